@@ -1,0 +1,176 @@
+"""The one table of error codes: what a client may be told, and with which status."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+
+class Code(StrEnum):
+    """A machine-readable reason. Public: clients branch on it, so a name never changes meaning."""
+
+    INVALID_REQUEST = "INVALID_REQUEST"
+    INVALID_PIN = "INVALID_PIN"
+    SAME_PIN = "SAME_PIN"
+    INVALID_OTP = "INVALID_OTP"
+    PERMANENT_BLOCK = "PERMANENT_BLOCK"
+    MAX_CHILD_CARDS = "MAX_CHILD_CARDS"
+    MISSING_PARENT = "MISSING_PARENT"
+    UNAUTHORIZED = "UNAUTHORIZED"
+    INSUFFICIENT_FUNDS = "INSUFFICIENT_FUNDS"
+    INSUFFICIENT_FLOAT = "INSUFFICIENT_FLOAT"
+    FORBIDDEN = "FORBIDDEN"
+    ACCOUNT_LOCKED = "ACCOUNT_LOCKED"
+    OTP_REQUIRED = "OTP_REQUIRED"
+    PIN_REQUIRED = "PIN_REQUIRED"
+    SUBSCRIBER_BLOCKED = "SUBSCRIBER_BLOCKED"
+    CARD_NOT_ACTIVE = "CARD_NOT_ACTIVE"
+    AGENT_NOT_ACTIVE = "AGENT_NOT_ACTIVE"
+    PROCESSOR_SUSPENDED = "PROCESSOR_SUSPENDED"
+    PARTNER_SUSPENDED = "PARTNER_SUSPENDED"
+    TERMINAL_BLOCKED = "TERMINAL_BLOCKED"
+    COMPLIANCE_REJECTED = "COMPLIANCE_REJECTED"
+    TRANSACTION_LIMIT_EXCEEDED = "TRANSACTION_LIMIT_EXCEEDED"
+    CARD_LIMIT_EXCEEDED = "CARD_LIMIT_EXCEEDED"
+    DAILY_LIMIT_EXCEEDED = "DAILY_LIMIT_EXCEEDED"
+    MONTHLY_LIMIT_EXCEEDED = "MONTHLY_LIMIT_EXCEEDED"
+    MAX_BALANCE_EXCEEDED = "MAX_BALANCE_EXCEEDED"
+    SUBSCRIBER_NOT_FOUND = "SUBSCRIBER_NOT_FOUND"
+    CARD_NOT_FOUND = "CARD_NOT_FOUND"
+    AGENT_NOT_FOUND = "AGENT_NOT_FOUND"
+    PROCESSOR_NOT_FOUND = "PROCESSOR_NOT_FOUND"
+    TERMINAL_NOT_FOUND = "TERMINAL_NOT_FOUND"
+    PARTNER_NOT_FOUND = "PARTNER_NOT_FOUND"
+    ACCOUNT_NOT_FOUND = "ACCOUNT_NOT_FOUND"
+    TRANSACTION_NOT_FOUND = "TRANSACTION_NOT_FOUND"
+    ALERT_NOT_FOUND = "ALERT_NOT_FOUND"
+    RULE_NOT_FOUND = "RULE_NOT_FOUND"
+    NOT_FOUND = "NOT_FOUND"
+    METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
+    DUPLICATE_PHONE = "DUPLICATE_PHONE"
+    DUPLICATE_ID_NUMBER = "DUPLICATE_ID_NUMBER"
+    DUPLICATE_EMAIL = "DUPLICATE_EMAIL"
+    DUPLICATE_REQUEST = "DUPLICATE_REQUEST"
+    DUPLICATE_REFERENCE = "DUPLICATE_REFERENCE"
+    CARD_ALREADY_LINKED = "CARD_ALREADY_LINKED"
+    CARD_NOT_LINKED = "CARD_NOT_LINKED"
+    ALREADY_BLOCKED = "ALREADY_BLOCKED"
+    NOT_BLOCKED = "NOT_BLOCKED"
+    NOT_CLOSABLE = "NOT_CLOSABLE"
+    ALREADY_REFUNDED = "ALREADY_REFUNDED"
+    NOT_REFUNDABLE = "NOT_REFUNDABLE"
+    ALREADY_RESOLVED = "ALREADY_RESOLVED"
+    ALREADY_SUSPENDED = "ALREADY_SUSPENDED"
+    NOT_SUSPENDED = "NOT_SUSPENDED"
+    PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
+    VALIDATION_FAILED = "VALIDATION_FAILED"
+    CURRENCY_NOT_SUPPORTED = "CURRENCY_NOT_SUPPORTED"
+    SELF_TRANSFER = "SELF_TRANSFER"
+    REFUND_EXCEEDS_REMAINING = "REFUND_EXCEEDS_REMAINING"
+    RATE_LIMITED = "RATE_LIMITED"
+    INTERNAL_ERROR = "INTERNAL_ERROR"
+    SERVICE_UNAVAILABLE = "SERVICE_UNAVAILABLE"
+
+
+#: code -> (HTTP status, the short text in the answer's `error`)
+TABLE: Mapping[Code, tuple[int, str]] = {
+    Code.INVALID_REQUEST: (400, "Invalid request"),
+    Code.INVALID_PIN: (400, "Invalid PIN"),
+    Code.SAME_PIN: (400, "The new PIN is the same as the old one"),
+    Code.INVALID_OTP: (400, "Invalid one-time code"),
+    Code.PERMANENT_BLOCK: (400, "This card is blocked for good"),
+    Code.MAX_CHILD_CARDS: (400, "No further child card is allowed"),
+    Code.MISSING_PARENT: (400, "A sub-agent needs a parent agent"),
+    Code.UNAUTHORIZED: (401, "Unauthorized"),
+    Code.INSUFFICIENT_FUNDS: (402, "Insufficient funds"),
+    Code.INSUFFICIENT_FLOAT: (402, "Insufficient float"),
+    Code.FORBIDDEN: (403, "Forbidden"),
+    Code.ACCOUNT_LOCKED: (403, "PIN locked after too many wrong tries"),
+    Code.OTP_REQUIRED: (403, "A one-time code is required"),
+    Code.PIN_REQUIRED: (403, "A PIN is required"),
+    Code.SUBSCRIBER_BLOCKED: (403, "Subscriber is not active"),
+    Code.CARD_NOT_ACTIVE: (403, "Card is not active"),
+    Code.AGENT_NOT_ACTIVE: (403, "Agent is not active"),
+    Code.PROCESSOR_SUSPENDED: (403, "Processor is suspended"),
+    Code.PARTNER_SUSPENDED: (403, "Partner is suspended"),
+    Code.TERMINAL_BLOCKED: (403, "Terminal is blocked"),
+    Code.COMPLIANCE_REJECTED: (403, "Refused by a compliance rule"),
+    Code.TRANSACTION_LIMIT_EXCEEDED: (403, "Over the limit of one transaction"),
+    Code.CARD_LIMIT_EXCEEDED: (403, "Over the card's daily limit"),
+    Code.DAILY_LIMIT_EXCEEDED: (403, "Over the daily limit"),
+    Code.MONTHLY_LIMIT_EXCEEDED: (403, "Over the monthly limit"),
+    Code.MAX_BALANCE_EXCEEDED: (403, "Over the receiver's maximum balance"),
+    Code.SUBSCRIBER_NOT_FOUND: (404, "Subscriber not found"),
+    Code.CARD_NOT_FOUND: (404, "Card not found"),
+    Code.AGENT_NOT_FOUND: (404, "Agent not found"),
+    Code.PROCESSOR_NOT_FOUND: (404, "Processor not found"),
+    Code.TERMINAL_NOT_FOUND: (404, "Terminal not found"),
+    Code.PARTNER_NOT_FOUND: (404, "Partner not found"),
+    Code.ACCOUNT_NOT_FOUND: (404, "Account not found"),
+    Code.TRANSACTION_NOT_FOUND: (404, "Transaction not found"),
+    Code.ALERT_NOT_FOUND: (404, "Alert not found"),
+    Code.RULE_NOT_FOUND: (404, "Rule not found"),
+    Code.NOT_FOUND: (404, "Not found"),
+    Code.METHOD_NOT_ALLOWED: (405, "Method not allowed"),
+    Code.DUPLICATE_PHONE: (409, "This phone number is already registered"),
+    Code.DUPLICATE_ID_NUMBER: (409, "This identity document is already registered"),
+    Code.DUPLICATE_EMAIL: (409, "This e-mail address is already registered"),
+    Code.DUPLICATE_REQUEST: (409, "This request id was used for another request"),
+    Code.DUPLICATE_REFERENCE: (409, "This reference was used for another payment"),
+    Code.CARD_ALREADY_LINKED: (409, "Card is already linked"),
+    Code.CARD_NOT_LINKED: (409, "Card is not linked"),
+    Code.ALREADY_BLOCKED: (409, "Already blocked"),
+    Code.NOT_BLOCKED: (409, "Not blocked"),
+    Code.NOT_CLOSABLE: (409, "Cannot be closed"),
+    Code.ALREADY_REFUNDED: (409, "Already refunded"),
+    Code.NOT_REFUNDABLE: (409, "Cannot be refunded"),
+    Code.ALREADY_RESOLVED: (409, "Already resolved"),
+    Code.ALREADY_SUSPENDED: (409, "Already suspended"),
+    Code.NOT_SUSPENDED: (409, "Not suspended"),
+    Code.PAYLOAD_TOO_LARGE: (413, "Request body too large"),
+    Code.VALIDATION_FAILED: (422, "Validation failed"),
+    Code.CURRENCY_NOT_SUPPORTED: (422, "Currency not supported"),
+    Code.SELF_TRANSFER: (422, "Sender and receiver are the same"),
+    Code.REFUND_EXCEEDS_REMAINING: (422, "More than what remains to be refunded"),
+    Code.RATE_LIMITED: (429, "Too many requests"),
+    Code.INTERNAL_ERROR: (500, "Internal error"),
+    Code.SERVICE_UNAVAILABLE: (503, "Service unavailable"),
+}
+
+
+class ApiError(Exception):
+    """A refusal that a client is told about. `details` never holds a submitted secret."""
+
+    def __init__(
+        self,
+        code: Code,
+        message: str | None = None,
+        *,
+        details: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(code)
+        self.code = code
+        self.status, self.error = TABLE[code]
+        self.message = message
+        self.details = details
+        self.headers = headers or {}
+
+    def body(self) -> dict[str, Any]:
+        body: dict[str, Any] = {"error": self.error, "code": str(self.code)}
+        if self.message is not None:
+            body["message"] = self.message
+        if self.details is not None:
+            body["details"] = self.details
+        return body
+
+
+def invalid_field(field: str, sentence: str) -> ApiError:
+    """A well-typed value that is not acceptable. The sentence never repeats the value."""
+    return ApiError(
+        Code.VALIDATION_FAILED, f"{field}: {sentence}", details={"fields": {field: sentence}}
+    )
+
+
+def unavailable(message: str) -> ApiError:
+    """Nothing was moved; the same request may be sent again."""
+    return ApiError(Code.SERVICE_UNAVAILABLE, message, headers={"Retry-After": "1"})

@@ -1,0 +1,86 @@
+"""Identifiers: 64-bit, time-ordered, unique over all processes; prefixed base 32 outside.
+
+A number is 41 bits of milliseconds, 10 bits of the process's slot and 12 bits of a counter. The
+slot comes from the database (one number per started process), so that two processes never make
+the same identifier in the same millisecond.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+SUBSCRIBER = "sub_"
+TRANSACTION = "txn_"
+ACCOUNT = "acc_"
+AGENT = "agt_"
+PROCESSOR = "prc_"
+TERMINAL = "ter_"
+PARTNER = "ptn_"
+ALERT = "alr_"
+RULE = "rul_"
+ADMIN = "adm_"
+KEY = "key_"
+STATEMENT = "stm_"
+DOCUMENT = "doc_"
+WEBHOOK_ENDPOINT = "whk_"
+AUDIT_ENTRY = "aud_"
+DELIVERY = "dlv_"
+MESSAGE = "msg_"
+
+SLOTS = 1024
+_COUNTER_BITS = 12
+_SLOT_BITS = 10
+_TIME_SHIFT = _COUNTER_BITS + _SLOT_BITS
+_EPOCH = datetime(2025, 1, 1, tzinfo=UTC)
+_EPOCH_MS = int(_EPOCH.timestamp() * 1000)
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
+_LENGTH = 13
+
+
+class IdSource:
+    """Makes identifiers for one process."""
+
+    def __init__(self, slot: int, milliseconds: Callable[[], int] | None = None) -> None:
+        self._slot = (slot % SLOTS) << _COUNTER_BITS
+        self._milliseconds = milliseconds or (lambda: time.time_ns() // 1_000_000)
+        self._last = 0
+        self._counter = 0
+
+    def __call__(self) -> int:
+        now = self._milliseconds() - _EPOCH_MS
+        if now > self._last:
+            self._last, self._counter = now, 0
+        else:
+            # The same millisecond, or a clock that went back: go on from the last one.
+            self._counter += 1
+            if self._counter >> _COUNTER_BITS:
+                self._last, self._counter = self._last + 1, 0
+        return (self._last << _TIME_SHIFT) | self._slot | self._counter
+
+
+def show(prefix: str, number: int) -> str:
+    letters = []
+    for _ in range(_LENGTH):
+        number, value = divmod(number, 32)
+        letters.append(_ALPHABET[value])
+    return prefix + "".join(reversed(letters))
+
+
+def read(prefix: str, text: str) -> int | None:
+    """The number behind an identifier; None for what cannot be one of this kind."""
+    if not text.startswith(prefix) or len(text) != len(prefix) + _LENGTH:
+        return None
+    number = 0
+    for letter in text[len(prefix) :]:
+        value = _VALUES.get(letter)
+        if value is None:
+            return None
+        number = number * 32 + value
+    return number if number < 1 << 63 else None
+
+
+def first_id_at(moment: datetime) -> int:
+    """The smallest identifier that could have been made at that moment."""
+    return max(0, (moment - _EPOCH) // timedelta(milliseconds=1)) << _TIME_SHIFT

@@ -1,0 +1,91 @@
+"""Money: whole minor units inside, decimal strings outside, never a float in between."""
+
+import re
+
+#: ISO 4217 currencies whose minor unit is not a hundredth.
+_UNUSUAL_DECIMALS = {
+    **dict.fromkeys(
+        "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF".split(), 0
+    ),
+    **dict.fromkeys("BHD IQD JOD KWD LYD OMR TND".split(), 3),
+    **dict.fromkeys("CLF UYW".split(), 4),
+}
+
+#: ISO 4217 currencies whose minor unit is a hundredth.
+_USUAL = frozenset(
+    """AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF
+    CHF CNY COP CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD
+    HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK
+    MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD
+    RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS
+    UAH USD UYU UZS VED VES WST XCD XCG YER ZAR ZMW ZWG""".split()
+)
+
+#: The largest amount that may be sent, in major units: 999,999,999,999 and its decimals.
+_MAX_MAJOR_DIGITS = 12
+
+_AMOUNT = re.compile(r"([0-9]+)(?:\.([0-9]+))?", re.ASCII)
+
+
+class AmountError(ValueError):
+    """Why an amount is not acceptable, in words that do not repeat it."""
+
+
+def decimals(currency: str) -> int:
+    """How many decimals ISO 4217 gives a currency; KeyError for what is not a currency."""
+    if currency in _USUAL:
+        return 2
+    return _UNUSUAL_DECIMALS[currency]
+
+
+def is_currency(code: str) -> bool:
+    return code in _USUAL or code in _UNUSUAL_DECIMALS
+
+
+def parse(text: str, currency: str, *, allow_zero: bool = False) -> int:
+    """`"500"` and `"500.00"` -> 50000 (SLE)."""
+    digits = decimals(currency)
+    match = _AMOUNT.fullmatch(text)
+    if match is None:
+        raise AmountError("must be a plain decimal number such as 500.00")
+    whole, fraction = match[1].lstrip("0"), match[2] or ""
+    if len(whole) > _MAX_MAJOR_DIGITS:
+        raise AmountError("is larger than 999,999,999,999.99")
+    if len(fraction) > digits:
+        raise AmountError(f"has more than the {digits} decimals of {currency}")
+    minor = int((whole or "0") + fraction.ljust(digits, "0"))
+    if minor == 0 and not allow_zero:
+        raise AmountError("must be more than zero")
+    return minor
+
+
+def plain(minor: int, currency: str) -> str:
+    """`123450` -> `"1234.50"`: how records show money."""
+    digits = decimals(currency)
+    sign, minor = ("-", -minor) if minor < 0 else ("", minor)
+    if digits == 0:
+        return f"{sign}{minor}"
+    whole, fraction = divmod(minor, 10**digits)
+    return f"{sign}{whole}.{fraction:0{digits}d}"
+
+
+def formatted(minor: int, currency: str) -> str:
+    """`123450` -> `"1,234.50 SLE"`: how receipts show money.
+
+    Two decimals always, as the interface says, more where the currency has more.
+    """
+    digits = decimals(currency)
+    sign, minor = ("-", -minor) if minor < 0 else ("", minor)
+    whole, fraction = divmod(minor, 10**digits)
+    shown = f"{fraction:0{digits}d}" if digits else ""
+    return f"{sign}{whole:,}.{shown.ljust(2, '0')} {currency}"
+
+
+def number(minor: int, currency: str) -> float:
+    """`50750` -> `507.5`: only for the `details` of insufficient funds, only to be shown."""
+    return minor / int(10 ** decimals(currency))
+
+
+def share(minor: int, rate_millipercent: int) -> int:
+    """That many thousandths of a percent of an amount, half up to the minor unit."""
+    return (minor * rate_millipercent + 50_000) // 100_000
