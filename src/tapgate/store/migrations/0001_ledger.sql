@@ -55,6 +55,7 @@ CREATE TABLE transactions (
     card_serial text,                       -- the card that paid
     to_card_serial text,
     original_id bigint,                     -- the payment that a refund gives back
+    usage_day date,                         -- the day it counts against the payer's limits, if it does
     scope text,                             -- whose request_id it is
     request_id text,
     fingerprint bytea,                      -- what was asked, to tell a replay from another request
@@ -108,6 +109,7 @@ CREATE TRIGGER transactions_keep_their_facts BEFORE UPDATE ON transactions
         OR OLD.from_account IS DISTINCT FROM NEW.from_account
         OR OLD.to_account IS DISTINCT FROM NEW.to_account
         OR OLD.original_id IS DISTINCT FROM NEW.original_id
+        OR OLD.usage_day IS DISTINCT FROM NEW.usage_day
         OR OLD.scope IS DISTINCT FROM NEW.scope
         OR OLD.request_id IS DISTINCT FROM NEW.request_id
         OR OLD.answer IS DISTINCT FROM NEW.answer

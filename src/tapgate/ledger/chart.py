@@ -1,0 +1,78 @@
+"""The chart of accounts and the kinds of movement: what the ledger knows about the business."""
+
+from typing import Final, NamedTuple
+
+from tapgate.errors import Code
+
+# Accounts of people and companies. They are locked, checked and never overdrawn.
+WALLET: Final = "wallet"
+FLOAT: Final = "float"
+COMMISSION: Final = "commission"
+SETTLEMENT: Final = "settlement"
+CLEARING: Final = "clearing"
+
+# The platform's own. They are never locked: their balance is what their entries say.
+FEES: Final = "fees"
+COMMISSION_EXPENSE: Final = "commission_expense"
+CASH: Final = "cash"
+PLATFORM_KINDS: Final = (FEES, COMMISSION_EXPENSE, CASH)
+
+
+class HolderCodes(NamedTuple):
+    """How the holder of a kind of account is refused."""
+
+    not_found: Code
+    not_active: Code
+
+
+HOLDER_CODES: Final = {
+    WALLET: HolderCodes(Code.SUBSCRIBER_NOT_FOUND, Code.SUBSCRIBER_BLOCKED),
+    FLOAT: HolderCodes(Code.AGENT_NOT_FOUND, Code.AGENT_NOT_ACTIVE),
+    COMMISSION: HolderCodes(Code.AGENT_NOT_FOUND, Code.AGENT_NOT_ACTIVE),
+    SETTLEMENT: HolderCodes(Code.PROCESSOR_NOT_FOUND, Code.PROCESSOR_SUSPENDED),
+    CLEARING: HolderCodes(Code.PARTNER_NOT_FOUND, Code.PARTNER_SUSPENDED),
+}
+
+TRANSFER_P2P: Final = "transfer_p2p"
+TRANSFER: Final = "transfer"
+AGENT_CASHIN: Final = "agent_cashin"
+AGENT_CASHOUT: Final = "agent_cashout"
+AGENT_FUND: Final = "agent_fund"
+AGENT_TRANSFER: Final = "agent_transfer"
+COMMISSION_PAYOUT: Final = "commission_payout"
+POS_PAYMENT: Final = "pos_payment"
+ONLINE_PAYMENT: Final = "online_payment"
+PARTNER_FUND: Final = "partner_fund"
+PARTNER_DEPOSIT: Final = "partner_deposit"
+PROCESSOR_TRANSFER: Final = "processor_transfer"
+REFUND: Final = "refund"
+
+TYPES: Final = (
+    TRANSFER_P2P,
+    TRANSFER,
+    AGENT_CASHIN,
+    AGENT_CASHOUT,
+    AGENT_FUND,
+    AGENT_TRANSFER,
+    COMMISSION_PAYOUT,
+    POS_PAYMENT,
+    ONLINE_PAYMENT,
+    PARTNER_FUND,
+    PARTNER_DEPOSIT,
+    PROCESSOR_TRANSFER,
+    REFUND,
+)
+
+#: What a subscriber sends with these counts against the limits of the day and the month.
+COUNTED_TYPES: Final = frozenset(
+    {TRANSFER_P2P, TRANSFER, AGENT_CASHOUT, POS_PAYMENT, ONLINE_PAYMENT}
+)
+#: Payments to a merchant: their money arrives on an account that many pay at once, and can be
+#: refunded.
+PAYMENT_TYPES: Final = frozenset({POS_PAYMENT, ONLINE_PAYMENT})
+
+
+def masked_name(name: str) -> str:
+    """`Aminata Kamara` -> `Aminata K.`: what a merchant or another subscriber may see."""
+    first, _, last = name.rpartition(" ")
+    return f"{first} {last[:1]}." if first else name

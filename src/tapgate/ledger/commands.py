@@ -1,0 +1,141 @@
+"""What the ledger is asked to do, and what it answers."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from tapgate.errors import ApiError, Code
+from tapgate.ledger import chart
+
+
+class Party(msgspec.Struct, frozen=True, gc=False):
+    """How a command names one side: by card, by owner (and which of the owner's accounts), or by
+    the account itself."""
+
+    by: Literal["card", "owner", "account"]
+    key: str | int
+    kind: str = ""
+
+
+def card(serial: str) -> Party:
+    return Party("card", serial)
+
+
+def subscriber(subscriber_id: int) -> Party:
+    return Party("owner", subscriber_id, chart.WALLET)
+
+
+def agent(agent_id: int) -> Party:
+    return Party("owner", agent_id, chart.FLOAT)
+
+
+def commission_of(agent_id: int) -> Party:
+    return Party("owner", agent_id, chart.COMMISSION)
+
+
+def processor(processor_id: int) -> Party:
+    return Party("owner", processor_id, chart.SETTLEMENT)
+
+
+def partner(partner_id: int) -> Party:
+    return Party("owner", partner_id, chart.CLEARING)
+
+
+def account(account_id: int) -> Party:
+    return Party("account", account_id)
+
+
+#: Cash that comes in from or goes out to the world outside the books.
+CASH = Party("owner", 0, chart.CASH)
+
+
+class RequestKey(msgspec.Struct, frozen=True, gc=False):
+    """A client's own name for a request, so that a repetition moves nothing."""
+
+    scope: str
+    request_id: str
+    fingerprint: bytes  # of everything asked but the PINs
+
+
+class PartnerReference(msgspec.Struct, frozen=True, gc=False):
+    """A partner's name for a top-up: one name, one top-up, whichever way it was asked for."""
+
+    partner_id: int
+    reference: str
+
+
+PinPolicy = Literal["if_given", "required", "above_no_pin_limit"]
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One movement of money: from the payer to the payee."""
+
+    type: str
+    channel: str
+    payer: Party
+    payee: Party
+    amount: int | None  # None: all of it, for refunds and commission payouts
+    payer_pin: str | None = None
+    payee_pin: str | None = None  # of an agent who hands out the cash
+    pin_policy: PinPolicy = "if_given"
+    wallets_only: bool = False  # the caller may move subscribers' money only
+    original_id: int | None = None  # of a refund
+    request: RequestKey | None = None
+    reference: PartnerReference | None = None
+    context: dict[str, Any] | None = None  # terminal, merchant, memo, metadata: kept, not judged
+
+
+class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The end of a review: the held funds go on to the payee, or back to the payer."""
+
+    transaction_id: int
+    release: bool
+
+
+Order = Command | Settlement
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
+    """What came of a command. Stored with the transaction, so that a replay answers the same."""
+
+    transaction_id: int
+    status: str
+    amount: int
+    fee: int
+    code: str | None = None
+    details: dict[str, Any] | None = None
+    payer_available: int | None = None
+    payee_available: int | None = None
+    commission: int = 0
+    refundable: int | None = None
+    payee_name: str | None = None
+    original_id: int | None = None
+
+
+class Outcome(msgspec.Struct, frozen=True, gc=False):
+    """An answer, or a refusal that left nothing behind but perhaps a counted PIN try."""
+
+    answer: Answer | None
+    code: Code | None = None
+    details: dict[str, Any] | None = None
+    replayed: bool = False
+
+    def accepted(self) -> Answer:
+        """The answer of a movement that took place; a decline or refusal raised as its error."""
+        if self.code is not None:
+            headers = {"Idempotent-Replayed": "true"} if self.replayed else None
+            raise ApiError(self.code, details=self.details, headers=headers)
+        assert self.answer is not None
+        return self.answer
+
+
+def outcome_of(answer: Answer, *, replayed: bool) -> Outcome:
+    if answer.code is None:
+        return Outcome(answer, replayed=replayed)
+    return Outcome(answer, Code(answer.code), answer.details, replayed)
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Answer)
+encode_answer = _encoder.encode
+decode_answer = _decoder.decode

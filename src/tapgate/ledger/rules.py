@@ -1,0 +1,165 @@
+"""The rules that money is decided by: limits, fees, commissions, compliance. Loaded once, shared
+by all batches of a process, loaded anew when somebody changed them."""
+
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from tapgate import ids, money
+from tapgate.ledger import chart
+
+#: Announced to every process when one of the tables below was changed.
+CHANGED: Final = "ledger_rules"
+
+
+class AccountRule(msgspec.Struct, frozen=True, kw_only=True):
+    kyc_level: int
+    max_balance: int
+    max_transaction: int
+    daily_limit: int
+    monthly_limit: int
+    no_pin_limit: int
+    requirements: list[str]
+
+
+class FeeStep(msgspec.Struct, frozen=True, kw_only=True):
+    up_to: int | None
+    rate: int  # thousandths of a percent
+    payer: str
+
+
+class ComplianceRule(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    type: str
+    transaction_types: frozenset[str]
+    threshold: int
+    window_seconds: int | None
+    action: str
+    severity: str
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    currency: str
+    limits: dict[int, AccountRule]
+    fees: dict[str, tuple[FeeStep, ...]]
+    commissions: dict[int, int]
+    compliance: tuple[ComplianceRule, ...]
+    platform_accounts: dict[str, int]  # kind -> account
+
+    def fee(self, transaction_type: str, amount: int) -> tuple[int, str]:
+        """The fee on an amount, and which side pays it."""
+        for step in self.fees.get(transaction_type, ()):
+            if step.up_to is None or amount <= step.up_to:
+                return money.share(amount, step.rate), step.payer
+        return 0, "sender"
+
+    def commission(self, tier: int, amount: int) -> int:
+        return money.share(amount, self.commissions[tier])
+
+    def windows(self, now: datetime) -> list[tuple[ComplianceRule, int]]:
+        """The rules that count over time, each with the first identifier it counts."""
+        start = now.timestamp()
+        return [
+            (rule, ids.first_id_at(datetime.fromtimestamp(start - rule.window_seconds, now.tzinfo)))
+            for rule in self.compliance
+            if rule.window_seconds is not None
+        ]
+
+
+async def load_rules(tx: Any, currency: str) -> Rules:
+    limits = await tx.fetch("SELECT * FROM account_rules")
+    steps = await tx.fetch("SELECT * FROM fee_rules ORDER BY type, up_to NULLS LAST")
+    tiers = await tx.fetch("SELECT tier, rate FROM commission_rates")
+    watches = await tx.fetch(
+        """SELECT id, type, transaction_types, threshold, window_seconds, action, severity
+           FROM compliance_rules WHERE status = 'active' ORDER BY id"""
+    )
+    own = await tx.fetch("SELECT kind, id FROM accounts WHERE owner_id IS NULL")
+    fees: dict[str, list[FeeStep]] = {}
+    for step in steps:
+        fees.setdefault(step["type"], []).append(
+            FeeStep(up_to=step["up_to"], rate=step["rate"], payer=step["payer"])
+        )
+    return Rules(
+        currency=currency,
+        limits={row["kyc_level"]: AccountRule(**dict(row)) for row in limits},
+        fees={kind: tuple(rows) for kind, rows in fees.items()},
+        commissions={row["tier"]: row["rate"] for row in tiers},
+        compliance=tuple(
+            ComplianceRule(
+                **{**dict(row), "transaction_types": frozenset(row["transaction_types"])}
+            )
+            for row in watches
+        ),
+        platform_accounts={row["kind"]: row["id"] for row in own},
+    )
+
+
+#: level -> max_balance, max_transaction, daily_limit, monthly_limit, no_pin_limit, requirements
+_DEFAULT_LIMITS: Final = {
+    1: (500_000, 50_000, 100_000, 1_000_000, 500, ["phone_number"]),
+    2: (2_000_000, 250_000, 500_000, 5_000_000, 2_000, ["phone_number", "id_front", "selfie"]),
+    3: (
+        10_000_000,
+        1_000_000,
+        2_000_000,
+        20_000_000,
+        5_000,
+        ["phone_number", "id_front", "id_back", "selfie", "proof_of_address"],
+    ),
+}
+#: type, up to (major units), thousandths of a percent, who pays
+_DEFAULT_FEES: Final = (
+    (chart.TRANSFER_P2P, 50_000, 1_500, "sender"),
+    (chart.TRANSFER_P2P, 500_000, 1_000, "sender"),
+    (chart.TRANSFER_P2P, None, 500, "sender"),
+    (chart.POS_PAYMENT, None, 1_000, "receiver"),
+    (chart.ONLINE_PAYMENT, None, 1_000, "receiver"),
+)
+_WATCHED: Final = [
+    chart.TRANSFER_P2P,
+    chart.TRANSFER,
+    chart.POS_PAYMENT,
+    chart.ONLINE_PAYMENT,
+]
+_HOUR, _DAY = 3_600, 86_400
+
+
+async def insert_defaults(tx: Any, currency: str, new_id: ids.IdSource) -> None:
+    """The rules and platform accounts a new installation starts with; keeps what is there."""
+    unit = 10 ** money.decimals(currency)
+    await tx.executemany(
+        """INSERT INTO account_rules VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING""",
+        [
+            (level, *(figure * unit for figure in figures), requirements)
+            for level, (*figures, requirements) in _DEFAULT_LIMITS.items()
+        ],
+    )
+    if not await tx.fetchval("SELECT EXISTS (SELECT FROM fee_rules)"):
+        await tx.executemany(
+            "INSERT INTO fee_rules (type, up_to, rate, payer) VALUES ($1, $2, $3, $4)",
+            [
+                (kind, up_to and up_to * unit, rate, payer)
+                for kind, up_to, rate, payer in _DEFAULT_FEES
+            ],
+        )
+    if not await tx.fetchval("SELECT EXISTS (SELECT FROM compliance_rules)"):
+        await tx.executemany(
+            """INSERT INTO compliance_rules
+                   (id, name, type, transaction_types, threshold, window_seconds, action, severity)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8)""",
+            [
+                (new_id(), name, kind, _WATCHED, threshold, window, action, severity)
+                for name, kind, threshold, window, action, severity in (
+                    ("Large amount", "AMOUNT_THRESHOLD", 500_000 * unit, None, "review", "HIGH"),
+                    ("Many in an hour", "TRANSACTION_COUNT", 10, _HOUR, "alert", "MEDIUM"),
+                    ("Many in a day", "TRANSACTION_COUNT", 20, _DAY, "block", "HIGH"),
+                )
+            ],
+        )
+    await tx.executemany(
+        """INSERT INTO accounts (id, kind, holder_name, currency, checked)
+           VALUES ($1, $2, 'Platform', $3, false) ON CONFLICT DO NOTHING""",
+        [(new_id(), kind, currency) for kind in chart.PLATFORM_KINDS],
+    )
