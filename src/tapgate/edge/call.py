@@ -1,0 +1,61 @@
+"""One request as a handler sees it."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tapgate.credentials.principals import Principal
+from tapgate.edge.services import Services
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Who did something and from where, as the audit log keeps it."""
+
+    actor: dict[str, str]
+    actor_id: str
+    ip: str | None = None
+    request_id: str | None = None
+
+
+#: What the platform does by itself, in the background.
+SYSTEM = Origin(actor={"type": "system", "id": "system"}, actor_id="system")
+
+
+class Call(msgspec.Struct, kw_only=True):
+    services: Services
+    method: str
+    path: str
+    headers: Mapping[bytes, bytes]
+    body: bytes
+    ip: str
+    request_id: str
+    caller: Principal | None
+
+    @property
+    def principal(self) -> Principal:
+        """Who is calling. Only endpoints that are not public may ask."""
+        if self.caller is None:
+            raise RuntimeError("a public endpoint has no principal")
+        return self.caller
+
+    @property
+    def origin(self) -> Origin:
+        actor = (
+            {"type": "anonymous", "id": "anonymous"}
+            if self.caller is None
+            else actor_of(self.caller)
+        )
+        return Origin(actor=actor, actor_id=actor["id"], ip=self.ip, request_id=self.request_id)
+
+    def header(self, name: str) -> str | None:
+        value = self.headers.get(name.lower().encode("latin-1"))
+        return None if value is None else value.decode("latin-1")
+
+
+def actor_of(principal: Principal) -> dict[str, str]:
+    actor = {"type": str(principal.kind), "id": principal.id}
+    if principal.name:
+        actor["name"] = principal.name
+    if principal.role is not None:
+        actor["role"] = principal.role
+    return actor

@@ -1,0 +1,169 @@
+"""The declaration of an endpoint: the route, the decoding, the access check, the throttling, the
+interface description and the access tests all come from it."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    Required,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import msgspec
+
+from tapgate.edge.call import Call
+from tapgate.errors import Code
+
+T = TypeVar("T")
+Handler = Callable[..., Awaitable[Any]]
+H = TypeVar("H", bound=Handler)
+
+MEBIBYTE = 1024 * 1024
+
+ROLES: Mapping[str, str] = {
+    "A": "system_admin",
+    "C": "compliance_user",
+    "S": "support_user",
+    "F": "finance_user",
+}
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """Who may call: any one of the kinds of credential that are named here."""
+
+    public: bool = False
+    scope: str | None = None
+    roles: str = ""
+    service: bool = False
+    hmac: Literal["pos", "partner"] | None = None
+
+    def __post_init__(self) -> None:
+        closed = not (self.scope or self.roles or self.service or self.hmac)
+        if self.public != closed:
+            raise TypeError("an endpoint is either public or names who may call it")
+        unknown = set(self.roles) - set(ROLES)
+        if unknown:
+            raise TypeError(f"unknown roles: {unknown}")
+
+    @property
+    def role_names(self) -> frozenset[str]:
+        return frozenset(ROLES[letter] for letter in self.roles)
+
+
+class Reply(msgspec.Struct, Generic[T]):
+    """An answer whose status, headers or form vary. Bytes are sent as they are."""
+
+    body: T | bytes
+    status: int | None = None
+    headers: Mapping[str, str] = {}
+    content_type: str = "application/json"
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    method: str
+    path: str
+    tag: str
+    handler: Handler
+    access: Access
+    status: int
+    errors: tuple[Code, ...]
+    body_type: Any  # a Struct, `bytes` for the body as it came, or None
+    query_type: type[msgspec.Struct] | None
+    path_names: tuple[str, ...]
+    answer_type: Any  # None: no content
+    media: str
+    body_limit: int
+    invalid_is_400: bool
+
+    @property
+    def summary(self) -> str:
+        return (inspect.getdoc(self.handler) or "").partition("\n")[0].rstrip(".")
+
+    @property
+    def description(self) -> str:
+        return (inspect.getdoc(self.handler) or "").partition("\n")[2].strip()
+
+
+class Options(TypedDict, total=False):
+    """What a declaration may say beside method and path.
+
+    `media` is the content type of the answer; `invalid_is_400` is for what the interface answers
+    400 where 422 is usual.
+    """
+
+    access: Required[Access]
+    status: int
+    errors: tuple[Code, ...]
+    media: str
+    body_limit: int
+    invalid_is_400: bool
+
+
+class Endpoints:
+    """The endpoints of one noun. A handler's parameters after the call say what it takes: `body`,
+    `query`, and every other one a part of the path."""
+
+    def __init__(self, tag: str) -> None:
+        self.tag = tag
+        self._declared: list[Endpoint] = []
+
+    def __iter__(self) -> Iterator[Endpoint]:
+        return iter(self._declared)
+
+    def get(self, path: str, **options: Unpack[Options]) -> Callable[[H], H]:
+        return self.declare("GET", path, **options)
+
+    def post(self, path: str, **options: Unpack[Options]) -> Callable[[H], H]:
+        return self.declare("POST", path, **options)
+
+    def put(self, path: str, **options: Unpack[Options]) -> Callable[[H], H]:
+        return self.declare("PUT", path, **options)
+
+    def delete(self, path: str, **options: Unpack[Options]) -> Callable[[H], H]:
+        return self.declare("DELETE", path, **options)
+
+    def declare(self, method: str, path: str, **options: Unpack[Options]) -> Callable[[H], H]:
+        def add(handler: H) -> H:
+            types = get_type_hints(handler, include_extras=True)
+            answer = types.pop("return", None)
+            if get_origin(answer) is Reply:
+                (answer,) = get_args(answer)
+            nothing = answer in (None, type(None))
+            self._declared.append(
+                Endpoint(
+                    method=method,
+                    path=path,
+                    tag=self.tag,
+                    handler=handler,
+                    access=options["access"],
+                    status=options.get("status", 204 if nothing else 200),
+                    errors=options.get("errors", ()),
+                    body_type=types.get("body"),
+                    query_type=types.get("query"),
+                    path_names=_path_names(path, handler, types),
+                    answer_type=None if nothing else answer,
+                    media=options.get("media", "application/json"),
+                    body_limit=options.get("body_limit", MEBIBYTE),
+                    invalid_is_400=options.get("invalid_is_400", False),
+                )
+            )
+            return handler
+
+        return add
+
+
+def _path_names(path: str, handler: Handler, types: Mapping[str, Any]) -> tuple[str, ...]:
+    names = tuple(part[1:-1] for part in path.split("/") if part.startswith("{"))
+    call, *parameters = inspect.signature(handler).parameters
+    asked = [name for name in parameters if name not in ("body", "query")]
+    wrong_type = [name for name in asked if types[name] is not str]
+    if types[call] is not Call or sorted(asked) != sorted(names) or wrong_type:
+        raise TypeError(f"{handler.__qualname__} does not fit {path}: {names}")
+    return names

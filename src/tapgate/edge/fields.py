@@ -1,0 +1,288 @@
+"""What a value in a body or a query must be like, said once as an annotated type.
+
+A rule checks a value that already has the right type and gives back the form that the platform
+keeps. Its sentences never repeat the value: it may be a secret.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from types import MappingProxyType
+from typing import Annotated, Any
+
+import msgspec
+import phonenumbers
+
+from tapgate import clock, money
+
+
+class Unacceptable(Exception):  # noqa: N818 - a verdict on a value, not a failure of this program
+    """A well-typed value that breaks a rule: path below the value -> sentence."""
+
+    def __init__(self, problems: str | dict[str, str]) -> None:
+        super().__init__()
+        self.problems = {"": problems} if isinstance(problems, str) else problems
+
+    def under(self, name: str) -> dict[str, str]:
+        return {_joined(name, path): sentence for path, sentence in self.problems.items()}
+
+
+def _joined(name: str, path: str) -> str:
+    return f"{name}{path}" if not path or path.startswith("[") else f"{name}.{path}"
+
+
+class Rule(ABC):
+    """One kind of value. `example` and `schema` are what the interface description shows."""
+
+    example: Any
+
+    @abstractmethod
+    def check(self, value: Any) -> Any:
+        """The value as it is kept, or Unacceptable."""
+
+    @abstractmethod
+    def schema(self) -> dict[str, Any]:
+        """The rule in words of JSON Schema."""
+
+    def for_currency(self, currency: str) -> "Rule":
+        """The same rule on a platform that counts in this currency."""
+        del currency
+        return self
+
+
+class TextRule(Rule):
+    example = "text"
+
+    def __init__(self, maximum: int, *, minimum: int = 1) -> None:
+        self.maximum = maximum
+        self.minimum = minimum
+
+    def check(self, value: str) -> str:
+        if not self.minimum <= len(value) <= self.maximum:
+            raise Unacceptable(f"must have {self.minimum} to {self.maximum} characters")
+        if "\0" in value:
+            raise Unacceptable("must not contain NUL or a lone surrogate")
+        if value.isspace():
+            raise Unacceptable("must not be blank")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"minLength": self.minimum, "maxLength": self.maximum}
+
+
+class Choice(Rule):
+    """One of these words: `Annotated[str, Choice("active", "suspended")]`."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+        self._known = frozenset(words)
+        self.example = words[0]
+
+    def check(self, value: str) -> str:
+        if value not in self._known:
+            raise Unacceptable(f"must be one of {', '.join(self.words)}")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"enum": list(self.words)}
+
+
+class Whole(Rule):
+    """A whole number from one to another: `Annotated[int, Whole(1, 3)]`."""
+
+    def __init__(self, minimum: int = -(2**63), maximum: int = 2**63 - 1) -> None:
+        self.minimum = minimum
+        self.maximum = maximum
+        self.example = max(minimum, min(1, maximum))
+
+    def check(self, value: int) -> int:
+        if not self.minimum <= value <= self.maximum:
+            raise Unacceptable(f"must be from {self.minimum} to {self.maximum}")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"minimum": self.minimum, "maximum": self.maximum}
+
+
+class Digits(Rule):
+    """A PIN or a one-time code: exactly that many ASCII digits."""
+
+    def __init__(self, count: int, *, example: str) -> None:
+        self.count = count
+        self.example = example
+
+    def check(self, value: str) -> str:
+        if len(value) != self.count or not (value.isascii() and value.isdigit()):
+            raise Unacceptable(f"must be {self.count} digits")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"pattern": f"^[0-9]{{{self.count}}}$"}
+
+
+class PhoneRule(Rule):
+    example = "+23276123456"
+    _written_with = frozenset("0123456789 -.()")
+
+    def check(self, value: str) -> str:
+        if (
+            not value.startswith("+")
+            or len(value) > 32
+            or not self._written_with.issuperset(value[1:])
+        ):
+            raise Unacceptable("must be a phone number in international form, such as +23276123456")
+        try:
+            number = phonenumbers.parse(value)
+        except phonenumbers.NumberParseException:
+            raise Unacceptable("is not a phone number of any country") from None
+        if not phonenumbers.is_possible_number(number):
+            raise Unacceptable("is not as long as a phone number of its country")
+        return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+    def schema(self) -> dict[str, Any]:
+        return {"maxLength": 32, "description": "E.164; spaces and dashes are removed"}
+
+
+class EmailRule(Rule):
+    """Good enough to catch a slip of the pen; only a delivered message proves an address."""
+
+    example = "aminata@example.com"
+
+    def check(self, value: str) -> str:
+        local, _, domain = value.rpartition("@")
+        labels = domain.split(".")
+        if (
+            not 0 < len(local) <= 64
+            or len(value) > 254
+            or not value.isprintable()
+            or any(sign in value for sign in ' "(),:;<>[\\]')
+            or "@" in local
+            or len(labels) < 2
+            or not all(labels)
+        ):
+            raise Unacceptable("must be an e-mail address")
+        return value.lower()
+
+    def schema(self) -> dict[str, Any]:
+        return {"format": "email", "maxLength": 254}
+
+
+class AmountRule(Rule):
+    """Money in: a decimal string in major units, kept in the currency's plain form."""
+
+    example = "500.00"
+
+    def __init__(self, *, allow_zero: bool = False, currency: str = "SLE") -> None:
+        self._allow_zero = allow_zero
+        self._currency = currency
+
+    def for_currency(self, currency: str) -> "AmountRule":
+        return AmountRule(allow_zero=self._allow_zero, currency=currency)
+
+    def check(self, value: str) -> str:
+        try:
+            minor = money.parse(value, self._currency, allow_zero=self._allow_zero)
+        except money.AmountError as error:
+            raise Unacceptable(str(error)) from None
+        return money.plain(minor, self._currency)
+
+    def schema(self) -> dict[str, Any]:
+        return {"pattern": r"^[0-9]+(\.[0-9]+)?$", "description": "Decimal, major units"}
+
+
+class DayRule(Rule):
+    example = "1990-01-31"
+
+    def check(self, value: str) -> str:
+        try:
+            # Only this form of the many that ISO 8601 has.
+            if len(value) != 10 or value[4] != "-" or value[7] != "-":
+                raise ValueError
+            return date.fromisoformat(value).isoformat()
+        except ValueError:
+            raise Unacceptable("must be a date such as 2026-01-31") from None
+
+    def schema(self) -> dict[str, Any]:
+        return {"format": "date"}
+
+
+class MomentRule(Rule):
+    example = "2027-01-31T12:00:00.000Z"
+
+    def check(self, value: str) -> str:
+        try:
+            moment = datetime.fromisoformat(value)
+            if moment.tzinfo is None or len(value) > 40:
+                raise ValueError
+            return clock.rfc3339(moment.astimezone(UTC))
+        except (ValueError, OverflowError):
+            raise Unacceptable("must be a time such as 2026-01-31T12:00:00Z") from None
+
+    def schema(self) -> dict[str, Any]:
+        return {"format": "date-time"}
+
+
+class CardSerialRule(Rule):
+    example = "TAP-000001"
+
+    def check(self, value: str) -> str:
+        if (
+            not 1 <= len(value) <= 32
+            or not value.isascii()
+            or not value.replace("-", "0").isalnum()
+        ):
+            raise Unacceptable("must be 1 to 32 letters, digits or dashes")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"pattern": "^[A-Za-z0-9-]{1,32}$"}
+
+
+class ObjectRule(Rule):
+    """A free-form JSON object that is stored: small, shallow, and text that PostgreSQL takes."""
+
+    example: Mapping[str, Any] = MappingProxyType({"order": "A-17"})
+    _max_bytes = 4096
+    _max_depth = 32
+
+    def check(self, value: dict[str, Any]) -> dict[str, Any]:
+        level: list[Any] = [value]
+        for _ in range(self._max_depth):
+            if not level:
+                break
+            level = [below for item in level for below in self._below(item)]
+        else:
+            raise Unacceptable("is nested too deeply")
+        if len(msgspec.json.encode(value)) > self._max_bytes:
+            raise Unacceptable("must not be larger than 4 KiB")
+        return value
+
+    def _below(self, item: Any) -> list[Any]:
+        if isinstance(item, dict):
+            return [*item.keys(), *item.values()]
+        if isinstance(item, str) and "\0" in item:
+            raise Unacceptable("must not contain NUL or a lone surrogate")
+        return item if isinstance(item, list) else []
+
+    def schema(self) -> dict[str, Any]:
+        return {"description": "At most 4 KiB as JSON"}
+
+
+TEXT = TextRule(255)
+ANY_WHOLE = Whole()
+ANY_OBJECT = ObjectRule()
+
+Text = Annotated[str, TEXT]
+FreeText = Annotated[str, TextRule(500)]
+RequestKey = Annotated[str, TextRule(64)]
+Password = Annotated[str, TextRule(255, minimum=12)]
+Phone = Annotated[str, PhoneRule()]
+Email = Annotated[str, EmailRule()]
+Pin = Annotated[str, Digits(4, example="4071")]
+OneTimeCode = Annotated[str, Digits(6, example="402917")]
+Amount = Annotated[str, AmountRule()]
+AmountOrZero = Annotated[str, AmountRule(allow_zero=True)]
+Day = Annotated[str, DayRule()]
+Moment = Annotated[str, MomentRule()]
+CardSerial = Annotated[str, CardSerialRule()]
+Metadata = Annotated[dict[str, Any], ANY_OBJECT]

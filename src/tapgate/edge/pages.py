@@ -1,0 +1,59 @@
+"""Lists in pages, newest first: the cursor is the id of the last row shown, so that rows added
+meanwhile neither repeat nor hide one."""
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Generic, TypeVar
+
+import msgspec
+
+from tapgate import ids
+from tapgate.edge.fields import Rule, Unacceptable, Whole
+
+Row = TypeVar("Row")
+T = TypeVar("T")
+
+_CURSOR = "cur_"
+
+
+class CursorRule(Rule):
+    example = ids.show(_CURSOR, 1 << 60)
+
+    def check(self, value: str) -> str:
+        if ids.read(_CURSOR, value) is None:
+            raise Unacceptable("is not a cursor that a list gave out")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"description": "`next_cursor` of the page before"}
+
+
+class PageQuery(msgspec.Struct, kw_only=True):
+    """The query of every list; filters are added by inheriting."""
+
+    limit: Annotated[int, Whole(1, 100)] = 50
+    cursor: Annotated[str, CursorRule()] | None = None
+
+    @property
+    def before(self) -> int:
+        """Only rows with a smaller id belong on this page."""
+        number = None if self.cursor is None else ids.read(_CURSOR, self.cursor)
+        return 2**63 - 1 if number is None else number
+
+
+class Page(msgspec.Struct, Generic[T]):
+    data: list[T]
+    has_more: bool
+    next_cursor: str | None
+
+
+def cut(
+    rows: Sequence[Row], limit: int, key: Callable[[Row], int], show: Callable[[Row], T]
+) -> Page[T]:
+    """One page of rows that were asked for with `LIMIT limit + 1`; `key` is a row's id."""
+    shown = rows[:limit]
+    has_more = len(rows) > limit
+    return Page(
+        data=[show(row) for row in shown],
+        has_more=has_more,
+        next_cursor=ids.show(_CURSOR, key(shown[-1])) if has_more else None,
+    )

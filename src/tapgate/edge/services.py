@@ -1,0 +1,44 @@
+"""Everything a request may need that outlives it, built once per process by the gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tapgate.clock import Clock
+    from tapgate.credentials.authenticate import Authenticator
+    from tapgate.credentials.pins import PinVerifier
+    from tapgate.credentials.vault import Vault
+    from tapgate.edge.call import Origin
+    from tapgate.edge.endpoint import Endpoint
+    from tapgate.edge.throttle import Throttle
+    from tapgate.errors import ApiError
+    from tapgate.ids import IdSource
+    from tapgate.ledger.engine import Ledger
+    from tapgate.settings import Settings
+    from tapgate.store.database import Database
+    from tapgate.store.signals import Signals
+
+    #: Told about every 403 FORBIDDEN: who, where, and what was answered.
+    Denied = Callable[[Origin, Endpoint, ApiError], Awaitable[None]]
+
+
+async def _not_recorded(origin: Origin, endpoint: Endpoint, error: ApiError) -> None:
+    """Until the gateway sets a hook, a refusal is only answered and logged."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Services:
+    settings: Settings
+    database: Database
+    signals: Signals
+    vault: Vault
+    pins: PinVerifier
+    authenticator: Authenticator
+    ledger: Ledger
+    clock: Clock
+    new_id: IdSource
+    throttle: Throttle
+    denied: Denied = _not_recorded
