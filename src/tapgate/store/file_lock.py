@@ -1,0 +1,35 @@
+"""A lock that ends with the processes that hold it, however they end."""
+
+import fcntl
+import os
+from pathlib import Path
+
+
+class FileLock:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def take(self) -> bool:
+        """Whether the lock is now (or was already) held here."""
+        if self._descriptor is not None:
+            return True
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        self._descriptor = descriptor
+        return True
+
+    def fileno(self) -> int:
+        if self._descriptor is None:
+            raise RuntimeError("the lock is not held")
+        return self._descriptor
+
+    def release(self) -> None:
+        """Let go here; a process that inherited the descriptor still holds the lock."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None

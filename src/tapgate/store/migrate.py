@@ -1,0 +1,88 @@
+"""Brings a database to the schema of this code: numbered SQL files, forward only, each once."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import asyncpg
+
+from tapgate.store import StoreError
+
+_FOLDER = Path(__file__).parent / "migrations"
+_CONNECT_SECONDS = 10.0
+_LOCK_KEY = 0x7461_7067_6174_65  # "tapgate"
+
+_CREATE_TABLE = """
+    CREATE TABLE IF NOT EXISTS schema_migrations (
+        name text PRIMARY KEY,
+        sha256 text NOT NULL,
+        applied_at timestamptz NOT NULL DEFAULT now()
+    )"""
+
+
+class Migration(NamedTuple):
+    name: str
+    sql: str
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+async def migrate(url: str, folder: Path = _FOLDER) -> list[str]:
+    """The names of what was applied. Several processes may call this at once."""
+    migrations = _read(folder)
+    connection = await _connect(url)
+    try:
+        # Held by the session and given up with it: the second process waits, then finds all done.
+        await connection.execute("SELECT pg_advisory_lock($1)", _LOCK_KEY)
+        await connection.execute(_CREATE_TABLE)
+        rows = await connection.fetch("SELECT name, sha256 FROM schema_migrations")
+        pending = outstanding(migrations, {row["name"]: row["sha256"] for row in rows})
+        for migration in pending:
+            await _apply(connection, migration)
+        return [migration.name for migration in pending]
+    except (asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError, OSError) as error:
+        raise StoreError(f"the database was lost while it was migrated: {error}") from error
+    finally:
+        await connection.close(timeout=_CONNECT_SECONDS)
+
+
+def _read(folder: Path) -> list[Migration]:
+    return [Migration(file.name, file.read_text()) for file in sorted(folder.glob("*.sql"))]
+
+
+def outstanding(migrations: Sequence[Migration], applied: Mapping[str, str]) -> list[Migration]:
+    """What is still to be applied, in order, when that is possible at all."""
+    known = {migration.name for migration in migrations}
+    if newer := sorted(applied.keys() - known):
+        raise StoreError(f"the database is newer than this Tapgate: it has {', '.join(newer)}")
+    for migration in migrations:
+        if applied.get(migration.name, migration.sha256) != migration.sha256:
+            raise StoreError(f"{migration.name} was changed after it had been applied")
+    pending = [migration for migration in migrations if migration.name not in applied]
+    if applied and pending and pending[0].name < max(applied):
+        raise StoreError(f"{pending[0].name} comes before {max(applied)}, which is applied already")
+    return pending
+
+
+async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
+    try:
+        async with connection.transaction():
+            await connection.execute(migration.sql)
+            await connection.execute(
+                "INSERT INTO schema_migrations (name, sha256) VALUES ($1, $2)",
+                migration.name,
+                migration.sha256,
+            )
+    except (asyncpg.SyntaxOrAccessError, asyncpg.IntegrityConstraintViolationError) as error:
+        raise StoreError(f"{migration.name} cannot be applied: {error}") from error
+
+
+async def _connect(url: str) -> asyncpg.Connection:
+    try:
+        return await asyncpg.connect(url, timeout=_CONNECT_SECONDS)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
+        reason = str(error) or "no answer"
+        raise StoreError(f"the database cannot be reached: {reason}") from error

@@ -1,0 +1,160 @@
+"""Losing PostgreSQL in every way there is, and getting it back."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from tapgate.errors import ApiError, Code
+from tapgate.store import database as database_module
+from tapgate.store.database import Database
+from tapgate.store.embedded import EmbeddedPostgres
+
+
+async def test_jsonb_is_python_objects(database: Database) -> None:
+    value = {"name": "Aminata", "numbers": [1, 2.5, None], "deep": {"é": "\u0001"}}
+    assert await database.fetchval("SELECT $1::jsonb", value) == value
+    assert await database.fetchval("SELECT '[1]'::jsonb || $1", [2]) == [1, 2]
+
+
+async def test_a_transaction_is_all_or_nothing(database: Database) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with database.transaction() as tx:
+            await tx.execute("INSERT INTO installation VALUES ('a', '1')")
+            _ = 1 / 0
+    assert await database.fetch("SELECT * FROM installation") == []
+    async with database.transaction() as tx:
+        await tx.execute("INSERT INTO installation VALUES ('a', '1')")
+    assert await database.fetchval("SELECT value FROM installation") == "1"
+
+
+async def test_what_is_wrong_with_a_statement_passes_through(database: Database) -> None:
+    with pytest.raises(asyncpg.UndefinedTableError):
+        await database.fetch("SELECT * FROM nowhere")
+    with pytest.raises(asyncpg.InterfaceError):
+        async with database.connection() as connection:
+            await asyncio.gather(
+                connection.fetch("SELECT pg_sleep(0.1)"), connection.fetch("SELECT 1")
+            )
+    assert await database.fetchval("SELECT 1") == 1
+
+
+async def test_a_terminated_session_is_503_and_the_next_one_works(database: Database) -> None:
+    with pytest.raises(ApiError) as refused:
+        async with database.transaction() as tx:
+            await tx.execute("INSERT INTO installation VALUES ('a', '1')")
+            await database.execute("SELECT pg_terminate_backend($1)", tx.get_server_pid())
+            await tx.execute("INSERT INTO installation VALUES ('b', '2')")
+    assert refused.value.code == Code.SERVICE_UNAVAILABLE
+    assert refused.value.headers["Retry-After"] == "1"
+    assert await database.fetch("SELECT * FROM installation") == []
+
+
+async def test_a_cancelled_task_gives_its_connection_back(database_url: str) -> None:
+    database = await Database.connect(database_url, size=1)
+    started = asyncio.Event()
+
+    async def wait() -> None:
+        async with database.transaction() as tx:
+            started.set()
+            await tx.execute("SELECT pg_sleep(60)")
+
+    task = asyncio.create_task(wait())
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await database.fetchval("SELECT 1") == 1
+    await database.close()
+
+
+class TestOutage:
+    """On a server of its own, that can be stopped."""
+
+    @pytest.fixture
+    def server(self, tmp_path: Path) -> Iterator[EmbeddedPostgres]:
+        server = EmbeddedPostgres(tmp_path)
+        server.start()
+        yield server
+        server.stop()
+
+    @pytest.fixture
+    async def lonely(self, server: EmbeddedPostgres) -> AsyncIterator[Database]:
+        database = await Database.connect(server.url)
+        yield database
+        await database.close()
+
+    async def test_a_restart(self, server: EmbeddedPostgres, lonely: Database) -> None:
+        assert await lonely.fetchval("SELECT 1") == 1
+        server.stop()
+        await expect_unavailable(lonely)
+        server.start()
+        assert await lonely.fetchval("SELECT 1") == 1
+
+    async def test_an_outage_in_the_middle_of_a_transaction(
+        self, server: EmbeddedPostgres, lonely: Database
+    ) -> None:
+        with pytest.raises(ApiError) as refused:
+            async with lonely.transaction() as tx:
+                await tx.execute("CREATE TABLE half_done ()")
+                server.stop()
+                await tx.execute("SELECT 1")
+        assert refused.value.code == Code.SERVICE_UNAVAILABLE
+        server.start()
+        assert await lonely.fetchval("SELECT to_regclass('half_done')") is None
+
+    async def test_a_server_that_does_not_answer(
+        self, server: EmbeddedPostgres, lonely: Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(database_module, "PATIENCE_SECONDS", 0.5)
+        impatient = await Database.connect(server.url)
+        async with impatient.transaction() as tx:
+            session = await tx.fetchval("SELECT pg_backend_pid()")
+            pids = [session, server_pid(server)]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            async with asyncio.timeout(10):  # instead of for ever
+                await expect_unavailable(impatient)  # on the connection there is
+                await expect_unavailable(impatient)  # on a new one
+                await impatient.close()
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+        assert await lonely.fetchval("SELECT 1") == 1
+
+
+async def test_waiting_too_long_for_a_connection_is_503(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_module, "PATIENCE_SECONDS", 0.2)
+    database = await Database.connect(database_url, size=1)
+    async with database.connection():
+        await expect_unavailable(database)
+    assert await database.fetchval("SELECT 1") == 1
+    await database.close()
+
+
+async def test_a_database_that_is_not_there_is_503(tmp_path: Path) -> None:
+    for url in (
+        f"postgresql://postgres@/tapgate?host={tmp_path}",
+        "postgresql://postgres@127.0.0.1:1/tapgate",
+    ):
+        database = await Database.connect(url)
+        await expect_unavailable(database)
+        await database.close()
+
+
+async def expect_unavailable(database: Database) -> None:
+    with pytest.raises(ApiError) as refused:
+        async with database.transaction() as tx:
+            await tx.execute("SELECT 1")
+    assert refused.value.code == Code.SERVICE_UNAVAILABLE
+
+
+def server_pid(server: EmbeddedPostgres) -> int:
+    return int((server.data_dir / "pgdata" / "postmaster.pid").read_text().split()[0])
