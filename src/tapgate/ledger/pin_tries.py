@@ -39,9 +39,7 @@ PinCheck = Callable[[PinState, str], bool]
 def try_pin(state: PinState, pin: str, is_right: PinCheck, now: datetime) -> PinVerdict:
     """Judge one try. A locked PIN is not even looked at."""
     if state.locked_until is not None and now < state.locked_until:
-        return PinVerdict(
-            state, Code.ACCOUNT_LOCKED, {"locked_until": rfc3339(state.locked_until)}
-        )
+        return PinVerdict(state, Code.ACCOUNT_LOCKED, {"locked_until": rfc3339(state.locked_until)})
     if is_right(state, pin):
         return PinVerdict(msgspec.structs.replace(state, failures=0, locked_until=None))
     failures = 1 if state.locked_until is not None else state.failures + 1

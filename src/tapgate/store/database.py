@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Self
 
 import asyncpg
@@ -40,7 +40,9 @@ class Database:
         self._pool = pool
 
     @classmethod
-    async def connect(cls, url: str, *, size: int = 10) -> Self:
+    async def connect(
+        cls, url: str, *, size: int = 10, session: Mapping[str, str] | None = None
+    ) -> Self:
         """Connections are opened when they are needed, so this works while PostgreSQL is away."""
         pool = await asyncpg.create_pool(
             url,
@@ -48,7 +50,7 @@ class Database:
             max_size=size,
             timeout=PATIENCE_SECONDS,
             command_timeout=PATIENCE_SECONDS,
-            server_settings=_SESSION_SETTINGS,
+            server_settings={**_SESSION_SETTINGS, **(session or {})},
             init=use_msgspec_for_jsonb,
             reset=_keep_session,
         )

@@ -52,6 +52,7 @@ CREATE TABLE transactions (
     to_account bigint,
     from_balance bigint,                    -- the balances this transaction left behind
     to_balance bigint,
+    held bigint NOT NULL DEFAULT 0 CHECK (held >= 0),  -- kept from the payer while under review
     card_serial text,                       -- the card that paid
     to_card_serial text,
     original_id bigint,                     -- the payment that a refund gives back

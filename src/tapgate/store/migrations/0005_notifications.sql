@@ -4,7 +4,7 @@ CREATE TABLE messages (
     recipient text NOT NULL,                -- E.164
     template text NOT NULL,
     language text NOT NULL,
-    parameters bytea,                       -- sealed by the vault; removed once delivered
+    parameters bytea,                       -- sealed by the vault; removed once delivered or expired
     status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'delivered', 'expired')),
     attempts smallint NOT NULL DEFAULT 0,
     next_attempt_at timestamptz NOT NULL,
@@ -12,3 +12,4 @@ CREATE TABLE messages (
     created_at timestamptz NOT NULL
 );
 CREATE INDEX messages_due ON messages (next_attempt_at) WHERE status = 'pending';
+CREATE INDEX messages_expiring ON messages (expires_at) WHERE status = 'pending';

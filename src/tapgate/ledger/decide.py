@@ -1,0 +1,186 @@
+"""What happens to a command: the whole business decision, without any I/O.
+
+`decide` takes what was loaded and one command and returns data; the first check that objects ends
+the matter.
+"""
+
+from collections.abc import Callable
+
+from tapgate.errors import Code
+from tapgate.ledger import chart
+from tapgate.ledger.case import Case, No, open_case
+from tapgate.ledger.checks import CHECKS
+from tapgate.ledger.commands import Answer, Command, Outcome, outcome_of
+from tapgate.ledger.pin_tries import PinCheck
+from tapgate.ledger.state import (
+    Account,
+    Change,
+    Decision,
+    Hold,
+    Match,
+    NewTransaction,
+    Posting,
+    State,
+    Usage,
+)
+
+
+def decide(
+    state: State, command: Command, is_right_pin: PinCheck, new_id: Callable[[], int]
+) -> Decision:
+    case = open_case(state, command, is_right_pin)
+    earlier = _earlier_outcome(case)
+    if earlier is not None:
+        return Decision(outcome=earlier)
+    for check in CHECKS:
+        objection = check(case)
+        if objection is None:
+            continue
+        if objection.recorded:
+            return _decline(case, objection, new_id())
+        outcome = Outcome(None, objection.code, objection.details)
+        return Decision(outcome=outcome, pins=tuple(case.pins))
+    return _accept(case, new_id())
+
+
+def _earlier_outcome(case: Case) -> Outcome | None:
+    """A repetition gets the first answer; the same name for something else is a conflict."""
+    command = case.command
+    if command.request is not None:
+        request = command.request
+        earlier = case.state.requests.get((request.scope, request.request_id))
+        if earlier is not None:
+            if earlier.fingerprint != request.fingerprint:
+                return Outcome(None, Code.DUPLICATE_REQUEST)
+            return outcome_of(earlier.answer, replayed=True)
+    if command.reference is not None:
+        reference = command.reference
+        earlier = case.state.references.get((reference.partner_id, reference.reference))
+        if earlier is not None:
+            same = case.payee is not None and earlier.to_account == case.payee.id
+            if not same or earlier.amount != case.amount:
+                return Outcome(None, Code.DUPLICATE_REFERENCE)
+            return outcome_of(earlier.answer, replayed=True)
+    return None
+
+
+def _decline(case: Case, objection: No, transaction_id: int) -> Decision:
+    answer = Answer(
+        transaction_id=transaction_id,
+        status="failed",
+        amount=case.amount,
+        fee=0,
+        code=str(objection.code),
+        details=objection.details,
+        original_id=case.command.original_id,
+    )
+    return Decision(
+        outcome=outcome_of(answer, replayed=False),
+        transaction=_transaction(case, answer, held=0),
+        pins=tuple(case.pins),
+        matches=_named(case, transaction_id),
+    )
+
+
+def _accept(case: Case, transaction_id: int) -> Decision:
+    payer, payee = case.payer, case.payee
+    assert payer is not None
+    assert payee is not None
+    review = any(match.review for match in case.matches)
+    answer = _answer(case, payer, payee, transaction_id, review=review)
+    usage = None
+    if case.counts:
+        unpinned = case.amount if case.command.payer_pin is None else 0
+        serial = case.payer_card.serial if case.payer_card is not None else None
+        counted_on = max(case.state.today, payer.usage_day or case.state.today)
+        usage = Usage(payer.id, serial, case.amount, unpinned, counted_on)
+    change = None
+    original = case.original
+    if original is not None:
+        done = original.refunded_amount + case.amount == original.amount
+        change = Change(
+            original.id, "refunded" if done else "partially_refunded", refunded=case.amount
+        )
+        if original.usage_day is not None:
+            usage = Usage(payee.id, original.card_serial, -case.amount, 0, original.usage_day)
+    held = case.total if review else 0
+    return Decision(
+        outcome=outcome_of(answer, replayed=False),
+        transaction=_transaction(case, answer, held=held),
+        postings=() if review else _postings(case, payer, payee),
+        hold=Hold(payer.id, held) if review else None,
+        usage=usage,
+        pins=tuple(case.pins),
+        change=change,
+        matches=_named(case, transaction_id),
+    )
+
+
+def _answer(
+    case: Case, payer: Account, payee: Account, transaction_id: int, *, review: bool
+) -> Answer:
+    spent = case.total - case.returned_fee
+    refundable = None
+    if case.original is not None:
+        refundable = case.original.amount - case.original.refunded_amount - case.amount
+    payee_available = None
+    if payee.locked:
+        payee_available = payee.available + (0 if review else case.credited)
+    return Answer(
+        transaction_id=transaction_id,
+        status="under_review" if review else "completed",
+        amount=case.amount,
+        fee=case.fee,
+        payer_available=payer.available - spent if payer.locked else None,
+        payee_available=payee_available,
+        commission=case.commission,
+        refundable=refundable,
+        payee_name=chart.masked_name(payee.holder_name) if payee.kind == chart.WALLET else None,
+        original_id=case.command.original_id,
+    )
+
+
+def _postings(case: Case, payer: Account, payee: Account) -> tuple[Posting, ...]:
+    own = case.state.rules.platform_accounts
+    postings = [Posting(payer.id, payee.id, case.amount)]
+    if case.fee:
+        side = payer if case.fee_payer == "sender" else payee
+        postings.append(Posting(side.id, own[chart.FEES], case.fee))
+    if case.commission and payer.owner_id is not None:
+        earner = case.state.agents[payer.owner_id].commission_account_id
+        postings.append(Posting(own[chart.COMMISSION_EXPENSE], earner, case.commission))
+    if case.returned_fee:
+        # First, so that the processor can pay the whole amount back out of what it received.
+        postings.insert(0, Posting(own[chart.FEES], payer.id, case.returned_fee))
+    return tuple(postings)
+
+
+def _transaction(case: Case, answer: Answer, *, held: int) -> NewTransaction:
+    command, payer, payee = case.command, case.payer, case.payee
+    counted_on = None
+    if case.counts and payer is not None and answer.status != "failed":
+        counted_on = max(case.state.today, payer.usage_day or case.state.today)
+    return NewTransaction(
+        id=answer.transaction_id,
+        type=command.type,
+        status=answer.status,
+        channel=command.channel,
+        amount=case.amount,
+        fee_amount=answer.fee,
+        from_account=payer.id if payer is not None else None,
+        to_account=payee.id if payee is not None else None,
+        held=held,
+        card_serial=case.payer_card.serial if case.payer_card is not None else None,
+        to_card_serial=case.payee_card.serial if case.payee_card is not None else None,
+        original_id=command.original_id,
+        usage_day=counted_on,
+        request=command.request,
+        reference=command.reference,
+        failure_code=answer.code,
+        context=command.context,
+        answer=answer,
+    )
+
+
+def _named(case: Case, transaction_id: int) -> tuple[Match, ...]:
+    return tuple(match._replace(transaction_id=transaction_id) for match in case.matches)

@@ -1,0 +1,216 @@
+"""The one way money moves: orders wait together, and one database transaction carries all of them.
+
+While a batch is on its way to the database, arriving orders gather for the next one. Light load: a
+batch of one. Heavy load: round trips and the disk's flush are shared by hundreds.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Self
+from zoneinfo import ZoneInfo
+
+import asyncpg
+import msgspec
+import structlog
+
+from tapgate.clock import Clock
+from tapgate.errors import ApiError, Code, unavailable
+from tapgate.ids import IdSource
+from tapgate.ledger import rules as ledger_rules
+from tapgate.ledger.commands import Command, Order, Outcome
+from tapgate.ledger.decide import decide
+from tapgate.ledger.load import load
+from tapgate.ledger.pin_tries import PinCheck
+from tapgate.ledger.rules import Rules
+from tapgate.ledger.settle import settle
+from tapgate.ledger.state import Decision, State, apply
+from tapgate.ledger.write import write
+from tapgate.store.database import Database
+from tapgate.store.signals import Signals
+
+log = structlog.get_logger()
+
+#: Batches on their way at once. A second one decides while the first is being flushed to disk.
+LANES: Final = 2
+MAX_BATCH: Final = 500
+MAX_WAITING: Final = 10_000
+_TRIES: Final = 3
+
+#: A plan made while a table is empty is kept; it must not be one that scans the table.
+_SESSION: Final = {"enable_seqscan": "off"}
+
+
+class Waiting(NamedTuple):
+    order: Order
+    result: asyncio.Future[Outcome]
+
+
+class Batches(msgspec.Struct):
+    """What was carried so far, for the metrics."""
+
+    batches: int = 0
+    orders: int = 0
+    largest: int = 0
+
+
+class Ledger:
+    def __init__(
+        self,
+        database: Database,
+        signals: Signals,
+        *,
+        currency: str,
+        timezone: ZoneInfo,
+        clock: Clock,
+        new_id: IdSource,
+        is_right_pin: PinCheck,
+    ) -> None:
+        self._database = database
+        self._signals = signals
+        self._currency = currency
+        self._timezone = timezone
+        self._clock = clock
+        self._new_id = new_id
+        self._is_right_pin = is_right_pin
+        self._waiting: deque[Waiting] = deque()
+        self._arrived = asyncio.Event()
+        self._lanes: list[asyncio.Task[None]] = []
+        self._rules: Rules | None = None
+        self._rules_version = 0
+        self.carried = Batches()
+        signals.on(ledger_rules.CHANGED, lambda _: self._forget_rules())
+        signals.on_gap(self._forget_rules)
+
+    @classmethod
+    async def start(
+        cls,
+        url: str,
+        signals: Signals,
+        *,
+        currency: str,
+        timezone: ZoneInfo,
+        clock: Clock,
+        new_id: IdSource,
+        is_right_pin: PinCheck,
+    ) -> Self:
+        ledger = cls(
+            await Database.connect(url, size=LANES + 1, session=_SESSION),
+            signals,
+            currency=currency,
+            timezone=timezone,
+            clock=clock,
+            new_id=new_id,
+            is_right_pin=is_right_pin,
+        )
+        ledger._lanes = [asyncio.create_task(ledger._work()) for _ in range(LANES)]
+        return ledger
+
+    async def stop(self) -> None:
+        """What waits is still carried; nothing new is taken."""
+        while self._waiting:
+            await asyncio.sleep(0.01)
+        for lane in self._lanes:
+            lane.cancel()
+        await asyncio.gather(*self._lanes, return_exceptions=True)
+        await self._database.close()
+
+    async def healthy(self) -> bool:
+        try:
+            async with asyncio.timeout(2):
+                await self._database.fetchval("SELECT 1")
+        except (ApiError, TimeoutError, asyncpg.PostgresError):
+            return False
+        return True
+
+    async def submit(self, order: Order) -> Outcome:
+        """Carry out one order. 503 when too much is waiting or the database cannot be reached."""
+        if len(self._waiting) >= MAX_WAITING:
+            raise unavailable("Too much is waiting; nothing was moved")
+        result: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiting.append(Waiting(order, result))
+        self._arrived.set()
+        # A caller who goes away does not take the order back.
+        return await asyncio.shield(result)
+
+    async def _work(self) -> None:
+        while True:
+            await self._arrived.wait()
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH))]
+            if not self._waiting:
+                self._arrived.clear()
+            if batch:
+                # A batch that has begun is carried to its end, also when the process stops.
+                await asyncio.shield(self._carry(batch))
+
+    async def _carry(self, batch: Sequence[Waiting]) -> None:
+        try:
+            outcomes = await self._in_one_go([waiting.order for waiting in batch])
+        except ApiError as lost:
+            _answer_all(batch, lost)
+        except Exception as error:
+            if len(batch) > 1:
+                # Somebody's order cannot be stored: each on its own, so that only that one fails.
+                for waiting in batch:
+                    await self._carry([waiting])
+                return
+            log.error("ledger.order_failed", error=type(error).__name__, exc_info=True)
+            _answer_all(batch, ApiError(Code.INTERNAL_ERROR))
+        else:
+            self._count(len(batch))
+            for waiting, outcome in zip(batch, outcomes, strict=True):
+                if not waiting.result.done():
+                    waiting.result.set_result(outcome)
+
+    def _count(self, size: int) -> None:
+        self.carried.batches += 1
+        self.carried.orders += size
+        self.carried.largest = max(self.carried.largest, size)
+
+    async def _in_one_go(self, orders: Sequence[Order]) -> list[Outcome]:
+        for attempt in range(_TRIES):
+            try:
+                return await self._run(orders)
+            except (asyncpg.DeadlockDetectedError, asyncpg.SerializationError):
+                if attempt == _TRIES - 1:
+                    raise
+        raise AssertionError
+
+    async def _run(self, orders: Sequence[Order]) -> list[Outcome]:
+        async with self._database.transaction() as tx:
+            rules = await self._current_rules(tx)
+            state = await load(tx, orders, rules, self._clock, self._timezone)
+            decisions = [self._decide(state, order) for order in orders]
+            await write(tx, state, decisions, self._new_id)
+        return [decision.outcome for decision in decisions]
+
+    def _decide(self, state: State, order: Order) -> Decision:
+        try:
+            if isinstance(order, Command):
+                decision = decide(state, order, self._is_right_pin, self._new_id)
+            else:
+                decision = settle(state, order)
+        except Exception as error:
+            log.error("ledger.undecided", error=type(error).__name__, exc_info=True)
+            return Decision(outcome=Outcome(None, Code.INTERNAL_ERROR))
+        apply(state, decision)
+        return decision
+
+    async def _current_rules(self, tx: asyncpg.Connection) -> Rules:
+        if self._rules is not None and self._signals.listening:
+            return self._rules
+        version = self._rules_version
+        rules = await ledger_rules.load_rules(tx, self._currency)
+        if version == self._rules_version:
+            self._rules = rules
+        return rules
+
+    def _forget_rules(self) -> None:
+        self._rules = None
+        self._rules_version += 1
+
+
+def _answer_all(batch: Sequence[Waiting], error: ApiError) -> None:
+    for waiting in batch:
+        if not waiting.result.done():
+            waiting.result.set_exception(error)

@@ -1,0 +1,285 @@
+"""Fetch and lock everything that a batch names, in a constant number of statements.
+
+Locks are taken in one total order, so that batches never wait for each other in a circle: names of
+requests, then accounts by number, then merchants' accounts by number. A merchant's account that is
+only credited is not locked here at all: many pay into it at once, and `write` adds to it last.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from tapgate.clock import Clock, platform_day
+from tapgate.ledger import chart
+from tapgate.ledger.commands import Command, Order, Party, decode_answer
+from tapgate.ledger.pin_tries import PinState
+from tapgate.ledger.rules import Rules
+from tapgate.ledger.state import Account, Agent, Card, Earlier, Recorded, State
+
+_ACCOUNT = """id, kind, owner_id, holder_name, status, kyc_level, balance, held, overdraft,
+              usage_day, day_used, month_used"""
+
+_LOCK_ACCOUNTS = f"""
+    SELECT {_ACCOUNT} FROM accounts
+    WHERE id = ANY (ARRAY(
+        SELECT account_id FROM cards WHERE serial = ANY ($1::text[])
+        UNION ALL SELECT id FROM accounts WHERE owner_id = ANY ($2::bigint[])
+        UNION ALL SELECT unnest($3::bigint[])
+        UNION ALL SELECT unnest(ARRAY[from_account, to_account])
+                  FROM transactions WHERE id = ANY ($4::bigint[])
+    )) AND checked
+    ORDER BY kind = 'settlement', id
+    FOR NO KEY UPDATE"""
+
+
+class Names:
+    """What the orders of a batch name."""
+
+    def __init__(self, orders: Sequence[Order]) -> None:
+        self.serials: set[str] = set()
+        self.owners: set[int] = set()
+        self.accounts: set[int] = set()
+        self.merchants: set[int] = set()
+        self.recorded: set[int] = set()
+        self.requests: set[tuple[str, str]] = set()
+        self.references: set[tuple[int, str]] = set()
+        for order in orders:
+            if isinstance(order, Command):
+                self._read(order)
+            else:
+                self.recorded.add(order.transaction_id)
+
+    def _read(self, command: Command) -> None:
+        self._party(command.payer)
+        if command.type in chart.PAYMENT_TYPES and command.payee.by == "owner":
+            self.merchants.add(int(command.payee.key))
+        else:
+            self._party(command.payee)
+        if command.original_id is not None:
+            self.recorded.add(command.original_id)
+        if command.request is not None:
+            self.requests.add((command.request.scope, command.request.request_id))
+        if command.reference is not None:
+            self.references.add((command.reference.partner_id, command.reference.reference))
+
+    def _party(self, party: Party) -> None:
+        if party.by == "card":
+            self.serials.add(str(party.key))
+        elif party.by == "account":
+            self.accounts.add(int(party.key))
+        elif party.kind not in chart.PLATFORM_KINDS:
+            self.owners.add(int(party.key))
+
+
+async def load(
+    tx: Any, orders: Sequence[Order], rules: Rules, clock: Clock, timezone: ZoneInfo
+) -> State:
+    names = Names(orders)
+    await _lock_names(tx, names)
+    accounts = await _lock_accounts(tx, names)
+    now = clock()
+    state = State(
+        now=now,
+        today=platform_day(now, timezone),
+        rules=rules,
+        accounts=accounts,
+        by_owner={},
+    )
+    for kind, account_id in rules.platform_accounts.items():
+        accounts[account_id] = _platform_account(account_id, kind)
+    await _add_merchants(tx, state, names)
+    state.by_owner = {
+        (account.owner_id, account.kind): account
+        for account in accounts.values()
+        if account.owner_id is not None
+    }
+    # From here on nothing that is read can change before this batch is done.
+    await _add_requests(tx, state, names)
+    await _add_recorded(tx, state, names)
+    await _add_cards(tx, state, names)
+    await _add_pins(tx, state, orders)
+    await _add_agents(tx, state, orders)
+    await _add_windows(tx, state, orders)
+    return state
+
+
+def _lock_number(*name: object) -> int:
+    digest = hashlib.blake2b(repr(name).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, signed=True)
+
+
+async def _lock_names(tx: Any, names: Names) -> None:
+    """Two processes given the same request at once: the second waits for the first's answer."""
+    numbers = [_lock_number(*key) for key in names.requests | names.references]
+    if numbers:
+        await tx.fetch(
+            "SELECT pg_advisory_xact_lock(number) FROM unnest($1::bigint[]) number",
+            sorted(numbers),
+        )
+
+
+async def _lock_accounts(tx: Any, names: Names) -> dict[int, Account]:
+    rows = await tx.fetch(
+        _LOCK_ACCOUNTS,
+        list(names.serials),
+        list(names.owners),
+        list(names.accounts),
+        list(names.recorded),
+    )
+    return {row["id"]: Account(*row, locked=True) for row in rows}
+
+
+def _platform_account(account_id: int, kind: str) -> Account:
+    return Account(
+        id=account_id,
+        kind=kind,
+        owner_id=None,
+        holder_name="Platform",
+        status="active",
+        kyc_level=None,
+        balance=0,
+        held=0,
+        overdraft=0,
+        usage_day=None,
+        day_used=0,
+        month_used=0,
+        locked=False,
+    )
+
+
+async def _add_merchants(tx: Any, state: State, names: Names) -> None:
+    if not names.merchants:
+        return
+    rows = await tx.fetch(
+        f"SELECT {_ACCOUNT} FROM accounts WHERE owner_id = ANY ($1::bigint[])",
+        list(names.merchants),
+    )
+    for row in rows:
+        state.accounts.setdefault(row["id"], Account(*row, locked=False))
+
+
+async def _add_requests(tx: Any, state: State, names: Names) -> None:
+    if names.requests:
+        rows = await tx.fetch(
+            """SELECT t.scope, t.request_id, t.fingerprint, t.to_account, t.amount, t.answer
+               FROM unnest($1::text[], $2::text[]) AS asked (scope, request_id)
+               JOIN transactions t
+                 ON t.scope = asked.scope AND t.request_id = asked.request_id""",
+            *_columns(names.requests),
+        )
+        state.requests = {
+            (row["scope"], row["request_id"]): _earlier(row, row["fingerprint"]) for row in rows
+        }
+    if names.references:
+        rows = await tx.fetch(
+            """SELECT t.partner_id, t.partner_reference, t.to_account, t.amount, t.answer
+               FROM unnest($1::bigint[], $2::text[]) AS asked (partner_id, reference)
+               JOIN transactions t
+                 ON t.partner_id = asked.partner_id AND t.partner_reference = asked.reference
+                AND t.status <> 'failed'""",
+            *_columns(names.references),
+        )
+        state.references = {
+            (row["partner_id"], row["partner_reference"]): _earlier(row, None) for row in rows
+        }
+
+
+def _columns(pairs: Iterable[tuple[Any, Any]]) -> tuple[list[Any], list[Any]]:
+    first, second = zip(*pairs, strict=True)
+    return list(first), list(second)
+
+
+def _earlier(row: Any, fingerprint: bytes | None) -> Earlier:
+    return Earlier(fingerprint, row["to_account"], row["amount"], decode_answer(row["answer"]))
+
+
+async def _add_recorded(tx: Any, state: State, names: Names) -> None:
+    if not names.recorded:
+        return
+    rows = await tx.fetch(
+        """SELECT id, type, status, amount, fee_amount, refunded_amount, held, from_account,
+                  to_account, card_serial, usage_day
+           FROM transactions
+           WHERE id = ANY ($1::bigint[]) AND from_account IS NOT NULL AND to_account IS NOT NULL""",
+        list(names.recorded),
+    )
+    state.recorded = {row["id"]: Recorded(*row) for row in rows}
+    names.serials.update(row["card_serial"] for row in rows if row["card_serial"] is not None)
+
+
+async def _add_cards(tx: Any, state: State, names: Names) -> None:
+    if not names.serials:
+        return
+    rows = await tx.fetch(
+        """SELECT id, serial, status, account_id, pin_holder_id, daily_limit, usage_day, day_spent,
+                  day_unpinned, expires_at
+           FROM cards WHERE serial = ANY ($1::text[])""",
+        list(names.serials),
+    )
+    state.cards = {row["serial"]: Card(*row) for row in rows}
+
+
+async def _add_pins(tx: Any, state: State, orders: Sequence[Order]) -> None:
+    holders = set()
+    for order in orders:
+        if not isinstance(order, Command):
+            continue
+        for pin, party in ((order.payer_pin, order.payer), (order.payee_pin, order.payee)):
+            if pin is None:
+                continue
+            account, card = state.find(party)
+            if card is not None:
+                holders.add(card.pin_holder_id)
+            elif account is not None:
+                holders.add(account.owner_id)
+    if holders:
+        rows = await tx.fetch(
+            """SELECT holder_id, key_id, salt, verifier, failures, locked_until
+               FROM pins WHERE holder_id = ANY ($1::bigint[])""",
+            [holder for holder in holders if holder is not None],
+        )
+        state.pins = {row["holder_id"]: PinState(*row) for row in rows}
+
+
+async def _add_agents(tx: Any, state: State, orders: Sequence[Order]) -> None:
+    wanted = [
+        account.owner_id
+        for order in orders
+        if isinstance(order, Command) and order.type in (chart.AGENT_CASHIN, chart.AGENT_TRANSFER)
+        for party in (order.payer, order.payee)
+        if (account := state.find(party)[0]) is not None and account.kind == chart.FLOAT
+    ]
+    if wanted:
+        rows = await tx.fetch(
+            """SELECT id, commission_account_id, commission_tier, parent_agent_id
+               FROM agents WHERE id = ANY ($1::bigint[])""",
+            wanted,
+        )
+        state.agents = {row["id"]: Agent(*row) for row in rows}
+
+
+async def _add_windows(tx: Any, state: State, orders: Sequence[Order]) -> None:
+    watched = {kind for rule in state.rules.compliance for kind in rule.transaction_types}
+    payers = {
+        account.id
+        for order in orders
+        if isinstance(order, Command) and order.type in watched
+        if (account := state.find(order.payer)[0]) is not None and account.kind == chart.WALLET
+    }
+    windows = state.rules.windows(state.now)
+    if not payers or not windows:
+        return
+    rows = await tx.fetch(
+        """SELECT rule.id, t.from_account, count(*), sum(t.amount)::bigint
+           FROM unnest($2::bigint[], $3::bigint[], $4::text[]) AS rule (id, since, types)
+           JOIN transactions t
+             ON t.from_account = ANY ($1::bigint[]) AND t.id >= rule.since
+            AND t.type = ANY (string_to_array(rule.types, ' ')) AND t.status <> 'failed'
+           GROUP BY 1, 2""",
+        list(payers),
+        [rule.id for rule, _ in windows],
+        [since for _, since in windows],
+        [" ".join(rule.transaction_types) for rule, _ in windows],
+    )
+    state.windows = {(rule, account): (count, total) for rule, account, count, total in rows}

@@ -1,0 +1,54 @@
+"""Stored PINs outside of a movement of money: set one, check one. The caller holds the lock on the
+holder's account, as every batch does."""
+
+from datetime import datetime
+from typing import Any, Protocol
+
+from tapgate.ledger.pin_tries import PinCheck, PinState, PinVerdict, try_pin
+
+
+class NewPin(Protocol):
+    """What is stored of a PIN."""
+
+    @property
+    def key_id(self) -> str: ...
+    @property
+    def salt(self) -> bytes: ...
+    @property
+    def verifier(self) -> bytes: ...
+
+
+async def set_pin(tx: Any, holder_id: int, pin: NewPin) -> None:
+    """Store a PIN; tries made at an earlier one are forgotten."""
+    await tx.execute(
+        """INSERT INTO pins (holder_id, key_id, salt, verifier) VALUES ($1, $2, $3, $4)
+           ON CONFLICT (holder_id) DO UPDATE SET key_id = EXCLUDED.key_id, salt = EXCLUDED.salt,
+               verifier = EXCLUDED.verifier, failures = 0, locked_until = NULL,
+               changed_at = now()""",
+        holder_id,
+        pin.key_id,
+        pin.salt,
+        pin.verifier,
+    )
+
+
+async def check_pin(
+    tx: Any, holder_id: int, pin: str, is_right: PinCheck, now: datetime
+) -> PinVerdict:
+    """Judge one try and store its count. The verdict is returned, never raised, so that the
+    count is committed whatever the verdict is."""
+    row = await tx.fetchrow(
+        """SELECT holder_id, key_id, salt, verifier, failures, locked_until
+           FROM pins WHERE holder_id = $1""",
+        holder_id,
+    )
+    state = PinState(*row)
+    verdict = try_pin(state, pin, is_right, now)
+    if verdict.state != state:
+        await tx.execute(
+            "UPDATE pins SET failures = $2, locked_until = $3 WHERE holder_id = $1",
+            holder_id,
+            verdict.state.failures,
+            verdict.state.locked_until,
+        )
+    return verdict

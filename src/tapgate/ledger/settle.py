@@ -1,0 +1,69 @@
+"""The end of a review: release or reject a transaction whose funds are held."""
+
+from tapgate.errors import Code
+from tapgate.ledger import chart
+from tapgate.ledger.checks import over_max_balance
+from tapgate.ledger.commands import Answer, Outcome, Settlement, outcome_of
+from tapgate.ledger.state import Account, Change, Decision, Hold, Posting, Recorded, State, Usage
+
+
+def settle(state: State, settlement: Settlement) -> Decision:
+    row = state.recorded.get(settlement.transaction_id)
+    if row is None:
+        return Decision(outcome=Outcome(None, Code.TRANSACTION_NOT_FOUND))
+    if row.status != "under_review":
+        return Decision(outcome=Outcome(None, Code.ALREADY_RESOLVED))
+    payee = state.accounts[row.to_account]
+    failure = _obstacle(state, row, payee) if settlement.release else Code.COMPLIANCE_REJECTED
+    return _give_back(state, row, failure) if failure is not None else _complete(state, row, payee)
+
+
+def _obstacle(state: State, row: Recorded, payee: Account) -> Code | None:
+    if payee.status != "active":
+        return chart.HOLDER_CODES[payee.kind].not_active
+    credited = row.amount - (0 if _sender_paid(row) else row.fee_amount)
+    objection = over_max_balance(state, payee, credited)
+    return objection.code if objection is not None else None
+
+
+def _sender_paid(row: Recorded) -> bool:
+    return row.held > row.amount
+
+
+def _answer(row: Recorded, status: str, code: Code | None = None) -> Outcome:
+    return outcome_of(
+        Answer(
+            transaction_id=row.id,
+            status=status,
+            amount=row.amount,
+            fee=row.fee_amount,
+            details={"failure_code": str(code)} if code is not None else None,
+        ),
+        replayed=False,
+    )
+
+
+def _give_back(state: State, row: Recorded, code: Code) -> Decision:
+    usage = None
+    if row.usage_day is not None:
+        usage = Usage(row.from_account, row.card_serial, -row.amount, 0, row.usage_day)
+    return Decision(
+        outcome=_answer(row, "failed", code),
+        hold=Hold(row.from_account, -row.held),
+        usage=usage,
+        change=Change(row.id, "failed", failure_code=str(code)),
+    )
+
+
+def _complete(state: State, row: Recorded, payee: Account) -> Decision:
+    postings = [Posting(row.from_account, row.to_account, row.amount)]
+    if row.fee_amount:
+        side = row.from_account if _sender_paid(row) else row.to_account
+        fees = state.rules.platform_accounts[chart.FEES]
+        postings.append(Posting(side, fees, row.fee_amount))
+    return Decision(
+        outcome=_answer(row, "completed"),
+        postings=tuple(postings),
+        hold=Hold(row.from_account, -row.held),
+        change=Change(row.id, "completed", completes=True),
+    )

@@ -1,0 +1,306 @@
+"""What a batch has loaded, and how a decision changes it for the decisions after it."""
+
+from datetime import date, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tapgate.ledger import chart
+from tapgate.ledger.commands import Answer, Outcome, PartnerReference, Party, RequestKey
+from tapgate.ledger.pin_tries import PinState
+from tapgate.ledger.rules import ComplianceRule, Rules
+
+
+class Account(msgspec.Struct, gc=False):
+    id: int
+    kind: str
+    owner_id: int | None
+    holder_name: str
+    status: str
+    kyc_level: int | None
+    balance: int
+    held: int
+    overdraft: int
+    usage_day: date | None
+    day_used: int
+    month_used: int
+    locked: bool  # False: only ever credited by what `delta` adds up to, its balance is not known
+    delta: int = 0
+    changed: bool = False
+
+    @property
+    def available(self) -> int:
+        return self.balance - self.held
+
+    def used(self, today: date) -> tuple[int, int]:
+        """What counts against the limits of the day and of the month."""
+        day = self.usage_day
+        if day is None or (day.year, day.month) < (today.year, today.month):
+            return 0, 0
+        return (self.day_used if day >= today else 0), self.month_used
+
+    def count(self, amount: int, counted_on: date, today: date) -> None:
+        """Use up, or give back, an allowance of the day `counted_on`.
+
+        The days only go forward: a clock that steps back goes on in the day it had reached.
+        """
+        self.day_used, self.month_used = self.used(today)
+        self.usage_day = today if self.usage_day is None else max(self.usage_day, today)
+        if counted_on == self.usage_day:
+            self.day_used += amount
+        if (counted_on.year, counted_on.month) == (self.usage_day.year, self.usage_day.month):
+            self.month_used += amount
+        self.changed = True
+
+
+class Card(msgspec.Struct, gc=False):
+    id: int
+    serial: str
+    status: str
+    account_id: int | None
+    pin_holder_id: int | None
+    daily_limit: int | None
+    usage_day: date | None
+    day_spent: int
+    day_unpinned: int
+    expires_at: datetime | None
+    changed: bool = False
+
+    def used(self, today: date) -> tuple[int, int]:
+        """What was spent with it today, and how much of that without a PIN."""
+        if self.usage_day is None or self.usage_day < today:
+            return 0, 0
+        return self.day_spent, self.day_unpinned
+
+    def count(self, amount: int, unpinned: int, counted_on: date, today: date) -> None:
+        self.day_spent, self.day_unpinned = self.used(today)
+        self.usage_day = today if self.usage_day is None else max(self.usage_day, today)
+        if counted_on == self.usage_day:
+            self.day_spent += amount
+            self.day_unpinned += unpinned
+        self.changed = True
+
+
+class Agent(msgspec.Struct, frozen=True, gc=False):
+    id: int
+    commission_account_id: int
+    commission_tier: int
+    parent_agent_id: int | None
+
+
+class Recorded(msgspec.Struct, gc=False):
+    """A transaction that exists already: to be refunded or settled."""
+
+    id: int
+    type: str
+    status: str
+    amount: int
+    fee_amount: int
+    refunded_amount: int
+    held: int
+    from_account: int
+    to_account: int
+    card_serial: str | None
+    usage_day: date | None
+    failure_code: str | None = None
+    completed_at: datetime | None = None
+    from_balance: int | None = None
+    to_balance: int | None = None
+    to_offset: int | None = None
+    changed: bool = False
+
+
+class Posting(NamedTuple):
+    debit: int
+    credit: int
+    amount: int
+
+
+class Usage(NamedTuple):
+    """An allowance used up (amount above zero) or given back (below)."""
+
+    account_id: int
+    card_serial: str | None
+    amount: int
+    unpinned: int
+    counted_on: date
+
+
+class Hold(NamedTuple):
+    account_id: int
+    amount: int  # above zero: held; below: let go
+
+
+class Match(NamedTuple):
+    """A compliance rule that a transaction matched."""
+
+    rule: ComplianceRule
+    subscriber_id: int
+    transaction_id: int
+    review: bool
+    details: dict[str, Any]
+
+
+class NewTransaction(msgspec.Struct, kw_only=True, gc=False):
+    id: int
+    type: str
+    status: str
+    channel: str
+    amount: int
+    fee_amount: int
+    from_account: int | None
+    to_account: int | None
+    held: int
+    card_serial: str | None
+    to_card_serial: str | None
+    original_id: int | None
+    usage_day: date | None
+    request: RequestKey | None
+    reference: PartnerReference | None
+    failure_code: str | None
+    context: dict[str, Any] | None
+    answer: Answer
+    from_balance: int | None = None
+    to_balance: int | None = None
+    to_offset: int | None = None  # of `delta`, where the balance is known only when written
+
+
+class Change(NamedTuple):
+    """What becomes of a transaction that existed before."""
+
+    transaction_id: int
+    status: str
+    refunded: int = 0
+    failure_code: str | None = None
+    completes: bool = False
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Everything that happens because of one command; plain data."""
+
+    outcome: Outcome
+    transaction: NewTransaction | None = None
+    postings: tuple[Posting, ...] = ()
+    hold: Hold | None = None
+    usage: Usage | None = None
+    pins: tuple[PinState, ...] = ()
+    change: Change | None = None
+    matches: tuple[Match, ...] = ()
+
+
+class Earlier(NamedTuple):
+    """What a request id, or a partner's reference, was used for."""
+
+    fingerprint: bytes | None
+    to_account: int | None
+    amount: int
+    answer: Answer
+
+
+class State(msgspec.Struct, kw_only=True):
+    now: datetime
+    today: date
+    rules: Rules
+    accounts: dict[int, Account]
+    by_owner: dict[tuple[int, str], Account]
+    cards: dict[str, Card] = {}
+    pins: dict[int, PinState] = {}
+    agents: dict[int, Agent] = {}
+    recorded: dict[int, Recorded] = {}
+    requests: dict[tuple[str, str], Earlier] = {}
+    references: dict[tuple[int, str], Earlier] = {}
+    #: (rule, account) -> how many and how much in the rule's window
+    windows: dict[tuple[int, int], tuple[int, int]] = {}
+    pins_changed: set[int] = msgspec.field(default_factory=set)
+
+    def find(self, party: Party) -> tuple[Account | None, Card | None]:
+        if party.by == "card":
+            card = self.cards.get(str(party.key))
+            if card is None or card.account_id is None:
+                return None, card
+            return self.accounts.get(card.account_id), card
+        if party.by == "owner":
+            if party.kind in chart.PLATFORM_KINDS:
+                return self.accounts[self.rules.platform_accounts[party.kind]], None
+            return self.by_owner.get((int(party.key), party.kind)), None
+        return self.accounts.get(int(party.key)), None
+
+
+def apply(state: State, decision: Decision) -> None:
+    """Make the next decision see what this one did."""
+    for posting in decision.postings:
+        _move(state, posting)
+    if decision.hold is not None:
+        account = state.accounts[decision.hold.account_id]
+        account.held += decision.hold.amount
+        account.changed = True
+    if decision.usage is not None:
+        _use(state, decision.usage)
+    for pin in decision.pins:
+        state.pins[pin.holder_id] = pin
+        state.pins_changed.add(pin.holder_id)
+    if decision.change is not None:
+        _advance(state, decision.change)
+    if decision.transaction is not None:
+        _remember(state, decision.transaction)
+
+
+def _move(state: State, posting: Posting) -> None:
+    for account_id, amount in ((posting.debit, -posting.amount), (posting.credit, posting.amount)):
+        account = state.accounts[account_id]
+        account.balance += amount
+        account.delta += amount
+        account.changed = True
+
+
+def _use(state: State, usage: Usage) -> None:
+    state.accounts[usage.account_id].count(usage.amount, usage.counted_on, state.today)
+    card = state.cards.get(usage.card_serial) if usage.card_serial else None
+    if card is not None and (card.daily_limit is not None or usage.unpinned):
+        card.count(usage.amount, usage.unpinned, usage.counted_on, state.today)
+
+
+def _left_behind(state: State, row: NewTransaction | Recorded) -> None:
+    """Note on a transaction the balances it left behind."""
+    if row.from_account is None or row.to_account is None:
+        return
+    payer, payee = state.accounts[row.from_account], state.accounts[row.to_account]
+    if payer.locked:
+        row.from_balance = payer.balance
+    if payee.locked:
+        row.to_balance = payee.balance
+    elif payee.kind == chart.SETTLEMENT:
+        row.to_offset = payee.delta
+
+
+def _advance(state: State, change: Change) -> None:
+    row = state.recorded[change.transaction_id]
+    row.status = change.status
+    row.refunded_amount += change.refunded
+    row.failure_code = change.failure_code
+    row.changed = True
+    if change.completes:
+        row.completed_at = state.now
+        _left_behind(state, row)
+
+
+def _remember(state: State, row: NewTransaction) -> None:
+    if row.status == "completed":
+        _left_behind(state, row)
+    if row.request is not None:
+        key = (row.request.scope, row.request.request_id)
+        state.requests[key] = Earlier(
+            row.request.fingerprint, row.to_account, row.amount, row.answer
+        )
+    if row.status == "failed":
+        return
+    if row.reference is not None:
+        state.references[row.reference.partner_id, row.reference.reference] = Earlier(
+            None, row.to_account, row.amount, row.answer
+        )
+    if row.from_account is None:
+        return
+    for rule in state.rules.compliance:
+        if rule.window_seconds is not None and row.type in rule.transaction_types:
+            count, total = state.windows.get((rule.id, row.from_account), (0, 0))
+            state.windows[rule.id, row.from_account] = (count + 1, total + row.amount)

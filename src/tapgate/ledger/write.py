@@ -1,0 +1,239 @@
+"""Store what a batch decided, in a constant number of statements."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tapgate.ids import IdSource
+from tapgate.ledger.commands import encode_answer
+from tapgate.ledger.state import Account, Decision, Match, NewTransaction, Recorded, State
+
+
+async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: IdSource) -> None:
+    await _update_accounts(tx, state)
+    await _update_cards(tx, state)
+    await _update_pins(tx, state)
+    # Merchants' accounts come last of all locks, and are free again at the commit.
+    merchants = await _credit_merchants(tx, state)
+    transactions = [row.transaction for row in decisions if row.transaction is not None]
+    recorded = [row for row in state.recorded.values() if row.changed]
+    for row in (*transactions, *recorded):
+        _fill_in_merchant_balance(row, state, merchants)
+    await _insert_transactions(tx, state, transactions)
+    await _insert_entries(tx, decisions)
+    await _update_recorded(tx, recorded)
+    await _raise_alerts(tx, state, decisions, new_id)
+
+
+async def _update_accounts(tx: Any, state: State) -> None:
+    rows = [account for account in state.accounts.values() if account.changed and account.locked]
+    if rows:
+        await tx.execute(
+            """UPDATE accounts SET balance = new.balance, held = new.held,
+                      usage_day = new.usage_day, day_used = new.day_used,
+                      month_used = new.month_used, updated_at = $7
+               FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::date[], $5::bigint[],
+                           $6::bigint[])
+                 AS new (id, balance, held, usage_day, day_used, month_used)
+               WHERE accounts.id = new.id""",
+            [row.id for row in rows],
+            [row.balance for row in rows],
+            [row.held for row in rows],
+            [row.usage_day for row in rows],
+            [row.day_used for row in rows],
+            [row.month_used for row in rows],
+            state.now,
+        )
+
+
+async def _update_cards(tx: Any, state: State) -> None:
+    rows = [card for card in state.cards.values() if card.changed]
+    if rows:
+        await tx.execute(
+            """UPDATE cards SET usage_day = new.usage_day, day_spent = new.day_spent,
+                      day_unpinned = new.day_unpinned
+               FROM unnest($1::bigint[], $2::date[], $3::bigint[], $4::bigint[])
+                 AS new (id, usage_day, day_spent, day_unpinned)
+               WHERE cards.id = new.id""",
+            [row.id for row in rows],
+            [row.usage_day for row in rows],
+            [row.day_spent for row in rows],
+            [row.day_unpinned for row in rows],
+        )
+
+
+async def _update_pins(tx: Any, state: State) -> None:
+    rows = [state.pins[holder] for holder in state.pins_changed]
+    if rows:
+        await tx.execute(
+            """UPDATE pins SET failures = new.failures, locked_until = new.locked_until
+               FROM unnest($1::bigint[], $2::smallint[], $3::timestamptz[])
+                 AS new (holder_id, failures, locked_until)
+               WHERE pins.holder_id = new.holder_id""",
+            [row.holder_id for row in rows],
+            [row.failures for row in rows],
+            [row.locked_until for row in rows],
+        )
+
+
+async def _credit_merchants(tx: Any, state: State) -> dict[int, int]:
+    """Add up to accounts that were not locked; the balances they have then."""
+    rows = [
+        account
+        for account in state.accounts.values()
+        if account.changed and not account.locked and account.owner_id is not None
+    ]
+    if not rows:
+        return {}
+    updated = await tx.fetch(
+        """WITH locked AS MATERIALIZED (
+               SELECT id FROM accounts WHERE id = ANY ($1::bigint[]) ORDER BY id
+               FOR NO KEY UPDATE
+           )
+           UPDATE accounts SET balance = balance + new.delta, updated_at = $3
+           FROM unnest($1::bigint[], $2::bigint[]) AS new (id, delta) JOIN locked USING (id)
+           WHERE accounts.id = new.id
+           RETURNING accounts.id, accounts.balance""",
+        [row.id for row in rows],
+        [row.delta for row in rows],
+        state.now,
+    )
+    return {row["id"]: row["balance"] for row in updated}
+
+
+def _fill_in_merchant_balance(
+    row: NewTransaction | Recorded, state: State, merchants: dict[int, int]
+) -> None:
+    if row.to_offset is not None and row.to_account is not None:
+        merchant: Account = state.accounts[row.to_account]
+        row.to_balance = merchants[merchant.id] - merchant.delta + row.to_offset
+
+
+async def _insert_transactions(tx: Any, state: State, rows: Sequence[NewTransaction]) -> None:
+    if not rows:
+        return
+    await tx.execute(
+        """INSERT INTO transactions (
+               id, type, status, channel, amount, fee_amount, from_account, to_account,
+               from_balance, to_balance, held, card_serial, to_card_serial, original_id, usage_day,
+               scope, request_id, fingerprint, answer, partner_id, partner_reference,
+               failure_code, context, currency, created_at, completed_at)
+           SELECT new.*, $24, $25, CASE WHEN new.status = 'completed' THEN $25 END
+           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[],
+                       $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[],
+                       $11::bigint[], $12::text[], $13::text[], $14::bigint[], $15::date[],
+                       $16::text[], $17::text[], $18::bytea[], $19::bytea[], $20::bigint[],
+                       $21::text[], $22::text[], $23::jsonb[])
+             AS new (id, type, status, channel, amount, fee_amount, from_account, to_account,
+                     from_balance, to_balance, held, card_serial, to_card_serial, original_id,
+                     usage_day, scope, request_id, fingerprint, answer, partner_id,
+                     partner_reference, failure_code, context)""",
+        [row.id for row in rows],
+        [row.type for row in rows],
+        [row.status for row in rows],
+        [row.channel for row in rows],
+        [row.amount for row in rows],
+        [row.fee_amount for row in rows],
+        [row.from_account for row in rows],
+        [row.to_account for row in rows],
+        [row.from_balance for row in rows],
+        [row.to_balance for row in rows],
+        [row.held for row in rows],
+        [row.card_serial for row in rows],
+        [row.to_card_serial for row in rows],
+        [row.original_id for row in rows],
+        [row.usage_day for row in rows],
+        [row.request and row.request.scope for row in rows],
+        [row.request and row.request.request_id for row in rows],
+        [row.request and row.request.fingerprint for row in rows],
+        [encode_answer(row.answer) for row in rows],
+        [row.reference and row.reference.partner_id for row in rows],
+        [row.reference and row.reference.reference for row in rows],
+        [row.failure_code for row in rows],
+        [row.context for row in rows],
+        state.rules.currency,
+        state.now,
+    )
+
+
+async def _insert_entries(tx: Any, decisions: Sequence[Decision]) -> None:
+    rows = [
+        (_transaction_of(decision), position, *posting)
+        for decision in decisions
+        for position, posting in enumerate(decision.postings)
+    ]
+    if rows:
+        await tx.execute(
+            """INSERT INTO entries (transaction_id, position, debit_account, credit_account, amount)
+               SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[],
+                                    $5::bigint[])""",
+            *map(list, zip(*rows, strict=True)),
+        )
+
+
+def _transaction_of(decision: Decision) -> int:
+    if decision.transaction is not None:
+        return decision.transaction.id
+    assert decision.change is not None
+    return decision.change.transaction_id
+
+
+async def _update_recorded(tx: Any, rows: Sequence[Recorded]) -> None:
+    if rows:
+        await tx.execute(
+            """UPDATE transactions SET status = new.status,
+                      refunded_amount = new.refunded_amount,
+                      failure_code = coalesce(new.failure_code, transactions.failure_code),
+                      completed_at = coalesce(new.completed_at, transactions.completed_at),
+                      from_balance = coalesce(new.from_balance, transactions.from_balance),
+                      to_balance = coalesce(new.to_balance, transactions.to_balance)
+               FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[],
+                           $5::timestamptz[], $6::bigint[], $7::bigint[])
+                 AS new (id, status, refunded_amount, failure_code, completed_at, from_balance,
+                         to_balance)
+               WHERE transactions.id = new.id""",
+            [row.id for row in rows],
+            [row.status for row in rows],
+            [row.refunded_amount for row in rows],
+            [row.failure_code for row in rows],
+            [row.completed_at for row in rows],
+            [row.from_balance for row in rows],
+            [row.to_balance for row in rows],
+        )
+
+
+async def _raise_alerts(
+    tx: Any, state: State, decisions: Sequence[Decision], new_id: IdSource
+) -> None:
+    """One open alert per rule and subject; a further match raises its occurrences. A review has
+    an alert for each transaction. Matches are rare, so they may cost a statement each."""
+    for match in (match for decision in decisions for match in decision.matches):
+        await tx.execute(_alert_statement(match), *_alert_values(match, state, new_id))
+
+
+def _alert_statement(match: Match) -> str:
+    insert = """INSERT INTO alerts (id, subscriber_id, transaction_id, rule_id, alert_type,
+                       severity, review, details, created_at, updated_at)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) """
+    if match.review:
+        return insert + "ON CONFLICT (transaction_id) WHERE review DO NOTHING"
+    return (
+        insert
+        + """ON CONFLICT (rule_id, subscriber_id)
+                 WHERE status IN ('open', 'investigating') AND NOT review
+             DO UPDATE SET occurrences = alerts.occurrences + 1, details = EXCLUDED.details,
+                 transaction_id = EXCLUDED.transaction_id, updated_at = EXCLUDED.updated_at"""
+    )
+
+
+def _alert_values(match: Match, state: State, new_id: IdSource) -> tuple[Any, ...]:
+    return (
+        new_id(),
+        match.subscriber_id,
+        match.transaction_id,
+        match.rule.id,
+        match.rule.type,
+        match.rule.severity,
+        match.review,
+        match.details,
+        state.now,
+    )
