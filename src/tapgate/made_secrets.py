@@ -1,0 +1,55 @@
+"""The secrets that are made outside production, once for a data folder, when none are given."""
+
+import os
+import secrets
+from pathlib import Path
+
+import msgspec
+
+
+class Secrets(msgspec.Struct, frozen=True, kw_only=True):
+    """What must be kept: without the secret key, what it sealed is lost."""
+
+    jwt_secret: str
+    secret_key: str
+    service_secrets: dict[str, str]
+
+    def __repr__(self) -> str:
+        return "Secrets(...)"
+
+
+def made_secrets(data_dir: Path) -> Secrets:
+    """The same ones every time, for the eyes of the folder's owner only."""
+    path = data_dir / "secrets.json"
+    if not path.exists():
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write_once(path, msgspec.json.encode(_new_secrets()))
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Secrets)
+    except msgspec.MsgspecError:
+        # Not replaced by new ones: that would make everything they sealed unreadable.
+        raise ValueError(f"{path} is damaged: put it back from a copy") from None
+
+
+def _new_secrets() -> Secrets:
+    return Secrets(
+        jwt_secret=secrets.token_urlsafe(48),
+        secret_key=secrets.token_urlsafe(48),
+        service_secrets={name: secrets.token_urlsafe(48) for name in ("messenger", "gateway")},
+    )
+
+
+def _write_once(path: Path, data: bytes) -> None:
+    """All of it or nothing, and never over what another process has just written."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        return
+    finally:
+        draft.unlink()

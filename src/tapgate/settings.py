@@ -1,0 +1,266 @@
+"""What an operator decides: the environment variables, their defaults and their rules."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from tapgate.made_secrets import Secrets, made_secrets
+from tapgate.money import is_currency
+
+DEVELOPMENT = "development"
+PRODUCTION = "production"
+DEMO_SIZES = ("off", "small", "medium", "large")
+
+_PREFIX = "TAPGATE_"
+_LONG_SECRET = 32
+_LONG_PASSWORD = 12
+_ON = frozenset({"1", "on", "true", "yes"})
+_OFF = frozenset({"0", "off", "false", "no"})
+_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+
+
+class SettingsError(Exception):
+    """What is wrong with a setting, in one line that names it and does not repeat its value."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    host: str
+    port: int
+    messenger_port: int
+    public_url: str
+    messenger_url: str
+    database_url: str | None
+    data_dir: Path
+    cache_url: str | None
+    workers: int
+    environment: str
+    admin_email: str | None
+    admin_password: str | None
+    jwt_secret: str
+    secret_key: str
+    service_secrets: dict[str, str]
+    rate_limit: int
+    rate_burst: int
+    currency: str
+    timezone: ZoneInfo
+    refuse_weak_pins: bool
+    demo: str
+    messenger_verify_token: str
+    messenger_app_secret: str | None
+    messenger_bridge_token: str | None
+    messenger_rate: int
+    messenger_text_pin: bool
+    messenger_graph_url: str | None
+    messenger_access_token: str | None
+    messenger_phone_number_id: str | None
+    messenger_flow_private_key: str | None
+
+    @property
+    def production(self) -> bool:
+        return self.environment == PRODUCTION
+
+    def __repr__(self) -> str:
+        """Short, because most of the rest is secret."""
+        return f"Settings(environment={self.environment!r}, port={self.port})"
+
+
+def load(environ: Mapping[str, str]) -> Settings:
+    """All settings, checked. Outside production it makes and keeps the secrets not given."""
+    read = _Reader(environ)
+    host, port = read.text("HOST") or "127.0.0.1", read.integer("PORT", 8000, 1, 65535)
+    messenger_port = read.integer("MESSENGER_PORT", 8001, 1, 65535)
+    if messenger_port == port:
+        raise read.error("MESSENGER_PORT", "must not be the gateway's port")
+    environment = read.environment()
+    data_dir = Path(read.text("DATA_DIR") or ".tapgate").expanduser()
+    kept = read.secrets(environment, data_dir)
+    admin_email, admin_password = read.first_admin(environment)
+    return Settings(
+        host=host,
+        port=port,
+        messenger_port=messenger_port,
+        public_url=read.url("PUBLIC_URL") or _local_url(host, port),
+        messenger_url=read.url("MESSENGER_URL") or _local_url(host, messenger_port),
+        database_url=read.url("DATABASE_URL", schemes=("postgresql", "postgres")),
+        data_dir=data_dir,
+        cache_url=read.url("CACHE_URL", schemes=("redis", "rediss", "unix")),
+        workers=read.integer("WORKERS", 1, 1, 64),
+        environment=environment,
+        admin_email=admin_email,
+        admin_password=admin_password,
+        jwt_secret=kept.jwt_secret,
+        secret_key=kept.secret_key,
+        service_secrets=kept.service_secrets,
+        rate_limit=read.integer("RATE_LIMIT", 100, 1, 1_000_000),
+        rate_burst=read.integer("RATE_BURST", 200, 1, 1_000_000),
+        currency=read.currency(),
+        timezone=read.timezone(),
+        refuse_weak_pins=read.flag("REFUSE_WEAK_PINS"),
+        demo=read.demo(environment),
+        messenger_verify_token=read.verify_token(environment),
+        messenger_app_secret=read.text("MESSENGER_APP_SECRET"),
+        messenger_bridge_token=read.text("MESSENGER_BRIDGE_TOKEN"),
+        messenger_rate=read.integer("MESSENGER_RATE", 30, 1, 1_000_000),
+        messenger_text_pin=read.flag("MESSENGER_TEXT_PIN"),
+        messenger_graph_url=read.url("MESSENGER_GRAPH_URL"),
+        messenger_access_token=read.text("MESSENGER_ACCESS_TOKEN"),
+        messenger_phone_number_id=read.text("MESSENGER_PHONE_NUMBER_ID"),
+        messenger_flow_private_key=read.private_key("MESSENGER_FLOW_PRIVATE_KEY"),
+    )
+
+
+class _Reader:
+    """Reads and checks one variable at a time. A variable that is empty is as if not set."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    @staticmethod
+    def error(name: str, sentence: str) -> SettingsError:
+        return SettingsError(f"{_PREFIX}{name} {sentence}")
+
+    def text(self, name: str) -> str | None:
+        return self._environ.get(_PREFIX + name) or None
+
+    def integer(self, name: str, default: int, least: int, most: int) -> int:
+        text = self.text(name)
+        if text is None:
+            return default
+        if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
+            raise self.error(name, f"must be a whole number from {least} to {most}")
+        return int(text)
+
+    def flag(self, name: str) -> bool:
+        text = (self.text(name) or "off").lower()
+        if text not in _ON | _OFF:
+            raise self.error(name, "must be on or off")
+        return text in _ON
+
+    def url(self, name: str, schemes: tuple[str, ...] = ("http", "https")) -> str | None:
+        text = self.text(name)
+        if text is None:
+            return None
+        try:
+            parts = urlsplit(text)
+            _ = parts.port  # looked at because only then it is checked
+        except ValueError:
+            raise self.error(name, "is not a URL") from None
+        if parts.scheme not in schemes or (parts.scheme.startswith("http") and not parts.hostname):
+            raise self.error(name, f"must be a URL that starts with {schemes[0]}://")
+        return text.rstrip("/")
+
+    def environment(self) -> str:
+        text = self.text("ENVIRONMENT") or DEVELOPMENT
+        if not re.fullmatch(r"[a-z][a-z0-9_-]{0,31}", text):
+            raise self.error("ENVIRONMENT", "must be a word such as development or production")
+        return text
+
+    def currency(self) -> str:
+        text = self.text("CURRENCY") or "SLE"
+        if not is_currency(text):
+            raise self.error("CURRENCY", "must be an ISO 4217 code such as SLE")
+        return text
+
+    def timezone(self) -> ZoneInfo:
+        try:
+            return ZoneInfo(self.text("TIMEZONE") or "UTC")
+        except (KeyError, ValueError, OSError):
+            sentence = "must be a time zone's name such as Africa/Freetown"
+            raise self.error("TIMEZONE", sentence) from None
+
+    def demo(self, environment: str) -> str:
+        text = self.text("DEMO") or ("small" if environment == DEVELOPMENT else "off")
+        if text not in DEMO_SIZES:
+            raise self.error("DEMO", f"must be one of {', '.join(DEMO_SIZES)}")
+        return text
+
+    def verify_token(self, environment: str) -> str:
+        name = "MESSENGER_VERIFY_TOKEN"
+        if environment == PRODUCTION:
+            return self._required(name)
+        default = "dev-verify-token" if environment == DEVELOPMENT else ""
+        # Set to nothing is a decision of its own here: it never matches.
+        return self._environ.get(_PREFIX + name, default)
+
+    def first_admin(self, environment: str) -> tuple[str | None, str | None]:
+        email, password = self.text("ADMIN_EMAIL"), self.text("ADMIN_PASSWORD")
+        if (email is None) != (password is None):
+            missing = "ADMIN_EMAIL" if email is None else "ADMIN_PASSWORD"
+            raise self.error(missing, "must be set too: the first admin needs both")
+        if email is not None and not re.fullmatch(r"[^@\s]+@[^@\s]+", email):
+            raise self.error("ADMIN_EMAIL", "must be an e-mail address")
+        if environment == PRODUCTION and password is not None and len(password) < _LONG_PASSWORD:
+            raise self.error("ADMIN_PASSWORD", f"must have at least {_LONG_PASSWORD} characters")
+        return email, password
+
+    def private_key(self, name: str) -> str | None:
+        text = self.text(name)
+        if text is None or text.lstrip().startswith("-----BEGIN"):
+            return text
+        try:
+            return Path(text).expanduser().read_text()
+        except (OSError, ValueError):
+            raise self.error(name, "must be a PEM key, or the path of a file with one") from None
+
+    def secrets(self, environment: str, data_dir: Path) -> Secrets:
+        given = self._service_secrets()
+        if environment == PRODUCTION:
+            jwt_secret, secret_key = self._long("JWT_SECRET"), self._long("SECRET_KEY")
+            if not given:
+                self._required("SERVICE_SECRETS")
+            return Secrets(jwt_secret=jwt_secret, secret_key=secret_key, service_secrets=given)
+        made = _made_secrets(data_dir)
+        return Secrets(
+            jwt_secret=self.text("JWT_SECRET") or made.jwt_secret,
+            secret_key=self.text("SECRET_KEY") or made.secret_key,
+            service_secrets=made.service_secrets | given,
+        )
+
+    def _service_secrets(self) -> dict[str, str]:
+        name = "SERVICE_SECRETS"
+        try:
+            given = json.loads(self.text(name) or "{}")
+        except ValueError:
+            given = None
+        if not _is_text_by_name(given):
+            sentence = 'must be a JSON object such as {"messenger": "...", "gateway": "..."}'
+            raise self.error(name, sentence)
+        return dict(given)
+
+    def _required(self, name: str) -> str:
+        text = self.text(name)
+        if not text:
+            raise self.error(name, "must be set in production")
+        return text
+
+    def _long(self, name: str) -> str:
+        text = self._required(name)
+        if len(text) < _LONG_SECRET:
+            raise self.error(name, f"must have at least {_LONG_SECRET} characters")
+        return text
+
+
+def _is_text_by_name(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        name and isinstance(text, str) and text for name, text in value.items()
+    )
+
+
+def _local_url(host: str, port: int) -> str:
+    host = _EVERY_ADDRESS.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _made_secrets(data_dir: Path) -> Secrets:
+    try:
+        return made_secrets(data_dir)
+    except OSError as error:
+        raise SettingsError(f"{data_dir} cannot be used: {error.strerror}") from error
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
