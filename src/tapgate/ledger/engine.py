@@ -75,6 +75,7 @@ class Ledger:
         self._is_right_pin = is_right_pin
         self._waiting: deque[Waiting] = deque()
         self._arrived = asyncio.Event()
+        self._stopping = False
         self._lanes: list[asyncio.Task[None]] = []
         self._rules: Rules | None = None
         self._rules_version = 0
@@ -108,11 +109,9 @@ class Ledger:
 
     async def stop(self) -> None:
         """What waits is still carried; nothing new is taken."""
-        while self._waiting:
-            await asyncio.sleep(0.01)
-        for lane in self._lanes:
-            lane.cancel()
-        await asyncio.gather(*self._lanes, return_exceptions=True)
+        self._stopping = True
+        self._arrived.set()
+        await asyncio.gather(*self._lanes)
         await self._database.close()
 
     async def healthy(self) -> bool:
@@ -125,6 +124,8 @@ class Ledger:
 
     async def submit(self, order: Order) -> Outcome:
         """Carry out one order. 503 when too much is waiting or the database cannot be reached."""
+        if self._stopping:
+            raise unavailable("The service is stopping; nothing was moved")
         if len(self._waiting) >= MAX_WAITING:
             raise unavailable("Too much is waiting; nothing was moved")
         result: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
@@ -134,14 +135,13 @@ class Ledger:
         return await asyncio.shield(result)
 
     async def _work(self) -> None:
-        while True:
+        while self._waiting or not self._stopping:
             await self._arrived.wait()
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH))]
-            if not self._waiting:
+            if not self._waiting and not self._stopping:
                 self._arrived.clear()
             if batch:
-                # A batch that has begun is carried to its end, also when the process stops.
-                await asyncio.shield(self._carry(batch))
+                await self._carry(batch)
 
     async def _carry(self, batch: Sequence[Waiting]) -> None:
         try:

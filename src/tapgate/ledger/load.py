@@ -127,7 +127,10 @@ async def _lock_accounts(tx: Any, names: Names) -> dict[int, Account]:
         list(names.accounts),
         list(names.recorded),
     )
-    return {row["id"]: Account(*row, locked=True) for row in rows}
+    accounts = {row["id"]: Account(*row) for row in rows}
+    for account in accounts.values():
+        account.locked = True
+    return accounts
 
 
 def _platform_account(account_id: int, kind: str) -> Account:
@@ -144,7 +147,6 @@ def _platform_account(account_id: int, kind: str) -> Account:
         usage_day=None,
         day_used=0,
         month_used=0,
-        locked=False,
     )
 
 
@@ -156,7 +158,7 @@ async def _add_merchants(tx: Any, state: State, names: Names) -> None:
         list(names.merchants),
     )
     for row in rows:
-        state.accounts.setdefault(row["id"], Account(*row, locked=False))
+        state.accounts.setdefault(row["id"], Account(*row))
 
 
 async def _add_requests(tx: Any, state: State, names: Names) -> None:

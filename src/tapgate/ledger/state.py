@@ -24,7 +24,7 @@ class Account(msgspec.Struct, gc=False):
     usage_day: date | None
     day_used: int
     month_used: int
-    locked: bool  # False: only ever credited by what `delta` adds up to, its balance is not known
+    locked: bool = False  # else only credited, by `delta`; what its balance is is not known
     delta: int = 0
     changed: bool = False
 

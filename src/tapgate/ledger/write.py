@@ -14,9 +14,10 @@ async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: Id
     await _update_pins(tx, state)
     # Merchants' accounts come last of all locks, and are free again at the commit.
     merchants = await _credit_merchants(tx, state)
-    transactions = [row.transaction for row in decisions if row.transaction is not None]
+    transactions = [made.transaction for made in decisions if made.transaction is not None]
     recorded = [row for row in state.recorded.values() if row.changed]
-    for row in (*transactions, *recorded):
+    rows: list[NewTransaction | Recorded] = [*transactions, *recorded]
+    for row in rows:
         _fill_in_merchant_balance(row, state, merchants)
     await _insert_transactions(tx, state, transactions)
     await _insert_entries(tx, decisions)

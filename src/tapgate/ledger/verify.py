@@ -1,0 +1,149 @@
+"""Prove the books from the entries alone.
+
+Every claim is one query that returns the rows that contradict it, all in one snapshot of the
+database. Nothing here uses the code that made the books.
+"""
+
+from typing import Any, Final
+
+import asyncpg
+import msgspec
+
+from tapgate import ids
+
+_SHOWN: Final = 5
+_PATIENCE_SECONDS: Final = 3600
+
+#: claim -> rows that contradict it: an identifier's prefix, its number, what is wrong
+CLAIMS: Final[dict[str, str]] = {
+    "every balance is the sum of its entries": """
+        WITH sums AS (
+            SELECT account_id, sum(amount) AS total FROM (
+                SELECT debit_account AS account_id, -amount AS amount FROM entries
+                UNION ALL SELECT credit_account, amount FROM entries) AS sides
+            GROUP BY account_id)
+        SELECT 'acc_', a.id, format('balance %s, entries %s', a.balance, coalesce(s.total, 0))
+        FROM accounts a LEFT JOIN sums s ON s.account_id = a.id
+        WHERE a.checked AND a.balance <> coalesce(s.total, 0)""",
+    "every entry is between two accounts that exist": """
+        SELECT 'txn_', e.transaction_id, 'an account is missing' FROM entries e
+        WHERE NOT EXISTS (SELECT FROM accounts WHERE id = e.debit_account)
+           OR NOT EXISTS (SELECT FROM accounts WHERE id = e.credit_account)""",
+    "every entry belongs to a transaction that moved money": """
+        SELECT 'txn_', e.transaction_id, coalesce('is ' || t.status, 'is missing')
+        FROM entries e LEFT JOIN transactions t ON t.id = e.transaction_id
+        WHERE t.id IS NULL OR t.status IN ('failed', 'under_review')""",
+    "every transaction that moved money says what its entries say": """
+        WITH moved AS (
+            SELECT t.id,
+                   sum(e.amount) FILTER (WHERE e.debit_account = t.from_account
+                                           AND e.credit_account = t.to_account) AS amount,
+                   coalesce(sum(e.amount) FILTER (WHERE credited.kind = 'fees'
+                                           AND credited.id <> t.to_account), 0) AS fee
+            FROM transactions t
+            LEFT JOIN entries e ON e.transaction_id = t.id
+            LEFT JOIN accounts credited ON credited.id = e.credit_account
+            WHERE t.status IN ('completed', 'partially_refunded', 'refunded')
+            GROUP BY t.id)
+        SELECT 'txn_', t.id, format('amount %s and fee %s, entries %s and %s', t.amount,
+                                    t.fee_amount, coalesce(m.amount, 0), m.fee)
+        FROM transactions t JOIN moved m USING (id)
+        WHERE t.amount IS DISTINCT FROM m.amount OR t.fee_amount <> m.fee""",
+    "no account is below what it may be": """
+        SELECT 'acc_', id, format('balance %s, held %s, overdraft %s', balance, held, overdraft)
+        FROM accounts WHERE checked AND balance - held + overdraft < 0""",
+    "what is held is what is under review": """
+        WITH reviews AS (
+            SELECT from_account, sum(held) AS held FROM transactions
+            WHERE status = 'under_review' GROUP BY from_account)
+        SELECT 'acc_', a.id, format('held %s, under review %s', a.held, coalesce(r.held, 0))
+        FROM accounts a LEFT JOIN reviews r ON r.from_account = a.id
+        WHERE a.held <> coalesce(r.held, 0)""",
+    "what is refunded is what the refunds say, and never more than was paid": """
+        WITH refunds AS (
+            SELECT original_id, sum(amount) AS amount FROM transactions
+            WHERE type = 'refund' AND status = 'completed' GROUP BY original_id)
+        SELECT 'txn_', t.id, format('%s of %s refunded, refunds %s', t.refunded_amount, t.amount,
+                                    coalesce(r.amount, 0))
+        FROM transactions t LEFT JOIN refunds r ON r.original_id = t.id
+        WHERE t.refunded_amount <> coalesce(r.amount, 0) OR t.refunded_amount > t.amount
+           OR (t.status = 'refunded') <> (t.refunded_amount = t.amount)
+           OR (t.status = 'partially_refunded')
+              <> (t.refunded_amount BETWEEN 1 AND t.amount - 1)""",
+    "the limits used are what was sent": """
+        WITH sent AS (
+            SELECT a.id,
+                   coalesce(sum(t.amount - t.refunded_amount)
+                       FILTER (WHERE t.usage_day = a.usage_day), 0) AS day_used,
+                   coalesce(sum(t.amount - t.refunded_amount), 0) AS month_used
+            FROM accounts a
+            LEFT JOIN transactions t ON t.from_account = a.id AND t.status <> 'failed'
+                  AND date_trunc('month', t.usage_day) = date_trunc('month', a.usage_day)
+            WHERE a.usage_day IS NOT NULL
+            GROUP BY a.id)
+        SELECT 'acc_', a.id, format('used %s and %s, sent %s and %s', a.day_used, a.month_used,
+                                    s.day_used, s.month_used)
+        FROM accounts a JOIN sent s USING (id)
+        WHERE (a.day_used, a.month_used) <> (s.day_used, s.month_used)""",
+    "what a card with a limit spent is what was paid with it": """
+        WITH spent AS (
+            SELECT c.id, c.account_id, c.day_spent,
+                   coalesce(sum(t.amount - t.refunded_amount), 0) AS paid
+            FROM cards c
+            LEFT JOIN transactions t ON t.from_account = c.account_id
+                  AND t.card_serial = c.serial AND t.usage_day = c.usage_day
+                  AND t.status <> 'failed'
+            WHERE c.daily_limit IS NOT NULL AND c.usage_day IS NOT NULL
+            GROUP BY c.id)
+        SELECT 'acc_', account_id, format('a card spent %s, payments %s', day_spent, paid)
+        FROM spent WHERE day_spent <> paid""",
+    "every wallet, float, settlement and clearing account has its holder": """
+        SELECT 'acc_', a.id, 'nobody holds it' FROM accounts a
+        WHERE a.owner_id IS NOT NULL
+          AND NOT EXISTS (SELECT FROM subscribers WHERE account_id = a.id)
+          AND NOT EXISTS (SELECT FROM agents
+                          WHERE account_id = a.id OR commission_account_id = a.id)
+          AND NOT EXISTS (SELECT FROM processors WHERE account_id = a.id)
+          AND NOT EXISTS (SELECT FROM partners WHERE account_id = a.id)""",
+}
+
+
+class Finding(msgspec.Struct, frozen=True):
+    claim: str
+    broken: int
+    examples: list[str]
+
+
+class Proof(msgspec.Struct, frozen=True):
+    transactions: int
+    entries: int
+    accounts: int
+    findings: list[Finding]
+
+    @property
+    def holds(self) -> bool:
+        return all(finding.broken == 0 for finding in self.findings)
+
+
+async def verify(connection: Any) -> Proof:
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        counts = await connection.fetchrow(
+            """SELECT (SELECT count(*) FROM transactions), (SELECT count(*) FROM entries),
+                      (SELECT count(*) FROM accounts)""",
+            timeout=_PATIENCE_SECONDS,
+        )
+        findings = [await _examine(connection, claim, sql) for claim, sql in CLAIMS.items()]
+    return Proof(counts[0], counts[1], counts[2], findings)
+
+
+async def _examine(connection: asyncpg.Connection, claim: str, sql: str) -> Finding:
+    rows = await connection.fetch(
+        f"""SELECT *, count(*) OVER () FROM ({sql}) AS contradictions (prefix, number, wrong)
+            LIMIT {_SHOWN}""",
+        timeout=_PATIENCE_SECONDS,
+    )
+    return Finding(
+        claim,
+        broken=rows[0][3] if rows else 0,
+        examples=[f"{ids.show(prefix, number)}: {wrong}" for prefix, number, wrong, _ in rows],
+    )

@@ -1,0 +1,253 @@
+"""A small economy written straight into the database, for tests of the ledger itself."""
+
+import itertools
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from tapgate import ids
+from tapgate.ledger import chart, rules
+from tapgate.ledger.accounts import open_account
+from tapgate.ledger.commands import Command, Order, Outcome, RequestKey
+from tapgate.ledger.engine import Ledger
+from tapgate.ledger.pin_tries import PinState
+from tapgate.ledger.pins import set_pin
+from tapgate.store.database import Database
+from tapgate.store.signals import Signals
+
+CURRENCY = "SLE"
+PIN = "1234"
+WRONG_PIN = "9999"
+_numbers = itertools.count(1)
+
+
+class PlainPin(msgspec.Struct, frozen=True):
+    """A stored PIN whose verifier is the PIN: how PINs are protected is not the ledger's matter."""
+
+    verifier: bytes
+    key_id: str = "test"
+    salt: bytes = b""
+
+
+def is_right_pin(state: PinState, pin: str) -> bool:
+    return state.verifier == pin.encode()
+
+
+class Clock:
+    """A clock that stands still until a test moves it."""
+
+    def __init__(self, moment: datetime | None = None) -> None:
+        self.moment = moment or datetime(2026, 3, 10, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.moment
+
+
+class Books:
+    """Accounts by nickname, and a ledger to move money between them."""
+
+    def __init__(self, database: Database, ledger: Ledger, clock: Clock) -> None:
+        self.database = database
+        self.ledger = ledger
+        self.clock = clock
+        self.new_id = ids.IdSource(999, lambda: int(clock().timestamp() * 1000))
+
+    @classmethod
+    async def open(cls, url: str, database: Database, clock: Clock | None = None) -> "Books":
+        clock = clock or Clock()
+        signals = Signals(url)
+        await signals.start()
+        new_id = ids.IdSource(1, lambda: int(clock().timestamp() * 1000))
+        async with database.transaction() as tx:
+            await rules.insert_defaults(tx, CURRENCY, new_id)
+        ledger = await Ledger.start(
+            url,
+            signals,
+            currency=CURRENCY,
+            timezone=ZoneInfo("Africa/Freetown"),
+            clock=clock,
+            new_id=new_id,
+            is_right_pin=is_right_pin,
+        )
+        books = cls(database, ledger, clock)
+        books.signals = signals
+        return books
+
+    signals: Signals
+
+    async def close(self) -> None:
+        await self.ledger.stop()
+        await self.signals.stop()
+
+    async def account(self, kind: str, owner_id: int, **more: Any) -> int:
+        account_id = self.new_id()
+        async with self.database.transaction() as tx:
+            await open_account(
+                tx,
+                id=account_id,
+                kind=kind,
+                owner_id=owner_id,
+                holder_name="Aminata Kamara",
+                currency=CURRENCY,
+                **more,
+            )
+        return account_id
+
+    async def subscriber(self, balance: int = 0, *, kyc_level: int = 1) -> int:
+        subscriber_id = self.new_id()
+        account_id = await self.account(chart.WALLET, subscriber_id, kyc_level=kyc_level)
+        async with self.database.transaction() as tx:
+            await tx.execute(
+                """INSERT INTO subscribers (id, account_id, phone_number, first_name, last_name,
+                                            created_at, updated_at)
+                   VALUES ($1, $2, $3, 'Aminata', 'Kamara', now(), now())""",
+                subscriber_id,
+                account_id,
+                f"+2327{next(_numbers):07d}",
+            )
+            await set_pin(tx, subscriber_id, PlainPin(PIN.encode()))
+        if balance:
+            await self.give(account_id, balance)
+        return subscriber_id
+
+    async def card(self, subscriber_id: int | None, **more: Any) -> str:
+        serial = f"CARD-{next(_numbers)}"
+        card_id = self.new_id()
+        is_child = "daily_limit" in more
+        account_id = subscriber_id and await self.account_of(subscriber_id)
+        async with self.database.transaction() as tx:
+            await tx.execute(
+                """INSERT INTO cards (id, serial, type, status, subscriber_id, account_id,
+                                      pin_holder_id, daily_limit, expires_at, created_at,
+                                      updated_at)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now(), now())""",
+                card_id,
+                serial,
+                None if subscriber_id is None else "CHILD" if is_child else "PARENT",
+                "UNASSIGNED" if subscriber_id is None else "ACTIVE",
+                subscriber_id,
+                account_id,
+                card_id if is_child else subscriber_id,
+                more.get("daily_limit"),
+                more.get("expires_at"),
+            )
+            if is_child:
+                await set_pin(tx, card_id, PlainPin(more["pin"].encode()))
+        return serial
+
+    async def agent(self, balance: int = 0, *, tier: int = 1, parent: int | None = None) -> int:
+        agent_id = self.new_id()
+        float_id = await self.account(chart.FLOAT, agent_id)
+        commission_id = await self.account(chart.COMMISSION, agent_id)
+        async with self.database.transaction() as tx:
+            await tx.execute(
+                """INSERT INTO agents (id, account_id, commission_account_id, agent_type,
+                                       parent_agent_id, phone_number, commission_tier, created_at,
+                                       updated_at)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, now(), now())""",
+                agent_id,
+                float_id,
+                commission_id,
+                "sub_agent" if parent else "super_agent",
+                parent,
+                f"+2328{next(_numbers):07d}",
+                tier,
+            )
+            await set_pin(tx, agent_id, PlainPin(PIN.encode()))
+        if balance:
+            await self.give(float_id, balance)
+        return agent_id
+
+    async def processor(self, balance: int = 0) -> int:
+        processor_id = self.new_id()
+        account_id = await self.account(chart.SETTLEMENT, processor_id)
+        await self.database.execute(
+            """INSERT INTO processors (id, account_id, phone_number, email, created_at, updated_at)
+               VALUES ($1, $2, '+23276000000', 'a@b.sl', now(), now())""",
+            processor_id,
+            account_id,
+        )
+        if balance:
+            await self.give(account_id, balance)
+        return processor_id
+
+    async def partner(self, balance: int = 0, *, overdraft: int = 0) -> int:
+        partner_id = self.new_id()
+        account_id = await self.account(chart.CLEARING, partner_id, overdraft=overdraft)
+        await self.database.execute(
+            """INSERT INTO partners (id, account_id, webhook_secret, created_at)
+               VALUES ($1, $2, '', now())""",
+            partner_id,
+            account_id,
+        )
+        if balance:
+            await self.give(account_id, balance)
+        return partner_id
+
+    async def give(self, account_id: int, amount: int) -> None:
+        """Cash comes in: past the limits, through the ledger like everything else."""
+        async with self.database.transaction() as tx:
+            cash = await tx.fetchval("SELECT id FROM accounts WHERE kind = 'cash'")
+            transaction_id = self.new_id()
+            await tx.execute(
+                """INSERT INTO transactions (id, type, status, channel, amount, fee_amount,
+                                             currency, from_account, to_account, created_at)
+                   VALUES ($1, 'transfer', 'completed', 'admin', $2, 0, $3, $4, $5, $6)""",
+                transaction_id,
+                amount,
+                CURRENCY,
+                cash,
+                account_id,
+                self.clock(),
+            )
+            await tx.execute(
+                "INSERT INTO entries VALUES ($1, 0, $2, $3, $4)",
+                transaction_id,
+                cash,
+                account_id,
+                amount,
+            )
+            await tx.execute(
+                "UPDATE accounts SET balance = balance + $2 WHERE id = $1", account_id, amount
+            )
+
+    async def account_of(self, owner_id: int, kind: str | None = None) -> int:
+        kinds = [kind] if kind else [chart.WALLET, chart.FLOAT, chart.SETTLEMENT, chart.CLEARING]
+        found = await self.database.fetchval(
+            "SELECT id FROM accounts WHERE owner_id = $1 AND kind = ANY ($2)", owner_id, kinds
+        )
+        return int(found)
+
+    async def balance(self, owner_id: int, kind: str | None = None) -> int:
+        account_id = await self.account_of(owner_id, kind)
+        found = await self.database.fetchval(
+            "SELECT balance FROM accounts WHERE id = $1", account_id
+        )
+        return int(found)
+
+    async def platform_balance(self, kind: str) -> int:
+        found = await self.database.fetchval(
+            """SELECT coalesce(sum(CASE WHEN credit_account = a.id THEN amount ELSE -amount END), 0)
+               FROM accounts a JOIN entries ON a.id IN (credit_account, debit_account)
+               WHERE a.kind = $1 AND a.owner_id IS NULL""",
+            kind,
+        )
+        return int(found)
+
+    async def submit(self, order: Order) -> Outcome:
+        return await self.ledger.submit(order)
+
+    async def submit_together(self, orders: Sequence[Order]) -> list[Outcome]:
+        """As one batch."""
+        return await self.ledger._in_one_go(orders)
+
+
+def request(name: str, content: str = "the same") -> RequestKey:
+    return RequestKey("test", name, content.encode())
+
+
+def movement(kind: str, payer: Any, payee: Any, amount: int | None, **more: Any) -> Command:
+    return Command(type=kind, channel="api", payer=payer, payee=payee, amount=amount, **more)
