@@ -26,7 +26,7 @@ CREATE INDEX audit_actor ON audit_entries (actor_id, id);
 
 -- The end of the chain, so that cutting it off shows too.
 CREATE TABLE audit_head (
-    only boolean PRIMARY KEY DEFAULT true CHECK (only),
+    one_row boolean PRIMARY KEY DEFAULT true CHECK (one_row),
     sequence bigint NOT NULL,
     hash bytea NOT NULL
 );

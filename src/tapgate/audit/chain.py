@@ -1,0 +1,197 @@
+"""The hash chain over the audit entries, sealed behind the writers so that none of them queues.
+
+Each entry's hash covers the hash before it and the entry itself, in order of `sequence`. A number
+is taken long before its writer commits, so numbers become visible out of order, and an entry that
+turned up below the sealed head could never be linked. The sealer therefore takes a mark: first S,
+the last number given out, then X, an xid of its own. It seals up to S once no transaction older
+than X runs.
+
+Why that is right: whoever has a number n <= S took it before S was read; a writer has its xid
+before its number (the order of the table's columns), and xids only grow, so that writer's xid is
+less than X. When a snapshot's xmin has reached X, every such writer has committed or never will,
+so in any later snapshot each n <= S is either there or never will be. (The xmax of a snapshot
+would not do for X: it is one past the last *completed* xid, and running ones may lie above it.)
+"""
+
+import hashlib
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, NamedTuple, NoReturn
+
+import asyncpg
+import msgspec
+
+from tapgate.audit import entry
+from tapgate.background import repeat
+from tapgate.store.database import Database
+
+#: What the first entry of all follows.
+GENESIS = bytes(32)
+#: How often a process looks for entries to seal.
+TICK_SECONDS = 1.0
+_BATCH = 2000
+_PREFETCH = 500
+
+
+class Link(NamedTuple):
+    """One end of the chain: the number and the hash of the last sealed entry."""
+
+    sequence: int
+    hash: bytes
+
+
+class _Mark(NamedTuple):
+    """Numbers up to `sequence` are final once every transaction older than `xid` is over."""
+
+    sequence: int
+    xid: int
+
+
+class Verification(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the log is what was written, and the first place where it is not.
+
+    `first_broken` is the id of the first entry that does not fit, or the sequence number of the
+    sealed end when that is gone.
+    """
+
+    valid: bool
+    entries: int
+    unsealed: int
+    first_broken: str | None
+
+
+class Sealer:
+    """Seals in the background. Any number may run, in any process: one of them at a time does."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._mark: _Mark | None = None
+
+    async def run(self) -> NoReturn:
+        """Seals until it is cancelled, also over a database that goes away and comes back."""
+        await repeat(self.tick, every=TICK_SECONDS, name="audit.sealer")
+
+    async def tick(self) -> int:
+        """Seals what can be sealed now; answers how many entries that was."""
+        if self._mark is None:
+            self._mark = await self._take_mark()
+        total = 0
+        while self._mark is not None:
+            sealed = await self._seal_batch(self._mark)
+            if sealed is None:
+                break
+            total += sealed
+            if sealed < _BATCH:
+                self._mark = None
+        return total
+
+    async def _take_mark(self) -> _Mark | None:
+        """A new mark; None when nothing waits. Three statements, in this order, not one."""
+        waiting = await self._database.fetchval(
+            """SELECT EXISTS (
+                   SELECT FROM audit_entries
+                   WHERE hash IS NULL AND sequence > (SELECT sequence FROM audit_head))"""
+        )
+        if not waiting:
+            return None
+        sequence = await self._database.fetchval(
+            "SELECT pg_sequence_last_value('audit_entries_sequence_seq')"
+        )
+        xid = await self._database.fetchval("SELECT pg_current_xact_id()::text::bigint")
+        return _Mark(sequence, xid)
+
+    async def _seal_batch(self, mark: _Mark) -> int | None:
+        """Links the next entries up to the mark; None when they are not final or another is at it.
+
+        The lock on the head is what makes it one sealer at a time.
+        """
+        async with self._database.transaction() as tx:
+            head = await tx.fetchrow("SELECT sequence, hash FROM audit_head FOR UPDATE SKIP LOCKED")
+            if head is None or not await _is_final(tx, mark):
+                return None
+            # A plan kept from when the table was small would scan it once it is not.
+            await tx.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+            rows = await tx.fetch(
+                f"""SELECT {entry.COLUMNS} FROM audit_entries
+                    WHERE hash IS NULL AND sequence > $1 AND sequence <= $2
+                    ORDER BY sequence LIMIT {_BATCH}""",
+                head["sequence"],
+                mark.sequence,
+            )
+            if rows:
+                await _link(tx, head["hash"], rows)
+            return len(rows)
+
+
+async def verify(database: Database) -> Verification:
+    """Recomputes the whole chain from one snapshot, holding a few hundred entries at a time."""
+    async with (
+        database.connection() as connection,
+        connection.transaction(isolation="repeatable_read", readonly=True),
+    ):
+        head = await connection.fetchrow("SELECT sequence, hash FROM audit_head")
+        rows = connection.cursor(
+            f"SELECT {entry.COLUMNS} FROM audit_entries ORDER BY sequence", prefetch=_PREFETCH
+        )
+        return await _verify(Link(*head) if head else Link(0, GENESIS), aiter(rows))
+
+
+async def _verify(head: Link, rows: AsyncIterator[Mapping[str, Any]]) -> Verification:
+    end = Link(0, GENESIS)
+    entries = unsealed = 0
+    first_broken: str | None = None
+    async for row in rows:
+        entries += 1
+        unsealed += row["hash"] is None
+        if first_broken is None and not _fits(row, end, head):
+            first_broken = entry.public_id(row)
+        if row["hash"] is not None:
+            end = Link(row["sequence"], row["hash"])
+    if first_broken is None and end != head:
+        first_broken = str(head.sequence)
+    return Verification(
+        valid=first_broken is None, entries=entries, unsealed=unsealed, first_broken=first_broken
+    )
+
+
+def _fits(row: Mapping[str, Any], end: Link, head: Link) -> bool:
+    """A sealed entry continues the chain up to the head; an unsealed one lies behind the head."""
+    if row["hash"] is None:
+        return bool(row["sequence"] > head.sequence)
+    return (
+        row["sequence"] <= head.sequence
+        and row["previous_hash"] == end.hash
+        and row["hash"] == _hash(end.hash, row)
+    )
+
+
+def _hash(previous_hash: bytes, row: Mapping[str, Any]) -> bytes:
+    return hashlib.sha256(previous_hash + entry.canonical(row)).digest()
+
+
+async def _is_final(tx: asyncpg.Connection, mark: _Mark) -> bool:
+    """Asked before the entries are read: their snapshot must not be older than this one."""
+    return bool(
+        await tx.fetchval(
+            "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint >= $1::bigint", mark.xid
+        )
+    )
+
+
+async def _link(
+    tx: asyncpg.Connection, previous_hash: bytes, rows: list[Mapping[str, Any]]
+) -> None:
+    hashes = [previous_hash]
+    for row in rows:
+        hashes.append(_hash(hashes[-1], row))
+    sequences = [row["sequence"] for row in rows]
+    await tx.execute(
+        """UPDATE audit_entries AS entry
+           SET previous_hash = link.previous_hash, hash = link.hash
+           FROM unnest($1::bigint[], $2::bytea[], $3::bytea[])
+                AS link (sequence, previous_hash, hash)
+           WHERE entry.sequence = link.sequence""",
+        sequences,
+        hashes[:-1],
+        hashes[1:],
+    )
+    await tx.execute("UPDATE audit_head SET sequence = $1, hash = $2", sequences[-1], hashes[-1])

@@ -1,0 +1,71 @@
+"""An audit entry: as clients see it, and as the bytes that the chain is made of."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tapgate import clock, ids
+
+#: The columns of `audit_entries` that `shown` and `canonical` read.
+COLUMNS = """id, sequence, occurred_at, event, actor, resource_type, resource_id, result, reason,
+    changes, ip, request_id, previous_hash, hash"""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened, who did it, and its place in the chain (null until it is sealed)."""
+
+    id: str
+    sequence: int
+    occurred_at: str
+    event: str
+    actor: dict[str, Any]
+    resource_type: str
+    resource_id: str | None
+    result: str
+    reason: str | None
+    changes: dict[str, Any]
+    ip: str | None
+    request_id: str | None
+    previous_hash: str | None
+    hash: str | None
+
+
+def shown(row: Mapping[str, Any]) -> Entry:
+    return Entry(**_facts(row), previous_hash=_hex(row["previous_hash"]), hash=_hex(row["hash"]))
+
+
+def canonical(row: Mapping[str, Any]) -> bytes:
+    """The entry as clients see it, without the two hashes: compact JSON, keys sorted.
+
+    Who has read the log over HTTP can recompute the chain from it.
+    """
+    return _encoder.encode(_facts(row))
+
+
+def public_id(row: Mapping[str, Any]) -> str:
+    return ids.show(ids.AUDIT_ENTRY, row["id"])
+
+
+_encoder = msgspec.json.Encoder(order="sorted")
+
+
+def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "id": public_id(row),
+        "sequence": row["sequence"],
+        "occurred_at": clock.rfc3339(row["occurred_at"]),
+        "event": row["event"],
+        "actor": row["actor"],
+        "resource_type": row["resource_type"],
+        "resource_id": row["resource_id"],
+        "result": row["result"],
+        "reason": row["reason"],
+        "changes": row["changes"],
+        "ip": row["ip"],
+        "request_id": row["request_id"],
+    }
+
+
+def _hex(digest: bytes | None) -> str | None:
+    return None if digest is None else digest.hex()

@@ -1,0 +1,75 @@
+"""Writes what happened, in the database transaction of what happened."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import asyncpg
+
+from tapgate.edge.call import Origin
+from tapgate.edge.services import Services
+
+Result = Literal["success", "failure", "denied"]
+#: field -> (what it was, what it is now)
+Changes = Mapping[str, tuple[Any, Any]]
+
+MASK = "***"
+_SECRET_WORDS = frozenset({"pin", "password", "secret", "token", "otp", "key"})
+#: What a field is that only speaks about a secret: `key_id`, `pin_locked_until`, `no_pin_limit`.
+_HARMLESS_ENDINGS = frozenset({"id", "at", "until", "limit", "prefix"})
+
+
+async def record(
+    tx: asyncpg.Connection,
+    services: Services,
+    origin: Origin,
+    *,
+    event: str,
+    resource_type: str,
+    resource_id: str | None,
+    result: Result = "success",
+    reason: str | None = None,
+    changes: Changes | None = None,
+) -> None:
+    """Adds an entry: it is there if and only if what else `tx` does is.
+
+    `event` is `resource.action`, `resource_id` what clients know the resource by. Secrets have no
+    business here; should one be passed under a name that says so, it is masked.
+    """
+    shown = {
+        field: [_masked(field, old), _masked(field, new)]
+        for field, (old, new) in (changes or {}).items()
+    }
+    await tx.execute(
+        """INSERT INTO audit_entries (id, occurred_at, event, actor, resource_type, resource_id,
+                                      result, reason, changes, ip, request_id)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)""",
+        services.new_id(),
+        services.clock(),
+        event,
+        origin.actor,
+        resource_type,
+        resource_id,
+        result,
+        reason,
+        shown,
+        origin.ip,
+        origin.request_id,
+    )
+
+
+def _masked(name: str, value: Any) -> Any:
+    """The value without anything that its name, or a name inside it, calls a secret."""
+    if value is None:
+        return None
+    if _is_secret(name):
+        return MASK
+    if isinstance(value, Mapping):
+        return {inner: _masked(inner, member) for inner, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked(name, member) for member in value]
+    return value
+
+
+def _is_secret(name: str) -> bool:
+    *_, ending = words = name.lower().split("_")
+    return ending not in _HARMLESS_ENDINGS and not _SECRET_WORDS.isdisjoint(words)

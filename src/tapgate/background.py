@@ -1,0 +1,36 @@
+"""Work that goes on beside the requests and outlives whatever it depends on."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import NoReturn
+
+import structlog
+
+from tapgate.errors import ApiError
+
+_log = structlog.get_logger()
+
+
+async def repeat(work: Callable[[], Awaitable[object]], *, every: float, name: str) -> NoReturn:
+    """Does the work again and again until it is cancelled.
+
+    A failure is logged when it begins and when it is over, not at every round, and by its kind
+    only: the text of an exception may repeat what the work was about.
+    """
+    failing = False
+    while True:
+        try:
+            await work()
+        except Exception as error:
+            if not failing:
+                _log.warning("background.failing", work=name, error=_kind(error))
+            failing = True
+        else:
+            if failing:
+                _log.info("background.recovered", work=name)
+            failing = False
+        await asyncio.sleep(every)
+
+
+def _kind(error: Exception) -> str:
+    return str(error.code) if isinstance(error, ApiError) else type(error).__name__
