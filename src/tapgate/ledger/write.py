@@ -118,7 +118,8 @@ async def _insert_transactions(tx: Any, state: State, rows: Sequence[NewTransact
                from_balance, to_balance, held, card_serial, to_card_serial, original_id, usage_day,
                scope, request_id, fingerprint, answer, partner_id, partner_reference,
                failure_code, context, currency, created_at, completed_at)
-           SELECT new.*, $24, $25, CASE WHEN new.status = 'completed' THEN $25 END
+           SELECT new.*, $24::text, $25::timestamptz,
+                  CASE WHEN new.status = 'completed' THEN $25::timestamptz END
            FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[],
                        $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[],
                        $11::bigint[], $12::text[], $13::text[], $14::bigint[], $15::date[],

@@ -1,0 +1,233 @@
+"""Every kind of movement: who pays, who receives, what it costs."""
+
+import pytest
+from ledger.books import PIN, Books, movement, request
+
+from tapgate.errors import ApiError, Code
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import CASH
+
+
+async def test_p2p_is_paid_with_its_fee_on_top(books: Books) -> None:
+    sender, receiver = await books.subscriber(100_00), await books.subscriber()
+    card = await books.card(receiver)
+    outcome = await books.submit(
+        movement(
+            chart.TRANSFER_P2P,
+            commands.subscriber(sender),
+            commands.card(card),
+            50_00,
+            payer_pin=PIN,
+        )
+    )
+    answer = outcome.accepted()
+    assert (answer.status, answer.fee, answer.payer_available) == ("completed", 75, 49_25)
+    assert answer.payee_name == "Aminata K."
+    assert await books.balance(sender) == 49_25
+    assert await books.balance(receiver) == 50_00
+    assert await books.platform_balance(chart.FEES) == 75
+
+
+@pytest.mark.parametrize(
+    ("amount", "fee"),
+    [
+        (1, 0),  # 0.015 rounds down
+        (33, 0),  # 0.495
+        (34, 1),  # 0.51
+        (100_00, 1_50),
+        (50_000_00, 750_00),
+        (50_000_01, 500_00),
+        (500_000_00, 5_000_00),
+        (500_000_01, 2_500_00),
+    ],
+)
+async def test_one_fee_rate_for_the_whole_amount(books: Books, amount: int, fee: int) -> None:
+    rules = await books.ledger._current_rules(books.database)  # type: ignore[arg-type]
+    assert rules.fee(chart.TRANSFER_P2P, amount) == (fee, "sender")
+
+
+async def test_payment_fee_comes_out_of_what_the_merchant_receives(books: Books) -> None:
+    payer, merchant = await books.subscriber(100_00), await books.processor()
+    card = await books.card(payer)
+    for kind in (chart.POS_PAYMENT, chart.ONLINE_PAYMENT):
+        outcome = await books.submit(
+            movement(
+                kind,
+                commands.card(card),
+                commands.processor(merchant),
+                50_00,
+                pin_policy="above_no_pin_limit",
+            )
+        )
+        assert outcome.accepted().fee == 50
+        assert outcome.accepted().payee_available is None
+    assert await books.balance(payer) == 0
+    assert await books.balance(merchant) == 99_00
+    left_behind = await books.database.fetch(
+        "SELECT to_balance FROM transactions WHERE type LIKE '%payment' ORDER BY id"
+    )
+    assert [row[0] for row in left_behind] == [49_50, 99_00]
+
+
+async def test_cash_in_earns_the_agent_a_commission(books: Books) -> None:
+    for tier, earned in ((1, 1_00), (2, 1_50), (3, 2_00)):
+        agent = await books.agent(500_00, tier=tier)
+        customer = await books.subscriber()
+        outcome = await books.submit(
+            movement(
+                chart.AGENT_CASHIN,
+                commands.agent(agent),
+                commands.subscriber(customer),
+                100_00,
+                payer_pin=PIN,
+                pin_policy="required",
+            )
+        )
+        assert outcome.accepted().commission == earned
+        assert outcome.accepted().payer_available == 400_00
+        assert await books.balance(customer) == 100_00
+        assert await books.balance(agent, chart.COMMISSION) == earned
+        assert await books.balance(agent, chart.FLOAT) == 400_00
+
+
+async def test_cash_out_needs_both_pins(books: Books) -> None:
+    agent, customer = await books.agent(), await books.subscriber(100_00)
+
+    async def cash_out(customer_pin: str, agent_pin: str) -> Code | None:
+        outcome = await books.submit(
+            movement(
+                chart.AGENT_CASHOUT,
+                commands.subscriber(customer),
+                commands.agent(agent),
+                40_00,
+                payer_pin=customer_pin,
+                payee_pin=agent_pin,
+                pin_policy="required",
+            )
+        )
+        return outcome.code
+
+    assert await cash_out("0000", PIN) == Code.INVALID_PIN
+    assert await cash_out(PIN, "0000") == Code.INVALID_PIN
+    assert await cash_out(PIN, PIN) is None
+    assert await books.balance(agent, chart.FLOAT) == 40_00
+    assert await books.balance(customer) == 60_00
+
+
+async def test_money_enters_through_agents_and_partners(books: Books) -> None:
+    agent, partner, customer = await books.agent(), await books.partner(), await books.subscriber()
+    sub_agent = await books.agent(parent=agent)
+    for kind, payer, payee in (
+        (chart.AGENT_FUND, CASH, commands.agent(agent)),
+        (chart.PARTNER_DEPOSIT, CASH, commands.partner(partner)),
+        (chart.PARTNER_FUND, commands.partner(partner), commands.subscriber(customer)),
+        (chart.AGENT_TRANSFER, commands.agent(agent), commands.agent(sub_agent)),
+    ):
+        assert (await books.submit(movement(kind, payer, payee, 70_00))).code is None
+    assert await books.balance(customer) == 70_00
+    assert await books.balance(sub_agent, chart.FLOAT) == 70_00
+    assert await books.balance(agent, chart.FLOAT) == 0
+    assert await books.platform_balance(chart.CASH) == -140_00
+
+
+async def test_commission_payout_pays_all_there_is_and_then_has_nothing(books: Books) -> None:
+    agent, customer = await books.agent(500_00), await books.subscriber()
+    await books.submit(
+        movement(chart.AGENT_CASHIN, commands.agent(agent), commands.subscriber(customer), 500_00)
+    )
+    payout = movement(
+        chart.COMMISSION_PAYOUT, commands.commission_of(agent), commands.agent(agent), None
+    )
+    outcome = await books.submit(payout)
+    assert outcome.accepted().amount == 5_00
+    assert outcome.accepted().payee_available == 5_00
+    assert (await books.submit(payout)).code == Code.INSUFFICIENT_FUNDS
+
+
+async def test_processor_pays_a_subscriber(books: Books) -> None:
+    merchant, customer = await books.processor(80_00), await books.subscriber()
+    outcome = await books.submit(
+        movement(
+            chart.PROCESSOR_TRANSFER,
+            commands.processor(merchant),
+            commands.subscriber(customer),
+            80_00,
+        )
+    )
+    assert outcome.accepted().payer_available == 0
+
+
+async def test_transfer_between_accounts_named_by_number(books: Books) -> None:
+    one, other = await books.subscriber(10_00), await books.subscriber()
+    outcome = await books.submit(
+        movement(
+            chart.TRANSFER,
+            commands.account(await books.account_of(one)),
+            commands.account(await books.account_of(other)),
+            10_00,
+        )
+    )
+    assert (outcome.accepted().payer_available, outcome.accepted().payee_available) == (0, 10_00)
+
+
+async def test_parts_of_a_payment_are_refunded_and_the_last_returns_the_fee(books: Books) -> None:
+    payer, merchant = await books.subscriber(100_00), await books.processor()
+    card = await books.card(payer)
+    payment = (
+        await books.submit(
+            movement(
+                chart.POS_PAYMENT, commands.card(card), commands.processor(merchant), 100_00
+            )
+        )
+    ).accepted()
+
+    async def refund(amount: int | None) -> tuple[Code | None, int | None]:
+        outcome = await books.submit(
+            movement(
+                chart.REFUND,
+                commands.processor(merchant),
+                commands.CASH,
+                amount,
+                original_id=payment.transaction_id,
+            )
+        )
+        return outcome.code, outcome.answer and outcome.answer.refundable
+
+    assert await refund(30_00) == (None, 70_00)
+    assert await refund(70_01) == (Code.REFUND_EXCEEDS_REMAINING, None)
+    assert await refund(None) == (None, 0)
+    assert await refund(1) == (Code.ALREADY_REFUNDED, None)
+    assert await books.balance(payer) == 100_00
+    assert await books.balance(merchant) == 0
+    assert await books.platform_balance(chart.FEES) == 0
+
+
+async def test_partner_may_go_below_zero_down_to_its_overdraft(books: Books) -> None:
+    partner, customer = await books.partner(10_00, overdraft=5_00), await books.subscriber()
+    fund = [
+        movement(
+            chart.PARTNER_FUND, commands.partner(partner), commands.subscriber(customer), amount
+        )
+        for amount in (15_01, 15_00)
+    ]
+    assert (await books.submit(fund[0])).details == {"available": 15.0, "required": 15.01}
+    assert (await books.submit(fund[1])).code is None
+    assert await books.balance(partner) == -5_00
+
+
+async def test_a_decline_raises_where_an_answer_is_asked_for(books: Books) -> None:
+    poor, other = await books.subscriber(), await books.subscriber()
+    order = movement(
+        chart.TRANSFER,
+        commands.subscriber(poor),
+        commands.subscriber(other),
+        1,
+        request=request("poor"),
+    )
+    with pytest.raises(ApiError) as first:
+        (await books.submit(order)).accepted()
+    with pytest.raises(ApiError) as second:
+        (await books.submit(order)).accepted()
+    assert first.value.code == second.value.code == Code.INSUFFICIENT_FUNDS
+    assert first.value.headers == {}
+    assert second.value.headers == {"Idempotent-Replayed": "true"}

@@ -1,0 +1,324 @@
+"""Every objection the ledger has, whether it is recorded, and which comes first."""
+
+from datetime import timedelta
+
+import pytest
+from ledger.books import PIN, WRONG_PIN, Books, movement, request
+
+from tapgate.errors import Code
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command, Party
+
+
+async def failed(books: Books) -> list[str]:
+    rows = await books.database.fetch(
+        "SELECT failure_code FROM transactions WHERE status = 'failed' ORDER BY id"
+    )
+    return [row[0] for row in rows]
+
+
+async def set_status(books: Books, owner_id: int, status: str) -> None:
+    await books.database.execute(
+        "UPDATE accounts SET status = $2 WHERE owner_id = $1", owner_id, status
+    )
+
+
+def p2p(sender: int, payee: Party, amount: int = 1_00, **more: object) -> Command:
+    return movement(chart.TRANSFER_P2P, commands.subscriber(sender), payee, amount, **more)
+
+
+@pytest.mark.parametrize(
+    ("payer", "code"),
+    [
+        (commands.card("NONE"), Code.CARD_NOT_FOUND),
+        (commands.subscriber(1), Code.SUBSCRIBER_NOT_FOUND),
+        (commands.agent(1), Code.AGENT_NOT_FOUND),
+        (commands.commission_of(1), Code.AGENT_NOT_FOUND),
+        (commands.processor(1), Code.PROCESSOR_NOT_FOUND),
+        (commands.partner(1), Code.PARTNER_NOT_FOUND),
+        (commands.account(1), Code.ACCOUNT_NOT_FOUND),
+    ],
+)
+async def test_unknown_parties_are_refused_and_nothing_is_recorded(
+    books: Books, payer: Party, code: Code
+) -> None:
+    known = commands.subscriber(await books.subscriber(10_00))
+    for order in (
+        movement(chart.TRANSFER, payer, known, 1_00, request=request("one")),
+        movement(chart.TRANSFER, known, payer, 1_00, request=request("one")),
+    ):
+        assert (await books.submit(order)).code == code
+    assert await failed(books) == []
+
+
+async def test_to_oneself(books: Books) -> None:
+    sender = await books.subscriber(10_00)
+    child = await books.card(sender, daily_limit=5_00, pin="4321")
+    assert (await books.submit(p2p(sender, commands.card(child)))).code == Code.SELF_TRANSFER
+    assert await failed(books) == []
+
+
+async def test_a_key_for_subscribers_money_moves_no_other(books: Books) -> None:
+    agent, someone = await books.agent(10_00), await books.subscriber()
+    outcome = await books.submit(
+        movement(
+            chart.TRANSFER,
+            commands.agent(agent),
+            commands.subscriber(someone),
+            1_00,
+            wallets_only=True,
+        )
+    )
+    assert outcome.code == Code.FORBIDDEN
+
+
+async def test_agents_transfer_to_their_own_sub_agents_only(books: Books) -> None:
+    agent, stranger = await books.agent(10_00), await books.agent()
+    outcome = await books.submit(
+        movement(chart.AGENT_TRANSFER, commands.agent(agent), commands.agent(stranger), 1_00)
+    )
+    assert outcome.code == Code.FORBIDDEN
+
+
+async def test_pin_required(books: Books) -> None:
+    sender, receiver = await books.subscriber(10_00), await books.subscriber()
+    order = p2p(sender, commands.subscriber(receiver), pin_policy="required")
+    assert (await books.submit(order)).code == Code.PIN_REQUIRED
+    assert await failed(books) == []
+
+
+async def test_without_a_pin_up_to_a_limit_each_and_five_times_that_a_day(books: Books) -> None:
+    payer, merchant = await books.subscriber(10_000_00), await books.processor()
+    card, other_card = await books.card(payer), await books.card(payer)
+
+    async def pay(serial: str, amount: int, pin: str | None = None) -> Code | None:
+        outcome = await books.submit(
+            movement(
+                chart.POS_PAYMENT,
+                commands.card(serial),
+                commands.processor(merchant),
+                amount,
+                payer_pin=pin,
+                pin_policy="above_no_pin_limit",
+            )
+        )
+        return outcome.code
+
+    assert await pay(card, 500_01) == Code.PIN_REQUIRED
+    for _ in range(5):
+        assert await pay(card, 500_00) is None
+    assert await pay(card, 1) == Code.PIN_REQUIRED
+    assert await pay(card, 1, PIN) is None
+    assert await pay(other_card, 1) is None
+    books.clock.moment += timedelta(days=1)
+    assert await pay(card, 500_00) is None
+    assert await failed(books) == []
+
+
+async def test_three_wrong_pins_lock_for_half_an_hour(books: Books) -> None:
+    sender, receiver = await books.subscriber(10_00), await books.subscriber()
+
+    async def send(pin: str) -> tuple[Code | None, object]:
+        order = p2p(sender, commands.subscriber(receiver), payer_pin=pin)
+        outcome = await books.submit(order)
+        return outcome.code, outcome.details
+
+    assert await send(WRONG_PIN) == (Code.INVALID_PIN, {"attempts_remaining": 2})
+    assert await send(PIN) == (None, None)  # a right one resets the count
+    for remaining in (2, 1, 0):
+        assert await send(WRONG_PIN) == (Code.INVALID_PIN, {"attempts_remaining": remaining})
+    locked = (Code.ACCOUNT_LOCKED, {"locked_until": "2026-03-10T12:30:00.000Z"})
+    assert await send(PIN) == locked
+    books.clock.moment += timedelta(minutes=29, seconds=59)
+    assert await send(WRONG_PIN) == locked
+    books.clock.moment += timedelta(seconds=1)
+    assert await send(WRONG_PIN) == (Code.INVALID_PIN, {"attempts_remaining": 2})
+    assert await send(PIN) == (None, None)
+    assert await failed(books) == []
+
+
+async def test_a_child_card_has_its_own_pin_and_counter(books: Books) -> None:
+    parent, merchant = await books.subscriber(100_00), await books.processor()
+    child = await books.card(parent, daily_limit=50_00, pin="4321")
+    own = await books.card(parent)
+
+    async def pay(card: str, pin: str) -> Code | None:
+        outcome = await books.submit(
+            movement(
+                chart.POS_PAYMENT,
+                commands.card(card),
+                commands.processor(merchant),
+                1_00,
+                payer_pin=pin,
+            )
+        )
+        return outcome.code
+
+    for _ in range(3):
+        assert await pay(child, PIN) == Code.INVALID_PIN
+    assert await pay(child, "4321") == Code.ACCOUNT_LOCKED
+    assert await pay(own, PIN) is None
+
+
+async def test_states_of_sender_and_receiver(books: Books) -> None:
+    sender, receiver = await books.subscriber(10_00), await books.subscriber()
+    card = await books.card(receiver)
+    for owner, party in ((sender, "sender"), (receiver, "receiver")):
+        for status in ("blocked", "closed"):
+            await set_status(books, owner, status)
+            outcome = await books.submit(p2p(sender, commands.card(card)))
+            assert (outcome.code, outcome.details) == (Code.SUBSCRIBER_BLOCKED, {"party": party})
+        await set_status(books, owner, "active")
+    await books.database.execute("UPDATE cards SET status = 'BLOCKED'")
+    outcome = await books.submit(p2p(sender, commands.card(card)))
+    assert (outcome.code, outcome.details) == (Code.CARD_NOT_ACTIVE, {"party": "receiver"})
+    assert await failed(books) == ["SUBSCRIBER_BLOCKED"] * 4 + ["CARD_NOT_ACTIVE"]
+
+
+async def test_cards_that_do_not_pay(books: Books) -> None:
+    payer, merchant = await books.subscriber(10_00), await books.processor()
+    unlinked = await books.card(None)
+    expired = await books.card(payer, expires_at=books.clock())
+    for card in (unlinked, expired):
+        outcome = await books.submit(
+            movement(
+                chart.POS_PAYMENT,
+                commands.card(card),
+                commands.processor(merchant),
+                1_00,
+                payer_pin=PIN,
+                pin_policy="above_no_pin_limit",
+            )
+        )
+        assert (outcome.code, outcome.details) == (Code.CARD_NOT_ACTIVE, {"party": "sender"})
+    assert len(await failed(books)) == 2
+
+
+async def test_states_of_agents_processors_and_partners(books: Books) -> None:
+    someone = commands.subscriber(await books.subscriber(100_00))
+    agent, merchant = await books.agent(100_00), await books.processor(100_00)
+    partner = await books.partner(100_00)
+    for owner, party, code in (
+        (agent, commands.agent(agent), Code.AGENT_NOT_ACTIVE),
+        (merchant, commands.processor(merchant), Code.PROCESSOR_SUSPENDED),
+        (partner, commands.partner(partner), Code.PARTNER_SUSPENDED),
+    ):
+        await set_status(books, owner, "blocked")
+        outcome = await books.submit(movement(chart.TRANSFER, party, someone, 1_00))
+        assert (outcome.code, outcome.details) == (code, {"party": "sender"})
+        outcome = await books.submit(movement(chart.TRANSFER, someone, party, 1_00))
+        assert (outcome.code, outcome.details) == (code, {"party": "receiver"})
+
+
+async def test_an_agent_who_hands_out_cash_must_be_active_before_limits_count(
+    books: Books,
+) -> None:
+    agent, customer = await books.agent(), await books.subscriber()
+    await set_status(books, agent, "blocked")
+    outcome = await books.submit(
+        movement(
+            chart.AGENT_CASHOUT,
+            commands.subscriber(customer),
+            commands.agent(agent),
+            60_000_00,
+            payer_pin=PIN,
+            payee_pin=PIN,
+        )
+    )
+    assert (outcome.code, outcome.details) == (Code.AGENT_NOT_ACTIVE, {"party": "receiver"})
+
+
+async def test_not_enough_money(books: Books) -> None:
+    sender, receiver = await books.subscriber(100_00), await books.subscriber()
+    outcome = await books.submit(p2p(sender, commands.subscriber(receiver), 500_00))
+    assert outcome.code == Code.INSUFFICIENT_FUNDS
+    assert outcome.details == {"available": 100.0, "required": 507.5}
+    agent = await books.agent(1_00)
+    outcome = await books.submit(
+        movement(chart.AGENT_CASHIN, commands.agent(agent), commands.subscriber(receiver), 1_01)
+    )
+    assert outcome.code == Code.INSUFFICIENT_FLOAT
+    assert await failed(books) == ["INSUFFICIENT_FUNDS", "INSUFFICIENT_FLOAT"]
+
+
+async def test_refunds_that_cannot_be(books: Books) -> None:
+    payer, merchant, rival = (
+        await books.subscriber(100_00),
+        await books.processor(),
+        await books.processor(),
+    )
+    card = await books.card(payer)
+    other = await books.subscriber()
+
+    async def refund(processor: int, transaction: int) -> Code | None:
+        outcome = await books.submit(
+            movement(
+                chart.REFUND,
+                commands.processor(processor),
+                commands.CASH,
+                None,
+                original_id=transaction,
+                request=request("refund"),
+            )
+        )
+        return outcome.code
+
+    pay = movement(chart.POS_PAYMENT, commands.card(card), commands.processor(merchant), 50_00)
+    payment = (await books.submit(pay)).accepted().transaction_id
+    assert await refund(rival, payment) == Code.TRANSACTION_NOT_FOUND
+    assert await refund(merchant, 12345) == Code.TRANSACTION_NOT_FOUND
+    assert (await books.submit(pay)).code is None
+    declined = (await books.submit(pay)).answer
+    assert declined is not None
+    assert await refund(merchant, declined.transaction_id) == Code.NOT_REFUNDABLE
+    transfer = movement(
+        chart.PROCESSOR_TRANSFER, commands.processor(merchant), commands.subscriber(other), 1_00
+    )
+    moved = (await books.submit(transfer)).accepted().transaction_id
+    assert await refund(merchant, moved) == Code.TRANSACTION_NOT_FOUND
+    await set_status(books, payer, "closed")
+    assert await refund(merchant, payment) == Code.NOT_REFUNDABLE
+    await set_status(books, payer, "blocked")
+    assert await refund(merchant, payment) is None
+    assert await failed(books) == ["INSUFFICIENT_FUNDS"]
+
+
+async def test_the_order_of_objections(books: Books) -> None:
+    """Each objection is mended in turn, and the next one shows."""
+    sender, receiver = await books.subscriber(), await books.subscriber()
+    card = await books.card(receiver)
+    await set_status(books, sender, "blocked")
+    await books.database.execute("UPDATE cards SET status = 'BLOCKED'")
+    await books.database.execute(
+        """INSERT INTO compliance_rules (id, name, type, transaction_types, threshold, action,
+                                         severity)
+           VALUES (1, 'None', 'AMOUNT_THRESHOLD', '{transfer_p2p}', 0, 'block', 'LOW')"""
+    )
+    await books.database.execute("UPDATE account_rules SET max_transaction = 50")
+    await books.database.execute("UPDATE account_rules SET daily_limit = 60")
+    await books.database.execute("UPDATE account_rules SET monthly_limit = 70")
+    await books.database.execute("UPDATE account_rules SET max_balance = 80")
+
+    async def send(pin: str | None = PIN, to: str = card) -> Code | None:
+        books.ledger._forget_rules()
+        order = p2p(sender, commands.card(to), 1_00, payer_pin=pin, pin_policy="required")
+        return (await books.submit(order)).code
+
+    assert await send(to="NONE") == Code.CARD_NOT_FOUND
+    assert await send(pin=None) == Code.PIN_REQUIRED
+    assert await send(pin=WRONG_PIN) == Code.INVALID_PIN
+    for mend, code in (
+        ("UPDATE accounts SET status = 'active'", Code.SUBSCRIBER_BLOCKED),
+        ("UPDATE account_rules SET max_transaction = 100", Code.TRANSACTION_LIMIT_EXCEEDED),
+        ("UPDATE account_rules SET monthly_limit = 100, daily_limit = 100", None),
+        ("UPDATE compliance_rules SET status = 'inactive'", Code.COMPLIANCE_REJECTED),
+        ("funds", Code.INSUFFICIENT_FUNDS),
+        ("UPDATE cards SET status = 'ACTIVE'", Code.CARD_NOT_ACTIVE),
+        ("UPDATE account_rules SET max_balance = 100", Code.MAX_BALANCE_EXCEEDED),
+    ):
+        assert await send() == (code or Code.DAILY_LIMIT_EXCEEDED)
+        if mend == "funds":
+            await books.give(await books.account_of(sender), 1_02)
+        else:
+            await books.database.execute(mend)
+    assert await send() is None
