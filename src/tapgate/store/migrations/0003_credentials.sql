@@ -24,10 +24,11 @@ CREATE INDEX sessions_admin ON sessions (admin_id);
 
 CREATE TABLE refresh_tokens (
     token_hash bytea PRIMARY KEY,
-    session_id bigint NOT NULL REFERENCES sessions (id),
+    session_id bigint NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
     expires_at timestamptz NOT NULL,
     used_at timestamptz
 );
+CREATE INDEX refresh_tokens_session ON refresh_tokens (session_id);
 
 CREATE TABLE login_failures (
     email text NOT NULL,
@@ -35,6 +36,9 @@ CREATE TABLE login_failures (
     failed_at timestamptz[] NOT NULL,       -- the newest few, oldest first
     PRIMARY KEY (email, address)
 );
+-- By the newest failure, to find the rows that count no more.
+CREATE INDEX login_failures_newest ON login_failures
+    (coalesce(failed_at[cardinality(failed_at)], '-infinity'));
 
 CREATE TABLE api_keys (
     id bigint PRIMARY KEY,

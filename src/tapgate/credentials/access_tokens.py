@@ -1,0 +1,82 @@
+"""Access tokens of admins: JWTs, HS256 and nothing else.
+
+The claims are the five of the interface; which session a token belongs to is in its header, which
+is signed as well.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import jwt
+import msgspec
+
+from tapgate import ids
+from tapgate.errors import ApiError, Code
+
+LIFETIME = timedelta(days=1)
+
+_ALGORITHM = "HS256"
+_SESSION = "ses_"
+
+
+class Claims(msgspec.Struct, frozen=True, kw_only=True):
+    sub: str
+    email: str
+    role: str
+    iat: int
+    exp: int
+
+
+class Token(msgspec.Struct, frozen=True):
+    """What a genuine and unexpired token says; whether the session goes on is asked elsewhere."""
+
+    session_id: int
+    admin_id: int
+
+
+class AccessTokens:
+    def __init__(self, secret: str) -> None:
+        self._secret = secret
+
+    def make(self, token: Token, *, email: str, role: str, now: datetime) -> str:
+        issued = int(now.timestamp())
+        claims = Claims(
+            sub=ids.show(ids.ADMIN, token.admin_id),
+            email=email,
+            role=role,
+            iat=issued,
+            exp=issued + int(LIFETIME.total_seconds()),
+        )
+        return jwt.encode(
+            msgspec.to_builtins(claims),
+            self._secret,
+            algorithm=_ALGORITHM,
+            headers={"sid": ids.show(_SESSION, token.session_id)},
+        )
+
+    def read(self, text: str, now: datetime) -> Token:
+        header, claims = self._verified(text)
+        if claims.exp <= now.timestamp():
+            raise ApiError(Code.UNAUTHORIZED, "The access token has expired")
+        session_id = ids.read(_SESSION, str(header.get("sid")))
+        admin_id = ids.read(ids.ADMIN, claims.sub)
+        if session_id is None or admin_id is None:
+            raise _invalid()
+        return Token(session_id, admin_id)
+
+    def _verified(self, text: str) -> tuple[dict[str, Any], Claims]:
+        try:
+            # Times are judged by our own clock, not by the library's.
+            decoded = jwt.decode_complete(
+                text,
+                self._secret,
+                algorithms=[_ALGORITHM],
+                options={"verify_exp": False, "verify_iat": False, "verify_nbf": False},
+            )
+            return decoded["header"], msgspec.convert(decoded["payload"], Claims)
+        except (jwt.InvalidTokenError, msgspec.ValidationError):
+            raise _invalid() from None
+
+
+def _invalid() -> ApiError:
+    return ApiError(Code.UNAUTHORIZED, "The access token is malformed or its signature is wrong")

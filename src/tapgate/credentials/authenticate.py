@@ -1,0 +1,138 @@
+"""Who is calling: the five kinds of credential, told apart by the headers of a request.
+
+Should a request carry several, HMAC headers come first, then service headers, then Authorization:
+what proves possession of a secret without sending it wins.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+import msgspec
+
+from tapgate.clock import Clock
+from tapgate.credentials import api_keys, signing
+from tapgate.credentials.access_tokens import AccessTokens
+from tapgate.credentials.api_keys import ApiKeys
+from tapgate.credentials.hmac_keys import HmacKeys
+from tapgate.credentials.logins import Logins
+from tapgate.credentials.passwords import Passwords
+from tapgate.credentials.principals import Principal
+from tapgate.credentials.sessions import Sessions
+from tapgate.credentials.vault import Vault
+from tapgate.errors import ApiError, Code
+from tapgate.ids import IdSource
+from tapgate.settings import Settings
+from tapgate.store.database import Database
+from tapgate.store.signals import Signals
+
+Headers = Mapping[bytes, bytes]
+
+#: Signed with when there is no such key, so that this takes as long as a wrong signature.
+_NO_SECRET = bytes(32)
+
+
+class _Service(msgspec.Struct, frozen=True):
+    secret: bytes
+    principal: Principal
+
+
+class Authenticator:
+    """Keeps what it learns in the process; whatever takes a credential back says so by a signal."""
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        database: Database,
+        signals: Signals,
+        vault: Vault,
+        clock: Clock,
+        new_id: IdSource,
+    ) -> None:
+        self._clock = clock
+        self._services = {
+            name.encode(): _Service(secret.encode(), Principal(kind="service", id=name, name=name))
+            for name, secret in settings.service_secrets.items()
+        }
+        self.api_keys = ApiKeys(
+            database, signals, vault, clock, new_id, production=settings.production
+        )
+        self.hmac_keys = HmacKeys(database, signals, vault, clock, new_id)
+        self.sessions = Sessions(
+            database, signals, vault, clock, new_id, access_tokens=AccessTokens(settings.jwt_secret)
+        )
+        self.passwords = Passwords()
+        self.logins = Logins(database, self.passwords, clock)
+
+    async def authenticate(
+        self, method: str, path: str, query: bytes, headers: Headers, body: bytes
+    ) -> Principal | None:
+        """None without any credential; a credential that is not good is refused with its reason.
+
+        The path is as called, still encoded and without the query; header names are lower case.
+        """
+        if b"x-api-key-id" in headers or b"x-signature" in headers:
+            return await self._signed_request(method, path, headers, body)
+        if b"x-service-name" in headers or b"x-service-signature" in headers:
+            return self._service_request(method, path, query, headers)
+        authorization = headers.get(b"authorization")
+        return None if authorization is None else await self._bearer(authorization)
+
+    async def _signed_request(
+        self, method: str, path: str, headers: Headers, body: bytes
+    ) -> Principal:
+        key_id = _required(headers, b"x-api-key-id", "X-API-Key-ID")
+        timestamp = _required(headers, b"x-timestamp", "X-Timestamp").decode("latin-1")
+        signature = _required(headers, b"x-signature", "X-Signature").decode("latin-1")
+        self._require_timely(signing.rfc3339_utc(timestamp), "X-Timestamp")
+        key = await self.hmac_keys.find(key_id)
+        signed = signing.signed_string(method, path, timestamp, body)
+        genuine = signing.verify(key.secret if key else _NO_SECRET, signature, signed)
+        if key is None or not genuine:
+            raise _unauthorized("Unknown or inactive key, or the signature is wrong")
+        if headers.get(b"x-partner-id") != key.partner:
+            raise _unauthorized("X-Partner-ID is not that of the key")
+        if key.refusal is not None:
+            raise ApiError(key.refusal)
+        return key.principal
+
+    def _service_request(self, method: str, path: str, query: bytes, headers: Headers) -> Principal:
+        name = _required(headers, b"x-service-name", "X-Service-Name")
+        timestamp = _required(headers, b"x-service-timestamp", "X-Service-Timestamp")
+        signature = _required(headers, b"x-service-signature", "X-Service-Signature")
+        moment = timestamp.decode("latin-1")
+        self._require_timely(signing.unix_seconds(moment), "X-Service-Timestamp")
+        service = self._services.get(name)
+        signed = signing.service_signed_string(method, path, query, moment)
+        genuine = signing.verify(
+            service.secret if service else _NO_SECRET, signature.decode("latin-1"), signed
+        )
+        if service is None or not genuine:
+            raise _unauthorized("Unknown service, or the signature is wrong")
+        return service.principal
+
+    async def _bearer(self, authorization: bytes) -> Principal:
+        scheme, _, credential = authorization.decode("latin-1").partition(" ")
+        credential = credential.strip()
+        if scheme.lower() != "bearer" or not credential:
+            raise _unauthorized("Authorization must be Bearer with an API key or an access token")
+        if credential.startswith(api_keys.PREFIX):
+            return await self.api_keys.authenticate(credential)
+        return await self.sessions.authenticate(credential)
+
+    def _require_timely(self, moment: datetime | None, header: str) -> None:
+        if moment is None:
+            raise _unauthorized(f"{header} is malformed")
+        if not signing.is_timely(moment, self._clock()):
+            raise _unauthorized(f"{header} is more than 5 minutes from now")
+
+
+def _required(headers: Headers, name: bytes, shown: str) -> bytes:
+    value = headers.get(name)
+    if value is None:
+        raise _unauthorized(f"{shown} is missing")
+    return value
+
+
+def _unauthorized(message: str) -> ApiError:
+    return ApiError(Code.UNAUTHORIZED, message)

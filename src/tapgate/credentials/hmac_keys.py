@@ -1,0 +1,156 @@
+"""The keys that processors, terminals and partners sign with.
+
+The server must know a secret to check a signature, so it is sealed by the vault, not hashed.
+"""
+
+import secrets
+
+import asyncpg
+import msgspec
+
+from tapgate import ids
+from tapgate.clock import Clock
+from tapgate.credentials.cache import Cache
+from tapgate.credentials.principals import Principal
+from tapgate.credentials.vault import Vault
+from tapgate.errors import Code
+from tapgate.store.database import Database
+from tapgate.store.signals import Signals, Ticket
+
+_TOPIC = "hmac_keys"
+_RANDOM_BYTES = 32
+
+
+class NewHmacKey(msgspec.Struct, frozen=True):
+    """`secret` is shown once; its UTF-8 bytes are the HMAC key."""
+
+    id: int
+    secret: str
+
+
+class HmacKey(msgspec.Struct, frozen=True):
+    secret: bytes
+    principal: Principal
+    #: What `X-Partner-ID` must be: the partner's, or absent.
+    partner: bytes | None
+    #: Why a right signature is refused nevertheless.
+    refusal: Code | None
+
+
+class HmacKeys:
+    def __init__(
+        self,
+        database: Database,
+        signals: Signals,
+        vault: Vault,
+        clock: Clock,
+        new_id: ids.IdSource,
+    ) -> None:
+        self._database = database
+        self._signals = signals
+        self._vault = vault
+        self._clock = clock
+        self._new_id = new_id
+        # By the header's bytes, so that a payment's request need not be read as a number.
+        self._known: Cache[bytes, HmacKey] = Cache(signals, _TOPIC, self._load)
+
+    async def create_for_processor(
+        self, tx: asyncpg.Connection, processor_id: int, terminal_id: int | None = None
+    ) -> NewHmacKey:
+        """With a terminal: the terminal's own key."""
+        return await self._create(
+            tx, processor_id=processor_id, terminal_id=terminal_id, partner_id=None
+        )
+
+    async def create_for_partner(self, tx: asyncpg.Connection, partner_id: int) -> NewHmacKey:
+        return await self._create(tx, processor_id=None, terminal_id=None, partner_id=partner_id)
+
+    async def delete(self, tx: asyncpg.Connection, key_id: int, *, owner_id: int) -> Ticket | None:
+        """Settle the ticket after the commit; None: that processor or partner has no such key."""
+        deleted = await tx.fetchval(
+            "UPDATE hmac_keys SET deleted_at = $3 WHERE id = $1 AND deleted_at IS NULL "
+            "AND coalesce(processor_id, partner_id) = $2 RETURNING id",
+            key_id,
+            owner_id,
+            self._clock(),
+        )
+        if deleted is None:
+            return None
+        return await self.owner_changed(tx)
+
+    async def owner_changed(self, tx: asyncpg.Connection) -> Ticket:
+        """A processor, partner or terminal was suspended, blocked, activated: its keys with it."""
+        return await self._signals.publish(tx, _TOPIC, "")
+
+    async def find(self, public_id: bytes) -> HmacKey | None:
+        return await self._known.get(public_id)
+
+    async def _create(
+        self,
+        tx: asyncpg.Connection,
+        *,
+        processor_id: int | None,
+        terminal_id: int | None,
+        partner_id: int | None,
+    ) -> NewHmacKey:
+        key = NewHmacKey(self._new_id(), secrets.token_urlsafe(_RANDOM_BYTES))
+        await tx.execute(
+            "INSERT INTO hmac_keys "
+            "(id, processor_id, terminal_id, partner_id, secret, created_at) "
+            "VALUES ($1, $2, $3, $4, $5, $6)",
+            key.id,
+            processor_id,
+            terminal_id,
+            partner_id,
+            self._vault.seal(key.secret.encode(), _context(key.id)),
+            self._clock(),
+        )
+        return key
+
+    async def _load(self, public_id: bytes) -> HmacKey | None:
+        key_id = ids.read(ids.KEY, public_id.decode("latin-1"))
+        row = key_id and await self._database.fetchrow(
+            """SELECT key.id, key.secret, key.processor_id, key.terminal_id, key.partner_id,
+                      account.holder_name, account.status AS owner_status,
+                      terminal.status AS terminal_status
+               FROM hmac_keys AS key
+               LEFT JOIN processors ON processors.id = key.processor_id
+               LEFT JOIN partners ON partners.id = key.partner_id
+               LEFT JOIN terminals AS terminal ON terminal.id = key.terminal_id
+               JOIN accounts AS account
+                    ON account.id = coalesce(processors.account_id, partners.account_id)
+               WHERE key.id = $1 AND key.deleted_at IS NULL""",
+            key_id,
+        )
+        if not row:
+            return None
+        return HmacKey(
+            secret=self._vault.open(row["secret"], _context(row["id"])),
+            principal=_principal(row),
+            partner=row["partner_id"] and ids.show(ids.PARTNER, row["partner_id"]).encode(),
+            refusal=_refusal(row),
+        )
+
+
+def _principal(row: asyncpg.Record) -> Principal:
+    return Principal(
+        kind="processor" if row["partner_id"] is None else "partner",
+        id=ids.show(ids.KEY, row["id"]),
+        name=row["holder_name"],
+        key_id=row["id"],
+        processor_id=row["processor_id"],
+        terminal_id=row["terminal_id"],
+        partner_id=row["partner_id"],
+    )
+
+
+def _refusal(row: asyncpg.Record) -> Code | None:
+    if row["owner_status"] != "active":
+        return Code.PROCESSOR_SUSPENDED if row["partner_id"] is None else Code.PARTNER_SUSPENDED
+    if row["terminal_status"] == "blocked":
+        return Code.TERMINAL_BLOCKED
+    return None
+
+
+def _context(key_id: int) -> bytes:
+    return b"hmac_key %d" % key_id

@@ -1,0 +1,82 @@
+"""Failed logins: five for one e-mail from one address in a quarter of an hour, then no more.
+
+A try is counted as a failure before its password is looked at, and taken off again when it was
+none: so tries at the same time, in any number of processes, cannot outrun the count.
+"""
+
+import math
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from tapgate.errors import ApiError, Code
+from tapgate.store.database import Database
+
+MOST = 5
+WINDOW = timedelta(minutes=15)
+
+_RECENT = "ARRAY(SELECT moment FROM unnest(kept.failed_at) AS moment WHERE moment > $4 ORDER BY 1)"
+
+
+class Source(NamedTuple):
+    """Who tries to be whom."""
+
+    email: str
+    address: str
+
+
+async def reserve(database: Database, source: Source, now: datetime) -> None:
+    """Count one failure, or refuse the try."""
+    since = now - WINDOW
+    await _forget_old(database, since)
+    reserved = await database.fetchval(
+        f"""INSERT INTO login_failures AS kept (email, address, failed_at)
+            VALUES ($1, $2, ARRAY[$3::timestamptz])
+            ON CONFLICT (email, address) DO UPDATE SET failed_at = {_RECENT} || $3
+            WHERE cardinality({_RECENT}) < {MOST}
+            RETURNING true""",
+        *source,
+        now,
+        since,
+    )
+    if not reserved:
+        raise await _refusal(database, source, now)
+
+
+async def give_back(database: Database, source: Source) -> None:
+    """The try was not judged: it does not count."""
+    await database.execute(
+        "UPDATE login_failures SET failed_at = trim_array(failed_at, 1) "
+        "WHERE email = $1 AND address = $2 AND failed_at <> '{}'",
+        *source,
+    )
+
+
+async def clear(database: Database, source: Source) -> None:
+    """The password was right."""
+    await database.execute("DELETE FROM login_failures WHERE email = $1 AND address = $2", *source)
+
+
+async def _refusal(database: Database, source: Source, now: datetime) -> ApiError:
+    oldest = await database.fetchval(
+        "SELECT min(moment) FROM login_failures, unnest(failed_at) AS moment "
+        "WHERE email = $1 AND address = $2 AND moment > $3",
+        *source,
+        now - WINDOW,
+    )
+    # None: cleared in between.
+    seconds = 1 if oldest is None else math.ceil((oldest + WINDOW - now).total_seconds())
+    return ApiError(
+        Code.RATE_LIMITED, "Too many failed logins", headers={"Retry-After": str(seconds)}
+    )
+
+
+async def _forget_old(database: Database, since: datetime) -> None:
+    """A few at every try, so that the table holds little more than what still counts."""
+    await database.execute(
+        """DELETE FROM login_failures WHERE (email, address) IN (
+               SELECT email, address FROM login_failures
+               WHERE coalesce(failed_at[cardinality(failed_at)], '-infinity') <= $1
+               LIMIT 10 FOR UPDATE SKIP LOCKED
+           )""",
+        since,
+    )

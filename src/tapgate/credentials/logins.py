@@ -1,0 +1,58 @@
+"""Logging in: is this the admin's password?"""
+
+import asyncio
+from weakref import WeakValueDictionary
+
+from tapgate.clock import Clock
+from tapgate.credentials import login_failures
+from tapgate.credentials.login_failures import Source
+from tapgate.credentials.passwords import Passwords
+from tapgate.errors import ApiError, Code
+from tapgate.store.database import Database
+
+
+class Logins:
+    def __init__(self, database: Database, passwords: Passwords, clock: Clock) -> None:
+        self._database = database
+        self._passwords = passwords
+        self._clock = clock
+        self._turns: WeakValueDictionary[Source, asyncio.Lock] = WeakValueDictionary()
+
+    async def check(self, email: str, password: str, address: str) -> int:
+        """The number of the active admin with that password; else 401, or 429 after too many."""
+        source = Source(email.lower(), address)
+        # One after the other: right passwords at the same time must not refuse each other by
+        # what they have reserved.
+        async with self._turns.setdefault(source, asyncio.Lock()):
+            await login_failures.reserve(self._database, source, self._clock())
+            try:
+                admin_id = await self._admin_with(source.email, password)
+            except ApiError:
+                await login_failures.give_back(self._database, source)
+                raise
+            if admin_id is None:
+                raise ApiError(Code.UNAUTHORIZED, "The e-mail or the password is wrong")
+            await login_failures.clear(self._database, source)
+            return admin_id
+
+    async def _admin_with(self, email: str, password: str) -> int | None:
+        """As slow for an e-mail that nobody has as for a wrong password."""
+        admin = await self._database.fetchrow(
+            "SELECT id, password_hash, status FROM admins WHERE email = $1", email
+        )
+        stored: str | None = admin and admin["password_hash"]
+        if not await self._passwords.matches(stored, password):
+            return None
+        if admin is None or stored is None or admin["status"] != "active":
+            return None
+        if self._passwords.is_outdated(stored):
+            await self._renew(admin["id"], stored, password)
+        return int(admin["id"])
+
+    async def _renew(self, admin_id: int, outdated: str, password: str) -> None:
+        await self._database.execute(
+            "UPDATE admins SET password_hash = $3 WHERE id = $1 AND password_hash = $2",
+            admin_id,
+            outdated,
+            await self._passwords.hash(password),
+        )

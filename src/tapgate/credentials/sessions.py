@@ -1,0 +1,212 @@
+"""Sessions of admins: one login, and all the tokens that grew out of it."""
+
+import secrets
+from datetime import datetime, timedelta
+
+import asyncpg
+import msgspec
+
+from tapgate import ids
+from tapgate.clock import Clock
+from tapgate.credentials.access_tokens import LIFETIME, AccessTokens, Token
+from tapgate.credentials.cache import Cache
+from tapgate.credentials.principals import Principal
+from tapgate.credentials.vault import Vault
+from tapgate.errors import ApiError, Code
+from tapgate.store.database import Database
+from tapgate.store.signals import Signals, Ticket
+
+REFRESH_LIFETIME = timedelta(days=30)
+
+_TOPIC = "sessions"
+_RANDOM_BYTES = 32
+
+
+class Tokens(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a login and to a refresh."""
+
+    token: str
+    refresh_token: str
+    expires_in: int
+
+
+class ReusedTokenError(ApiError):
+    """A refresh token came a second time: one of the two who had it has stolen it."""
+
+    def __init__(self, admin_id: int, session_id: int) -> None:
+        super().__init__(
+            Code.UNAUTHORIZED, "The refresh token was used before, so its session has been ended"
+        )
+        self.admin_id = admin_id
+        self.session_id = session_id
+
+
+class Sessions:
+    def __init__(
+        self,
+        database: Database,
+        signals: Signals,
+        vault: Vault,
+        clock: Clock,
+        new_id: ids.IdSource,
+        *,
+        access_tokens: AccessTokens,
+    ) -> None:
+        self._database = database
+        self._signals = signals
+        self._vault = vault
+        self._clock = clock
+        self._new_id = new_id
+        self._access_tokens = access_tokens
+        self._alive: Cache[int, Principal] = Cache(signals, _TOPIC, self._load)
+
+    async def start(self, tx: asyncpg.Connection, admin_id: int) -> Tokens:
+        """Log in an admin whose password was right."""
+        now = self._clock()
+        admin = await tx.fetchrow(
+            "UPDATE admins SET last_login_at = $2 WHERE id = $1 AND status = 'active' "
+            "RETURNING id AS admin_id, email, role",
+            admin_id,
+            now,
+        )
+        if admin is None:
+            raise ApiError(Code.UNAUTHORIZED, "The admin has been disabled")
+        await _forget_expired(tx, admin_id, now)
+        session_id = self._new_id()
+        await tx.execute(
+            "INSERT INTO sessions (id, admin_id, created_at) VALUES ($1, $2, $3)",
+            session_id,
+            admin_id,
+            now,
+        )
+        return await self._issue(tx, session_id, admin, now)
+
+    async def refresh(self, refresh_token: str) -> Tokens:
+        """New tokens for an old one, once. A second use ends the session, here and everywhere.
+
+        Runs in a database transaction of its own: what a second use ends must stay ended although
+        the request is refused.
+        """
+        now = self._clock()
+        async with self._database.transaction() as tx:
+            found = await self._lock(tx, refresh_token)
+            if found is None or not _is_alive(found, now):
+                raise ApiError(
+                    Code.UNAUTHORIZED, "Unknown or expired refresh token, or its session has ended"
+                )
+            if found["used_at"] is None:
+                return await self._exchange(tx, found, now)
+            ticket = await self.end(tx, found["session_id"])
+        await self._signals.settled(ticket)
+        raise ReusedTokenError(found["admin_id"], found["session_id"])
+
+    async def end(self, tx: asyncpg.Connection, session_id: int) -> Ticket:
+        """Log out. Settle the ticket after the commit."""
+        await tx.execute(
+            "UPDATE sessions SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL",
+            session_id,
+            self._clock(),
+        )
+        return await self._signals.publish(tx, _TOPIC, "")
+
+    async def end_all(self, tx: asyncpg.Connection, admin_id: int) -> Ticket:
+        """What disabling an admin takes along. Settle the ticket after the commit."""
+        await tx.execute(
+            "UPDATE sessions SET ended_at = $2 WHERE admin_id = $1 AND ended_at IS NULL",
+            admin_id,
+            self._clock(),
+        )
+        return await self._signals.publish(tx, _TOPIC, "")
+
+    async def authenticate(self, access_token: str) -> Principal:
+        """Role and name are what the database says now, not what the token said then."""
+        token = self._access_tokens.read(access_token, self._clock())
+        principal = await self._alive.get(token.session_id)
+        if principal is None or principal.admin_id != token.admin_id:
+            raise ApiError(Code.UNAUTHORIZED, "The session has ended")
+        return principal
+
+    async def _load(self, session_id: int) -> Principal | None:
+        admin = await self._database.fetchrow(
+            "SELECT admins.id, name, role FROM sessions JOIN admins ON admins.id = admin_id "
+            "WHERE sessions.id = $1 AND ended_at IS NULL AND status = 'active'",
+            session_id,
+        )
+        if admin is None:
+            return None
+        return Principal(
+            kind="admin",
+            id=ids.show(ids.ADMIN, admin["id"]),
+            name=admin["name"],
+            role=admin["role"],
+            admin_id=admin["id"],
+            session_id=session_id,
+        )
+
+    async def _lock(self, tx: asyncpg.Connection, refresh_token: str) -> asyncpg.Record | None:
+        """The token's row stays locked, so that of two uses at once the second sees the first."""
+        return await tx.fetchrow(
+            """SELECT token_hash, expires_at, used_at, session_id, ended_at,
+                      admin_id, email, role, status
+               FROM refresh_tokens
+               JOIN sessions ON sessions.id = session_id
+               JOIN admins ON admins.id = admin_id
+               WHERE token_hash = $1
+               FOR NO KEY UPDATE OF refresh_tokens, sessions""",
+            self._hash(refresh_token),
+        )
+
+    async def _exchange(
+        self, tx: asyncpg.Connection, found: asyncpg.Record, now: datetime
+    ) -> Tokens:
+        await tx.execute(
+            "UPDATE refresh_tokens SET used_at = $2 WHERE token_hash = $1",
+            found["token_hash"],
+            now,
+        )
+        return await self._issue(tx, found["session_id"], found, now)
+
+    async def _issue(
+        self, tx: asyncpg.Connection, session_id: int, admin: asyncpg.Record, now: datetime
+    ) -> Tokens:
+        refresh_token = secrets.token_urlsafe(_RANDOM_BYTES)
+        await tx.execute(
+            "INSERT INTO refresh_tokens (token_hash, session_id, expires_at) VALUES ($1, $2, $3)",
+            self._hash(refresh_token),
+            session_id,
+            now + REFRESH_LIFETIME,
+        )
+        return Tokens(
+            token=self._access_tokens.make(
+                Token(session_id, admin["admin_id"]),
+                email=admin["email"],
+                role=admin["role"],
+                now=now,
+            ),
+            refresh_token=refresh_token,
+            expires_in=int(LIFETIME.total_seconds()),
+        )
+
+    def _hash(self, refresh_token: str) -> bytes:
+        return self._vault.keyed_hash("refresh_token", refresh_token.encode())
+
+
+def _is_alive(found: asyncpg.Record, now: datetime) -> bool:
+    return bool(
+        found["expires_at"] > now and found["ended_at"] is None and found["status"] == "active"
+    )
+
+
+async def _forget_expired(tx: asyncpg.Connection, admin_id: int, now: datetime) -> None:
+    """Remove the admin's sessions that nothing can bring back, and their tokens with them.
+
+    A day late, so that none is removed while its last token is being used.
+    """
+    await tx.execute(
+        """DELETE FROM sessions WHERE admin_id = $1 AND NOT EXISTS (
+               SELECT FROM refresh_tokens
+               WHERE session_id = sessions.id AND expires_at > $2::timestamptz - interval '1 day'
+           )""",
+        admin_id,
+        now,
+    )
