@@ -36,10 +36,7 @@ async def test_what_is_wrong_with_a_statement_passes_through(database: Database)
     with pytest.raises(asyncpg.UndefinedTableError):
         await database.fetch("SELECT * FROM nowhere")
     with pytest.raises(asyncpg.InterfaceError):
-        async with database.connection() as connection:
-            await asyncio.gather(
-                connection.fetch("SELECT pg_sleep(0.1)"), connection.fetch("SELECT 1")
-            )
+        await database.fetch("SELECT $1::int", 1, 2)
     assert await database.fetchval("SELECT 1") == 1
 
 

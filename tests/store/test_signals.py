@@ -1,0 +1,175 @@
+"""A change is known everywhere once it has settled, also around lost connections."""
+
+import asyncio
+import contextlib
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from tapgate.store.database import Database
+from tapgate.store.signals import Signals
+
+_LISTENER = "application_name = 'tapgate listener'"
+
+#: Another process: says what it hears, one line each.
+_OTHER_PROCESS = """
+import asyncio, sys
+from tapgate.store.signals import Signals
+
+async def main():
+    signals = Signals(sys.argv[1])
+    signals.on("keys", lambda payload: print(payload, flush=True))
+    await signals.start()
+    print("listening", flush=True)
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+async def signals(database_url: str) -> AsyncIterator[Signals]:
+    signals = Signals(database_url)
+    await signals.start()
+    yield signals
+    await signals.stop()
+
+
+@pytest.fixture
+async def others(database_url: str) -> AsyncIterator[Signals]:
+    others = Signals(database_url)
+    await others.start()
+    yield others
+    await others.stop()
+
+
+async def change(database: Database, signals: Signals, payload: str, topic: str = "keys") -> None:
+    async with database.transaction() as tx:
+        ticket = await signals.publish(tx, topic, payload)
+    await signals.settled(ticket)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
+async def cut_connections(database: Database) -> None:
+    await database.execute(
+        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {_LISTENER}"
+    )
+
+
+async def test_everybody_knows_once_it_has_settled(
+    database: Database, signals: Signals, others: Signals
+) -> None:
+    heard: list[tuple[str, str]] = []
+    signals.on("keys", lambda payload: heard.append(("here", payload)))
+    others.on("keys", lambda payload: heard.append(("there", payload)))
+    others.on("rules", lambda payload: heard.append(("wrong topic", payload)))
+    for number in range(20):
+        await change(database, signals, f"key {number} é\n")
+        assert sorted(heard) == [("here", f"key {number} é\n"), ("there", f"key {number} é\n")]
+        heard.clear()
+
+
+async def test_many_changes_settle_at_once(
+    database: Database, signals: Signals, others: Signals
+) -> None:
+    heard: set[str] = set()
+    others.on("keys", heard.add)
+
+    async def change_and_look(payload: str) -> None:
+        await change(database, signals, payload)
+        assert payload in heard
+
+    await asyncio.gather(*(change_and_look(str(number)) for number in range(50)))
+
+
+async def test_what_is_rolled_back_is_not_told(
+    database: Database, signals: Signals, others: Signals
+) -> None:
+    heard: list[str] = []
+    others.on("keys", heard.append)
+    with pytest.raises(ZeroDivisionError):
+        async with database.transaction() as tx:
+            await signals.publish(tx, "keys", "rolled back")
+            _ = 1 / 0
+    await change(database, signals, "committed")
+    assert heard == ["committed"]
+
+
+async def test_a_failing_handler_does_not_keep_the_others_from_running(
+    database: Database, signals: Signals
+) -> None:
+    heard: list[str] = []
+    signals.on("keys", lambda _: 1 // 0)  # type: ignore[arg-type, return-value]
+    signals.on("keys", heard.append)
+    await change(database, signals, "first")
+    assert heard == ["first"]
+
+
+async def test_a_lost_connection_is_noticed_and_comes_back(
+    database: Database, signals: Signals, others: Signals
+) -> None:
+    gaps: list[bool] = []
+    heard: list[str] = []
+    others.on_gap(lambda: gaps.append(others.listening))
+    others.on("keys", heard.append)
+    await cut_connections(database)
+    await until(lambda: not others.listening)
+    await until(lambda: others.listening and signals.listening)
+    assert gaps == [False]  # caches are cleared before they are trusted again
+    await change(database, signals, "afterwards")
+    assert heard == ["afterwards"]
+
+
+async def test_settling_survives_a_connection_lost_on_the_way(
+    database: Database, signals: Signals, others: Signals
+) -> None:
+    for number in range(10):
+        cut = asyncio.create_task(cut_connections(database))
+        await change(database, signals, str(number))
+        await cut
+    await until(lambda: signals.listening and others.listening)
+    heard: list[str] = []
+    others.on("keys", heard.append)
+    await change(database, signals, "afterwards")
+    assert heard == ["afterwards"]
+
+
+async def test_other_processes_and_one_that_hangs_or_dies(
+    database: Database, database_url: str, signals: Signals
+) -> None:
+    other = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _OTHER_PROCESS, database_url, stdout=subprocess.PIPE
+    )
+    assert other.stdout is not None
+    try:
+        assert await other.stdout.readline() == b"listening\n"
+        await change(database, signals, "told")
+        assert await other.stdout.readline() == b"told\n"
+        other.send_signal(signal.SIGSTOP)
+        async with asyncio.timeout(5):  # not for ever
+            await change(database, signals, "not heard")
+        other.kill()
+        async with asyncio.timeout(5):
+            await change(database, signals, "not heard either")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            other.kill()
+        await other.wait()
+
+
+async def test_starting_without_a_database_keeps_trying(database_url: str) -> None:
+    database_name = database_url.partition("@/")[2].partition("?")[0]
+    signals = Signals(database_url.replace(database_name, "not_there"))
+    await signals.start()
+    assert not signals.listening
+    await signals.stop()
