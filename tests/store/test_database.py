@@ -51,6 +51,19 @@ async def test_a_terminated_session_is_503_and_the_next_one_works(database: Data
     assert await database.fetch("SELECT * FROM installation") == []
 
 
+async def test_a_session_terminated_just_before_it_is_used(database: Database) -> None:
+    for _ in range(50):
+        async with database.connection() as connection:
+            pid = connection.get_server_pid()
+        async with database.connection() as one, database.connection() as another:
+            victim, killer = (one, another) if one.get_server_pid() == pid else (another, one)
+            await killer.execute("SELECT pg_terminate_backend($1)", victim.get_server_pid())
+        try:
+            assert await database.fetchval("SELECT 1") == 1
+        except ApiError as refused:
+            assert refused.code == Code.SERVICE_UNAVAILABLE
+
+
 async def test_a_cancelled_task_gives_its_connection_back(database_url: str) -> None:
     database = await Database.connect(database_url, size=1)
     started = asyncio.Event()

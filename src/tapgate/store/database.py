@@ -21,8 +21,17 @@ _SESSION_SETTINGS = {
     "idle_in_transaction_session_timeout": "30s",
 }
 
+#: Every way in which opening, using or closing a connection can fail.
+FAILURES = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+)
+
 _LOSSES = (
     asyncpg.PostgresConnectionError,
+    asyncpg.InternalClientError,  # used between the server's farewell and the end of the stream
     asyncpg.OperatorInterventionError,  # shutting down, starting up, cancelled by the operator
     asyncpg.InsufficientResourcesError,  # connections, memory or disk used up
     asyncpg.IdleInTransactionSessionTimeoutError,
@@ -112,12 +121,12 @@ class Database:
     async def _take(self) -> Any:
         try:
             return await self._pool.acquire(timeout=PATIENCE_SECONDS)
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        except FAILURES as error:
             raise _lost() from error
 
     async def _give_back(self, connection: Any) -> None:
         # What was done with it is done: a loss now is the next user's business.
-        with contextlib.suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+        with contextlib.suppress(*FAILURES):
             await self._pool.release(connection)
 
 

@@ -17,6 +17,8 @@ import asyncpg
 import msgspec
 import structlog
 
+from tapgate.store.database import FAILURES
+
 Ticket = NewType("Ticket", str)
 
 _CHANGES = "tapgate_changes"
@@ -28,7 +30,6 @@ _HEARTBEAT_SECONDS = 2.0
 _RETRY_SECONDS = 0.2
 _RECOUNT_SECONDS = 0.1
 
-_LOSSES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
 _log = structlog.get_logger()
 
 
@@ -81,7 +82,7 @@ class Signals:
             async with asyncio.timeout(_SETTLE_SECONDS):
                 while True:
                     await self._up.wait()
-                    with contextlib.suppress(*_LOSSES):
+                    with contextlib.suppress(*FAILURES):
                         return await self._hear_from_everybody(ticket)
                     await asyncio.sleep(_RETRY_SECONDS)
 
@@ -170,7 +171,7 @@ class Signals:
         answering.add_done_callback(self._answering.discard)
 
     async def _answer(self, connection: Any, asker: str, ticket: str) -> None:
-        with contextlib.suppress(*_LOSSES):
+        with contextlib.suppress(*FAILURES):
             await self._notify(asker, f"{ticket} {connection.get_server_pid()}")
 
     def _on_answer(self, _connection: object, _pid: int, _channel: str, answer: str) -> None:
