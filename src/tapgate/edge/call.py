@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from tapgate.credentials.principals import Principal
+from tapgate.edge.buckets import Taken
 from tapgate.edge.services import Services
 
 
@@ -25,11 +26,14 @@ class Call(msgspec.Struct, kw_only=True):
     services: Services
     method: str
     path: str
+    query: bytes
     headers: Mapping[bytes, bytes]
-    body: bytes
     ip: str
     request_id: str
-    caller: Principal | None
+    body: bytes = b""
+    caller: Principal | None = None
+    #: What is left of the caller's rate, once somebody has asked for it.
+    taken: Taken | None = None
 
     @property
     def principal(self) -> Principal:

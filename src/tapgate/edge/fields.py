@@ -104,6 +104,22 @@ class Whole(Rule):
         return {"minimum": self.minimum, "maximum": self.maximum}
 
 
+class Count(Rule):
+    """How many there may be in a list: `Annotated[list[Text], Count(1, 20)]`."""
+
+    def __init__(self, minimum: int, maximum: int) -> None:
+        self.minimum = minimum
+        self.maximum = maximum
+
+    def check(self, value: list[Any]) -> list[Any]:
+        if not self.minimum <= len(value) <= self.maximum:
+            raise Unacceptable(f"must have {self.minimum} to {self.maximum} items")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"minItems": self.minimum, "maxItems": self.maximum}
+
+
 class Digits(Rule):
     """A PIN or a one-time code: exactly that many ASCII digits."""
 

@@ -1,0 +1,54 @@
+"""Whether a proven caller may use an endpoint."""
+
+from tapgate.credentials.principals import Principal
+from tapgate.edge.endpoint import Access
+from tapgate.errors import ApiError, Code
+
+_SIGNERS = {"processor": "pos", "partner": "partner"}
+
+
+class Guard:
+    """The access of one endpoint, made ready to be asked on every request."""
+
+    def __init__(self, access: Access) -> None:
+        self._scope = access.scope
+        self._roles = access.role_names
+        self._service = access.service
+        self._hmac = access.hmac
+        self._only_hmac = access.hmac is not None and not (
+            access.scope or access.roles or access.service
+        )
+
+    def refusal(self, principal: Principal) -> ApiError | None:
+        if self._admits(principal):
+            return None
+        if self._only_hmac and principal.kind not in _SIGNERS:
+            return ApiError(
+                Code.UNAUTHORIZED, "X-API-Key-ID, X-Timestamp and X-Signature are required"
+            )
+        return ApiError(
+            Code.FORBIDDEN,
+            "The credential lacks the right to do this",
+            details={"required": self._required(principal)},
+        )
+
+    def _admits(self, principal: Principal) -> bool:
+        match principal.kind:
+            case "api_key":
+                return self._scope is not None and self._scope in principal.scopes
+            case "admin":
+                return principal.role in self._roles
+            case "service":
+                return self._service
+            case signer:
+                return self._hmac == _SIGNERS[signer]
+
+    def _required(self, principal: Principal) -> list[str]:
+        """Any one of these would do: of the caller's own kind where the endpoint takes it."""
+        if principal.kind == "api_key" and self._scope is not None:
+            return [self._scope]
+        if principal.kind == "admin" and self._roles:
+            return sorted(self._roles)
+        others = [self._scope, self._hmac and f"{self._hmac}_signature"]
+        service = ["service_signature"] if self._service else []
+        return [other for other in others if other] + sorted(self._roles) + service

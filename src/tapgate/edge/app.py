@@ -1,0 +1,185 @@
+"""The gateway as an ASGI application: one request from its first byte to its log line.
+
+The order of checks is public: 404 and 405, then 413, 401, 429, 403, 400, 422, then the handler.
+"""
+
+import secrets
+from collections.abc import Iterable, Mapping
+from itertools import count
+from time import perf_counter
+
+import structlog
+
+from tapgate.edge import answers, asgi, logs
+from tapgate.edge.asgi import BodyTooLarge, Disconnected, Receive, Scope, Send
+from tapgate.edge.buckets import SECOND
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Endpoint
+from tapgate.edge.metrics import DISCONNECTED, UNMATCHED, Metrics
+from tapgate.edge.node_files import shared_folder
+from tapgate.edge.openapi import described
+from tapgate.edge.route import Route
+from tapgate.edge.routing import Router
+from tapgate.edge.services import Services
+from tapgate.edge.system import system_endpoints
+from tapgate.errors import ApiError, Code
+
+_log = structlog.get_logger()
+
+_REQUEST_ID_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+_REQUEST_ID_LENGTH = 128
+
+
+class App:
+    """Serves the given endpoints and those about the gateway itself."""
+
+    def __init__(self, services: Services, endpoints: Iterable[Endpoint]) -> None:
+        declared = [*system_endpoints(self), *endpoints]
+        self._services = services
+        self.description = described(declared, services.settings.currency)
+        self.metrics = Metrics(
+            shared_folder(services.settings.data_dir),
+            [(endpoint.method, endpoint.path) for endpoint in declared],
+        )
+        self._rate_headers = answers.RateHeaders(services.throttle.rate)
+        self._request_ids = map(f"{secrets.token_hex(6)}-{{:x}}".format, count(1))
+        self._router: Router[Route] = Router()
+        for row, endpoint in enumerate(declared):
+            route = Route(endpoint, services.settings.currency, row)
+            self._router.add(endpoint.method, endpoint.path, route)
+            if endpoint.method == "GET":
+                self._router.add("HEAD", endpoint.path, route)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._serve(self._call(scope), receive, send)
+        elif scope["type"] == "lifespan":
+            await asgi.live_and_die(receive, send)
+        else:
+            await send({"type": "websocket.close"})
+
+    def _call(self, scope: Scope) -> Call:
+        headers = dict(scope["headers"])
+        peer = scope.get("client")
+        return Call(
+            services=self._services,
+            method=scope["method"],
+            path=asgi.request_path(scope),
+            query=scope["query_string"],
+            headers=headers,
+            ip=peer[0] if peer else "local",
+            request_id=self._request_id(headers),
+        )
+
+    def _request_id(self, headers: Mapping[bytes, bytes]) -> str:
+        given = headers.get(b"x-request-id")
+        if (
+            not given
+            or len(given) > _REQUEST_ID_LENGTH
+            or given.translate(None, _REQUEST_ID_LETTERS)
+        ):
+            return next(self._request_ids)
+        return given.decode("ascii")
+
+    async def _serve(self, call: Call, receive: Receive, send: Send) -> None:
+        started = perf_counter()
+        early = False
+        methods, names = self._router.find(call.path) or ({}, [])
+        route = methods.get(call.method)
+        try:
+            if route is None:
+                raise _no_route(methods)
+            answer = await self._work(route, names, call, receive)
+        except ApiError as error:
+            early = isinstance(error, BodyTooLarge)
+            answer = await self._refused(route, call, error)
+        except Disconnected:
+            return self._record(route, call, DISCONNECTED, started)
+        except Exception as error:
+            answer = _failed(call, error)
+        answer.headers.append((b"x-request-id", call.request_id.encode()))
+        if call.taken is not None:
+            answer.headers.extend(self._rate_headers.of(call.taken))
+        self._record(route, call, answer.status, started)
+        if early:
+            await asgi.send_answer_early(receive, send, answer)
+        else:
+            await asgi.send_answer(send, answer, only_head=call.method == "HEAD")
+        return None
+
+    async def _work(
+        self, route: Route, names: list[str], call: Call, receive: Receive
+    ) -> answers.Answer:
+        call.body = await asgi.read_body(receive, call.headers, route.body_limit)
+        if route.public:
+            await self._take(call, f"ip:{call.ip}")
+        else:
+            await self._admit(route, call)
+        return answers.of_result(route.status, await route.run(call, names))
+
+    async def _admit(self, route: Route, call: Call) -> None:
+        try:
+            principal = await self._services.authenticator.authenticate(
+                call.method, call.path, call.query, call.headers, call.body
+            )
+            if principal is None:
+                raise ApiError(Code.UNAUTHORIZED, "A credential is required")
+        except ApiError as error:
+            if error.status in (401, 403):
+                # So that nobody tries credentials faster than this.
+                await self._take(call, f"ip:{call.ip}")
+            raise
+        call.caller = principal
+        await self._take(call, principal.scope)
+        refusal = route.guard.refusal(principal)
+        if refusal is not None:
+            raise refusal
+
+    async def _take(self, call: Call, key: str) -> None:
+        call.taken = taken = await self._services.throttle.take(key)
+        if not taken.allowed:
+            seconds = -(-taken.retry_in // SECOND)
+            raise ApiError(Code.RATE_LIMITED, headers={"Retry-After": str(seconds)})
+
+    async def _refused(self, route: Route | None, call: Call, error: ApiError) -> answers.Answer:
+        if error.code is Code.FORBIDDEN and route is not None:
+            try:
+                await self._services.denied(call.origin, route.endpoint, error)
+            except Exception as failure:
+                # What cannot be recorded is refused all the same.
+                _log.error("denied.not_recorded", request_id=call.request_id, exc_info=failure)
+        return answers.of_refusal(error)
+
+    def _record(self, route: Route | None, call: Call, status: int, started: float) -> None:
+        seconds = perf_counter() - started
+        self.metrics.count(UNMATCHED if route is None else route.row, status, seconds)
+        logs.write(
+            logs.RequestLine(
+                time=logs.now(),
+                level="info" if status < 500 else "error",
+                request_id=call.request_id,
+                method=call.method,
+                endpoint="unmatched" if route is None else route.endpoint.path,
+                status=status,
+                ms=round(seconds * 1000, 3),
+                principal=None if call.caller is None else call.caller.id,
+                ip=call.ip,
+            )
+        )
+
+
+def _no_route(methods: Mapping[str, Route]) -> ApiError:
+    if not methods:
+        return ApiError(Code.NOT_FOUND)
+    return ApiError(Code.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(sorted(methods))})
+
+
+def _failed(call: Call, error: Exception) -> answers.Answer:
+    _log.error("request.failed", request_id=call.request_id, exc_info=error)
+    return answers.of_refusal(
+        ApiError(
+            Code.INTERNAL_ERROR,
+            "The request failed and was logged under this id",
+            details={"request_id": call.request_id},
+        )
+    )

@@ -1,0 +1,100 @@
+"""The rules of a type's fields, compiled once into one function that checks a decoded value."""
+
+from collections.abc import Callable
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import msgspec
+
+from tapgate.edge.fields import ANY_OBJECT, ANY_WHOLE, TEXT, Rule, Unacceptable
+
+#: Gives back the value as it is kept, or raises Unacceptable with everything that is wrong.
+Check = Callable[[Any], Any]
+
+_BY_DEFAULT: dict[Any, Rule] = {str: TEXT, int: ANY_WHOLE, dict: ANY_OBJECT}
+_ANY_VALUE_WILL_DO = frozenset({bool, float})
+
+
+def rule_and_type(kind: Any) -> tuple[Rule | None, Any]:
+    """What `Annotated[X, rule] | None` says: the rule, and X."""
+    rule: Rule | None = None
+    while True:
+        origin = get_origin(kind)
+        if origin is Annotated:
+            kind, *notes = get_args(kind)
+            rule = next((note for note in notes if isinstance(note, Rule)), rule)
+        elif origin in (Union, UnionType):
+            choices = [choice for choice in get_args(kind) if choice is not NoneType]
+            if len(choices) != 1:
+                raise TypeError(f"{kind} is more than one type")
+            (kind,) = choices
+        else:
+            return rule or _BY_DEFAULT.get(origin or kind), kind
+
+
+def is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def compiled(kind: Any, currency: str) -> Check | None:
+    """None: there is nothing to check beyond the type."""
+    rule, bare = rule_and_type(kind)
+    own = None if rule is None else rule.for_currency(currency).check
+    if is_struct(bare):
+        return _struct_check(bare, currency)
+    if get_origin(bare) is list:
+        return _list_check(compiled(get_args(bare)[0], currency), own)
+    if own is None and bare not in _ANY_VALUE_WILL_DO:
+        raise TypeError(f"{bare} has no rule: it needs one that says which values are acceptable")
+    return own
+
+
+def _struct_check(kind: type[msgspec.Struct], currency: str) -> Check:
+    if kind.__struct_config__.frozen:
+        raise TypeError(f"{kind.__name__} is frozen: the checks keep values in their normal form")
+    fields = msgspec.structs.fields(kind)
+    for field in fields:
+        if NoneType in get_args(field.type) and field.default not in (None, msgspec.NODEFAULT):
+            raise TypeError(
+                f"{kind.__name__}.{field.name}: null is as absent, so it has one default"
+            )
+    plan = [
+        (field.name, field.encode_name, check)
+        for field in fields
+        if (check := compiled(field.type, currency)) is not None
+    ]
+
+    def check_struct(struct: Any) -> Any:
+        problems: dict[str, str] = {}
+        for name, shown, check in plan:
+            value = getattr(struct, name)
+            if value is None:
+                continue
+            try:
+                kept = check(value)
+            except Unacceptable as refusal:
+                problems.update(refusal.under(shown))
+            else:
+                if kept is not value:
+                    setattr(struct, name, kept)
+        if problems:
+            raise Unacceptable(problems)
+        return struct
+
+    return check_struct
+
+
+def _list_check(item_check: Check | None, own: Check | None) -> Check:
+    def check_list(items: list[Any]) -> list[Any]:
+        problems: dict[str, str] = {}
+        if item_check is not None:
+            for position, item in enumerate(items):
+                try:
+                    items[position] = item_check(item)
+                except Unacceptable as refusal:
+                    problems.update(refusal.under(f"[{position}]"))
+        if problems:
+            raise Unacceptable(problems)
+        return items if own is None else own(items)
+
+    return check_list

@@ -1,0 +1,8 @@
+SwaggerUIBundle({
+  url: "openapi.json",
+  dom_id: "#api",
+  deepLinking: true,
+  filter: true,
+  docExpansion: "none",
+  validatorUrl: null,
+});

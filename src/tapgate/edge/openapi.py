@@ -1,0 +1,239 @@
+"""The description of the interface in OpenAPI 3.1, made of the declarations alone."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from tapgate import VERSION
+from tapgate.edge.endpoint import Access, Endpoint
+from tapgate.edge.schemas import Schema, Schemas, example
+from tapgate.errors import TABLE, ApiError, Code
+
+_JSON = "application/json"
+_SUCCESS = {200: "Done", 201: "Created", 204: "Done, nothing to say"}
+
+_SIGNATURES = {
+    "pos": ("signingKey", "signingTime", "posSignature"),
+    "partner": ("signingKey", "partnerId", "signingTime", "partnerSignature"),
+}
+_SERVICE_SIGNATURE = ("serviceName", "serviceTime", "serviceSignature")
+
+
+class ErrorBody(msgspec.Struct, omit_defaults=True):
+    error: str
+    code: str
+    message: str | None = None
+    details: dict[str, Any] | None = None
+
+
+def described(endpoints: Sequence[Endpoint], currency: str) -> bytes:
+    taken = [kind for one in endpoints for kind in (one.body_type, one.query_type)]
+    given = [one.answer_type for one in endpoints]
+    schemas = Schemas(
+        [kind for kind in taken if kind not in (None, bytes)],
+        [ErrorBody, *(kind for kind in given if kind not in (None, bytes))],
+        currency,
+    )
+    queries = {kind for one in endpoints if (kind := one.query_type) is not None}
+    writer = _Writer(schemas, {kind: schemas.taken_apart(kind) for kind in queries})
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint, name in zip(endpoints, _operation_ids(endpoints), strict=True):
+        operation = writer.operation(endpoint, name)
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
+    document = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Tapgate",
+            "version": VERSION,
+            "summary": "Cards, wallets, agents and merchants on a double-entry ledger",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(one.tag for one in endpoints)],
+        "paths": paths,
+        "components": {
+            "schemas": schemas.components,
+            "securitySchemes": _security_schemes(),
+            "parameters": {"RequestId": _request_id()},
+            "headers": _answer_headers(),
+        },
+    }
+    return msgspec.json.encode(document)
+
+
+def _operation_ids(endpoints: Iterable[Endpoint]) -> Iterator[str]:
+    """A handler's name; with its path where one handler or name serves several paths."""
+    seen: set[str] = set()
+    for endpoint in endpoints:
+        name = endpoint.handler.__name__
+        if name in seen:
+            words = endpoint.path.replace("{", "").replace("}", "").replace("-", "_").split("/")
+            name = "_".join([name, *filter(None, words)])
+        seen.add(name)
+        yield name
+
+
+class _Writer:
+    """Writes operations; a query's struct is known by its members."""
+
+    def __init__(self, schemas: Schemas, queries: dict[Any, dict[str, Schema]]) -> None:
+        self._schemas = schemas
+        self._queries = queries
+
+    def operation(self, endpoint: Endpoint, name: str) -> dict[str, Any]:
+        operation: dict[str, Any] = {
+            "operationId": name,
+            "tags": [endpoint.tag],
+            "summary": endpoint.summary,
+            "description": "\n\n".join(filter(None, [endpoint.description, _who(endpoint.access)])),
+            "security": _security(endpoint.access),
+            "parameters": self._parameters(endpoint),
+            "responses": self._responses(endpoint),
+        }
+        if endpoint.body_type is not None:
+            operation["requestBody"] = self._body(endpoint)
+        return operation
+
+    def _parameters(self, endpoint: Endpoint) -> list[dict[str, Any]]:
+        parameters: list[dict[str, Any]] = [{"$ref": "#/components/parameters/RequestId"}]
+        for name in endpoint.path_names:
+            schema = {"type": "string", "minLength": 1, "maxLength": 255}
+            parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
+        for name, schema in self._queries.get(endpoint.query_type, {}).items():
+            parameters.append({"name": name, "in": "query", "schema": schema})
+        return parameters
+
+    def _body(self, endpoint: Endpoint) -> dict[str, Any]:
+        kind = endpoint.body_type
+        if kind is bytes:
+            return {"required": True, "content": {"application/octet-stream": {}}}
+        required = any(field.required for field in msgspec.structs.fields(kind))
+        content = {"schema": self._schemas.of(kind), "example": example(kind)}
+        return {"required": required, "content": {_JSON: content}}
+
+    def _responses(self, endpoint: Endpoint) -> dict[str, Any]:
+        success = {"description": _SUCCESS.get(endpoint.status, "Done"), "headers": _HEADERS}
+        responses = {str(endpoint.status): success | self._content(endpoint)}
+        by_status: dict[int, list[Code]] = {}
+        for code in _codes(endpoint):
+            by_status.setdefault(TABLE[code][0], []).append(code)
+        for status, codes in sorted(by_status.items()):
+            responses[str(status)] = self._refusals(codes)
+        return responses
+
+    def _content(self, endpoint: Endpoint) -> dict[str, Any]:
+        kind = endpoint.answer_type
+        if kind is None:
+            return {}
+        if kind is bytes:
+            schema: Schema = {"type": "object"} if endpoint.media == _JSON else {"type": "string"}
+        else:
+            schema = self._schemas.of(kind)
+        return {"content": {endpoint.media: {"schema": schema}}}
+
+    def _refusals(self, codes: list[Code]) -> dict[str, Any]:
+        content = {
+            "schema": self._schemas.of(ErrorBody),
+            "examples": {str(code): {"value": ApiError(code).body()} for code in codes},
+        }
+        return {
+            "description": "; ".join(dict.fromkeys(TABLE[code][1] for code in codes)),
+            "headers": _HEADERS,
+            "content": {_JSON: content},
+        }
+
+
+def _codes(endpoint: Endpoint) -> list[Code]:
+    """What the endpoint itself declares, and what follows from its declaration."""
+    codes: list[Code] = []
+    access = endpoint.access
+    if endpoint.body_type is not None:
+        codes += [Code.PAYLOAD_TOO_LARGE, Code.INVALID_REQUEST]
+    if endpoint.query_type is not None or (endpoint.body_type and not endpoint.invalid_is_400):
+        codes.append(Code.VALIDATION_FAILED)
+    if not access.public:
+        codes += [Code.UNAUTHORIZED, Code.FORBIDDEN]
+    if access.hmac == "pos":
+        codes += [Code.PROCESSOR_SUSPENDED, Code.TERMINAL_BLOCKED]
+    if access.hmac == "partner":
+        codes.append(Code.PARTNER_SUSPENDED)
+    codes += endpoint.errors
+    codes += [Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.SERVICE_UNAVAILABLE]
+    return list(dict.fromkeys(codes))
+
+
+def _who(access: Access) -> str:
+    if access.public:
+        return "Public."
+    kinds = [
+        access.scope and f"an API key with the scope `{access.scope}`",
+        access.roles and f"an admin ({', '.join(sorted(access.role_names))})",
+        access.hmac == "pos" and "a processor's or terminal's signature",
+        access.hmac == "partner" and "a partner's signature",
+        access.service and "an internal service's signature",
+    ]
+    return f"Access: {'; '.join(kind for kind in kinds if kind)}."
+
+
+def _security(access: Access) -> list[dict[str, list[str]]]:
+    """Any one of these; all parts of it together."""
+    choices: list[dict[str, list[str]]] = []
+    if access.scope:
+        choices.append({"apiKey": [access.scope]})
+    if access.roles:
+        choices.append({"adminToken": sorted(access.role_names)})
+    if access.hmac:
+        choices.append({name: [] for name in _SIGNATURES[access.hmac]})
+    if access.service:
+        choices.append({name: [] for name in _SERVICE_SIGNATURE})
+    return choices
+
+
+def _security_schemes() -> dict[str, Any]:
+    def bearer(description: str, **more: str) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "description": description, **more}
+
+    def header(name: str, description: str) -> dict[str, str]:
+        return {"type": "apiKey", "in": "header", "name": name, "description": description}
+
+    signed = "Hex HMAC-SHA-256 over method, path, timestamp and raw body, joined by newlines"
+    return {
+        "apiKey": bearer("`svc_live_...` or `svc_test_...`"),
+        "adminToken": bearer("From `POST /api/v1/admin/login`", bearerFormat="JWT"),
+        "signingKey": header("X-API-Key-ID", "The key that signs"),
+        "signingTime": header("X-Timestamp", "RFC 3339 in UTC, within 5 minutes"),
+        "posSignature": header("X-Signature", signed),
+        "partnerId": header("X-Partner-ID", "The partner that the key belongs to"),
+        "partnerSignature": header("X-Signature", signed),
+        "serviceName": header("X-Service-Name", "The calling service"),
+        "serviceTime": header("X-Service-Timestamp", "Unix seconds, within 5 minutes"),
+        "serviceSignature": header(
+            "X-Service-Signature", "Hex HMAC-SHA-256 over METHOD|PATH|QUERY|TIMESTAMP"
+        ),
+    }
+
+
+def _request_id() -> dict[str, Any]:
+    return {
+        "name": "X-Request-ID",
+        "in": "header",
+        "description": "For tracing; echoed in the answer, or made when absent",
+        "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$"},
+    }
+
+
+def _answer_headers() -> dict[str, Any]:
+    whole = {"type": "integer"}
+    return {
+        "X-Request-ID": {"description": "The request's id", "schema": {"type": "string"}},
+        "X-RateLimit-Limit": {"description": "Requests per second", "schema": whole},
+        "X-RateLimit-Remaining": {"description": "Requests left at once", "schema": whole},
+        "X-RateLimit-Reset": {
+            "description": "Unix seconds at which all are there again",
+            "schema": whole,
+        },
+    }
+
+
+_HEADERS = {name: {"$ref": f"#/components/headers/{name}"} for name in _answer_headers()}

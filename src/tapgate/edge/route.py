@@ -1,0 +1,45 @@
+"""One endpoint made ready to run: everything that can be known before a request is worked out."""
+
+from typing import Any
+
+from tapgate.edge.access import Guard
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Endpoint
+from tapgate.edge.reading import BodyReader, QueryReader
+from tapgate.errors import Code
+
+
+class Route:
+    """`row` is where its requests are counted."""
+
+    def __init__(self, endpoint: Endpoint, currency: str, row: int) -> None:
+        self.endpoint = endpoint
+        self.row = row
+        self.status = endpoint.status
+        self.public = endpoint.access.public
+        self.guard = Guard(endpoint.access)
+        self.body_limit = endpoint.body_limit
+        self._handler = endpoint.handler
+        self._names = endpoint.path_names
+        self._read_body = _body_reader(endpoint, currency)
+        self._read_query = (
+            QueryReader(endpoint.query_type, currency).read if endpoint.query_type else None
+        )
+
+    async def run(self, call: Call, names: list[str]) -> Any:
+        """Reads what the endpoint takes and lets it work."""
+        arguments: dict[str, Any] = dict(zip(self._names, names, strict=True)) if names else {}
+        if self._read_body is not None:
+            arguments["body"] = self._read_body(call.body)
+        if self._read_query is not None:
+            arguments["query"] = self._read_query(call.query)
+        return await self._handler(call, **arguments)
+
+
+def _body_reader(endpoint: Endpoint, currency: str) -> Any:
+    if endpoint.body_type is None:
+        return None
+    if endpoint.body_type is bytes:
+        return bytes
+    invalid = Code.INVALID_REQUEST if endpoint.invalid_is_400 else Code.VALIDATION_FAILED
+    return BodyReader(endpoint.body_type, currency, invalid=invalid).read

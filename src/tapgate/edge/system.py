@@ -1,0 +1,69 @@
+"""The endpoints about the gateway itself: is it well, what can it do, how much does it do."""
+
+from typing import Protocol
+
+import msgspec
+
+from tapgate import VERSION
+from tapgate.edge.call import Call
+from tapgate.edge.docs import page_file
+from tapgate.edge.endpoint import Access, Endpoints, Reply
+from tapgate.edge.metrics import CONTENT_TYPE, Metrics
+from tapgate.errors import Code
+
+_PUBLIC = Access(public=True)
+
+
+class WalletCore(msgspec.Struct):
+    healthy: bool
+    version: str
+
+
+class Health(msgspec.Struct):
+    service: str
+    version: str
+    healthy: bool
+    wallet_core: WalletCore
+
+
+class Subject(Protocol):
+    """The application that these endpoints are about, and a part of."""
+
+    description: bytes
+    metrics: Metrics
+
+
+def system_endpoints(app: Subject) -> Endpoints:
+    endpoints = Endpoints("System")
+
+    @endpoints.get("/health", access=_PUBLIC)
+    async def health(call: Call) -> Reply[Health]:
+        """Tell whether the gateway and its ledger work.
+
+        Answers 503 with the same body while the ledger or its database cannot be reached.
+        """
+        healthy = await call.services.ledger.healthy()
+        body = Health("tapgate", VERSION, healthy, WalletCore(healthy, VERSION))
+        return Reply(body, status=200 if healthy else 503)
+
+    @endpoints.get("/openapi.json", access=_PUBLIC)
+    async def openapi(call: Call) -> Reply[bytes]:
+        """Describe the interface in OpenAPI 3.1."""
+        return Reply(app.description)
+
+    @endpoints.get("/docs", access=_PUBLIC, media="text/html")
+    async def docs(call: Call) -> Reply[bytes]:
+        """Show the interface as a page to read and to try out."""
+        return page_file(call, "index.html")
+
+    @endpoints.get("/docs/{file}", access=_PUBLIC, media="text/css", errors=(Code.NOT_FOUND,))
+    async def docs_file(call: Call, file: str) -> Reply[bytes]:
+        """Give one of the files that the page is made of."""
+        return page_file(call, file)
+
+    @endpoints.get("/metrics", access=_PUBLIC, media="text/plain")
+    async def metrics(call: Call) -> Reply[bytes]:
+        """Give the numbers of this node in Prometheus's text format."""
+        return Reply(app.metrics.exposition(), content_type=CONTENT_TYPE)
+
+    return endpoints
