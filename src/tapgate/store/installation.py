@@ -1,0 +1,36 @@
+"""What a database was created with and can never be run without."""
+
+from tapgate.settings import SettingsError
+from tapgate.store.database import Database
+
+
+async def check_installation(database: Database, *, secret_fingerprint: str, currency: str) -> None:
+    """Remember both on the first start; refuse any other on a later one.
+
+    With another secret key no PIN would match and nothing sealed could be opened; in another
+    currency every amount in the books would change its meaning.
+    """
+    await _must_be(
+        database,
+        "secret_fingerprint",
+        secret_fingerprint,
+        "TAPGATE_SECRET_KEY is not the one that this database was created with",
+    )
+    await _must_be(
+        database,
+        "currency",
+        currency,
+        "TAPGATE_CURRENCY is not the currency that this database was created with",
+    )
+
+
+async def _must_be(database: Database, name: str, value: str, refusal: str) -> None:
+    first = await database.fetchval(
+        """INSERT INTO installation (name, value) VALUES ($1, $2)
+           ON CONFLICT (name) DO UPDATE SET value = installation.value
+           RETURNING value""",
+        name,
+        value,
+    )
+    if first != value:
+        raise SettingsError(refusal)

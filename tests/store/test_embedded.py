@@ -1,0 +1,180 @@
+"""A server that starts whatever the last run left behind, and that only its owner can use."""
+
+import asyncio
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncpg
+import psutil
+import pytest
+
+from tapgate.store import StoreError, embedded
+from tapgate.store.embedded import EmbeddedPostgres
+
+#: Another process that owns a server: says its URL, then waits.
+_OWNER = """
+import sys, time
+from pathlib import Path
+from tapgate.store.embedded import EmbeddedPostgres
+
+print(EmbeddedPostgres(Path(sys.argv[1])).start(), flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[EmbeddedPostgres]:
+    server = EmbeddedPostgres(tmp_path)
+    yield server
+    server.stop()
+
+
+def postmaster_pid(server: EmbeddedPostgres) -> int:
+    return int((server.data_dir / "pgdata" / "postmaster.pid").read_text().split()[0])
+
+
+async def value(url: str, sql: str) -> object:
+    connection = await asyncpg.connect(url)
+    try:
+        return await connection.fetchval(sql)
+    finally:
+        await connection.close()
+
+
+async def test_it_keeps_what_was_written_and_leaves_no_process(server: EmbeddedPostgres) -> None:
+    url = server.start()
+    assert server.start() == url
+    assert await value(url, "SELECT current_database() || current_user") == "tapgatepostgres"
+    await value(url, "CREATE TABLE kept AS SELECT 7 AS n")
+    processes = psutil.Process(postmaster_pid(server)).children(recursive=True)
+    assert processes
+    server.stop()
+    assert not server.alive
+    assert [process for process in processes if process.is_running()] == []
+    assert await value(server.start(), "SELECT n FROM kept") == 7
+
+
+async def test_what_makes_a_commit_durable_is_on(server: EmbeddedPostgres) -> None:
+    url = server.start()
+    for setting in ("fsync", "synchronous_commit", "full_page_writes", "data_checksums"):
+        assert await value(url, f"SHOW {setting}") == "on"
+    assert await value(url, "SHOW listen_addresses") == ""
+
+
+def test_only_its_owner_can_reach_it(server: EmbeddedPostgres) -> None:
+    server.start()
+    assert stat.S_IMODE((server.data_dir / "pgdata").stat().st_mode) == 0o700
+    for file in ("postgres.log", "lock"):
+        assert stat.S_IMODE((server.data_dir / file).stat().st_mode) == 0o600
+
+
+def test_a_second_one_on_the_same_folder_is_refused(server: EmbeddedPostgres) -> None:
+    server.start()
+    second = EmbeddedPostgres(server.data_dir)
+    with pytest.raises(StoreError, match="another Tapgate is already running on"):
+        second.start()
+    assert server.alive
+
+
+async def test_a_server_whose_owner_was_killed_is_replaced(server: EmbeddedPostgres) -> None:
+    owner = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _OWNER, server.data_dir, stdout=subprocess.PIPE
+    )
+    assert owner.stdout is not None
+    try:
+        url = (await owner.stdout.readline()).decode().strip()
+        await value(url, "CREATE TABLE kept AS SELECT 7 AS n")
+        orphan = psutil.Process(postmaster_pid(server))
+    finally:
+        owner.kill()
+        await owner.wait()
+    assert await value(server.start(), "SELECT n FROM kept") == 7
+    assert postmaster_pid(server) != orphan.pid
+    assert not orphan.is_running() or orphan.status() == psutil.STATUS_ZOMBIE
+
+
+async def test_a_server_that_was_killed_starts_again(server: EmbeddedPostgres) -> None:
+    url = server.start()
+    await value(url, "CREATE TABLE kept AS SELECT 7 AS n")
+    os.kill(postmaster_pid(server), signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while server.alive:
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+    assert await value(server.start(), "SELECT n FROM kept") == 7
+
+
+async def test_a_process_number_used_again_is_left_alone(server: EmbeddedPostgres) -> None:
+    server.start()
+    pid_file = server.data_dir / "pgdata" / "postmaster.pid"
+    left_behind = pid_file.read_text().split("\n")
+    server.stop()
+    bystander = await asyncio.create_subprocess_exec("sleep", "60")
+    try:
+        pid_file.write_text("\n".join([str(bystander.pid), *left_behind[1:]]))
+        assert await value(server.start(), "SELECT 1") == 1
+        assert bystander.returncode is None
+    finally:
+        bystander.kill()
+        await bystander.wait()
+
+
+async def test_a_half_made_cluster_is_made_again(server: EmbeddedPostgres) -> None:
+    unfinished = server.data_dir / "pgdata.unfinished"
+    unfinished.mkdir()
+    (unfinished / "PG_VERSION").write_text("18\n")
+    assert await value(server.start(), "SELECT 1") == 1
+    assert not unfinished.exists()
+
+
+async def test_a_folder_with_a_long_and_unusual_name(tmp_path: Path) -> None:
+    server = EmbeddedPostgres(tmp_path / "data, with spaces & é" / ("long" * 30))
+    try:
+        assert await value(server.start(), "SELECT 1") == 1
+    finally:
+        server.stop()
+
+
+async def test_a_folder_with_spaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    server = EmbeddedPostgres(Path("a b%20é"))
+    try:
+        assert await value(server.start(), "SELECT 1") == 1
+        assert (tmp_path / "a b%20é" / "pgdata" / ".s.PGSQL.5432").exists()
+    finally:
+        server.stop()
+
+
+def test_a_socket_folder_of_somebody_else_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded.tempfile, "gettempdir", lambda: str(tmp_path))
+    server = EmbeddedPostgres(tmp_path / ("long" * 30))
+    name = server.url.rpartition("/")[2]
+    (tmp_path / name).mkdir(mode=0o777)
+    (tmp_path / name).chmod(0o777)
+    with pytest.raises(StoreError, match="belongs to somebody else"):
+        server.start()
+
+
+def test_why_it_does_not_start_is_one_line(server: EmbeddedPostgres) -> None:
+    server.start()
+    server.stop()
+    (server.data_dir / "pgdata" / "PG_VERSION").write_text("9\n")
+    with pytest.raises(StoreError, match="PostgreSQL did not start: ") as refused:
+        server.start()
+    assert "\n" not in str(refused.value)
+    (server.data_dir / "pgdata" / "PG_VERSION").write_text("18\n")
+    server.start()
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="PostgreSQL cannot be started"):
+        EmbeddedPostgres(tmp_path / "file" / "data").start()

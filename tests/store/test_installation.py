@@ -1,0 +1,18 @@
+import asyncio
+
+import pytest
+
+from tapgate.settings import SettingsError
+from tapgate.store.database import Database
+from tapgate.store.installation import check_installation
+
+
+async def test_the_first_start_decides(database: Database) -> None:
+    await asyncio.gather(
+        *(check_installation(database, secret_fingerprint="a", currency="SLE") for _ in range(4))
+    )
+    with pytest.raises(SettingsError, match="TAPGATE_SECRET_KEY is not the one"):
+        await check_installation(database, secret_fingerprint="b", currency="SLE")
+    with pytest.raises(SettingsError, match="TAPGATE_CURRENCY is not the currency"):
+        await check_installation(database, secret_fingerprint="a", currency="EUR")
+    await check_installation(database, secret_fingerprint="a", currency="SLE")
