@@ -157,7 +157,7 @@ def _fits(row: Mapping[str, Any], end: Link, head: Link) -> bool:
     """A sealed entry continues the chain up to the head; an unsealed one lies behind the head."""
     if row["hash"] is None:
         return bool(row["sequence"] > head.sequence)
-    return (
+    return bool(
         row["sequence"] <= head.sequence
         and row["previous_hash"] == end.hash
         and row["hash"] == _hash(end.hash, row)

@@ -6,7 +6,9 @@ from typing import Any, Literal
 import asyncpg
 
 from tapgate.edge.call import Origin
+from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.services import Services
+from tapgate.errors import ApiError
 
 Result = Literal["success", "failure", "denied"]
 #: field -> (what it was, what it is now)
@@ -55,6 +57,23 @@ async def record(
         origin.ip,
         origin.request_id,
     )
+
+
+async def record_denial(
+    services: Services, origin: Origin, endpoint: Endpoint, error: ApiError
+) -> None:
+    """Adds an entry about a 403 FORBIDDEN, in a database transaction of its own."""
+    async with services.database.transaction() as tx:
+        await record(
+            tx,
+            services,
+            origin,
+            event="access.denied",
+            resource_type="endpoint",
+            resource_id=f"{endpoint.method} {endpoint.path}",
+            result="denied",
+            reason=error.message,
+        )
 
 
 def _masked(name: str, value: Any) -> Any:

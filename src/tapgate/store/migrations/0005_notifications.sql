@@ -9,7 +9,8 @@ CREATE TABLE messages (
     attempts smallint NOT NULL DEFAULT 0,
     next_attempt_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL,
-    created_at timestamptz NOT NULL
+    created_at timestamptz NOT NULL,
+    CHECK ((status = 'pending') = (parameters IS NOT NULL))
 );
 CREATE INDEX messages_due ON messages (next_attempt_at) WHERE status = 'pending';
 CREATE INDEX messages_expiring ON messages (expires_at) WHERE status = 'pending';

@@ -1,0 +1,249 @@
+"""What can happen to admins: each change with its audit entry, in one database transaction."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import asyncpg
+import msgspec
+
+from tapgate import ids
+from tapgate.admin import model, queries
+from tapgate.admin.model import NewAdmin, NewApiKey
+from tapgate.audit import trail
+from tapgate.credentials.api_keys import ApiKey
+from tapgate.credentials.sessions import ReusedTokenError, Tokens
+from tapgate.edge.call import SYSTEM, Origin
+from tapgate.edge.services import Services
+from tapgate.errors import ApiError, Code, invalid_field
+
+_FIRST_ADMIN_NAME = "Administrator"
+
+
+async def log_in(services: Services, origin: Origin, email: str, password: str) -> Tokens:
+    """A failure is recorded too, under the e-mail that was tried and never with the password."""
+    try:
+        admin_id = await services.authenticator.logins.check(email, password, origin.ip or "")
+        async with services.database.transaction() as tx:
+            tokens = await services.authenticator.sessions.start(tx, admin_id)
+            row = await queries.one(tx, admin_id)
+            await _record(tx, services, _as_admin(origin, row), "admin.login", admin_id)
+        return tokens
+    except ApiError as refusal:
+        if refusal.code is not Code.SERVICE_UNAVAILABLE:
+            await _record_failed_login(services, origin, email, refusal)
+        raise
+
+
+async def refresh(services: Services, origin: Origin, refresh_token: str) -> Tokens:
+    """A token that comes a second time has ended its session, which is worth an entry."""
+    try:
+        return await services.authenticator.sessions.refresh(refresh_token)
+    except ReusedTokenError as reuse:
+        async with services.database.transaction() as tx:
+            await _record(
+                tx,
+                services,
+                origin,
+                "admin.session_ended",
+                reuse.admin_id,
+                reason="A refresh token was used a second time",
+            )
+        raise
+
+
+async def log_out(services: Services, origin: Origin, *, admin_id: int, session_id: int) -> None:
+    async with services.database.transaction() as tx:
+        ticket = await services.authenticator.sessions.end(tx, session_id)
+        await _record(tx, services, origin, "admin.logout", admin_id)
+    await services.signals.settled(ticket)
+
+
+async def create(services: Services, origin: Origin, new: NewAdmin) -> asyncpg.Record:
+    model.refuse_guessable(new)
+    password_hash = await services.authenticator.passwords.hash(new.password)
+    async with services.database.transaction() as tx:
+        return await _insert(
+            tx,
+            services,
+            origin,
+            email=new.email,
+            name=new.name,
+            role=new.role,
+            password_hash=password_hash,
+        )
+
+
+async def first_admin(services: Services, *, email: str, password: str) -> bool:
+    """Make the first system_admin when there is none; several processes may try at once."""
+    if await queries.is_there_a_system_admin(services.database):
+        return False
+    password_hash = await services.authenticator.passwords.hash(password)
+    async with services.database.transaction() as tx:
+        # Whoever comes second waits here, then finds one.
+        await tx.execute("LOCK TABLE admins IN SHARE ROW EXCLUSIVE MODE")
+        if await queries.is_there_a_system_admin(tx):
+            return False
+        await _insert(
+            tx,
+            services,
+            SYSTEM,
+            email=email.lower(),
+            name=_FIRST_ADMIN_NAME,
+            role=model.SYSTEM_ADMIN,
+            password_hash=password_hash,
+        )
+    return True
+
+
+async def disable(services: Services, origin: Origin, admin_id: int, *, by: int) -> asyncpg.Record:
+    """Nobody's own, nor the last one who could undo it. All its sessions end at once."""
+    async with services.database.transaction() as tx:
+        system_admins = await queries.lock_active_system_admins(tx)
+        before = await queries.one(tx, admin_id, locked=True)
+        if admin_id == by:
+            raise ApiError(Code.FORBIDDEN, "Nobody can disable themselves")
+        if before["status"] == "disabled":
+            raise ApiError(Code.ALREADY_BLOCKED, "This admin is disabled already")
+        if system_admins == {admin_id}:
+            raise ApiError(Code.FORBIDDEN, "The last active system_admin cannot be disabled")
+        after = await _move(tx, services, origin, before, "disabled")
+        ticket = await services.authenticator.sessions.end_all(tx, admin_id)
+    await services.signals.settled(ticket)
+    return after
+
+
+async def enable(services: Services, origin: Origin, admin_id: int) -> asyncpg.Record:
+    async with services.database.transaction() as tx:
+        before = await queries.one(tx, admin_id, locked=True)
+        if before["status"] == "active":
+            raise ApiError(Code.NOT_BLOCKED, "This admin is not disabled")
+        return await _move(tx, services, origin, before, "active")
+
+
+async def create_api_key(
+    services: Services, origin: Origin, new: NewApiKey, *, created_by: int
+) -> tuple[ApiKey, str]:
+    """The key's record, and the key itself, which is not kept."""
+    expires_at = None if new.expires_at is None else datetime.fromisoformat(new.expires_at)
+    if expires_at is not None and expires_at <= services.clock():
+        raise invalid_field("expires_at", "must be in the future")
+    async with services.database.transaction() as tx:
+        key, secret = await services.authenticator.api_keys.create(
+            tx, name=new.name, scopes=new.scopes, expires_at=expires_at, created_by=created_by
+        )
+        await trail.record(
+            tx,
+            services,
+            origin,
+            event="api_key.created",
+            resource_type="api_key",
+            resource_id=ids.show(ids.KEY, key.id),
+            changes={
+                "name": (None, key.name),
+                "scopes": (None, key.scopes),
+                "expires_at": (None, new.expires_at),
+            },
+        )
+    return key, secret
+
+
+async def delete_api_key(services: Services, origin: Origin, key_id: int) -> None:
+    """From the moment that this returns, no process lets the key in."""
+    async with services.database.transaction() as tx:
+        ticket = await services.authenticator.api_keys.delete(tx, key_id)
+        if ticket is None:
+            raise model.no_such_key()
+        await trail.record(
+            tx,
+            services,
+            origin,
+            event="api_key.deleted",
+            resource_type="api_key",
+            resource_id=ids.show(ids.KEY, key_id),
+        )
+    await services.signals.settled(ticket)
+
+
+async def _insert(
+    tx: asyncpg.Connection,
+    services: Services,
+    origin: Origin,
+    *,
+    email: str,
+    name: str,
+    role: str,
+    password_hash: str,
+) -> asyncpg.Record:
+    row = await queries.insert(
+        tx,
+        admin_id=services.new_id(),
+        email=email,
+        name=name,
+        role=role,
+        password_hash=password_hash,
+        now=services.clock(),
+    )
+    if row is None:
+        raise ApiError(Code.DUPLICATE_EMAIL)
+    changes = {field: (None, row[field]) for field in ("email", "name", "role", "status")}
+    await _record(tx, services, origin, "admin.created", row["id"], changes=changes)
+    return row
+
+
+async def _move(
+    tx: asyncpg.Connection, services: Services, origin: Origin, before: asyncpg.Record, status: str
+) -> asyncpg.Record:
+    event = "admin.disabled" if status == "disabled" else "admin.enabled"
+    changes = {"status": (before["status"], status)}
+    await _record(tx, services, origin, event, before["id"], changes=changes)
+    return await queries.set_status(tx, before["id"], status)
+
+
+async def _record(
+    tx: asyncpg.Connection,
+    services: Services,
+    origin: Origin,
+    event: str,
+    admin_id: int,
+    *,
+    reason: str | None = None,
+    changes: trail.Changes | None = None,
+) -> None:
+    await trail.record(
+        tx,
+        services,
+        origin,
+        event=event,
+        resource_type="admin",
+        resource_id=ids.show(ids.ADMIN, admin_id),
+        reason=reason,
+        changes=changes,
+    )
+
+
+async def _record_failed_login(
+    services: Services, origin: Origin, email: str, refusal: ApiError
+) -> None:
+    async with services.database.transaction() as tx:
+        await trail.record(
+            tx,
+            services,
+            origin,
+            event="admin.login",
+            resource_type="admin",
+            resource_id=email,
+            result="failure",
+            reason=refusal.message,
+        )
+
+
+def _as_admin(origin: Origin, admin: Mapping[str, Any]) -> Origin:
+    """Who was nobody when the request came is known once the password was right."""
+    actor = {
+        "type": "admin",
+        "id": ids.show(ids.ADMIN, admin["id"]),
+        "name": admin["name"],
+        "role": admin["role"],
+    }
+    return msgspec.structs.replace(origin, actor=actor, actor_id=actor["id"])

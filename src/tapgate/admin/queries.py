@@ -1,0 +1,74 @@
+"""The SQL about admins. Their sessions, passwords and keys are the credentials' business."""
+
+from datetime import datetime
+
+import asyncpg
+
+from tapgate.admin.model import SYSTEM_ADMIN, no_such_admin
+from tapgate.store.database import Database
+
+_COLUMNS = "id, email, name, role, status, created_at, last_login_at"
+
+
+async def one(
+    source: Database | asyncpg.Connection, admin_id: int, *, locked: bool = False
+) -> asyncpg.Record:
+    lock = "FOR NO KEY UPDATE" if locked else ""
+    row = await source.fetchrow(f"SELECT {_COLUMNS} FROM admins WHERE id = $1 {lock}", admin_id)
+    if row is None:
+        raise no_such_admin()
+    return row
+
+
+async def page(database: Database, *, before: int, limit: int) -> list[asyncpg.Record]:
+    return await database.fetch(
+        f"SELECT {_COLUMNS} FROM admins WHERE id < $1 ORDER BY id DESC LIMIT $2", before, limit
+    )
+
+
+async def insert(
+    tx: asyncpg.Connection,
+    *,
+    admin_id: int,
+    email: str,
+    name: str,
+    role: str,
+    password_hash: str,
+    now: datetime,
+) -> asyncpg.Record | None:
+    """The new admin; None when the e-mail is taken."""
+    return await tx.fetchrow(
+        f"""INSERT INTO admins (id, email, name, role, password_hash, created_at)
+            VALUES ($1, $2, $3, $4, $5, $6)
+            ON CONFLICT ON CONSTRAINT one_admin_per_email DO NOTHING
+            RETURNING {_COLUMNS}""",
+        admin_id,
+        email,
+        name,
+        role,
+        password_hash,
+        now,
+    )
+
+
+async def set_status(tx: asyncpg.Connection, admin_id: int, status: str) -> asyncpg.Record:
+    """The admin as it is now."""
+    return await tx.fetchrow(
+        f"UPDATE admins SET status = $2 WHERE id = $1 RETURNING {_COLUMNS}", admin_id, status
+    )
+
+
+async def lock_active_system_admins(tx: asyncpg.Connection) -> set[int]:
+    """Who they are, and that nobody else disables one meanwhile."""
+    rows = await tx.fetch(
+        """SELECT id FROM admins WHERE role = $1 AND status = 'active'
+           ORDER BY id FOR NO KEY UPDATE""",
+        SYSTEM_ADMIN,
+    )
+    return {row["id"] for row in rows}
+
+
+async def is_there_a_system_admin(source: Database | asyncpg.Connection) -> bool:
+    return bool(
+        await source.fetchval("SELECT EXISTS (SELECT FROM admins WHERE role = $1)", SYSTEM_ADMIN)
+    )

@@ -1,0 +1,145 @@
+"""Admins over HTTP: their sessions, each other, and the API keys they give out."""
+
+from tapgate import ids
+from tapgate.admin import model, operations, queries
+from tapgate.admin.model import (
+    Admin,
+    CreatedApiKey,
+    Login,
+    Me,
+    NewAdmin,
+    NewApiKey,
+    Refresh,
+    ShownApiKey,
+)
+from tapgate.credentials.sessions import Tokens
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.errors import Code
+
+endpoints = Endpoints("Admin")
+
+_PUBLIC = Access(public=True)
+_EVERY_ADMIN = Access(roles="ACSF")
+_SYSTEM_ADMIN = Access(roles="A")
+
+
+@endpoints.post("/api/v1/admin/login", access=_PUBLIC, errors=(Code.UNAUTHORIZED,))
+async def log_in(call: Call, body: Login) -> Tokens:
+    """Log in with e-mail and password.
+
+    Five failures for one e-mail from one address in 15 minutes: 429, with the right password too.
+    """
+    return await operations.log_in(call.services, call.origin, body.email, body.password)
+
+
+@endpoints.post("/api/v1/admin/refresh", access=_PUBLIC, errors=(Code.UNAUTHORIZED,))
+async def refresh(call: Call, body: Refresh) -> Tokens:
+    """Exchange a refresh token for new tokens.
+
+    Each is good for once: a second use ends the session and all its tokens.
+    """
+    return await operations.refresh(call.services, call.origin, body.refresh_token)
+
+
+@endpoints.post("/api/v1/admin/logout", access=_EVERY_ADMIN)
+async def log_out(call: Call) -> None:
+    """End the session: its tokens are refused at once."""
+    admin_id, session_id = _logged_in(call)
+    await operations.log_out(call.services, call.origin, admin_id=admin_id, session_id=session_id)
+
+
+@endpoints.get("/api/v1/admin/me", access=_EVERY_ADMIN)
+async def get_me(call: Call) -> Me:
+    """Tell who is logged in."""
+    admin_id, _ = _logged_in(call)
+    return model.me(await queries.one(call.services.database, admin_id))
+
+
+@endpoints.post(
+    "/api/v1/admin/users", access=_SYSTEM_ADMIN, status=201, errors=(Code.DUPLICATE_EMAIL,)
+)
+async def create_admin(call: Call, body: NewAdmin) -> Admin:
+    """Create an admin.
+
+    The password has 12 to 255 characters, at least 5 different ones and not only digits, and is
+    neither the e-mail address nor the name.
+    """
+    return model.admin(await operations.create(call.services, call.origin, body))
+
+
+@endpoints.get("/api/v1/admin/users", access=_SYSTEM_ADMIN)
+async def list_admins(call: Call, query: PageQuery) -> Page[Admin]:
+    """List admins, newest first."""
+    rows = await queries.page(call.services.database, before=query.before, limit=query.limit + 1)
+    return cut(rows, query.limit, lambda row: int(row["id"]), model.admin)
+
+
+@endpoints.post(
+    "/api/v1/admin/users/{id}/disable",
+    access=_SYSTEM_ADMIN,
+    errors=(Code.NOT_FOUND, Code.ALREADY_BLOCKED),
+)
+async def disable_admin(call: Call, id: str) -> Admin:
+    """Disable an admin: the sessions end at once, nobody can log in.
+
+    403 for oneself and for the last active system_admin.
+    """
+    own_id, _ = _logged_in(call)
+    return model.admin(
+        await operations.disable(call.services, call.origin, _admin_id(id), by=own_id)
+    )
+
+
+@endpoints.post(
+    "/api/v1/admin/users/{id}/enable",
+    access=_SYSTEM_ADMIN,
+    errors=(Code.NOT_FOUND, Code.NOT_BLOCKED),
+)
+async def enable_admin(call: Call, id: str) -> Admin:
+    """Enable an admin who was disabled."""
+    return model.admin(await operations.enable(call.services, call.origin, _admin_id(id)))
+
+
+@endpoints.post("/api/v1/admin/api-keys", access=_SYSTEM_ADMIN, status=201)
+async def create_api_key(call: Call, body: NewApiKey) -> CreatedApiKey:
+    """Create an API key. The key is shown this once."""
+    admin_id, _ = _logged_in(call)
+    key, secret = await operations.create_api_key(
+        call.services, call.origin, body, created_by=admin_id
+    )
+    return model.created_key(key, secret)
+
+
+@endpoints.get("/api/v1/admin/api-keys", access=_SYSTEM_ADMIN)
+async def list_api_keys(call: Call, query: PageQuery) -> Page[ShownApiKey]:
+    """List the API keys that are not deleted, newest first."""
+    keys = await call.services.authenticator.api_keys.page(
+        before=query.before, limit=query.limit + 1
+    )
+    return cut(keys, query.limit, lambda key: key.id, model.shown_key)
+
+
+@endpoints.delete("/api/v1/admin/api-keys/{id}", access=_SYSTEM_ADMIN, errors=(Code.NOT_FOUND,))
+async def delete_api_key(call: Call, id: str) -> None:
+    """Delete an API key: it is refused at once."""
+    number = ids.read(ids.KEY, id)
+    if number is None:
+        raise model.no_such_key()
+    await operations.delete_api_key(call.services, call.origin, number)
+
+
+def _admin_id(shown: str) -> int:
+    number = ids.read(ids.ADMIN, shown)
+    if number is None:
+        raise model.no_such_admin()
+    return number
+
+
+def _logged_in(call: Call) -> tuple[int, int]:
+    """The admin and the session behind a call that is open to admins alone."""
+    admin_id, session_id = call.principal.admin_id, call.principal.session_id
+    if admin_id is None or session_id is None:
+        raise RuntimeError("the endpoint lets in more than admins")
+    return admin_id, session_id

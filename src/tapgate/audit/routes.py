@@ -1,0 +1,69 @@
+"""The audit log over HTTP: reading it, and proving that it is what was written."""
+
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from tapgate.audit import chain, entry
+from tapgate.audit.chain import Verification
+from tapgate.audit.entry import Entry
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.fields import Choice
+from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.edge.periods import Bound, end_of, start_of
+from tapgate.store.conditions import Conditions
+
+endpoints = Endpoints("Audit")
+
+_ACCESS = Access(roles="AC")
+
+
+class LogQuery(PageQuery, kw_only=True):
+    actor_id: str | None = None
+    event: str | None = None
+    resource_type: str | None = None
+    resource_id: str | None = None
+    result: Annotated[str, Choice("success", "failure", "denied")] | None = None
+    from_: Bound | None = msgspec.field(default=None, name="from")
+    to: Bound | None = None
+
+
+@endpoints.get("/api/v1/audit/logs", access=_ACCESS)
+async def list_audit_entries(call: Call, query: LogQuery) -> Page[Entry]:
+    """List audit entries, newest first.
+
+    `hash` and `previous_hash` are null until the entry is sealed into the chain, which takes at
+    most a few seconds.
+    """
+    conditions = _conditions(query, call.services.settings.timezone)
+    rows = await call.services.database.fetch(
+        f"""SELECT {entry.COLUMNS} FROM audit_entries WHERE {conditions}
+            ORDER BY id DESC LIMIT {conditions.bind(query.limit + 1)}""",
+        *conditions.values,
+    )
+    return cut(rows, query.limit, lambda row: row["id"], entry.shown)
+
+
+@endpoints.get("/api/v1/audit/verify", access=_ACCESS)
+async def verify_audit_chain(call: Call) -> Verification:
+    """Recompute the chain over the whole audit log.
+
+    `first_broken` names the first entry that was changed, moved or put in, or that follows on one
+    that was removed; when the sealed end itself is gone, it is that end's sequence number.
+    """
+    return await chain.verify(call.services.database)
+
+
+def _conditions(query: LogQuery, zone: ZoneInfo) -> Conditions:
+    conditions = Conditions()
+    conditions.where("id < {}", query.before)
+    conditions.where("actor_id = {}", query.actor_id)
+    conditions.where("event = {}", query.event)
+    conditions.where("resource_type = {}", query.resource_type)
+    conditions.where("resource_id = {}", query.resource_id)
+    conditions.where("result = {}", query.result)
+    conditions.where("occurred_at >= {}", start_of(query.from_, zone))
+    conditions.where("occurred_at < {}", end_of(query.to, zone))
+    return conditions

@@ -1,0 +1,224 @@
+"""Messages to people's phones, on their way to the messenger.
+
+A message is a row written together with what it tells; the courier hands it over afterwards, at
+least once, under an id that stays the same so that the messenger can drop a twin. Parameters may
+be one-time codes: they are sealed while they wait, removed when they do not, and never logged.
+"""
+
+import asyncio
+import random
+from datetime import datetime, timedelta
+from functools import partial
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+import asyncpg
+import httpx2
+import msgspec
+import structlog
+
+from tapgate import ids
+from tapgate.background import repeat
+from tapgate.credentials import signing
+from tapgate.credentials.vault import Vault, VaultError
+from tapgate.edge.services import Services
+from tapgate.store.database import Database
+
+#: What the gateway calls itself when it signs to other services.
+SERVICE_NAME = "gateway"
+TICK_SECONDS = 0.5
+
+_PATH = "/api/v1/messages/template"
+_AT_ONCE = 20
+_PATIENCE_SECONDS = 10.0
+#: Longer than any try takes: whoever has not reported by then was killed, and another takes over.
+_CLAIM = timedelta(seconds=30)
+_LONGEST_PAUSE_SECONDS = 60.0
+
+_log = structlog.get_logger()
+_chance = random.SystemRandom()
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that is not delivered yet, opened."""
+
+    message_id: str
+    template: str
+    language: str
+    parameters: list[str]
+    created_at: datetime
+
+
+class _Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that this process alone may send for a while."""
+
+    id: int
+    recipient: str
+    template: str
+    language: str
+    parameters: bytes
+    attempts: int
+
+
+async def send_template(
+    tx: asyncpg.Connection,
+    services: Services,
+    *,
+    to: str,
+    template: str,
+    parameters: list[str],
+    language: str = "en",
+    expires_at: datetime,
+) -> None:
+    """Sends the message if and when `tx` commits; nobody waits for the messenger."""
+    message_id, now = services.new_id(), services.clock()
+    await tx.execute(
+        """INSERT INTO messages (id, recipient, template, language, parameters,
+                                 next_attempt_at, expires_at, created_at)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $6)""",
+        message_id,
+        to,
+        template,
+        language,
+        services.vault.seal(msgspec.json.encode(parameters), _context(message_id)),
+        now,
+        expires_at,
+    )
+
+
+async def pending(database: Database, vault: Vault, to: str) -> list[Waiting]:
+    """What waits for a phone, newest first: how a developer without a messenger reads a code."""
+    rows = await database.fetch(
+        """SELECT id, template, language, parameters, created_at FROM messages
+           WHERE recipient = $1 AND status = 'pending' ORDER BY id DESC""",
+        to,
+    )
+    return [
+        Waiting(
+            message_id=ids.show(ids.MESSAGE, row["id"]),
+            template=row["template"],
+            language=row["language"],
+            parameters=_opened(vault, row["id"], row["parameters"]),
+            created_at=row["created_at"],
+        )
+        for row in rows
+    ]
+
+
+class Courier:
+    """Delivers in the background. Any number may run: a message is claimed by one at a time."""
+
+    def __init__(self, services: Services) -> None:
+        self._database = services.database
+        self._vault = services.vault
+        self._clock = services.clock
+        self._url = services.settings.messenger_url + _PATH
+        self._secret = services.settings.service_secrets.get(SERVICE_NAME)
+
+    async def run(self) -> NoReturn:
+        """Delivers until it is cancelled, whoever goes away and comes back meanwhile."""
+        if self._secret is None:
+            _log.warning("messages.not_delivered", missing_service_secret=SERVICE_NAME)
+        async with httpx2.AsyncClient(timeout=_PATIENCE_SECONDS, trust_env=False) as client:
+            await repeat(partial(self.tick, client), every=TICK_SECONDS, name="messages.courier")
+
+    async def tick(self, client: httpx2.AsyncClient) -> None:
+        """Tries every message that is due, and gives up those whose time is over."""
+        await self._expire()
+        while self._secret is not None:
+            claims = await self._claim()
+            await asyncio.gather(*(self._deliver(client, claim) for claim in claims))
+            if len(claims) < _AT_ONCE:
+                return
+
+    async def _expire(self) -> None:
+        await self._database.execute(
+            """UPDATE messages SET status = 'expired', parameters = NULL
+               WHERE status = 'pending' AND expires_at <= $1""",
+            self._clock(),
+        )
+
+    async def _claim(self) -> list[_Claim]:
+        """Due messages, put off for everybody else. The claim is short, the delivery outside it."""
+        now = self._clock()
+        rows = await self._database.fetch(
+            f"""UPDATE messages SET attempts = attempts + 1, next_attempt_at = $2
+                WHERE id IN (
+                    SELECT id FROM messages WHERE status = 'pending' AND next_attempt_at <= $1
+                    ORDER BY next_attempt_at LIMIT {_AT_ONCE} FOR UPDATE SKIP LOCKED)
+                RETURNING id, recipient, template, language, parameters, attempts""",
+            now,
+            now + _CLAIM,
+        )
+        return [_Claim(**row) for row in rows]
+
+    async def _deliver(self, client: httpx2.AsyncClient, claim: _Claim) -> None:
+        problem = await self._try(client, claim)
+        if problem is None:
+            await self._database.execute(
+                """UPDATE messages SET status = 'delivered', parameters = NULL
+                   WHERE id = $1 AND status = 'pending'""",
+                claim.id,
+            )
+            return
+        _log.info(
+            "messages.put_off",
+            message_id=ids.show(ids.MESSAGE, claim.id),
+            attempts=claim.attempts,
+            problem=problem,
+        )
+        # Whoever took the claim over meanwhile has counted another attempt.
+        await self._database.execute(
+            """UPDATE messages SET next_attempt_at = $3
+               WHERE id = $1 AND attempts = $2 AND status = 'pending'""",
+            claim.id,
+            claim.attempts,
+            self._clock() + _pause(claim.attempts),
+        )
+
+    async def _try(self, client: httpx2.AsyncClient, claim: _Claim) -> str | None:
+        """What went wrong, or None."""
+        try:
+            body = self._body(claim)
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                answer = await client.post(self._url, content=body, headers=self._headers(claim))
+        except (VaultError, httpx2.HTTPError, TimeoutError) as error:
+            return type(error).__name__
+        return None if answer.is_success else f"status {answer.status_code}"
+
+    def _body(self, claim: _Claim) -> bytes:
+        return msgspec.json.encode(
+            {
+                "to": claim.recipient,
+                "template": claim.template,
+                "language": claim.language,
+                "parameters": _opened(self._vault, claim.id, claim.parameters),
+            }
+        )
+
+    def _headers(self, claim: _Claim) -> dict[str, str]:
+        timestamp = str(int(self._clock().timestamp()))
+        secret = (self._secret or "").encode()
+        path = urlsplit(self._url).path
+        return {
+            "Content-Type": "application/json",
+            "Idempotency-Key": ids.show(ids.MESSAGE, claim.id),
+            "X-Service-Name": SERVICE_NAME,
+            "X-Service-Timestamp": timestamp,
+            "X-Service-Signature": signing.sign_service(secret, "POST", path, b"", timestamp),
+        }
+
+
+def _pause(attempts: int) -> timedelta:
+    """About 1, 2, 4, ... seconds up to a minute, apart from each other by chance."""
+    seconds = min(_LONGEST_PAUSE_SECONDS, 2.0 ** min(attempts - 1, 10))
+    return timedelta(seconds=seconds * _chance.uniform(0.75, 1.25))
+
+
+def _context(message_id: int) -> bytes:
+    """What the parameters are sealed for: nobody's message opens as another's."""
+    return b"message %d" % message_id
+
+
+def _opened(vault: Vault, message_id: int, sealed: bytes) -> list[str]:
+    return msgspec.json.decode(vault.open(sealed, _context(message_id)), type=list[str])
