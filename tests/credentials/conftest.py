@@ -1,0 +1,84 @@
+"""Two gateway processes on one database."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from credentials.stage import CHEAP, Process, SetClock, World
+from tapgate import ids, settings
+from tapgate.credentials.authenticate import Authenticator
+from tapgate.credentials.logins import Logins
+from tapgate.credentials.passwords import Passwords
+from tapgate.credentials.vault import Vault
+from tapgate.settings import Settings
+from tapgate.store.database import Database
+from tapgate.store.signals import Signals
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture
+def vault() -> Vault:
+    return Vault("k" * 32)
+
+
+@pytest.fixture
+def new_id() -> ids.IdSource:
+    return ids.IdSource(0)
+
+
+@pytest.fixture
+def test_settings(tmp_path: Path) -> Settings:
+    return settings.load(
+        {
+            "TAPGATE_DATA_DIR": str(tmp_path),
+            "TAPGATE_SERVICE_SECRETS": '{"messenger": "the messenger\'s secret"}',
+        }
+    )
+
+
+@pytest.fixture
+async def start(
+    database_url: str, test_settings: Settings, clock: SetClock, vault: Vault, new_id: ids.IdSource
+) -> AsyncIterator[Callable[[], Awaitable[Process]]]:
+    """Starts one more process on the test's database."""
+    async with AsyncExitStack() as running:
+
+        async def start() -> Process:
+            database = await Database.connect(database_url)
+            running.push_async_callback(database.close)
+            signals = Signals(database_url)
+            authenticator = Authenticator(
+                settings=test_settings,
+                database=database,
+                signals=signals,
+                vault=vault,
+                clock=clock,
+                new_id=new_id,
+            )
+            await signals.start()
+            running.push_async_callback(signals.stop)
+            logins = Logins(database, Passwords(CHEAP), clock)
+            return Process(database, signals, authenticator, logins)
+
+        yield start
+
+
+@pytest.fixture
+async def process(start: Callable[[], Awaitable[Process]]) -> Process:
+    return await start()
+
+
+@pytest.fixture
+async def other(start: Callable[[], Awaitable[Process]]) -> Process:
+    return await start()
+
+
+@pytest.fixture
+def world(process: Process, clock: SetClock, new_id: ids.IdSource) -> World:
+    return World(process.database, clock, new_id)

@@ -1,0 +1,140 @@
+"""What the tests of credentials play on: processes, a clock to set, and owners for keys."""
+
+from collections.abc import Awaitable
+from datetime import UTC, datetime, timedelta
+
+import argon2
+import msgspec
+import pytest
+
+from tapgate import ids
+from tapgate.credentials.authenticate import Authenticator
+from tapgate.credentials.logins import Logins
+from tapgate.credentials.passwords import Passwords
+from tapgate.errors import ApiError, Code
+from tapgate.ledger.accounts import open_account
+from tapgate.store.database import Database
+from tapgate.store.signals import Signals
+
+EMAIL = "ada@example.com"
+PASSWORD = "correct horse battery"
+CHEAP = argon2.Parameters(argon2.Type.ID, 19, 16, 32, 1, 8, 1)
+
+
+class SetClock:
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 31, 10, 15, 30, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def forward(self, **time: float) -> None:
+        self.now += timedelta(**time)
+
+
+class Process(msgspec.Struct):
+    database: Database
+    signals: Signals
+    authenticator: Authenticator
+    #: With passwords that are cheap to check.
+    logins: Logins
+
+
+class World:
+    """Makes the rows that credentials belong to."""
+
+    def __init__(self, database: Database, clock: SetClock, new_id: ids.IdSource) -> None:
+        self.database = database
+        self._clock = clock
+        self._new_id = new_id
+
+    async def admin(
+        self,
+        email: str = EMAIL,
+        password: str = PASSWORD,
+        role: str = "system_admin",
+    ) -> int:
+        admin_id = self._new_id()
+        await self.database.execute(
+            "INSERT INTO admins (id, email, name, role, password_hash, created_at) "
+            "VALUES ($1, $2, 'Ada', $3, $4, $5)",
+            admin_id,
+            email,
+            role,
+            await Passwords(CHEAP).hash(password),
+            self._clock(),
+        )
+        return admin_id
+
+    async def processor(self) -> int:
+        processor_id = self._new_id()
+        await self.database.execute(
+            "INSERT INTO processors (id, account_id, phone_number, email, created_at, updated_at) "
+            "VALUES ($1, $2, '+23276000001', 'shop@example.com', $3, $3)",
+            processor_id,
+            await self._account(processor_id, "settlement", "Corner Shop"),
+            self._clock(),
+        )
+        return processor_id
+
+    async def terminal(self, processor_id: int) -> int:
+        terminal_id = self._new_id()
+        await self.database.execute(
+            "INSERT INTO terminals (id, processor_id, name, created_at) "
+            "VALUES ($1, $2, 'Till 1', $3)",
+            terminal_id,
+            processor_id,
+            self._clock(),
+        )
+        return terminal_id
+
+    async def partner(self) -> int:
+        partner_id = self._new_id()
+        await self.database.execute(
+            "INSERT INTO partners (id, account_id, webhook_secret, created_at) "
+            "VALUES ($1, $2, '', $3)",
+            partner_id,
+            await self._account(partner_id, "clearing", "Big Bank"),
+            self._clock(),
+        )
+        return partner_id
+
+    async def subscriber(self) -> int:
+        subscriber_id = self._new_id()
+        await self.database.execute(
+            "INSERT INTO subscribers (id, account_id, phone_number, first_name, last_name, "
+            "created_at, updated_at) VALUES ($1, $2, $3, 'Aminata', 'Kamara', $4, $4)",
+            subscriber_id,
+            await self._account(subscriber_id, "wallet", "Aminata Kamara"),
+            f"+232760{subscriber_id % 100000:05}",
+            self._clock(),
+        )
+        return subscriber_id
+
+    async def _account(self, owner_id: int, kind: str, holder_name: str) -> int:
+        account_id = self._new_id()
+        async with self.database.transaction() as tx:
+            await open_account(
+                tx,
+                id=account_id,
+                kind=kind,
+                owner_id=owner_id,
+                holder_name=holder_name,
+                currency="SLE",
+                kyc_level=1 if kind == "wallet" else None,
+            )
+        return account_id
+
+
+async def refusal(call: Awaitable[object]) -> ApiError:
+    """The error that a call is refused with."""
+    with pytest.raises(ApiError) as caught:
+        await call
+    return caught.value
+
+
+async def unauthorized(call: Awaitable[object]) -> str | None:
+    """What is said about a 401."""
+    error = await refusal(call)
+    assert error.code is Code.UNAUTHORIZED
+    return error.message

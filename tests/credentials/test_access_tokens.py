@@ -1,0 +1,164 @@
+"""Access tokens: five claims, HS256 with our key, or nothing."""
+
+import base64
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import jwt
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tapgate import ids
+from tapgate.credentials.access_tokens import AccessTokens, Token
+from tapgate.errors import ApiError, Code
+
+SECRET = "s" * 32
+NOW = datetime(2026, 1, 31, 10, 15, 30, 999_999, tzinfo=UTC)
+TOKENS = AccessTokens(SECRET)
+TOKEN = Token(session_id=7, admin_id=42)
+
+
+def make(now: datetime = NOW) -> str:
+    return TOKENS.make(TOKEN, email="ada@example.com", role="system_admin", now=now)
+
+
+def forge(
+    secret: str = SECRET,
+    algorithm: str = "HS256",
+    header: dict[str, Any] | None = None,
+    **changes: Any,
+) -> str:
+    """A token with some things different from the right one; None leaves a claim out."""
+    right = jwt.decode_complete(make(), options={"verify_signature": False})
+    claims = {k: v for k, v in (right["payload"] | changes).items() if v is not None}
+    headers = {"sid": right["header"]["sid"]} | (header or {})
+    return jwt.encode(claims, secret, algorithm=algorithm, headers=headers)
+
+
+def refusal(token: str, now: datetime = NOW) -> str:
+    with pytest.raises(ApiError) as caught:
+        TOKENS.read(token, now)
+    assert caught.value.code is Code.UNAUTHORIZED
+    assert caught.value.message is not None
+    return caught.value.message
+
+
+def test_exactly_the_five_claims() -> None:
+    claims = jwt.decode(make(), SECRET, algorithms=["HS256"], options={"verify_exp": False})
+    issued = int(NOW.timestamp())
+    assert claims == {
+        "sub": ids.show(ids.ADMIN, 42),
+        "email": "ada@example.com",
+        "role": "system_admin",
+        "iat": issued,
+        "exp": issued + 86400,
+    }
+    assert type(claims["iat"]) is type(claims["exp"]) is int
+
+
+def test_sessions_of_one_second_have_different_tokens() -> None:
+    other = TOKENS.make(Token(8, 42), email="ada@example.com", role="system_admin", now=NOW)
+    assert other != make()
+
+
+def test_a_genuine_token_is_read() -> None:
+    assert TOKENS.read(make(), NOW) == TOKEN
+    assert TOKENS.read(forge(), NOW) == TOKEN
+
+
+def test_a_token_lives_a_day() -> None:
+    issued = NOW.replace(microsecond=0)
+    assert TOKENS.read(make(), issued + timedelta(days=1, microseconds=-1)) == TOKEN
+    assert "expired" in refusal(make(), issued + timedelta(days=1))
+
+
+@pytest.mark.parametrize("algorithm", ["HS384", "HS512", "none"])
+def test_another_algorithm_is_refused(algorithm: str) -> None:
+    secret = "" if algorithm == "none" else SECRET * 2
+    assert "signature" in refusal(forge(secret, algorithm))
+
+
+def test_another_key_is_refused() -> None:
+    assert "signature" in refusal(forge("t" * 32))
+
+
+def test_a_signature_taken_off_or_from_another_token_is_refused() -> None:
+    head, claims, _ = make().split(".")
+    other = forge(role="support_user").rsplit(".", 1)[1]
+    for signature in ("", other):
+        assert "signature" in refusal(f"{head}.{claims}.{signature}")
+
+
+def test_claims_or_header_of_another_token_are_refused() -> None:
+    ours, other = make().split("."), forge(header={"sid": ids.show("ses_", 8)}).split(".")
+    raised = forge(role="finance_user", sub=ids.show(ids.ADMIN, 43)).split(".")
+    assert "signature" in refusal(f"{other[0]}.{ours[1]}.{ours[2]}")
+    assert "signature" in refusal(f"{ours[0]}.{raised[1]}.{ours[2]}")
+
+
+@given(data=st.data())
+def test_a_changed_letter_is_refused(data: st.DataObject) -> None:
+    token = make()
+    # Not the very last one: some of its bits mean nothing.
+    position = data.draw(st.integers(0, len(token) - 2))
+    letter = data.draw(st.sampled_from("Aa0-_.{é\x00").filter(lambda x: x != token[position]))
+    refusal(token[:position] + letter + token[position + 1 :])
+
+
+@pytest.mark.parametrize("claim", ["sub", "email", "role", "iat", "exp"])
+def test_a_missing_claim_is_refused(claim: str) -> None:
+    refusal(forge(**{claim: None}))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sub": "sub_0000000000001"},
+        {"sub": "42"},
+        {"exp": "never"},
+        {"exp": 1e400},
+        {"iat": 1.5},
+        {"role": ["system_admin"]},
+    ],
+)
+def test_a_claim_of_another_kind_is_refused(changes: dict[str, Any]) -> None:
+    refusal(forge(**changes))
+
+
+@pytest.mark.parametrize("sid", [None, 7, "7", "adm_0000000000007", ["ses_0000000000007"]])
+def test_a_session_that_cannot_be_is_refused(sid: Any) -> None:
+    refusal(forge(header={"sid": sid}))
+
+
+@given(st.text())
+def test_no_text_is_more_than_refused(text: str) -> None:
+    refusal(text)
+
+
+@given(header=st.binary(max_size=60), claims=st.binary(max_size=60))
+def test_no_parts_are_more_than_refused(header: bytes, claims: bytes) -> None:
+    parts = (base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (header, claims))
+    refusal(".".join([*parts, "c2ln"]))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"alg": {}},
+        {"alg": None},
+        {"alg": 1},
+        {"alg": "HS256", "crit": ["x"]},
+        {"alg": "HS256", "kid": 1},
+        [],
+    ],
+)
+def test_no_header_is_more_than_refused(header: Any) -> None:
+    encoded = base64.urlsafe_b64encode(msgspec.json.encode(header)).decode().rstrip("=")
+    refusal(f"{encoded}.e30.c2ln")
+
+
+def test_a_header_nested_beyond_measure_is_refused() -> None:
+    deep = base64.urlsafe_b64encode(b"[" * 60_000).decode().rstrip("=")
+    refusal(f"{deep}.e30.c2ln")

@@ -1,0 +1,134 @@
+"""API keys: shown once, good until deleted or expired, in their own environment only."""
+
+import re
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+
+import pytest
+
+from credentials.stage import Process, SetClock, World, unauthorized
+from tapgate import ids
+from tapgate.credentials.api_keys import ApiKey, ApiKeys
+from tapgate.credentials.vault import Vault
+
+Create = Callable[..., Awaitable[tuple[ApiKey, str]]]
+
+
+@pytest.fixture
+async def create(process: Process, world: World) -> Create:
+    admin_id = await world.admin()
+
+    async def create(
+        expires_at: datetime | None = None, keys: ApiKeys | None = None
+    ) -> tuple[ApiKey, str]:
+        async with process.database.transaction() as tx:
+            return await (keys or process.authenticator.api_keys).create(
+                tx,
+                name="Till system",
+                scopes=["payments:write", "cards:read", "cards:read"],
+                expires_at=expires_at,
+                created_by=admin_id,
+            )
+
+    return create
+
+
+async def refused(process: Process, key: str) -> str | None:
+    return await unauthorized(process.authenticator.api_keys.authenticate(key))
+
+
+async def test_a_key_is_long_and_random(create: Create) -> None:
+    record, key = await create()
+    assert re.fullmatch(r"svc_test_[A-Za-z0-9_-]{43}", key)
+    assert record.prefix == key[:13]
+    assert (await create())[1] != key
+
+
+async def test_a_key_says_whose_it_is_and_what_for(process: Process, create: Create) -> None:
+    record, key = await create()
+    principal = await process.authenticator.api_keys.authenticate(key)
+    assert principal.kind == "api_key"
+    assert principal.id == principal.scope == ids.show(ids.KEY, record.id)
+    assert principal.name == "Till system"
+    assert principal.scopes == {"cards:read", "payments:write"}
+    assert principal.key_id == record.id
+
+
+async def test_the_database_does_not_hold_the_key(process: Process, create: Create) -> None:
+    _, key = await create()
+    stored = str(dict((await process.database.fetch("SELECT * FROM api_keys"))[0]))
+    assert key not in stored
+    assert key[13:] not in stored
+
+
+async def test_an_unknown_key_is_refused(process: Process, create: Create) -> None:
+    _, key = await create()
+    for unknown in (key[:-1], key + "x", "svc_test_", "svc_test_" + "é" * 40):
+        assert await refused(process, unknown) == "Unknown, expired or deleted API key"
+
+
+async def test_a_deleted_key_is_refused_everywhere_at_once(
+    process: Process, other: Process, create: Create
+) -> None:
+    record, key = await create()
+    for where in (process, other):
+        await where.authenticator.api_keys.authenticate(key)
+    async with process.database.transaction() as tx:
+        ticket = await process.authenticator.api_keys.delete(tx, record.id)
+    assert ticket is not None
+    await process.signals.settled(ticket)
+    for where in (other, process):
+        assert await refused(where, key) == "Unknown, expired or deleted API key"
+
+
+async def test_a_key_is_deleted_once(process: Process, create: Create) -> None:
+    record, _ = await create()
+    async with process.database.transaction() as tx:
+        assert await process.authenticator.api_keys.delete(tx, record.id) is not None
+        assert await process.authenticator.api_keys.delete(tx, record.id) is None
+        assert await process.authenticator.api_keys.delete(tx, 1) is None
+
+
+async def test_a_deletion_taken_back_leaves_the_key_good(process: Process, create: Create) -> None:
+    record, key = await create()
+    with pytest.raises(ZeroDivisionError):
+        async with process.database.transaction() as tx:
+            await process.authenticator.api_keys.delete(tx, record.id)
+            raise ZeroDivisionError
+    await process.authenticator.api_keys.authenticate(key)
+
+
+async def test_a_key_is_refused_from_the_moment_it_expires(
+    process: Process, create: Create, clock: SetClock
+) -> None:
+    _, key = await create(expires_at=clock() + timedelta(hours=1))
+    clock.forward(hours=1, microseconds=-1)
+    await process.authenticator.api_keys.authenticate(key)
+    clock.forward(microseconds=1)
+    assert await refused(process, key) == "Unknown, expired or deleted API key"
+
+
+async def test_production_has_keys_of_its_own(
+    process: Process, create: Create, clock: SetClock, vault: Vault, new_id: ids.IdSource
+) -> None:
+    live_keys = ApiKeys(process.database, process.signals, vault, clock, new_id, production=True)
+    _, test_key = await create()
+    _, live_key = await create(keys=live_keys)
+    assert live_key.startswith("svc_live_")
+    await live_keys.authenticate(live_key)
+    assert await refused(process, live_key) == "API keys begin with svc_test_ in this environment"
+    assert await unauthorized(live_keys.authenticate(test_key)) == (
+        "API keys begin with svc_live_ in this environment"
+    )
+
+
+async def test_pages_are_newest_first_and_without_the_deleted(
+    process: Process, create: Create
+) -> None:
+    made = [(await create())[0] for _ in range(4)]
+    keys = process.authenticator.api_keys
+    async with process.database.transaction() as tx:
+        await keys.delete(tx, made[2].id)
+    first = await keys.page(before=None, limit=2)
+    assert first == [made[3], made[1]]
+    assert await keys.page(before=first[-1].id, limit=2) == [made[0]]

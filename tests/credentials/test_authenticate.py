@@ -1,0 +1,192 @@
+"""Which credential a request is judged by, service signatures, and bearer tokens."""
+
+from collections.abc import Awaitable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from credentials.stage import Process, SetClock, World, unauthorized
+from tapgate.credentials import signing
+from tapgate.credentials.principals import Principal
+
+PATH, QUERY = "/api/v1/subscribers", b"phone_number=%2B23276000001"
+SECRET = b"the messenger's secret"
+NOT_GENUINE = "Unknown service, or the signature is wrong"
+
+Headers = dict[bytes, bytes]
+
+
+def signed(clock: SetClock, query: bytes = QUERY, timestamp: str | None = None) -> Headers:
+    timestamp = timestamp or str(int(clock().timestamp()))
+    signature = signing.sign_service(SECRET, "GET", PATH, query, timestamp)
+    return {
+        b"x-service-name": b"messenger",
+        b"x-service-timestamp": timestamp.encode(),
+        b"x-service-signature": signature.encode(),
+    }
+
+
+def sent(
+    process: Process, headers: Headers, method: str = "GET", path: str = PATH, query: bytes = QUERY
+) -> Awaitable[Principal | None]:
+    return process.authenticator.authenticate(method, path, query, headers, b"")
+
+
+async def test_without_a_credential_nobody_is_calling(process: Process) -> None:
+    assert await sent(process, {b"host": b"localhost", b"x-timestamp": b"now"}) is None
+
+
+async def test_a_service_is_known_by_its_name(process: Process, clock: SetClock) -> None:
+    principal = await sent(process, signed(clock))
+    assert principal == Principal(kind="service", id="messenger", name="messenger")
+    assert principal.scope == "service:messenger"
+
+
+async def test_a_query_may_be_absent(process: Process, clock: SetClock) -> None:
+    assert await sent(process, signed(clock, query=b""), query=b"") is not None
+    assert await unauthorized(sent(process, signed(clock, query=b""))) == NOT_GENUINE
+    assert await unauthorized(sent(process, signed(clock), query=b"")) == NOT_GENUINE
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(data=st.data())
+async def test_a_changed_byte_of_a_service_request_is_refused(
+    data: st.DataObject, process: Process, clock: SetClock
+) -> None:
+    headers = signed(clock)
+    parts = {"method": b"GET", "path": PATH.encode(), "query": QUERY} | {
+        name.decode(): value for name, value in headers.items()
+    }
+    name = data.draw(st.sampled_from(sorted(parts)))
+    changed = bytearray(parts[name])
+    changed[data.draw(st.integers(0, len(changed) - 1))] ^= data.draw(st.integers(1, 255))
+    parts[name] = bytes(changed)
+    message = await unauthorized(
+        sent(
+            process,
+            {header: parts[header.decode()] for header in headers},
+            parts["method"].decode("latin-1"),
+            parts["path"].decode("latin-1"),
+            parts["query"],
+        )
+    )
+    assert message == NOT_GENUINE or "X-Service-Timestamp" in str(message)
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (b"x-service-name", "X-Service-Name is missing"),
+        (b"x-service-timestamp", "X-Service-Timestamp is missing"),
+        (b"x-service-signature", "X-Service-Signature is missing"),
+    ],
+)
+async def test_a_missing_header_is_named(
+    process: Process, clock: SetClock, header: bytes, message: str
+) -> None:
+    headers = signed(clock)
+    del headers[header]
+    assert await unauthorized(sent(process, headers)) == message
+
+
+@pytest.mark.parametrize("timestamp", ["2026-01-31T10:15:30Z", "1769854530.0", "-1", "9" * 12])
+async def test_a_malformed_timestamp_is_named(
+    process: Process, clock: SetClock, timestamp: str
+) -> None:
+    headers = signed(clock, timestamp=timestamp)
+    assert await unauthorized(sent(process, headers)) == "X-Service-Timestamp is malformed"
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+async def test_a_service_request_is_good_for_five_minutes_either_way(
+    process: Process, clock: SetClock, direction: int
+) -> None:
+    headers = signed(clock)
+    clock.forward(minutes=5 * direction)
+    await sent(process, headers)
+    clock.forward(seconds=direction)
+    message = await unauthorized(sent(process, headers))
+    assert message == "X-Service-Timestamp is more than 5 minutes from now"
+
+
+@pytest.mark.parametrize("name", [b"courier", b"", b"\xff", b"MESSENGER"])
+async def test_an_unknown_service_and_a_wrong_signature_are_not_told_apart(
+    process: Process, clock: SetClock, name: bytes
+) -> None:
+    headers = signed(clock)
+    assert await unauthorized(sent(process, headers | {b"x-service-name": name})) == NOT_GENUINE
+    wrong = headers | {b"x-service-signature": headers[b"x-service-signature"].upper()}
+    assert await unauthorized(sent(process, wrong)) == NOT_GENUINE
+
+
+@pytest.mark.parametrize(
+    "authorization", [b"", b"Bearer", b"Bearer ", b"Basic YTpi", b"svc_test_x", b"\xff \xff"]
+)
+async def test_authorization_must_be_a_bearer_token(process: Process, authorization: bytes) -> None:
+    assert await unauthorized(sent(process, {b"authorization": authorization})) == (
+        "Authorization must be Bearer with an API key or an access token"
+    )
+
+
+@pytest.mark.parametrize(
+    ("credential", "message"),
+    [
+        (b"svc_test_x", "Unknown, expired or deleted API key"),
+        (b"svc_live_x", "API keys begin with svc_test_ in this environment"),
+        (b"svc_x", "API keys begin with svc_test_ in this environment"),
+        (b"a.b.c", "The access token is malformed or its signature is wrong"),
+        (b"\xff\x00", "The access token is malformed or its signature is wrong"),
+    ],
+)
+async def test_a_bearer_token_is_an_api_key_or_an_access_token(
+    process: Process, credential: bytes, message: str
+) -> None:
+    assert await unauthorized(sent(process, {b"authorization": b"Bearer " + credential})) == message
+
+
+async def test_the_word_bearer_may_be_written_in_any_case(process: Process, world: World) -> None:
+    admin_id = await world.admin()
+    async with process.database.transaction() as tx:
+        tokens = await process.authenticator.sessions.start(tx, admin_id)
+    for scheme in ("Bearer ", "bearer  ", "BEARER "):
+        principal = await sent(process, {b"authorization": (scheme + tokens.token).encode()})
+        assert principal is not None
+        assert principal.admin_id == admin_id
+
+
+async def test_of_several_credentials_one_decides(
+    process: Process, world: World, clock: SetClock
+) -> None:
+    admin_id = await world.admin()
+    async with process.database.transaction() as tx:
+        tokens = await process.authenticator.sessions.start(tx, admin_id)
+    bearer = {b"authorization": f"Bearer {tokens.token}".encode()}
+
+    principal = await sent(process, bearer | signed(clock))
+    assert principal is not None
+    assert principal.kind == "service"
+    for header in (b"x-api-key-id", b"x-signature"):
+        assert "is missing" in str(
+            await unauthorized(sent(process, bearer | signed(clock) | {header: b"x"}))
+        )
+    for header in (b"x-service-name", b"x-service-signature"):
+        assert "is missing" in str(await unauthorized(sent(process, bearer | {header: b"x"})))
+    principal = await sent(process, bearer | {b"x-timestamp": b"x", b"x-partner-id": b"x"})
+    assert principal is not None
+    assert principal.kind == "admin"
+
+
+async def test_nothing_of_a_credential_is_repeated_in_a_refusal(process: Process) -> None:
+    secret = "hunter2hunter2"
+    for headers in (
+        {b"authorization": secret.encode()},
+        {b"authorization": f"Bearer {secret}".encode()},
+        {b"authorization": f"Bearer svc_{secret}".encode()},
+        {b"authorization": f"Bearer svc_test_{secret}".encode()},
+        dict.fromkeys((b"x-api-key-id", b"x-timestamp", b"x-signature"), secret.encode()),
+        dict.fromkeys(
+            (b"x-service-name", b"x-service-timestamp", b"x-service-signature"), secret.encode()
+        ),
+    ):
+        assert secret not in str(await unauthorized(sent(process, headers)))

@@ -1,0 +1,313 @@
+"""Requests of terminals, processors and partners: signed with a live key, just now, or refused."""
+
+from collections.abc import Awaitable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from credentials.stage import Process, SetClock, World, refusal, unauthorized
+from tapgate import ids
+from tapgate.clock import rfc3339
+from tapgate.credentials import signing
+from tapgate.credentials.hmac_keys import NewHmacKey
+from tapgate.credentials.principals import Principal
+from tapgate.credentials.vault import Vault, VaultError
+from tapgate.errors import Code
+
+PATH = "/api/v1/pos/payment"
+BODY = b'{"amount":"25.00"}'
+NOT_GENUINE = "Unknown or inactive key, or the signature is wrong"
+
+Headers = dict[bytes, bytes]
+
+
+def signed(
+    key: NewHmacKey, clock: SetClock, *, timestamp: str | None = None, partner: int | None = None
+) -> Headers:
+    timestamp = timestamp or rfc3339(clock())
+    signature = signing.sign(key.secret.encode(), "POST", PATH, timestamp, BODY)
+    headers = {
+        b"x-api-key-id": ids.show(ids.KEY, key.id).encode(),
+        b"x-timestamp": timestamp.encode(),
+        b"x-signature": signature.encode(),
+    }
+    if partner is not None:
+        headers[b"x-partner-id"] = ids.show(ids.PARTNER, partner).encode()
+    return headers
+
+
+def sent(
+    process: Process, headers: Headers, method: str = "POST", path: str = PATH, body: bytes = BODY
+) -> Awaitable[Principal | None]:
+    return process.authenticator.authenticate(method, path, b"", headers, body)
+
+
+@pytest.fixture
+async def processor_id(world: World) -> int:
+    return await world.processor()
+
+
+@pytest.fixture
+async def key(process: Process, processor_id: int) -> NewHmacKey:
+    async with process.database.transaction() as tx:
+        return await process.authenticator.hmac_keys.create_for_processor(tx, processor_id)
+
+
+@pytest.fixture
+async def partner_id(world: World) -> int:
+    return await world.partner()
+
+
+@pytest.fixture
+async def partner_key(process: Process, partner_id: int) -> NewHmacKey:
+    async with process.database.transaction() as tx:
+        return await process.authenticator.hmac_keys.create_for_partner(tx, partner_id)
+
+
+async def test_a_processors_key_says_whose_it_is(
+    process: Process, processor_id: int, key: NewHmacKey, clock: SetClock
+) -> None:
+    principal = await sent(process, signed(key, clock))
+    assert principal == Principal(
+        kind="processor",
+        id=ids.show(ids.KEY, key.id),
+        name="Corner Shop",
+        key_id=key.id,
+        processor_id=processor_id,
+    )
+    assert principal.scope == ids.show(ids.KEY, key.id)
+
+
+async def test_a_terminals_key_says_which_terminal(
+    process: Process, world: World, processor_id: int, clock: SetClock
+) -> None:
+    terminal_id = await world.terminal(processor_id)
+    async with process.database.transaction() as tx:
+        key = await process.authenticator.hmac_keys.create_for_processor(
+            tx, processor_id, terminal_id
+        )
+    principal = await sent(process, signed(key, clock))
+    assert principal is not None
+    assert (principal.kind, principal.processor_id, principal.terminal_id) == (
+        "processor",
+        processor_id,
+        terminal_id,
+    )
+
+
+async def test_a_partners_key_says_which_partner(
+    process: Process, partner_id: int, partner_key: NewHmacKey, clock: SetClock
+) -> None:
+    principal = await sent(process, signed(partner_key, clock, partner=partner_id))
+    assert principal is not None
+    assert (principal.kind, principal.partner_id, principal.name) == (
+        "partner",
+        partner_id,
+        "Big Bank",
+    )
+
+
+async def test_the_database_does_not_hold_the_secret(
+    process: Process, key: NewHmacKey, vault: Vault
+) -> None:
+    stored = await process.database.fetchval("SELECT secret FROM hmac_keys")
+    assert key.secret.encode() not in stored
+    with pytest.raises(VaultError):
+        vault.open(stored, b"hmac_key 1")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(data=st.data())
+async def test_a_changed_byte_of_the_request_is_refused(
+    data: st.DataObject, process: Process, key: NewHmacKey, clock: SetClock
+) -> None:
+    headers = signed(key, clock)
+    parts = {
+        "method": b"POST",
+        "path": PATH.encode(),
+        "body": BODY,
+        "signature": headers[b"x-signature"],
+        "timestamp": headers[b"x-timestamp"],
+        "key": headers[b"x-api-key-id"],
+    }
+    name = data.draw(st.sampled_from(sorted(parts)))
+    changed = bytearray(parts[name])
+    changed[data.draw(st.integers(0, len(changed) - 1))] ^= data.draw(st.integers(1, 255))
+    parts[name] = bytes(changed)
+    message = await unauthorized(
+        sent(
+            process,
+            {
+                b"x-api-key-id": parts["key"],
+                b"x-timestamp": parts["timestamp"],
+                b"x-signature": parts["signature"],
+            },
+            parts["method"].decode("latin-1"),
+            parts["path"].decode("latin-1"),
+            parts["body"],
+        )
+    )
+    if name == "timestamp":
+        assert message == NOT_GENUINE or "X-Timestamp" in str(message)
+    else:
+        assert message == NOT_GENUINE
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (b"x-api-key-id", "X-API-Key-ID is missing"),
+        (b"x-timestamp", "X-Timestamp is missing"),
+        (b"x-signature", "X-Signature is missing"),
+    ],
+)
+async def test_a_missing_header_is_named(
+    process: Process, key: NewHmacKey, clock: SetClock, header: bytes, message: str
+) -> None:
+    headers = signed(key, clock)
+    del headers[header]
+    assert await unauthorized(sent(process, headers)) == message
+
+
+@pytest.mark.parametrize("timestamp", ["", "now", "1769854530", "2026-01-31T11:15:30+01:00"])
+async def test_a_malformed_timestamp_is_named(
+    process: Process, key: NewHmacKey, clock: SetClock, timestamp: str
+) -> None:
+    headers = signed(key, clock, timestamp=timestamp) | {b"x-timestamp": timestamp.encode()}
+    assert await unauthorized(sent(process, headers)) == "X-Timestamp is malformed"
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+async def test_a_request_is_good_for_five_minutes_either_way(
+    process: Process, key: NewHmacKey, clock: SetClock, direction: int
+) -> None:
+    headers = signed(key, clock)
+    clock.forward(minutes=5 * direction)
+    await sent(process, headers)
+    clock.forward(seconds=direction)
+    message = await unauthorized(sent(process, headers))
+    assert message == "X-Timestamp is more than 5 minutes from now"
+
+
+async def test_an_unknown_key_and_a_wrong_signature_are_not_told_apart(
+    process: Process, key: NewHmacKey, clock: SetClock
+) -> None:
+    headers = signed(key, clock)
+    wrong = headers | {b"x-signature": b"0" * 64}
+    assert await unauthorized(sent(process, wrong)) == NOT_GENUINE
+    for unknown in (b"key_0000000000001", b"key_zzzzzzzzzzzzz", b"key_1", b"", b"\xff\x00"):
+        assert await unauthorized(sent(process, headers | {b"x-api-key-id": unknown})) == (
+            NOT_GENUINE
+        )
+
+
+async def test_a_secret_of_zeros_signs_for_nobody(process: Process, clock: SetClock) -> None:
+    """What stands in for the secret of an unknown key is no way in."""
+    timestamp = rfc3339(clock())
+    headers = {
+        b"x-api-key-id": b"key_0000000000001",
+        b"x-timestamp": timestamp.encode(),
+        b"x-signature": signing.sign(bytes(32), "POST", PATH, timestamp, BODY).encode(),
+    }
+    assert await unauthorized(sent(process, headers)) == NOT_GENUINE
+
+
+async def test_the_partner_must_be_the_keys(
+    process: Process, key: NewHmacKey, partner_id: int, partner_key: NewHmacKey, clock: SetClock
+) -> None:
+    for headers in (
+        signed(partner_key, clock),
+        signed(partner_key, clock, partner=partner_id + 1),
+        signed(partner_key, clock) | {b"x-partner-id": b"Big Bank"},
+        signed(key, clock, partner=partner_id),
+    ):
+        assert await unauthorized(sent(process, headers)) == "X-Partner-ID is not that of the key"
+
+
+async def change(process: Process, sql: str, *arguments: object) -> None:
+    """As an operation does it that changes the state of a key's owner."""
+    async with process.database.transaction() as tx:
+        await tx.execute(sql, *arguments)
+        ticket = await process.authenticator.hmac_keys.owner_changed(tx)
+    await process.signals.settled(ticket)
+
+
+SET_ACCOUNT = "UPDATE accounts SET status = $2 WHERE owner_id = $1"
+SET_TERMINAL = "UPDATE terminals SET status = $2 WHERE id = $1"
+
+
+async def test_a_suspended_processor_is_refused_everywhere_at_once(
+    process: Process, other: Process, processor_id: int, key: NewHmacKey, clock: SetClock
+) -> None:
+    headers = signed(key, clock)
+    for where in (process, other):
+        await sent(where, headers)
+    await change(process, SET_ACCOUNT, processor_id, "blocked")
+    for where in (other, process):
+        assert (await refusal(sent(where, headers))).code is Code.PROCESSOR_SUSPENDED
+    await change(other, SET_ACCOUNT, processor_id, "active")
+    for where in (process, other):
+        assert await sent(where, headers) is not None
+
+
+async def test_a_suspended_partner_is_refused_everywhere_at_once(
+    process: Process, other: Process, partner_id: int, partner_key: NewHmacKey, clock: SetClock
+) -> None:
+    headers = signed(partner_key, clock, partner=partner_id)
+    await sent(other, headers)
+    await change(process, SET_ACCOUNT, partner_id, "blocked")
+    assert (await refusal(sent(other, headers))).code is Code.PARTNER_SUSPENDED
+
+
+async def test_a_blocked_terminal_is_refused_everywhere_at_once(
+    process: Process, other: Process, world: World, processor_id: int, clock: SetClock
+) -> None:
+    terminal_id = await world.terminal(processor_id)
+    async with process.database.transaction() as tx:
+        key = await process.authenticator.hmac_keys.create_for_processor(
+            tx, processor_id, terminal_id
+        )
+    headers = signed(key, clock)
+    await sent(other, headers)
+    await change(process, SET_TERMINAL, terminal_id, "blocked")
+    assert (await refusal(sent(other, headers))).code is Code.TERMINAL_BLOCKED
+    await change(process, SET_ACCOUNT, processor_id, "blocked")
+    assert (await refusal(sent(other, headers))).code is Code.PROCESSOR_SUSPENDED
+
+
+async def test_only_who_has_the_secret_learns_of_a_suspension(
+    process: Process, processor_id: int, key: NewHmacKey, clock: SetClock
+) -> None:
+    await change(process, SET_ACCOUNT, processor_id, "blocked")
+    headers = signed(key, clock) | {b"x-signature": b"0" * 64}
+    assert await unauthorized(sent(process, headers)) == NOT_GENUINE
+
+
+async def test_a_deleted_key_is_refused_everywhere_at_once_and_the_next_one_is_good(
+    process: Process, other: Process, processor_id: int, key: NewHmacKey, clock: SetClock
+) -> None:
+    keys = process.authenticator.hmac_keys
+    async with process.database.transaction() as tx:
+        next_key = await keys.create_for_processor(tx, processor_id)
+    for where in (process, other):
+        await sent(where, signed(key, clock))
+        await sent(where, signed(next_key, clock))
+    async with process.database.transaction() as tx:
+        ticket = await keys.delete(tx, key.id, owner_id=processor_id)
+    assert ticket is not None
+    await process.signals.settled(ticket)
+    for where in (other, process):
+        assert await unauthorized(sent(where, signed(key, clock))) == NOT_GENUINE
+        assert await sent(where, signed(next_key, clock)) is not None
+
+
+async def test_a_key_is_deleted_by_its_owner_and_once(
+    process: Process, world: World, processor_id: int, key: NewHmacKey
+) -> None:
+    stranger = await world.processor()
+    keys = process.authenticator.hmac_keys
+    async with process.database.transaction() as tx:
+        assert await keys.delete(tx, key.id, owner_id=stranger) is None
+        assert await keys.delete(tx, key.id, owner_id=processor_id) is not None
+        assert await keys.delete(tx, key.id, owner_id=processor_id) is None

@@ -1,0 +1,202 @@
+"""Logins: the right password of an active admin, and five failures at most."""
+
+import asyncio
+from collections.abc import Awaitable
+
+import pytest
+
+from credentials.stage import EMAIL, PASSWORD, Process, SetClock, World, refusal, unauthorized
+from tapgate.credentials.logins import Logins
+from tapgate.credentials.passwords import OWASP, Passwords
+from tapgate.errors import ApiError, Code, unavailable
+
+HERE, THERE = "192.0.2.1", "192.0.2.2"
+WRONG = "The e-mail or the password is wrong"
+
+
+@pytest.fixture
+async def admin_id(world: World) -> int:
+    return await world.admin()
+
+
+async def fail(process: Process, email: str = EMAIL, address: str = HERE) -> None:
+    assert await unauthorized(process.logins.check(email, "wrong", address)) == WRONG
+
+
+async def codes(tries: list[Awaitable[int]]) -> list[Code | None]:
+    """How each of the tries at the same time ended; None: logged in."""
+    answers = await asyncio.gather(*tries, return_exceptions=True)
+    return [answer.code if isinstance(answer, ApiError) else None for answer in answers]
+
+
+async def test_the_right_password_is_the_admins(process: Process, admin_id: int) -> None:
+    assert await process.logins.check(EMAIL, PASSWORD, HERE) == admin_id
+    assert await process.logins.check("Ada@Example.COM", PASSWORD, HERE) == admin_id
+
+
+async def test_a_wrong_password_an_unknown_email_and_a_disabled_admin_look_the_same(
+    process: Process, admin_id: int
+) -> None:
+    await fail(process)
+    await fail(process, "nobody@example.com")
+    await process.database.execute("UPDATE admins SET status = 'disabled'")
+    assert await unauthorized(process.logins.check(EMAIL, PASSWORD, HERE)) == WRONG
+
+
+async def test_an_unknown_email_takes_the_same_work(
+    process: Process, admin_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = []
+    matches = Passwords.matches
+
+    async def counted(self: Passwords, stored: str | None, password: str) -> bool:
+        checked.append(stored)
+        return await matches(self, stored, password)
+
+    monkeypatch.setattr(Passwords, "matches", counted)
+    await fail(process)
+    await fail(process, "nobody@example.com")
+    assert checked[0] is not None
+    assert checked[1] is None
+
+
+async def test_a_password_is_stored_anew_when_the_parameters_change(
+    process: Process, admin_id: int, clock: SetClock
+) -> None:
+    logins = Logins(process.database, Passwords(OWASP), clock)
+    await fail(process)
+    before = await process.database.fetchval("SELECT password_hash FROM admins")
+    await logins.check(EMAIL, PASSWORD, HERE)
+    after = await process.database.fetchval("SELECT password_hash FROM admins")
+    assert before != after
+    assert after.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
+    await logins.check(EMAIL, PASSWORD, HERE)
+    assert await process.database.fetchval("SELECT password_hash FROM admins") == after
+
+
+async def test_after_five_failures_the_right_password_is_refused_too(
+    process: Process, other: Process, admin_id: int, clock: SetClock
+) -> None:
+    for _ in range(5):
+        await fail(process)
+        clock.forward(minutes=1)
+    for where in (process, other):
+        error = await refusal(where.logins.check(EMAIL.upper(), PASSWORD, HERE))
+        assert error.code is Code.RATE_LIMITED
+        assert error.headers == {"Retry-After": "600"}
+
+
+async def test_others_are_not_locked_out(process: Process, world: World, admin_id: int) -> None:
+    eve_id = await world.admin("eve@example.com")
+    for _ in range(5):
+        await fail(process)
+    assert await process.logins.check(EMAIL, PASSWORD, THERE) == admin_id
+    assert await process.logins.check("eve@example.com", PASSWORD, HERE) == eve_id
+    assert (await refusal(process.logins.check(EMAIL, PASSWORD, HERE))).status == 429
+
+
+async def test_a_failure_counts_for_a_quarter_of_an_hour(
+    process: Process, admin_id: int, clock: SetClock
+) -> None:
+    for _ in range(5):
+        await fail(process)
+        clock.forward(seconds=10)
+    error = await refusal(process.logins.check(EMAIL, PASSWORD, HERE))
+    wait = int(error.headers["Retry-After"])
+    clock.forward(seconds=wait - 1)
+    assert (await refusal(process.logins.check(EMAIL, PASSWORD, HERE))).status == 429
+    clock.forward(seconds=1)
+    # One place is free again, not five.
+    await fail(process)
+    assert (await refusal(process.logins.check(EMAIL, PASSWORD, HERE))).status == 429
+
+
+async def test_refused_tries_do_not_make_the_wait_longer(
+    process: Process, admin_id: int, clock: SetClock
+) -> None:
+    for _ in range(5):
+        await fail(process)
+    clock.forward(minutes=14)
+    for _ in range(3):
+        await refusal(process.logins.check(EMAIL, PASSWORD, HERE))
+    clock.forward(minutes=1)
+    assert await process.logins.check(EMAIL, PASSWORD, HERE) == admin_id
+
+
+async def test_a_success_clears_the_failures(process: Process, admin_id: int) -> None:
+    for _ in range(3):
+        for _ in range(4):
+            await fail(process)
+        await process.logins.check(EMAIL, PASSWORD, HERE)
+    assert await process.database.fetchval("SELECT count(*) FROM login_failures") == 0
+
+
+@pytest.mark.parametrize("email", [EMAIL, "nobody@example.com"])
+async def test_parallel_tries_do_not_outrun_the_count(
+    process: Process, other: Process, admin_id: int, email: str
+) -> None:
+    tries = [where.logins.check(email, "wrong", HERE) for where in (process, other) * 15]
+    ended = await codes(tries)
+    assert ended.count(Code.UNAUTHORIZED) == 5
+    assert ended.count(Code.RATE_LIMITED) == 25
+
+
+async def test_a_right_password_among_parallel_wrong_ones_is_no_way_around(
+    process: Process, other: Process, admin_id: int
+) -> None:
+    for _ in range(5):
+        await fail(process)
+    tries = [
+        where.logins.check(EMAIL, password, HERE)
+        for where in (process, other)
+        for password in ("wrong", PASSWORD) * 5
+    ]
+    assert await codes(tries) == [Code.RATE_LIMITED] * 20
+
+
+async def test_parallel_right_passwords_do_not_refuse_each_other(
+    process: Process, admin_id: int
+) -> None:
+    for _ in range(4):
+        await fail(process)
+    tries = [process.logins.check(EMAIL, PASSWORD, HERE) for _ in range(20)]
+    assert await asyncio.gather(*tries) == [admin_id] * 20
+
+
+async def test_a_try_that_was_not_judged_does_not_count(
+    process: Process, admin_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def busy(self: Passwords, stored: str | None, password: str) -> bool:
+        raise unavailable("busy")
+
+    await fail(process)
+    with monkeypatch.context() as patch:
+        patch.setattr(Passwords, "matches", busy)
+        for _ in range(10):
+            assert (await refusal(process.logins.check(EMAIL, PASSWORD, HERE))).status == 503
+    for _ in range(4):
+        await fail(process)
+    assert (await refusal(process.logins.check(EMAIL, PASSWORD, HERE))).status == 429
+
+
+async def test_the_table_holds_little_more_than_what_counts(
+    process: Process, clock: SetClock
+) -> None:
+    for number in range(30):
+        await fail(process, f"{number}@example.com")
+    clock.forward(minutes=15)
+    for _ in range(3):
+        await fail(process)
+    assert await process.database.fetchval("SELECT count(*) FROM login_failures") == 1
+
+
+async def test_nothing_is_kept_for_who_is_not_waiting(process: Process, admin_id: int) -> None:
+    await process.logins.check(EMAIL, PASSWORD, HERE)
+    assert not process.logins._turns
+
+
+async def test_no_secret_is_repeated(process: Process, admin_id: int) -> None:
+    error = await refusal(process.logins.check(EMAIL, "hunter2hunter2", HERE))
+    assert "hunter2" not in str(error.body())
+    stored = await process.database.fetch("SELECT * FROM login_failures")
+    assert "hunter2" not in str([dict(row) for row in stored])

@@ -1,0 +1,173 @@
+"""One-time codes: the right one, once, in time, within three tries."""
+
+import asyncio
+import re
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import pytest
+
+from credentials.stage import Process, SetClock, World
+from tapgate.credentials import one_time_codes
+from tapgate.credentials.one_time_codes import Question
+from tapgate.credentials.vault import Vault
+from tapgate.errors import ApiError, Code
+
+
+class Desk:
+    """Issues and redeems codes in a process."""
+
+    def __init__(self, process: Process, vault: Vault, clock: SetClock) -> None:
+        self.database = process.database
+        self._vault = vault
+        self._clock = clock
+
+    async def issue(self, question: Question) -> str:
+        async with self.database.transaction() as tx:
+            return await one_time_codes.issue(tx, self._vault, question, self._clock())
+
+    def redeeming(self, question: Question, code: str) -> AbstractAsyncContextManager[Any]:
+        return one_time_codes.redeeming(self.database, self._vault, question, code, self._clock())
+
+    async def redeem(self, question: Question, code: str) -> int | None:
+        """None: it was right. Else how many tries are left."""
+        try:
+            async with self.redeeming(question, code):
+                return None
+        except ApiError as error:
+            assert error.code is Code.INVALID_OTP
+            assert error.details is not None
+            assert error.details.keys() == {"attempts_remaining"}
+            return int(error.details["attempts_remaining"])
+
+
+@pytest.fixture
+def desk(process: Process, vault: Vault, clock: SetClock) -> Desk:
+    return Desk(process, vault, clock)
+
+
+@pytest.fixture
+async def question(world: World) -> Question:
+    return Question("reset_pin", await world.subscriber(), "adm_0000000000001")
+
+
+def another(code: str) -> str:
+    return f"{(int(code) + 1) % 1_000_000:06d}"
+
+
+async def test_a_code_is_six_digits_and_not_stored(desk: Desk, question: Question) -> None:
+    code = await desk.issue(question)
+    assert re.fullmatch(r"[0-9]{6}", code)
+    stored = await desk.database.fetchval("SELECT code_hash FROM one_time_codes")
+    assert len(stored) == 32
+    assert code.encode() not in stored
+
+
+async def test_a_right_code_is_used_up(desk: Desk, question: Question) -> None:
+    code = await desk.issue(question)
+    assert await desk.redeem(question, code) is None
+    assert await desk.redeem(question, code) == 0
+
+
+async def test_three_tries_and_no_more(desk: Desk, question: Question) -> None:
+    code = await desk.issue(question)
+    assert [await desk.redeem(question, another(code)) for _ in range(4)] == [2, 1, 0, 0]
+    assert await desk.redeem(question, code) == 0
+
+
+async def test_the_third_try_may_be_the_right_one(desk: Desk, question: Question) -> None:
+    code = await desk.issue(question)
+    for _ in range(2):
+        await desk.redeem(question, another(code))
+    assert await desk.redeem(question, code) is None
+
+
+@pytest.mark.parametrize("code", ["", "12345", "1234567", "é\x00", "12345٣"])
+async def test_what_cannot_be_a_code_is_wrong(desk: Desk, question: Question, code: str) -> None:
+    await desk.issue(question)
+    assert await desk.redeem(question, code) == 2
+
+
+async def test_a_code_lives_five_minutes(desk: Desk, question: Question, clock: SetClock) -> None:
+    code = await desk.issue(question)
+    clock.forward(minutes=5, microseconds=-1)
+    assert await desk.redeem(question, another(code)) == 2
+    clock.forward(microseconds=1)
+    assert await desk.redeem(question, code) == 0
+
+
+async def test_a_code_that_never_was_has_no_tries(desk: Desk, question: Question) -> None:
+    assert await desk.redeem(question, "123456") == 0
+
+
+async def test_a_new_code_replaces_the_old_and_has_all_its_tries(
+    desk: Desk, question: Question
+) -> None:
+    old = await desk.issue(question)
+    for _ in range(3):
+        await desk.redeem(question, another(old))
+    new = await desk.issue(question)
+    while new == old:
+        new = await desk.issue(question)
+    assert await desk.redeem(question, old) == 2
+    assert await desk.redeem(question, new) is None
+
+
+async def test_a_code_answers_one_question_only(
+    desk: Desk, question: Question, world: World
+) -> None:
+    others = [
+        question._replace(purpose="restricted_access"),
+        question._replace(asker="adm_0000000000002"),
+        question._replace(subscriber_id=await world.subscriber()),
+    ]
+    code = await desk.issue(question)
+    for other in others:
+        assert await desk.redeem(other, code) == 0
+        while (other_code := await desk.issue(other)) == code:
+            pass
+        assert await desk.redeem(other, code) == 2
+        assert await desk.redeem(other, other_code) is None
+    assert await desk.redeem(question, code) is None
+
+
+async def test_what_is_done_and_the_code_go_together(desk: Desk, question: Question) -> None:
+    """When what the code allows fails, nothing is done and the code is as it was."""
+    code = await desk.issue(question)
+    with pytest.raises(ZeroDivisionError):
+        async with desk.redeeming(question, code) as tx:
+            await tx.execute("UPDATE subscribers SET restricted = true")
+            raise ZeroDivisionError
+    assert await desk.database.fetchval("SELECT restricted FROM subscribers") is False
+    async with desk.redeeming(question, code) as tx:
+        await tx.execute("UPDATE subscribers SET restricted = true")
+    assert await desk.database.fetchval("SELECT restricted FROM subscribers") is True
+    assert await desk.redeem(question, code) == 0
+
+
+async def test_a_wrong_code_never_gets_inside(desk: Desk, question: Question) -> None:
+    code = await desk.issue(question)
+    with pytest.raises(ApiError):
+        async with desk.redeeming(question, another(code)):
+            pytest.fail("a wrong code was let in")
+    assert await desk.database.fetchval("SELECT failures FROM one_time_codes") == 1
+
+
+async def test_parallel_tries_do_not_outrun_the_count(
+    desk: Desk, other: Process, question: Question, vault: Vault, clock: SetClock
+) -> None:
+    code = await desk.issue(question)
+    desks = [desk, Desk(other, vault, clock)]
+    left = await asyncio.gather(*(d.redeem(question, another(code)) for d in desks * 6))
+    assert sorted(left) == [0] * 10 + [1, 2]  # type: ignore[type-var]
+    assert await desk.redeem(question, code) == 0
+
+
+async def test_of_parallel_right_tries_one_is_let_in(
+    desk: Desk, other: Process, question: Question, vault: Vault, clock: SetClock
+) -> None:
+    code = await desk.issue(question)
+    desks = [desk, Desk(other, vault, clock)]
+    left = await asyncio.gather(*(d.redeem(question, code) for d in desks * 5))
+    assert left.count(None) == 1
+    assert left.count(0) == 9

@@ -1,0 +1,250 @@
+"""Sessions: a login and all its tokens live and end together, in every process."""
+
+import asyncio
+from datetime import timedelta
+
+import jwt
+import pytest
+
+from credentials.stage import EMAIL, Process, SetClock, World, refusal, unauthorized
+from tapgate import ids
+from tapgate.credentials.access_tokens import AccessTokens, Token
+from tapgate.credentials.principals import Principal
+from tapgate.credentials.sessions import ReusedTokenError, Tokens
+from tapgate.settings import Settings
+
+ENDED = "The session has ended"
+NO_REFRESH = "Unknown or expired refresh token, or its session has ended"
+
+
+async def logged_in(process: Process, admin_id: int) -> Tokens:
+    async with process.database.transaction() as tx:
+        return await process.authenticator.sessions.start(tx, admin_id)
+
+
+async def caller(process: Process, tokens: Tokens) -> Principal:
+    return await process.authenticator.sessions.authenticate(tokens.token)
+
+
+async def refreshed(process: Process, tokens: Tokens) -> Tokens:
+    return await process.authenticator.sessions.refresh(tokens.refresh_token)
+
+
+@pytest.fixture
+async def admin_id(world: World) -> int:
+    return await world.admin(role="finance_user")
+
+
+async def test_a_login_gives_a_token_for_a_day(
+    process: Process, admin_id: int, test_settings: Settings, clock: SetClock
+) -> None:
+    tokens = await logged_in(process, admin_id)
+    assert tokens.expires_in == 86400
+    assert jwt.decode(
+        tokens.token, test_settings.jwt_secret, ["HS256"], options={"verify_exp": False}
+    ) == {
+        "sub": ids.show(ids.ADMIN, admin_id),
+        "email": EMAIL,
+        "role": "finance_user",
+        "iat": int(clock().timestamp()),
+        "exp": int(clock().timestamp()) + 86400,
+    }
+    last = await process.database.fetchval("SELECT last_login_at FROM admins")
+    assert last == clock()
+
+
+async def test_a_token_says_which_admin(process: Process, admin_id: int) -> None:
+    principal = await caller(process, await logged_in(process, admin_id))
+    assert principal == Principal(
+        kind="admin",
+        id=ids.show(ids.ADMIN, admin_id),
+        name="Ada",
+        role="finance_user",
+        admin_id=admin_id,
+        session_id=principal.session_id,
+    )
+    assert principal.scope == ids.show(ids.ADMIN, admin_id)
+
+
+async def test_two_logins_in_one_second_are_two_sessions(process: Process, admin_id: int) -> None:
+    one, two = await logged_in(process, admin_id), await logged_in(process, admin_id)
+    assert one.token != two.token
+    first, second = await caller(process, one), await caller(process, two)
+    assert first.session_id != second.session_id
+    assert first.scope == second.scope
+
+
+async def test_an_expired_token_is_refused(
+    process: Process, admin_id: int, clock: SetClock
+) -> None:
+    tokens = await logged_in(process, admin_id)
+    clock.forward(days=1)
+    assert await unauthorized(caller(process, tokens)) == "The access token has expired"
+
+
+async def test_the_role_is_the_one_in_the_database(process: Process, admin_id: int) -> None:
+    tokens = await logged_in(process, admin_id)
+    await process.database.execute("UPDATE admins SET role = 'support_user'")
+    assert (await caller(process, tokens)).role == "support_user"
+
+
+async def test_a_token_for_another_admins_session_is_refused(
+    process: Process, world: World, admin_id: int, test_settings: Settings, clock: SetClock
+) -> None:
+    """Even when it is signed with our key."""
+    other_id = await world.admin("eve@example.com")
+    session = (await caller(process, await logged_in(process, other_id))).session_id
+    assert session is not None
+    forged = AccessTokens(test_settings.jwt_secret).make(
+        Token(session, admin_id), email=EMAIL, role="system_admin", now=clock()
+    )
+    assert await unauthorized(process.authenticator.sessions.authenticate(forged)) == ENDED
+
+
+async def test_a_token_for_no_session_is_refused(
+    process: Process, admin_id: int, test_settings: Settings, clock: SetClock
+) -> None:
+    forged = AccessTokens(test_settings.jwt_secret).make(
+        Token(1, admin_id), email=EMAIL, role="system_admin", now=clock()
+    )
+    assert await unauthorized(process.authenticator.sessions.authenticate(forged)) == ENDED
+
+
+async def test_a_logout_ends_one_session_everywhere_at_once(
+    process: Process, other: Process, admin_id: int
+) -> None:
+    mine, another = await logged_in(process, admin_id), await logged_in(process, admin_id)
+    for where in (process, other):
+        await caller(where, mine)
+        await caller(where, another)
+    session_id = (await caller(process, mine)).session_id
+    assert session_id is not None
+    async with process.database.transaction() as tx:
+        ticket = await process.authenticator.sessions.end(tx, session_id)
+    await process.signals.settled(ticket)
+    for where in (other, process):
+        assert await unauthorized(caller(where, mine)) == ENDED
+        await caller(where, another)
+    assert await unauthorized(refreshed(other, mine)) == NO_REFRESH
+
+
+async def test_a_disabled_admin_is_out_everywhere_at_once(
+    process: Process, other: Process, admin_id: int
+) -> None:
+    sessions = [await logged_in(process, admin_id) for _ in range(2)]
+    for tokens in sessions:
+        await caller(other, tokens)
+    async with process.database.transaction() as tx:
+        await tx.execute("UPDATE admins SET status = 'disabled' WHERE id = $1", admin_id)
+        ticket = await process.authenticator.sessions.end_all(tx, admin_id)
+    await process.signals.settled(ticket)
+    for tokens in sessions:
+        assert await unauthorized(caller(other, tokens)) == ENDED
+        assert await unauthorized(refreshed(other, tokens)) == NO_REFRESH
+    assert await unauthorized(logged_in(process, admin_id)) == "The admin has been disabled"
+
+
+async def test_enabling_an_admin_again_does_not_bring_sessions_back(
+    process: Process, admin_id: int
+) -> None:
+    tokens = await logged_in(process, admin_id)
+    async with process.database.transaction() as tx:
+        await process.authenticator.sessions.end_all(tx, admin_id)
+    assert await unauthorized(caller(process, tokens)) == ENDED
+
+
+async def test_a_refresh_goes_on_with_the_same_session(
+    process: Process, admin_id: int, clock: SetClock
+) -> None:
+    before = await logged_in(process, admin_id)
+    clock.forward(hours=23)
+    after = await refreshed(process, before)
+    assert (await caller(process, before)).session_id == (await caller(process, after)).session_id
+    clock.forward(hours=23)
+    assert await unauthorized(caller(process, before)) == "The access token has expired"
+    await caller(process, after)
+
+
+async def test_a_refresh_token_lives_thirty_days(
+    process: Process, admin_id: int, clock: SetClock
+) -> None:
+    tokens = await logged_in(process, admin_id)
+    clock.forward(days=30, microseconds=-1)
+    tokens = await refreshed(process, tokens)
+    clock.forward(days=30)
+    assert await unauthorized(refreshed(process, tokens)) == NO_REFRESH
+
+
+@pytest.mark.parametrize("token", ["", "x", "é\x00", "a" * 5000])
+async def test_an_unknown_refresh_token_is_refused(process: Process, token: str) -> None:
+    assert await unauthorized(process.authenticator.sessions.refresh(token)) == NO_REFRESH
+
+
+async def test_an_access_token_does_not_refresh(process: Process, admin_id: int) -> None:
+    tokens = await logged_in(process, admin_id)
+    assert await unauthorized(process.authenticator.sessions.refresh(tokens.token)) == NO_REFRESH
+
+
+async def test_the_database_does_not_hold_the_refresh_token(
+    process: Process, admin_id: int
+) -> None:
+    tokens = await logged_in(process, admin_id)
+    stored = await process.database.fetchval("SELECT token_hash FROM refresh_tokens")
+    assert len(stored) == 32
+    assert tokens.refresh_token.encode() not in stored
+
+
+async def test_a_used_refresh_token_ends_the_whole_family_everywhere_at_once(
+    process: Process, other: Process, admin_id: int
+) -> None:
+    first = await logged_in(process, admin_id)
+    second = await refreshed(process, first)
+    third = await refreshed(process, second)
+    unrelated = await logged_in(process, admin_id)
+    for tokens in (first, second, third, unrelated):
+        await caller(other, tokens)
+
+    session_id = (await caller(process, first)).session_id
+    error = await refusal(refreshed(process, first))
+    assert isinstance(error, ReusedTokenError)
+    assert (error.status, error.admin_id, error.session_id) == (401, admin_id, session_id)
+
+    for where in (other, process):
+        for tokens in (first, second, third):
+            assert await unauthorized(caller(where, tokens)) == ENDED
+            assert await unauthorized(refreshed(where, tokens)) == NO_REFRESH
+        await caller(where, unrelated)
+
+
+async def test_of_two_uses_at_once_one_wins_and_then_the_family_ends(
+    process: Process, other: Process, admin_id: int
+) -> None:
+    for _ in range(10):
+        tokens = await logged_in(process, admin_id)
+        answers = await asyncio.gather(
+            refreshed(process, tokens), refreshed(other, tokens), return_exceptions=True
+        )
+        won = [answer for answer in answers if isinstance(answer, Tokens)]
+        lost = [answer for answer in answers if isinstance(answer, ReusedTokenError)]
+        assert (len(won), len(lost)) == (1, 1)
+        assert await unauthorized(caller(process, won[0])) == ENDED
+        assert await unauthorized(refreshed(process, won[0])) == NO_REFRESH
+
+
+async def test_sessions_that_nothing_can_bring_back_are_removed_at_the_next_login(
+    process: Process, world: World, admin_id: int, clock: SetClock
+) -> None:
+    stranger = await world.admin("eve@example.com")
+    await logged_in(process, stranger)
+    await refreshed(process, await logged_in(process, admin_id))
+    clock.forward(days=29)
+    kept = await logged_in(process, admin_id)
+    clock.now += timedelta(days=2, seconds=1)
+    assert await process.database.fetchval("SELECT count(*) FROM sessions") == 3
+    await logged_in(process, admin_id)
+    rows = await process.database.fetch(
+        "SELECT admin_id, count(*) AS sessions FROM sessions GROUP BY admin_id"
+    )
+    assert {row["admin_id"]: row["sessions"] for row in rows} == {admin_id: 2, stranger: 1}
+    assert await process.database.fetchval("SELECT count(*) FROM refresh_tokens") == 3
+    await refreshed(process, kept)

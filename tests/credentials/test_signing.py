@@ -1,0 +1,142 @@
+"""Signatures: only the signed bytes pass, only well-formed and timely moments pass."""
+
+import base64
+import hmac
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tapgate.credentials import signing
+
+NOW = datetime(2026, 1, 31, 10, 15, 30, tzinfo=UTC)
+SECRET = b"a secret"
+
+
+def test_a_signed_request_is_four_lines() -> None:
+    assert signing.signed_string("POST", "/p", "t", b"\x00\n{}") == b"POST\n/p\nt\n\x00\n{}"
+    assert signing.signed_string("GET", "/p", "t", b"") == b"GET\n/p\nt\n"
+
+
+def test_a_service_string_keeps_the_place_of_an_empty_query() -> None:
+    assert signing.service_signed_string("GET", "/p", b"", "1") == b"GET|/p||1"
+    assert signing.service_signed_string("GET", "/p", b"a=%20\xff", "1") == b"GET|/p|a=%20\xff|1"
+
+
+@given(secret=st.binary(max_size=200), body=st.binary(max_size=200))
+def test_signatures_are_plain_hmac_sha256(secret: bytes, body: bytes) -> None:
+    assert signing.webhook_signature(secret, body) == hmac.digest(secret, body, "sha256").hex()
+
+
+@given(data=st.data(), body=st.binary(max_size=64))
+def test_a_changed_byte_of_the_signed_string_is_refused(data: st.DataObject, body: bytes) -> None:
+    signed = bytearray(signing.signed_string("POST", "/api/v1/pos/payment", "t", body))
+    signature = signing.sign(SECRET, "POST", "/api/v1/pos/payment", "t", body)
+    assert signing.verify(SECRET, signature, bytes(signed))
+    signed[data.draw(st.integers(0, len(signed) - 1))] ^= data.draw(st.integers(1, 255))
+    assert not signing.verify(SECRET, signature, bytes(signed))
+
+
+@given(position=st.integers(0, 63), letter=st.characters(exclude_categories=()))
+def test_a_changed_letter_of_the_signature_is_refused(position: int, letter: str) -> None:
+    signature = signing.webhook_signature(SECRET, b"body")
+    changed = signature[:position] + letter + signature[position + 1 :]
+    assert signing.verify(SECRET, changed, b"body") == (changed == signature)
+
+
+@pytest.mark.parametrize("change", [str.upper, lambda s: s + " ", lambda s: s[:-1], lambda s: ""])
+def test_a_request_signature_is_lower_case_hex_and_nothing_else(change) -> None:  # type: ignore[no-untyped-def]
+    signature = signing.sign(SECRET, "GET", "/p", "t", b"")
+    signed = signing.signed_string("GET", "/p", "t", b"")
+    assert signing.verify(SECRET, signature, signed)
+    assert not signing.verify(SECRET, change(signature), signed)
+
+
+def test_a_webhook_signature_may_have_its_algorithm_before_it() -> None:
+    signature = signing.webhook_signature(SECRET, b"body")
+    assert signing.verify_webhook(SECRET, signature, b"body")
+    assert signing.verify_webhook(SECRET, signature.upper(), b"body")
+    assert signing.verify_webhook(SECRET, f"sha256={signature}", b"body")
+    assert not signing.verify_webhook(SECRET, f"sha1={signature}", b"body")
+    assert not signing.verify_webhook(SECRET, f"sha256={signature}", b"other")
+    assert not signing.verify_webhook(b"other", signature, b"body")
+    assert not signing.verify_webhook(SECRET, "é" * 64, b"body")
+
+
+def test_one_of_several_standard_signatures_must_be_right() -> None:
+    secret = signing.STANDARD_SECRET_PREFIX + base64.b64encode(bytes(range(24))).decode()
+    right = signing.standard_webhook_signature(secret, "dlv_1", 1769854530, b"{}")
+    wrong = signing.standard_webhook_signature(secret, "dlv_1", 1769854530, b"[]")
+
+    def verify(signatures: str, message_id: str = "dlv_1", timestamp: int = 1769854530) -> bool:
+        return signing.verify_standard_webhook(secret, signatures, message_id, timestamp, b"{}")
+
+    assert verify(right)
+    assert verify(f"{wrong} {right}")
+    assert not verify(wrong)
+    assert not verify(right, message_id="dlv_2")
+    assert not verify(right, timestamp=1769854531)
+    assert not verify(right.replace("v1,", "v2,"))
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-01-31T10:15:30Z", NOW),
+        ("2026-01-31t10:15:30z", NOW),
+        ("2026-01-31T10:15:30+00:00", NOW),
+        ("2026-01-31T10:15:30.5Z", NOW + timedelta(milliseconds=500)),
+        ("2026-01-31T10:15:30.123456789Z", NOW + timedelta(microseconds=123456)),
+    ],
+)
+def test_rfc3339_in_utc_is_read(text: str, moment: datetime) -> None:
+    assert signing.rfc3339_utc(text) == moment
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "2026-01-31",
+        "2026-01-31T10:15:30",
+        "2026-01-31 10:15:30Z",
+        "2026-01-31T10:15Z",
+        "2026-01-31T10:15:30.Z",
+        "2026-01-31T10:15:30,5Z",
+        "2026-01-31T10:15:30+01:00",
+        "2026-01-31T10:15:30-00:00",
+        "2026-01-31T10:15:30+0000",
+        "2026-02-30T10:15:30Z",
+        "2026-01-31T25:15:30Z",
+        "0000-01-01T00:00:00Z",
+        "20260131T101530Z",
+        "2026-W05-6T10:15:30Z",
+        " 2026-01-31T10:15:30Z",
+        "2026-01-31T10:15:30Z\n",
+        "٢026-01-31T10:15:30Z",
+        "1769854530",
+    ],
+)
+def test_anything_else_is_not_a_timestamp(text: str) -> None:
+    assert signing.rfc3339_utc(text) is None
+
+
+@given(st.text())
+def test_no_text_breaks_the_reading_of_moments(text: str) -> None:
+    signing.rfc3339_utc(text)
+    signing.unix_seconds(text)
+
+
+def test_unix_seconds_are_whole_digits() -> None:
+    assert signing.unix_seconds("1769854530") == NOW
+    assert signing.unix_seconds("99999999999") is not None
+    for text in ("", "-1", "+1", "1.0", "1e9", " 1", "1_0", "٣", "999999999999", "1\n"):
+        assert signing.unix_seconds(text) is None
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_the_window_is_five_minutes_either_way(direction: int) -> None:
+    edge = NOW + direction * timedelta(minutes=5)
+    assert signing.is_timely(edge, NOW)
+    assert not signing.is_timely(edge + direction * timedelta(microseconds=1), NOW)

@@ -1,0 +1,55 @@
+"""The vault gives back what was sealed in it, to the right context and untouched only."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tapgate.credentials.vault import Vault, VaultError
+
+VAULT = Vault("k" * 32)
+
+
+@given(plain=st.binary(), context=st.binary())
+def test_what_was_sealed_can_be_opened(plain: bytes, context: bytes) -> None:
+    assert VAULT.open(VAULT.seal(plain, context), context) == plain
+
+
+def test_sealing_twice_looks_different() -> None:
+    assert VAULT.seal(b"secret", b"") != VAULT.seal(b"secret", b"")
+
+
+def test_another_context_is_refused() -> None:
+    with pytest.raises(VaultError):
+        VAULT.open(VAULT.seal(b"secret", b"key 1"), b"key 2")
+
+
+@given(position=st.integers(0, 37), change=st.integers(1, 255))
+def test_a_changed_byte_is_refused(position: int, change: int) -> None:
+    sealed = bytearray(VAULT.seal(b"secret", b"context"))
+    sealed[position] ^= change
+    with pytest.raises(VaultError):
+        VAULT.open(bytes(sealed), b"context")
+
+
+@given(length=st.integers(0, 37))
+def test_what_was_cut_off_is_refused(length: int) -> None:
+    with pytest.raises(VaultError):
+        VAULT.open(VAULT.seal(b"secret", b"context")[:length], b"context")
+
+
+def test_another_secret_key_is_told_by_its_id() -> None:
+    other = Vault("j" * 32)
+    with pytest.raises(VaultError, match=VAULT.key_id):
+        other.open(VAULT.seal(b"secret", b""), b"")
+    assert "k" * 4 not in VAULT.key_id
+
+
+def test_hashes_are_the_same_again_and_differ_by_key_purpose_and_data() -> None:
+    hashes = {
+        VAULT.keyed_hash("pin", b"data"),
+        VAULT.keyed_hash("pin", b"other"),
+        VAULT.keyed_hash("api_key", b"data"),
+        Vault("j" * 32).keyed_hash("pin", b"data"),
+    }
+    assert len(hashes) == 4
+    assert VAULT.keyed_hash("pin", b"data") == Vault("k" * 32).keyed_hash("pin", b"data")
