@@ -1,0 +1,1 @@
+"""Compliance: the limits of each KYC level, and what is watched."""

@@ -1,0 +1,1 @@
+"""Subscribers: people with a wallet, a PIN and perhaps cards."""

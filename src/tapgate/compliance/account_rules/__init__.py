@@ -1,0 +1,1 @@
+"""Account rules: what a subscriber of each KYC level may hold and send."""

@@ -1,0 +1,91 @@
+"""An account rule as clients see it and change it. The ledger's `AccountRule` has the amounts in
+minor units."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from tapgate import money
+from tapgate.edge.fields import Amount, AmountOrZero, Rule, Text, Unacceptable
+from tapgate.errors import ApiError, Code
+from tapgate.ledger.rules import AccountRule
+
+_AMOUNTS = ("max_balance", "max_transaction", "daily_limit", "monthly_limit", "no_pin_limit")
+_LEVELS = {"1": 1, "2": 2, "3": 3}
+
+
+class AccountRuleRecord(msgspec.Struct, frozen=True, kw_only=True):
+    kyc_level: int
+    currency: str
+    max_balance: str
+    max_transaction: str
+    daily_limit: str
+    monthly_limit: str
+    no_pin_limit: str
+    requirements: list[str]
+
+
+class Few(Rule):
+    """A list that people can still read."""
+
+    example = ("id_front", "selfie")
+    _maximum = 20
+
+    def check(self, value: list[str]) -> list[str]:
+        if len(value) > self._maximum:
+            raise Unacceptable(f"must not have more than {self._maximum} items")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"maxItems": self._maximum}
+
+
+class Update(msgspec.Struct, kw_only=True):
+    """What is to be changed; what is left out stays as it is."""
+
+    currency: Text | None = None
+    max_balance: Amount | None = None
+    max_transaction: Amount | None = None
+    daily_limit: Amount | None = None
+    monthly_limit: Amount | None = None
+    no_pin_limit: AmountOrZero | None = None
+    requirements: Annotated[list[Text], Few()] | None = None
+
+
+def shown(rule: AccountRule, currency: str) -> AccountRuleRecord:
+    amounts = {name: money.plain(getattr(rule, name), currency) for name in _AMOUNTS}
+    return AccountRuleRecord(
+        kyc_level=rule.kyc_level, currency=currency, requirements=rule.requirements, **amounts
+    )
+
+
+def updated(rule: AccountRule, update: Update, currency: str) -> AccountRule:
+    """The rule as it shall be, or a refusal that names the fields."""
+    if update.currency not in (None, currency):
+        raise ApiError(Code.CURRENCY_NOT_SUPPORTED)
+    given: dict[str, Any] = {
+        name: money.parse(amount, currency, allow_zero=True)
+        for name in _AMOUNTS
+        if (amount := getattr(update, name)) is not None
+    }
+    if update.requirements is not None:
+        given["requirements"] = update.requirements
+    after = msgspec.structs.replace(rule, **given)
+    if after.daily_limit > after.monthly_limit:
+        fields = {
+            "daily_limit": "must not be more than monthly_limit",
+            "monthly_limit": "must not be less than daily_limit",
+        }
+        raise ApiError(
+            Code.VALIDATION_FAILED,
+            "A day's limit is within the month's",
+            details={"fields": fields},
+        )
+    return after
+
+
+def read_level(text: str) -> int:
+    level = _LEVELS.get(text)
+    if level is None:
+        raise ApiError(Code.RULE_NOT_FOUND)
+    return level

@@ -1,0 +1,32 @@
+"""What can happen to an account rule: it is changed."""
+
+from tapgate.audit.changes import changes_between
+from tapgate.audit.trail import record
+from tapgate.compliance.account_rules import model, queries
+from tapgate.edge.call import Call
+from tapgate.ledger import rules
+from tapgate.ledger.rules import AccountRule
+
+
+async def update(call: Call, kyc_level: int, update: model.Update) -> AccountRule:
+    """Once it is answered, every process decides by the new rule."""
+    services = call.services
+    currency = services.settings.currency
+    async with services.database.transaction() as tx:
+        before = await queries.lock(tx, kyc_level)
+        after = model.updated(before, update, currency)
+        if after == before:
+            return before
+        await queries.save(tx, after)
+        await record(
+            tx,
+            services,
+            call.origin,
+            event="account_rule.updated",
+            resource_type="account_rule",
+            resource_id=str(kyc_level),
+            changes=changes_between(model.shown(before, currency), model.shown(after, currency)),
+        )
+        ticket = await services.signals.publish(tx, rules.CHANGED, str(kyc_level))
+    await services.signals.settled(ticket)
+    return after

@@ -1,0 +1,34 @@
+"""The endpoints of account rules."""
+
+from tapgate.compliance.account_rules import operations, queries
+from tapgate.compliance.account_rules.model import AccountRuleRecord, Update, read_level, shown
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.errors import Code
+
+endpoints = Endpoints("Account rules")
+
+
+@endpoints.get(
+    "/api/v1/account-rules/{kyc_level}",
+    access=Access(scope="subscribers:read", roles="ACSF", service=True),
+    errors=(Code.RULE_NOT_FOUND,),
+)
+async def get_account_rule(call: Call, kyc_level: str) -> AccountRuleRecord:
+    """Get the limits of a KYC level."""
+    rule = await queries.get(call.services.database, read_level(kyc_level))
+    return shown(rule, call.services.settings.currency)
+
+
+@endpoints.put(
+    "/api/v1/account-rules/{kyc_level}",
+    access=Access(roles="A"),
+    errors=(Code.RULE_NOT_FOUND, Code.CURRENCY_NOT_SUPPORTED),
+)
+async def update_account_rule(call: Call, kyc_level: str, body: Update) -> AccountRuleRecord:
+    """Change the limits of a KYC level.
+
+    What is left out stays as it is. A day's limit must be within the month's.
+    """
+    rule = await operations.update(call, read_level(kyc_level), body)
+    return shown(rule, call.services.settings.currency)

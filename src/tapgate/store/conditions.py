@@ -1,0 +1,27 @@
+"""The WHERE of a list: only the conditions that were asked for, with their values bound.
+
+A condition that is not asked for is left out rather than written as `$1 IS NULL OR ...`, which no
+index can answer.
+"""
+
+
+class Conditions:
+    def __init__(self) -> None:
+        self.values: list[object] = []
+        self._conditions: list[str] = []
+
+    def bind(self, value: object) -> str:
+        """The name of the parameter that stands for a value."""
+        self.values.append(value)
+        return f"${len(self.values)}"
+
+    def add(self, condition: str) -> None:
+        self._conditions.append(condition)
+
+    def where(self, condition: str, value: object) -> None:
+        """`{}` stands for the value; without a value there is no condition."""
+        if value is not None:
+            self.add(condition.format(self.bind(value)))
+
+    def __str__(self) -> str:
+        return " AND ".join(self._conditions) or "true"

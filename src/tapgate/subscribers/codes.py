@@ -1,0 +1,51 @@
+"""One-time codes to a subscriber's phone: sent, and redeemed for what they allow."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import asyncpg
+
+from tapgate.credentials import one_time_codes
+from tapgate.credentials.one_time_codes import Question
+from tapgate.edge.call import Call
+from tapgate.errors import ApiError, Code
+from tapgate.notifications.messages import send_template
+from tapgate.subscribers.model import Subscriber
+from tapgate.subscribers.trail import record
+
+_TEMPLATE = "one_time_code"
+
+
+async def send(
+    tx: asyncpg.Connection, call: Call, subscriber: Subscriber, question: Question
+) -> None:
+    now = call.services.clock()
+    code = await one_time_codes.issue(tx, call.services.vault, question, now)
+    await send_template(
+        tx,
+        call.services,
+        to=subscriber.phone_number,
+        template=_TEMPLATE,
+        parameters=[code],
+        expires_at=now + one_time_codes.LIFETIME,
+    )
+
+
+@asynccontextmanager
+async def redeeming(
+    call: Call, question: Question, code: str, action: str
+) -> AsyncIterator[asyncpg.Connection]:
+    """The database transaction of what the code allows; a wrong code never gets inside."""
+    services = call.services
+    try:
+        async with one_time_codes.redeeming(
+            services.database, services.vault, question, code, services.clock()
+        ) as tx:
+            yield tx
+    except ApiError as refusal:
+        if refusal.code == Code.INVALID_OTP:
+            async with services.database.transaction() as tx:
+                await record(
+                    tx, call, question.subscriber_id, action, result="failure", reason=refusal.code
+                )
+        raise

@@ -1,0 +1,257 @@
+"""What a subscriber is, what clients see of one, and how its state may move."""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Annotated, Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from tapgate import clock, ids, money
+from tapgate.edge.fields import Choice, Day, Email, Phone, PhoneRule, Pin, Text, Whole
+from tapgate.edge.pages import PageQuery
+from tapgate.errors import ApiError, Code
+
+Category = Annotated[str, Choice("standard", "vip", "corporate")]
+IdType = Annotated[str, Choice("NATIONAL_ID", "PASSPORT", "DRIVERS_LICENSE")]
+KycLevel = Annotated[int, Whole(1, 3)]
+KycStatus = Annotated[str, Choice("NONE", "PENDING", "VERIFIED", "REJECTED")]
+#: As the account has it; clients see it in upper case.
+Status = Literal["active", "blocked", "closed"]
+
+#: None: any number.
+MAX_CHILD_CARDS: Final[Mapping[str, int | None]] = {"standard": 4, "vip": 10, "corporate": None}
+
+#: Nobody who could open an account was born before.
+_EARLIEST_BIRTH: Final = date(1900, 1, 1)
+
+
+class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
+    """One subscriber as the platform knows it; money in minor units."""
+
+    id: int
+    account_id: int
+    phone_number: str
+    first_name: str
+    last_name: str
+    currency: str
+    created_at: datetime
+    updated_at: datetime
+    email: str | None = None
+    date_of_birth: date | None = None
+    address: str | None = None
+    id_type: str | None = None
+    id_number: str | None = None
+    category: str = "standard"
+    kyc_level: int = 1
+    kyc_status: str = "NONE"
+    restricted: bool = False
+    status: Status = "active"
+    status_reason: str | None = None
+    balance: int = 0
+    held: int = 0
+    cards_count: int = 0
+    pin_locked_until: datetime | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.first_name} {self.last_name}"
+
+    @property
+    def public_id(self) -> str:
+        return ids.show(ids.SUBSCRIBER, self.id)
+
+
+class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A subscriber as clients see it. Every field is always there; what is not known is null."""
+
+    id: str
+    phone_number: str
+    first_name: str
+    last_name: str
+    email: str | None
+    date_of_birth: str | None
+    address: str | None
+    id_type: str | None
+    id_number: str | None
+    category: str
+    kyc_level: int
+    kyc_status: str
+    restricted: bool
+    status: str
+    status_reason: str | None
+    account_id: str
+    balance: str
+    currency: str
+    cards_count: int
+    max_child_cards: int | None
+    pin_locked_until: str | None
+    created_at: str
+    updated_at: str
+
+
+def shown(subscriber: Subscriber, now: datetime) -> SubscriberRecord:
+    born, locked_until = subscriber.date_of_birth, subscriber.pin_locked_until
+    return SubscriberRecord(
+        id=subscriber.public_id,
+        phone_number=subscriber.phone_number,
+        first_name=subscriber.first_name,
+        last_name=subscriber.last_name,
+        email=subscriber.email,
+        date_of_birth=None if born is None else born.isoformat(),
+        address=subscriber.address,
+        id_type=subscriber.id_type,
+        id_number=subscriber.id_number,
+        category=subscriber.category,
+        kyc_level=subscriber.kyc_level,
+        kyc_status=subscriber.kyc_status,
+        restricted=subscriber.restricted,
+        status=subscriber.status.upper(),
+        status_reason=subscriber.status_reason,
+        account_id=ids.show(ids.ACCOUNT, subscriber.account_id),
+        balance=money.plain(subscriber.balance, subscriber.currency),
+        currency=subscriber.currency,
+        cards_count=subscriber.cards_count,
+        max_child_cards=MAX_CHILD_CARDS[subscriber.category],
+        pin_locked_until=(
+            None if locked_until is None or locked_until <= now else clock.rfc3339(locked_until)
+        ),
+        created_at=clock.rfc3339(subscriber.created_at),
+        updated_at=clock.rfc3339(subscriber.updated_at),
+    )
+
+
+class Registration(msgspec.Struct, kw_only=True):
+    phone_number: Phone
+    first_name: Text
+    last_name: Text
+    pin: Pin
+    email: Email | None = None
+    date_of_birth: Day | None = None
+    address: Text | None = None
+    id_type: IdType | None = None
+    id_number: Text | None = None
+    category: Category = "standard"
+
+
+class Update(msgspec.Struct, kw_only=True):
+    """What is to be changed; what is left out stays as it is."""
+
+    phone_number: Phone | None = None
+    first_name: Text | None = None
+    last_name: Text | None = None
+    email: Email | None = None
+    date_of_birth: Day | None = None
+    address: Text | None = None
+    id_type: IdType | None = None
+    id_number: Text | None = None
+    category: Category | None = None
+    kyc_level: KycLevel | None = None
+    kyc_status: KycStatus | None = None
+    restricted: bool | None = None
+
+    @property
+    def concerns_compliance(self) -> bool:
+        """Whether it changes what only those who look after compliance may change."""
+        return not (self.kyc_level is None and self.kyc_status is None and self.restricted is None)
+
+
+class PhoneInQuery(PhoneRule):
+    """A `+` that nobody encoded arrives as a space."""
+
+    def check(self, value: str) -> str:
+        return super().check(f"+{value[1:]}" if value.startswith(" ") else value)
+
+
+class Filters(PageQuery, kw_only=True):
+    """Which subscribers a list is to show."""
+
+    phone_number: Annotated[str, PhoneInQuery()] | None = None
+    status: Annotated[str, Choice("ACTIVE", "BLOCKED", "CLOSED")] | None = None
+    kyc_level: KycLevel | None = None
+    search: Text | None = None
+
+
+def registered(
+    registration: Registration, *, id: int, account_id: int, currency: str, now: datetime
+) -> Subscriber:
+    """The subscriber that a registration makes."""
+    profile = _given(registration)
+    del profile["pin"]  # kept elsewhere, and never as it is
+    return Subscriber(
+        id=id,
+        account_id=account_id,
+        currency=currency,
+        created_at=now,
+        updated_at=now,
+        **profile,
+    )
+
+
+def updated(subscriber: Subscriber, update: Update) -> Subscriber:
+    return msgspec.structs.replace(subscriber, **_given(update))
+
+
+def _given(body: Registration | Update) -> dict[str, Any]:
+    given = {
+        name: value for name, value in msgspec.structs.asdict(body).items() if value is not None
+    }
+    if body.date_of_birth is not None:
+        given["date_of_birth"] = date.fromisoformat(body.date_of_birth)
+    return given
+
+
+def require_consistent(subscriber: Subscriber, today: date) -> None:
+    """What the rules of single fields cannot see: one field beside another, a day beside today."""
+    problems: dict[str, str] = {}
+    born = subscriber.date_of_birth
+    if born is not None and not _EARLIEST_BIRTH <= born <= today:
+        problems["date_of_birth"] = "must be a day between 1900 and today"
+    if subscriber.id_type is None and subscriber.id_number is not None:
+        problems["id_type"] = "is needed together with id_number"
+    if subscriber.id_number is None and subscriber.id_type is not None:
+        problems["id_number"] = "is needed together with id_type"
+    if problems:
+        message = "; ".join(f"{field} {sentence}" for field, sentence in problems.items())
+        raise ApiError(Code.VALIDATION_FAILED, message, details={"fields": problems})
+
+
+class Move(NamedTuple):
+    """A change of state: from which states it leads where, and how it is refused from others."""
+
+    done: str
+    leads: Mapping[Status, Status]
+    refusal: Code
+
+
+BLOCK: Final = Move("blocked", {"active": "blocked"}, Code.ALREADY_BLOCKED)
+UNBLOCK: Final = Move("unblocked", {"blocked": "active"}, Code.NOT_BLOCKED)
+CLOSE: Final = Move("closed", {"active": "closed", "blocked": "closed"}, Code.NOT_CLOSABLE)
+
+
+def moved(subscriber: Subscriber, move: Move, reason: str | None) -> Subscriber:
+    """The subscriber in its next state, or a refusal by name."""
+    require_not_closed(subscriber)
+    status = move.leads.get(subscriber.status)
+    if status is None:
+        raise ApiError(move.refusal)
+    if status == "closed" and (subscriber.balance or subscriber.held):
+        raise ApiError(Code.NOT_CLOSABLE, "The wallet still has money in it")
+    return msgspec.structs.replace(subscriber, status=status, status_reason=reason)
+
+
+def require_not_closed(subscriber: Subscriber) -> None:
+    """Closed is final: nothing is changed any more."""
+    if subscriber.status == "closed":
+        raise ApiError(Code.NOT_CLOSABLE, "The subscriber is closed")
+
+
+def not_found() -> ApiError:
+    return ApiError(Code.SUBSCRIBER_NOT_FOUND)
+
+
+def read_id(text: str) -> int:
+    """The number behind a subscriber's identifier; what is not one names nobody."""
+    number = ids.read(ids.SUBSCRIBER, text)
+    if number is None:
+        raise not_found()
+    return number

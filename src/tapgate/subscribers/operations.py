@@ -1,0 +1,115 @@
+"""What can happen to a subscriber: registered, updated, blocked, unblocked, closed."""
+
+from datetime import date
+
+import asyncpg
+import msgspec
+
+from tapgate.audit.changes import changes_between
+from tapgate.clock import platform_day
+from tapgate.edge.access import Guard
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access
+from tapgate.ledger import chart
+from tapgate.ledger.accounts import open_account
+from tapgate.ledger.pins import set_pin
+from tapgate.subscribers import model, queries
+from tapgate.subscribers.model import Move, Registration, Subscriber, Update
+from tapgate.subscribers.pins import require_strong
+from tapgate.subscribers.restriction import require_changeable
+from tapgate.subscribers.trail import record
+
+_COMPLIANCE = Guard(Access(roles="AC"))
+
+
+async def register(call: Call, registration: Registration) -> Subscriber:
+    services = call.services
+    require_strong(call, "pin", registration.pin)
+    subscriber = model.registered(
+        registration,
+        id=services.new_id(),
+        account_id=services.new_id(),
+        currency=services.settings.currency,
+        now=services.clock(),
+    )
+    model.require_consistent(subscriber, _today(call))
+    async with services.database.transaction() as tx:
+        await open_account(
+            tx,
+            id=subscriber.account_id,
+            kind=chart.WALLET,
+            owner_id=subscriber.id,
+            holder_name=subscriber.name,
+            currency=subscriber.currency,
+            kyc_level=subscriber.kyc_level,
+        )
+        await queries.add(tx, subscriber)
+        await set_pin(tx, subscriber.id, services.pins.make(registration.pin))
+        state = {"status": (None, subscriber.status.upper())}
+        await record(tx, call, subscriber.id, "created", changes=state)
+    return subscriber
+
+
+async def update(call: Call, subscriber_id: int, update: Update) -> Subscriber:
+    """What is already as asked for is no change; without any, nothing is written."""
+    refusal = _COMPLIANCE.refusal(call.principal) if update.concerns_compliance else None
+    if refusal is not None:
+        raise refusal
+    async with call.services.database.transaction() as tx:
+        before = await queries.lock(tx, subscriber_id)
+        await require_changeable(tx, call, before)
+        after = model.updated(before, update)
+        model.require_consistent(after, _today(call))
+        if after == before:
+            return before
+        return await _save(tx, call, before, after, action="updated")
+
+
+async def block(call: Call, subscriber_id: int, reason: str) -> Subscriber:
+    """Open to whoever may block at all, also for restricted subscribers: it protects them."""
+    async with call.services.database.transaction() as tx:
+        before = await queries.lock(tx, subscriber_id)
+        return await _move(tx, call, before, model.BLOCK, reason)
+
+
+async def unblock(call: Call, subscriber_id: int, reason: str | None) -> Subscriber:
+    async with call.services.database.transaction() as tx:
+        before = await queries.lock(tx, subscriber_id)
+        await require_changeable(tx, call, before)
+        return await _move(tx, call, before, model.UNBLOCK, reason)
+
+
+async def close(call: Call, subscriber_id: int, reason: str) -> Subscriber:
+    """For good, once the wallet is empty."""
+    async with call.services.database.transaction() as tx:
+        before = await queries.lock(tx, subscriber_id)
+        await require_changeable(tx, call, before)
+        return await _move(tx, call, before, model.CLOSE, reason)
+
+
+async def _move(
+    tx: asyncpg.Connection, call: Call, before: Subscriber, move: Move, reason: str | None
+) -> Subscriber:
+    after = model.moved(before, move, reason)
+    return await _save(tx, call, before, after, action=move.done, reason=reason)
+
+
+async def _save(
+    tx: asyncpg.Connection,
+    call: Call,
+    before: Subscriber,
+    after: Subscriber,
+    *,
+    action: str,
+    reason: str | None = None,
+) -> Subscriber:
+    now = call.services.clock()
+    after = msgspec.structs.replace(after, updated_at=now)
+    await queries.save(tx, after)
+    changes = changes_between(model.shown(before, now), model.shown(after, now))
+    await record(tx, call, after.id, action, reason=reason, changes=changes)
+    return after
+
+
+def _today(call: Call) -> date:
+    return platform_day(call.services.clock(), call.services.settings.timezone)

@@ -1,0 +1,152 @@
+"""The SQL of subscribers. State, name, KYC level and money are on the account's row, whose lock
+guards both rows."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+import asyncpg
+
+from tapgate import ids
+from tapgate.credentials.principals import Principal
+from tapgate.errors import ApiError, Code, unavailable
+from tapgate.ledger.accounts import lock_account
+from tapgate.store.conditions import Conditions
+from tapgate.store.database import Database
+from tapgate.subscribers.model import Filters, Subscriber, not_found
+from tapgate.subscribers.restriction import show_only_open
+
+_SELECT = """
+    SELECT s.id, s.account_id, s.phone_number, s.first_name, s.last_name, s.email, s.date_of_birth,
+           s.address, s.id_type, s.id_number, s.category, s.kyc_status, s.restricted, s.created_at,
+           s.updated_at, a.kyc_level, a.status, a.status_reason, a.balance, a.held, a.currency,
+           (SELECT count(*) FROM cards WHERE subscriber_id = s.id) AS cards_count,
+           (SELECT locked_until FROM pins WHERE holder_id = s.id) AS pin_locked_until
+    FROM subscribers s JOIN accounts a ON a.id = s.account_id"""
+
+_TAKEN = {
+    "one_subscriber_per_phone": Code.DUPLICATE_PHONE,
+    "one_subscriber_per_id_number": Code.DUPLICATE_ID_NUMBER,
+}
+
+
+async def get(reader: Database | asyncpg.Connection, subscriber_id: int) -> Subscriber:
+    row = await reader.fetchrow(f"{_SELECT} WHERE s.id = $1", subscriber_id)
+    if row is None:
+        raise not_found()
+    return Subscriber(**row)
+
+
+async def lock(tx: asyncpg.Connection, subscriber_id: int) -> Subscriber:
+    """Whoever holds this lock decides alone: profile, state, PIN; every payment waits."""
+    account_id = await tx.fetchval(
+        "SELECT account_id FROM subscribers WHERE id = $1", subscriber_id
+    )
+    if account_id is None:
+        raise not_found()
+    await lock_account(tx, account_id)
+    # Read only now: before, somebody else may still have been changing it.
+    return await get(tx, subscriber_id)
+
+
+async def page(
+    database: Database, filters: Filters, caller: Principal, now: datetime
+) -> list[Subscriber]:
+    """The newest of those who match and whom the caller may see; one more than the limit."""
+    conditions = Conditions()
+    conditions.where("s.id < {}", filters.before)
+    conditions.where("s.phone_number = {}", filters.phone_number)
+    conditions.where("a.status = {}", filters.status and filters.status.lower())
+    conditions.where("a.kyc_level = {}", filters.kyc_level)
+    if filters.search is not None:
+        _add_search(conditions, filters.search)
+    show_only_open(conditions, caller, now)
+    limit = conditions.bind(filters.limit + 1)
+    rows = await database.fetch(
+        f"{_SELECT} WHERE {conditions} ORDER BY s.id DESC LIMIT {limit}", *conditions.values
+    )
+    return [Subscriber(**row) for row in rows]
+
+
+def _add_search(conditions: Conditions, search: str) -> None:
+    """A whole identifier; or words, each of them anywhere in name, phone and id number."""
+    subscriber_id = ids.read(ids.SUBSCRIBER, search.strip())
+    if subscriber_id is not None:
+        conditions.where("s.id = {}", subscriber_id)
+        return
+    for word in search.split():
+        text = f"lower({conditions.bind(word)})"
+        conditions.add(f"strpos(s.search_text, {text}) > 0")
+        if len(word) >= 3:
+            # The same again for the index, which knows only which trigrams there are. Shorter
+            # words have none; so many match that the first page is found without an index.
+            conditions.add(f"trigrams(s.search_text) @> trigrams({text})")
+
+
+async def add(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
+    """Its account must have been opened."""
+    with _taken_refused():
+        await tx.execute(
+            """INSERT INTO subscribers
+                   (id, phone_number, first_name, last_name, email, date_of_birth, address,
+                    id_type, id_number, category, kyc_status, restricted, updated_at,
+                    account_id, created_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)""",
+            *_columns(subscriber),
+            subscriber.account_id,
+            subscriber.created_at,
+        )
+
+
+async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
+    """Store all that may change but money. The caller has locked the subscriber."""
+    with _taken_refused():
+        await tx.execute(
+            """UPDATE subscribers
+               SET phone_number = $2, first_name = $3, last_name = $4, email = $5,
+                   date_of_birth = $6, address = $7, id_type = $8, id_number = $9, category = $10,
+                   kyc_status = $11, restricted = $12, updated_at = $13
+               WHERE id = $1""",
+            *_columns(subscriber),
+        )
+    await tx.execute(
+        """UPDATE accounts
+           SET holder_name = $2, status = $3, status_reason = $4, kyc_level = $5, updated_at = $6
+           WHERE id = $1""",
+        subscriber.account_id,
+        subscriber.name,
+        subscriber.status,
+        subscriber.status_reason,
+        subscriber.kyc_level,
+        subscriber.updated_at,
+    )
+
+
+def _columns(subscriber: Subscriber) -> tuple[object, ...]:
+    return (
+        subscriber.id,
+        subscriber.phone_number,
+        subscriber.first_name,
+        subscriber.last_name,
+        subscriber.email,
+        subscriber.date_of_birth,
+        subscriber.address,
+        subscriber.id_type,
+        subscriber.id_number,
+        subscriber.category,
+        subscriber.kyc_status,
+        subscriber.restricted,
+        subscriber.updated_at,
+    )
+
+
+@contextmanager
+def _taken_refused() -> Iterator[None]:
+    """A phone number or an identity document belongs to one subscriber only."""
+    try:
+        yield
+    except asyncpg.UniqueViolationError as error:
+        raise ApiError(_TAKEN[error.constraint_name]) from None
+    except asyncpg.DeadlockDetectedError:
+        # Two subscribers were to get each other's number in the same moment.
+        raise unavailable("Another change was in the way; nothing was changed") from None

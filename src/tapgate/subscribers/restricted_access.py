@@ -1,0 +1,39 @@
+"""How an admin gets to see a restricted subscriber: with a code from the subscriber's phone."""
+
+from datetime import datetime, timedelta
+
+from tapgate.credentials.one_time_codes import Question
+from tapgate.edge.call import Call
+from tapgate.subscribers import codes, queries
+from tapgate.subscribers.trail import record
+
+LIFETIME = timedelta(minutes=15)
+
+
+async def request_access(call: Call, subscriber_id: int) -> None:
+    async with call.services.database.transaction() as tx:
+        subscriber = await queries.get(tx, subscriber_id)
+        await codes.send(tx, call, subscriber, _question(call, subscriber_id))
+        await record(tx, call, subscriber_id, "restricted_access_requested")
+
+
+async def grant_access(call: Call, subscriber_id: int, code: str) -> datetime:
+    """Opens this subscriber to this admin; returns until when."""
+    await queries.get(call.services.database, subscriber_id)
+    question = _question(call, subscriber_id)
+    async with codes.redeeming(call, question, code, "restricted_access_granted") as tx:
+        expires_at = call.services.clock() + LIFETIME
+        await tx.execute(
+            """INSERT INTO restricted_access (admin_id, subscriber_id, expires_at)
+               VALUES ($1, $2, $3)
+               ON CONFLICT (admin_id, subscriber_id) DO UPDATE SET expires_at = $3""",
+            call.principal.admin_id,
+            subscriber_id,
+            expires_at,
+        )
+        await record(tx, call, subscriber_id, "restricted_access_granted")
+    return expires_at
+
+
+def _question(call: Call, subscriber_id: int) -> Question:
+    return Question("restricted_access", subscriber_id, asker=call.principal.id)
