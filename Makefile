@@ -1,0 +1,61 @@
+# `make run` starts everything, `make test` proves everything. Both need Python 3.11 or newer and
+# nothing else; name another interpreter with PYTHON=/path/to/python3.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-annotate --custom-compile-command 'make lock'
+
+.PHONY: help run test lint lock clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo 'make run    start Tapgate on http://127.0.0.1:8000, with a database of its own in .tapgate'
+	@echo 'make test   check the style and the types, then run the tests'
+	@echo 'make lint   check the style and the types only'
+	@echo 'make lock   pin the newest versions of all packages'
+	@echo 'make clean  remove what was installed and cached; the data in .tapgate stays'
+
+run: .venv/installed
+	@exec $(BIN)/tapgate up
+
+test: lint
+	@echo 'Running the tests ...'
+	@$(BIN)/pytest -q -n 2
+
+lint: .venv/installed-dev
+	@echo 'Checking style, types and imports ...'
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports >/dev/null || $(BIN)/lint-imports
+
+lock: .venv/installed-dev
+	@$(COMPILE) --upgrade --extra build --output-file requirements.lock pyproject.toml
+	@$(COMPILE) --upgrade --extra build --extra dev --constraint requirements.lock \
+		--output-file requirements-dev.lock pyproject.toml
+
+clean:
+	@rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps below make each step happen once, and again when what it depends on has changed.
+
+.venv/created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo 'Tapgate needs Python 3.11 or newer: make PYTHON=/path/to/python3' >&2; exit 1; }
+	@echo 'Creating .venv ...'
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/installed: .venv/created requirements.lock pyproject.toml
+	@echo 'Installing what Tapgate needs into .venv ...'
+	@$(PIP) install --require-hashes --requirement requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/installed-dev: .venv/installed requirements-dev.lock
+	@echo 'Installing what its tests need into .venv ...'
+	@$(PIP) install --require-hashes --requirement requirements-dev.lock
+	@touch $@
