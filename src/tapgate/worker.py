@@ -1,0 +1,95 @@
+"""One process of a service, as its supervisor started it: a socket to serve, a line to hold on to.
+
+A service's module ends with `worker.run(main)`, and its `main` serves with `await serve(app)`:
+
+    async def main() -> None:
+        async with wired(load(os.environ)) as app:
+            await serve(app)
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from typing import Any
+
+import uvicorn
+import uvloop
+
+from tapgate.settings import SettingsError
+from tapgate.store import StoreError
+
+#: The inherited descriptors: the listening socket, and the one end of a pair of sockets of which
+#: the supervisor holds the other. A byte sent says "ready"; its end says that the supervisor died.
+LISTENER = "TAPGATE_LISTENER_FD"
+LIFELINE = "TAPGATE_LIFELINE_FD"
+READY = b"1"
+
+#: How long requests under way may take to end once the process is told to stop.
+DRAIN_SECONDS = 10
+
+_BACKLOG = 2048
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def run(main: Callable[[], Any]) -> None:
+    """Run a service's main coroutine; what an operator can put right is told in one line."""
+    try:
+        uvloop.run(main())
+    except (SettingsError, StoreError) as error:
+        sys.exit(f"tapgate: {error}")
+
+
+async def serve(app: App) -> None:
+    """Serve until told to stop, or until the supervisor is gone."""
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        backlog=_BACKLOG,
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        # The peer's address counts, not what a header says it is: limits depend on it.
+        proxy_headers=False,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
+    with (
+        socket.socket(fileno=int(os.environ[LISTENER])) as listener,
+        socket.socket(fileno=int(os.environ[LIFELINE])) as lifeline,
+    ):
+        await _Server(config, lifeline).serve(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, lifeline: socket.socket) -> None:
+        super().__init__(config)
+        self._lifeline = lifeline
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._lifeline.sendall(READY)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Unlike uvicorn's own: the signal does not also end the process before it is tidied up."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._stop)
+        loop.add_reader(self._lifeline, self._stop)
+        try:
+            yield
+        finally:
+            loop.remove_reader(self._lifeline)
+
+    def _stop(self) -> None:
+        self.should_exit = True
+        asyncio.get_running_loop().remove_reader(self._lifeline)
