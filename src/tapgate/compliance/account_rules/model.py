@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 
 from tapgate import money
-from tapgate.edge.fields import Amount, AmountOrZero, Rule, Text, Unacceptable
+from tapgate.edge.fields import Amount, AmountOrZero, Count, Text
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.rules import AccountRule
 
@@ -25,21 +25,6 @@ class AccountRuleRecord(msgspec.Struct, frozen=True, kw_only=True):
     requirements: list[str]
 
 
-class Few(Rule):
-    """A list that people can still read."""
-
-    example = ("id_front", "selfie")
-    _maximum = 20
-
-    def check(self, value: list[str]) -> list[str]:
-        if len(value) > self._maximum:
-            raise Unacceptable(f"must not have more than {self._maximum} items")
-        return value
-
-    def schema(self) -> dict[str, Any]:
-        return {"maxItems": self._maximum}
-
-
 class Update(msgspec.Struct, kw_only=True):
     """What is to be changed; what is left out stays as it is."""
 
@@ -49,7 +34,7 @@ class Update(msgspec.Struct, kw_only=True):
     daily_limit: Amount | None = None
     monthly_limit: Amount | None = None
     no_pin_limit: AmountOrZero | None = None
-    requirements: Annotated[list[Text], Few()] | None = None
+    requirements: Annotated[list[Text], Count(0, 20)] | None = None
 
 
 def shown(rule: AccountRule, currency: str) -> AccountRuleRecord:

@@ -1,0 +1,259 @@
+"""Registering a subscriber, and what its record looks like."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from tapgate.edge.services import Services
+from world import PIN, World
+
+URL = "/api/v1/subscribers"
+
+RECORD_FIELDS = [
+    "id",
+    "phone_number",
+    "first_name",
+    "last_name",
+    "email",
+    "date_of_birth",
+    "address",
+    "id_type",
+    "id_number",
+    "category",
+    "kyc_level",
+    "kyc_status",
+    "restricted",
+    "status",
+    "status_reason",
+    "account_id",
+    "balance",
+    "currency",
+    "cards_count",
+    "max_child_cards",
+    "pin_locked_until",
+    "created_at",
+    "updated_at",
+]
+
+
+def registration(world: World, **fields: Any) -> dict[str, Any]:
+    return {
+        "phone_number": world.phone(),
+        "first_name": "Aminata",
+        "last_name": "Kamara",
+        "pin": PIN,
+        **fields,
+    }
+
+
+async def test_registers(client: httpx2.AsyncClient, world: World) -> None:
+    body = registration(
+        world,
+        email="Aminata@Example.com",
+        date_of_birth="1990-01-31",
+        address="12 Siaka Stevens Street, Freetown",
+        id_type="NATIONAL_ID",
+        id_number="SL-123456",
+        category="vip",
+    )
+    answer = await client.post(URL, json=body, auth=await world.api_key("subscribers:write"))
+    assert answer.status_code == 201
+    receipt = answer.json()
+    assert list(receipt) == ["success", "message", "subscriber_id", "subscriber"]
+    record = receipt["subscriber"]
+    assert list(record) == RECORD_FIELDS
+    assert receipt["success"] is True
+    assert receipt["subscriber_id"] == record["id"]
+    assert record["id"].startswith("sub_")
+    assert record["account_id"].startswith("acc_")
+    assert record | {"id": "", "account_id": "", "created_at": "", "updated_at": ""} == {
+        "id": "",
+        "phone_number": body["phone_number"],
+        "first_name": "Aminata",
+        "last_name": "Kamara",
+        "email": "aminata@example.com",
+        "date_of_birth": "1990-01-31",
+        "address": "12 Siaka Stevens Street, Freetown",
+        "id_type": "NATIONAL_ID",
+        "id_number": "SL-123456",
+        "category": "vip",
+        "kyc_level": 1,
+        "kyc_status": "NONE",
+        "restricted": False,
+        "status": "ACTIVE",
+        "status_reason": None,
+        "account_id": "",
+        "balance": "0.00",
+        "currency": "SLE",
+        "cards_count": 0,
+        "max_child_cards": 10,
+        "pin_locked_until": None,
+        "created_at": "",
+        "updated_at": "",
+    }
+
+
+async def test_what_is_registered_is_what_is_read(client: httpx2.AsyncClient, world: World) -> None:
+    record = await world.subscriber(balance="1234.50")
+    answer = await client.get(f"{URL}/{record['id']}", auth=await world.admin("F"))
+    assert answer.status_code == 200
+    assert answer.json() == record
+    assert record["balance"] == "1234.50"
+
+
+async def test_a_closed_wallet_is_opened_with_the_holders_name(
+    world: World, services: Services
+) -> None:
+    record = await world.subscriber(first_name="Fatu", last_name="Sesay")
+    row = await services.database.fetchrow(
+        "SELECT kind, holder_name, kyc_level FROM accounts WHERE owner_id IS NOT NULL"
+    )
+    assert row is not None
+    assert dict(row) == {"kind": "wallet", "holder_name": "Fatu Sesay", "kyc_level": 1}
+    assert await world.audit(record["id"], "subscriber.created") == [
+        {
+            "actor": {"type": "service", "id": "messenger", "name": "messenger"},
+            "result": "success",
+            "reason": None,
+            "changes": {"status": [None, "ACTIVE"]},
+        }
+    ]
+
+
+@pytest.mark.parametrize(("category", "most"), [("standard", 4), ("vip", 10), ("corporate", None)])
+async def test_each_category_has_its_number_of_child_cards(
+    world: World, category: str, most: int | None
+) -> None:
+    record = await world.subscriber(category=category)
+    assert record["max_child_cards"] == most
+
+
+async def test_a_phone_number_is_kept_as_e164(world: World) -> None:
+    record = await world.subscriber(phone_number="+232 (76) 555-001")
+    assert record["phone_number"] == "+23276555001"
+
+
+async def test_a_phone_number_is_registered_once(client: httpx2.AsyncClient, world: World) -> None:
+    record = await world.subscriber()
+    written_otherwise = f"{record['phone_number'][:4]} {record['phone_number'][4:]}"
+    answer = await client.post(
+        URL, json=registration(world, phone_number=written_otherwise), auth=world.service()
+    )
+    assert (answer.status_code, answer.json()["code"]) == (409, "DUPLICATE_PHONE")
+
+
+async def test_an_identity_document_is_registered_once(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    await world.subscriber(id_type="PASSPORT", id_number="P1")
+    body = registration(world, id_type="NATIONAL_ID", id_number="P1")
+    answer = await client.post(URL, json=body, auth=world.service())
+    assert (answer.status_code, answer.json()["code"]) == (409, "DUPLICATE_ID_NUMBER")
+
+
+async def test_a_refused_registration_leaves_nothing_behind(
+    client: httpx2.AsyncClient, world: World, services: Services
+) -> None:
+    record = await world.subscriber()
+    body = registration(world, phone_number=record["phone_number"])
+    await client.post(URL, json=body, auth=world.service())
+    wallets = await services.database.fetchval(
+        "SELECT count(*) FROM accounts WHERE kind = 'wallet'"
+    )
+    assert wallets == 1
+
+
+@pytest.mark.parametrize("field", ["phone_number", "first_name", "last_name", "pin"])
+async def test_a_missing_field_is_named(
+    client: httpx2.AsyncClient, world: World, field: str
+) -> None:
+    body = registration(world)
+    del body[field]
+    answer = await client.post(URL, json=body, auth=world.service())
+    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+    assert list(answer.json()["details"]["fields"]) == [field]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("phone_number", "076123456"),
+        ("phone_number", "+999999999999999"),
+        ("first_name", ""),
+        ("first_name", "   "),
+        ("first_name", "Ami\0nata"),
+        ("first_name", "A" * 10_000),
+        ("pin", "12345"),
+        ("pin", "12a4"),
+        ("pin", "١٢٣٤"),
+        ("email", "nobody"),
+        ("date_of_birth", "1990-02-30"),
+        ("date_of_birth", "31.01.1990"),
+        ("date_of_birth", "1899-12-31"),
+        ("date_of_birth", "2999-01-01"),
+        ("address", "A" * 256),
+        ("id_type", "LIBRARY_CARD"),
+        ("category", "gold"),
+    ],
+)
+async def test_an_unacceptable_value_is_named_and_not_repeated(
+    client: httpx2.AsyncClient, world: World, field: str, value: str
+) -> None:
+    answer = await client.post(
+        URL, json=registration(world, **{field: value}), auth=world.service()
+    )
+    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+    assert list(answer.json()["details"]["fields"]) == [field]
+    assert len(value.strip()) < 3 or value not in answer.json()["details"]["fields"][field]
+
+
+async def test_a_lone_surrogate_is_an_unacceptable_value(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    body = b'{"phone_number":"+23276000009","first_name":"\\ud800","last_name":"K","pin":"4071"}'
+    answer = await client.post(URL, content=body, auth=world.service())
+    assert answer.status_code == 422
+    assert list(answer.json()["details"]["fields"]) == ["first_name"]
+
+
+@pytest.mark.parametrize("field", ["phone_number", "pin", "email", "id_number", "category"])
+async def test_a_number_is_not_a_string(
+    client: httpx2.AsyncClient, world: World, field: str
+) -> None:
+    answer = await client.post(URL, json=registration(world, **{field: 4071}), auth=world.service())
+    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+    assert list(answer.json()["details"]["fields"]) == [field]
+    assert "4071" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [({"id_type": "PASSPORT"}, "id_number"), ({"id_number": "P1"}, "id_type")],
+)
+async def test_type_and_number_of_a_document_belong_together(
+    client: httpx2.AsyncClient, world: World, given: dict[str, str], missing: str
+) -> None:
+    answer = await client.post(URL, json=registration(world, **given), auth=world.service())
+    assert answer.status_code == 422
+    assert list(answer.json()["details"]["fields"]) == [missing]
+
+
+async def test_null_is_as_absent(client: httpx2.AsyncClient, world: World) -> None:
+    body = registration(world, email=None, category=None)
+    answer = await client.post(URL, json=body, auth=world.service())
+    assert answer.status_code == 201
+    assert answer.json()["subscriber"]["category"] == "standard"
+
+
+async def test_weak_pins_are_refused_where_the_platform_says_so(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    body = registration(world, pin="1234")
+    world.refuse_weak_pins()
+    answer = await client.post(URL, json=body, auth=world.service())
+    assert answer.status_code == 422
+    assert list(answer.json()["details"]["fields"]) == ["pin"]
+    body["pin"] = PIN
+    answer = await client.post(URL, json=body, auth=world.service())
+    assert answer.status_code == 201

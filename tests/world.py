@@ -1,0 +1,173 @@
+"""Who and what tests over HTTP need: callers of every kind, subscribers, and what they were sent.
+
+Every caller is an `auth` of the client: `await client.get(url, auth=await world.admin("S"))`.
+"""
+
+import itertools
+import time
+from collections.abc import Generator
+from datetime import timedelta
+from typing import Any
+
+import httpx2
+import msgspec
+
+from tapgate import ids, money
+from tapgate.credentials import signing
+from tapgate.edge.endpoint import ROLES
+from tapgate.edge.services import Services
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command
+from tapgate.notifications.messages import pending
+
+PIN = "4071"
+WRONG_PIN = "9999"
+
+_numbers = itertools.count(1)
+
+
+class Bearer(httpx2.Auth):
+    """An API key or an access token."""
+
+    def __init__(self, credential: str, public_id: str) -> None:
+        self._credential = credential
+        self.id = public_id
+
+    def auth_flow(
+        self, request: httpx2.Request
+    ) -> Generator[httpx2.Request, httpx2.Response, None]:
+        request.headers["Authorization"] = f"Bearer {self._credential}"
+        yield request
+
+
+class ServiceSignature(httpx2.Auth):
+    """An internal service, which signs each request anew."""
+
+    def __init__(self, name: str, secret: str) -> None:
+        self.id = name
+        self._secret = secret.encode()
+
+    def auth_flow(
+        self, request: httpx2.Request
+    ) -> Generator[httpx2.Request, httpx2.Response, None]:
+        path, _, query = request.url.raw_path.partition(b"?")
+        timestamp = str(int(time.time()))
+        request.headers["X-Service-Name"] = self.id
+        request.headers["X-Service-Timestamp"] = timestamp
+        request.headers["X-Service-Signature"] = signing.sign_service(
+            self._secret, request.method, path.decode(), query, timestamp
+        )
+        yield request
+
+
+class World:
+    def __init__(self, services: Services, client: httpx2.AsyncClient) -> None:
+        self.services = services
+        self.client = client
+
+    async def admin(self, role: str = "A") -> Bearer:
+        """A new admin, logged in. The role is its letter in the interface."""
+        services, admin_id = self.services, self.services.new_id()
+        async with services.database.transaction() as tx:
+            await tx.execute(
+                """INSERT INTO admins (id, email, name, role, password_hash, created_at)
+                   VALUES ($1, $2, 'Ada', $3, 'nobody logs in with a password here', $4)""",
+                admin_id,
+                f"ada{next(_numbers)}@example.com",
+                ROLES[role],
+                services.clock(),
+            )
+            tokens = await services.authenticator.sessions.start(tx, admin_id)
+        return Bearer(tokens.token, ids.show(ids.ADMIN, admin_id))
+
+    async def api_key(self, *scopes: str) -> Bearer:
+        admin = await self.admin()
+        async with self.services.database.transaction() as tx:
+            record, key = await self.services.authenticator.api_keys.create(
+                tx,
+                name="Shop",
+                scopes=scopes,
+                expires_at=None,
+                created_by=ids.read(ids.ADMIN, admin.id) or 0,
+            )
+        return Bearer(key, ids.show(ids.KEY, record.id))
+
+    def service(self, name: str = "messenger") -> ServiceSignature:
+        return ServiceSignature(name, self.services.settings.service_secrets[name])
+
+    def phone(self) -> str:
+        """A number that nobody has."""
+        return f"+232{76_000_000 + next(_numbers)}"
+
+    async def subscriber(self, *, balance: str = "0", **fields: Any) -> dict[str, Any]:
+        """The record of a new subscriber whose PIN is `PIN`."""
+        registration = {
+            "phone_number": self.phone(),
+            "first_name": "Aminata",
+            "last_name": "Kamara",
+            "pin": PIN,
+            **fields,
+        }
+        answer = await self.client.post(
+            "/api/v1/subscribers", json=registration, auth=self.service()
+        )
+        assert answer.status_code == 201, answer.text
+        record: dict[str, Any] = answer.json()["subscriber"]
+        if money.parse(balance, record["currency"], allow_zero=True):
+            await self.give(record["id"], balance)
+            record["balance"] = money.plain(
+                money.parse(balance, record["currency"]), record["currency"]
+            )
+        return record
+
+    async def restricted_subscriber(self, **fields: Any) -> dict[str, Any]:
+        record = await self.subscriber(**fields)
+        answer = await self.client.put(
+            f"/api/v1/subscribers/{record['id']}",
+            json={"restricted": True},
+            auth=await self.admin("C"),
+        )
+        assert answer.status_code == 200, answer.text
+        restricted: dict[str, Any] = answer.json()
+        return restricted
+
+    async def give(self, subscriber_id: str, amount: str) -> None:
+        """Cash comes in, through the ledger like everything else."""
+        outcome = await self.services.ledger.submit(
+            Command(
+                type=chart.TRANSFER,
+                channel="admin",
+                payer=commands.CASH,
+                payee=commands.subscriber(ids.read(ids.SUBSCRIBER, subscriber_id) or 0),
+                amount=money.parse(amount, self.services.settings.currency),
+            )
+        )
+        outcome.accepted()
+
+    async def code_sent_to(self, phone_number: str) -> str:
+        """The one-time code that waits for a phone, the newest one."""
+        newest, *_ = await pending(self.services.database, self.services.vault, phone_number)
+        assert newest.template == "one_time_code"
+        (code,) = newest.parameters
+        return code
+
+    def forward(self, **time: float) -> None:
+        """Let time pass for what is asked from now on; credentials stay as fresh as they are."""
+        clock = self.services.clock
+        self.services.clock = lambda: clock() + timedelta(**time)
+
+    def refuse_weak_pins(self) -> None:
+        """Switch the setting on, for this test only."""
+        self.services.settings = msgspec.structs.replace(
+            self.services.settings, refuse_weak_pins=True
+        )
+
+    async def audit(self, resource_id: str, event: str) -> list[dict[str, Any]]:
+        """The audit entries of an event, oldest first."""
+        rows = await self.services.database.fetch(
+            """SELECT actor, result, reason, changes FROM audit_entries
+               WHERE resource_id = $1 AND event = $2 ORDER BY id""",
+            resource_id,
+            event,
+        )
+        return [dict(row) for row in rows]
