@@ -1,22 +1,12 @@
-from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
 import asyncpg
 import pytest
 
+from audit.stage import ORIGIN, Write
 from tapgate import clock, ids
 from tapgate.audit import trail
-from tapgate.edge.call import Origin
-
-Write = Callable[..., Awaitable[None]]
-
-ORIGIN = Origin(
-    actor={"type": "admin", "id": "adm_0000000000001", "name": "Aminata", "role": "system_admin"},
-    actor_id="adm_0000000000001",
-    ip="192.0.2.7",
-    request_id="req-1",
-)
 
 
 @pytest.fixture

@@ -10,12 +10,11 @@ import asyncpg
 import msgspec
 import pytest
 
+from audit.stage import Write
 from tapgate import ids
 from tapgate.audit import chain, entry
 from tapgate.audit.chain import Sealer, Verification, verify
 from tapgate.store.database import Database
-
-from .conftest import Write
 
 
 async def _fill(database: Database, write: Write, count: int) -> list[str]:

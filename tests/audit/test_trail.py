@@ -3,9 +3,8 @@
 import asyncpg
 import pytest
 
+from audit.stage import ORIGIN, Write
 from tapgate.store.database import Database
-
-from .conftest import ORIGIN, Write
 
 
 async def _only_entry(database: Database) -> asyncpg.Record:

@@ -1,0 +1,54 @@
+"""Admins to play with, and what the audit log says about them."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from admin.stage import EMAIL, PASSWORD, Entries, Headers, LogIn
+from tapgate.admin import operations
+from tapgate.edge.services import Services
+
+
+@pytest.fixture
+def log_in(client: httpx2.AsyncClient) -> LogIn:
+    """The headers of a new session."""
+
+    async def log_in(email: str = EMAIL, password: str = PASSWORD) -> Headers:
+        answer = await client.post(
+            "/api/v1/admin/login", json={"email": email, "password": password}
+        )
+        assert answer.status_code == 200, answer.text
+        return {"Authorization": f"Bearer {answer.json()['token']}"}
+
+    return log_in
+
+
+@pytest.fixture
+async def ada(services: Services, log_in: LogIn) -> Headers:
+    """The first system_admin, logged in."""
+    await operations.first_admin(services, email=EMAIL, password=PASSWORD)
+    return await log_in()
+
+
+@pytest.fixture
+async def ben(client: httpx2.AsyncClient, ada: Headers) -> dict[str, Any]:
+    """Another admin's record: a system_admin, like Ada."""
+    new = {"email": "ben@example.com", "password": PASSWORD, "name": "Ben", "role": "system_admin"}
+    answer = await client.post("/api/v1/admin/users", json=new, headers=ada)
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+@pytest.fixture
+def entries(client: httpx2.AsyncClient, ada: Headers) -> Entries:
+    """What the audit log has about an event, newest first."""
+
+    async def entries(event: str, **filters: str) -> list[dict[str, Any]]:
+        answer = await client.get(
+            "/api/v1/audit/logs", params={"event": event, **filters}, headers=ada
+        )
+        assert answer.status_code == 200, answer.text
+        return list(answer.json()["data"])
+
+    return entries

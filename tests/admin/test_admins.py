@@ -1,0 +1,226 @@
+"""Admins make, disable and enable each other."""
+
+import asyncio
+from typing import Any
+
+import httpx2
+import pytest
+
+from admin.stage import EMAIL, PASSWORD, Entries, Headers, LogIn
+from tapgate import ids
+from tapgate.admin import operations
+from tapgate.edge.call import SYSTEM
+from tapgate.edge.services import Services
+from tapgate.errors import ApiError, Code
+
+USERS = "/api/v1/admin/users"
+NEW = {"email": "Eve@Example.com", "password": PASSWORD, "name": "Eve", "role": "finance_user"}
+
+
+async def test_an_admin_is_created_and_can_log_in(
+    client: httpx2.AsyncClient, ada: Headers, log_in: LogIn, entries: Entries
+) -> None:
+    answer = await client.post(USERS, json=NEW, headers=ada)
+    assert answer.status_code == 201
+    record = answer.json()
+    assert (
+        record.items()
+        >= {
+            "email": "eve@example.com",
+            "name": "Eve",
+            "role": "finance_user",
+            "status": "active",
+            "last_login_at": None,
+        }.items()
+    )
+    assert record["id"].startswith("adm_")
+    assert record["created_at"].endswith("Z")
+    assert "password" not in record
+    await log_in("eve@example.com", PASSWORD)
+    newest = (await entries("admin.created"))[0]
+    assert newest["resource_id"] == record["id"]
+    assert newest["actor"]["type"] == "admin"
+    assert newest["changes"] == {
+        "email": [None, "eve@example.com"],
+        "name": [None, "Eve"],
+        "role": [None, "finance_user"],
+        "status": [None, "active"],
+    }
+
+
+async def test_an_e_mail_belongs_to_one_admin(client: httpx2.AsyncClient, ada: Headers) -> None:
+    answers = await asyncio.gather(
+        *(client.post(USERS, json=NEW, headers=ada) for _ in range(3)),
+        client.post(USERS, json=NEW | {"email": "eve@example.com"}, headers=ada),
+    )
+    assert sorted(answer.status_code for answer in answers) == [201, 409, 409, 409]
+    refused = next(answer for answer in answers if answer.status_code == 409)
+    assert refused.json()["code"] == "DUPLICATE_EMAIL"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("email", "eve"),
+        ("password", "eleven char"),
+        ("password", "x" * 256),
+        ("password", "eve@example.com"),
+        ("password", "EVE@example.COM"),
+        ("password", "Eve Everly Evans"),
+        ("password", "abababababab"),
+        ("password", "314159265358"),
+        ("name", ""),
+        ("name", "nul\0"),
+        ("role", "king"),
+    ],
+)
+async def test_what_is_not_acceptable_is_named_but_not_repeated(
+    client: httpx2.AsyncClient, ada: Headers, field: str, value: str
+) -> None:
+    new = NEW | {"name": "Eve Everly Evans"} | {field: value}
+    answer = await client.post(USERS, json=new, headers=ada)
+    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+    assert list(answer.json()["details"]["fields"]) == [field]
+    assert not value or value not in answer.text
+
+
+@pytest.mark.parametrize("missing", NEW)
+async def test_every_field_is_needed(
+    client: httpx2.AsyncClient, ada: Headers, missing: str
+) -> None:
+    new = {field: value for field, value in NEW.items() if field != missing}
+    answer = await client.post(USERS, json=new, headers=ada)
+    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+
+
+async def test_admins_are_listed_newest_first_in_pages(
+    client: httpx2.AsyncClient, ada: Headers, ben: dict[str, Any]
+) -> None:
+    first = (await client.get(USERS, params={"limit": 1}, headers=ada)).json()
+    assert (first["data"], first["has_more"]) == ([ben], True)
+    rest = {"limit": 1, "cursor": first["next_cursor"]}
+    second = (await client.get(USERS, params=rest, headers=ada)).json()
+    assert [admin["email"] for admin in second["data"]] == [EMAIL]
+    assert (second["has_more"], second["next_cursor"]) == (False, None)
+
+
+async def test_a_disabled_admin_is_out_at_once_in_every_process(
+    *,
+    client: httpx2.AsyncClient,
+    other_client: httpx2.AsyncClient,
+    ada: Headers,
+    ben: dict[str, Any],
+    log_in: LogIn,
+    entries: Entries,
+) -> None:
+    as_ben = await log_in(ben["email"])
+    assert (await other_client.get("/api/v1/admin/me", headers=as_ben)).status_code == 200
+    answer = await client.post(f"{USERS}/{ben['id']}/disable", headers=ada)
+    assert answer.status_code == 200
+    assert (answer.json()["id"], answer.json()["status"]) == (ben["id"], "disabled")
+    for process in (client, other_client):
+        assert (await process.get("/api/v1/admin/me", headers=as_ben)).status_code == 401
+    credentials = {"email": ben["email"], "password": PASSWORD}
+    assert (await client.post("/api/v1/admin/login", json=credentials)).status_code == 401
+    (entry,) = await entries("admin.disabled")
+    assert (entry["resource_id"], entry["result"]) == (ben["id"], "success")
+    assert entry["changes"] == {"status": ["active", "disabled"]}
+
+
+async def test_an_enabled_admin_logs_in_anew(
+    client: httpx2.AsyncClient,
+    ada: Headers,
+    ben: dict[str, Any],
+    log_in: LogIn,
+    entries: Entries,
+) -> None:
+    before = await log_in(ben["email"])
+    await client.post(f"{USERS}/{ben['id']}/disable", headers=ada)
+    answer = await client.post(f"{USERS}/{ben['id']}/enable", headers=ada)
+    assert (answer.status_code, answer.json()["status"]) == (200, "active")
+    assert (await client.get("/api/v1/admin/me", headers=before)).status_code == 401
+    await log_in(ben["email"])
+    (entry,) = await entries("admin.enabled")
+    assert entry["changes"] == {"status": ["disabled", "active"]}
+
+
+async def test_a_state_is_not_entered_twice(
+    client: httpx2.AsyncClient, ada: Headers, ben: dict[str, Any]
+) -> None:
+    answer = await client.post(f"{USERS}/{ben['id']}/enable", headers=ada)
+    assert (answer.status_code, answer.json()["code"]) == (409, "NOT_BLOCKED")
+    await client.post(f"{USERS}/{ben['id']}/disable", headers=ada)
+    answer = await client.post(f"{USERS}/{ben['id']}/disable", headers=ada)
+    assert (answer.status_code, answer.json()["code"]) == (409, "ALREADY_BLOCKED")
+
+
+@pytest.mark.parametrize("action", ["disable", "enable"])
+@pytest.mark.parametrize("shown", [ids.show(ids.ADMIN, 1), ids.show(ids.KEY, 1), "ben", "adm_%F0"])
+async def test_an_unknown_admin_is_not_found(
+    client: httpx2.AsyncClient, ada: Headers, action: str, shown: str
+) -> None:
+    answer = await client.post(f"{USERS}/{shown}/{action}", headers=ada)
+    assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+
+
+@pytest.mark.usefixtures("ben")
+async def test_nobody_disables_themselves(
+    client: httpx2.AsyncClient, ada: Headers, entries: Entries
+) -> None:
+    own_id = (await client.get("/api/v1/admin/me", headers=ada)).json()["id"]
+    answer = await client.post(f"{USERS}/{own_id}/disable", headers=ada)
+    assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
+    assert answer.json()["message"] == "Nobody can disable themselves"
+    assert await entries("admin.disabled") == []
+
+
+async def test_the_last_system_admin_stays(
+    client: httpx2.AsyncClient, services: Services, ada: Headers, ben: dict[str, Any]
+) -> None:
+    """As if Ben's request had been let in just before Ada disabled him."""
+    await client.post(f"{USERS}/{ben['id']}/disable", headers=ada)
+    adas_id = ids.read(ids.ADMIN, (await client.get("/api/v1/admin/me", headers=ada)).json()["id"])
+    bens_id = ids.read(ids.ADMIN, ben["id"])
+    assert adas_id is not None
+    assert bens_id is not None
+    with pytest.raises(ApiError) as refusal:
+        await operations.disable(services, SYSTEM, adas_id, by=bens_id)
+    assert refusal.value.code is Code.FORBIDDEN
+    assert refusal.value.message == "The last active system_admin cannot be disabled"
+
+
+async def test_two_who_disable_each_other_at_once_do_not_both_succeed(
+    *,
+    client: httpx2.AsyncClient,
+    other_client: httpx2.AsyncClient,
+    services: Services,
+    ada: Headers,
+    ben: dict[str, Any],
+    log_in: LogIn,
+) -> None:
+    as_ben = await log_in(ben["email"])
+    adas_id = (await client.get("/api/v1/admin/me", headers=ada)).json()["id"]
+    answers = await asyncio.gather(
+        client.post(f"{USERS}/{ben['id']}/disable", headers=ada),
+        other_client.post(f"{USERS}/{adas_id}/disable", headers=as_ben),
+    )
+    statuses = sorted(answer.status_code for answer in answers)
+    assert statuses in ([200, 401], [200, 403])
+    active = await services.database.fetchval("SELECT count(*) FROM admins WHERE status = 'active'")
+    assert active == 1
+
+
+async def test_there_is_one_first_admin_however_many_processes_start(services: Services) -> None:
+    made = await asyncio.gather(
+        *(
+            operations.first_admin(services, email=f"A{n}@example.com", password=PASSWORD)
+            for n in range(4)
+        )
+    )
+    assert sorted(made) == [False, False, False, True]
+    assert not await operations.first_admin(services, email="late@example.com", password=PASSWORD)
+    (admin,) = await services.database.fetch("SELECT email, role, status FROM admins")
+    assert admin["email"] == f"a{made.index(True)}@example.com"
+    assert (admin["role"], admin["status"]) == ("system_admin", "active")
+    (entry,) = await services.database.fetch("SELECT event, actor_id FROM audit_entries")
+    assert (entry["event"], entry["actor_id"]) == ("admin.created", "system")

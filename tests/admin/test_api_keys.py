@@ -1,0 +1,124 @@
+"""API keys are given out, shown once and taken back."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from admin.stage import Entries, Headers
+from tapgate import ids
+
+KEYS = "/api/v1/admin/api-keys"
+NEW: dict[str, Any] = {
+    "name": "Shop",
+    "scopes": ["payments:write", "balance:read"],
+    "expires_at": "2999-01-31T12:00:00Z",
+}
+
+
+async def _status(client: httpx2.AsyncClient, key: str) -> int:
+    """403 for a good key, which never may do this; 401 for one that is none."""
+    return (await client.get(KEYS, headers={"Authorization": f"Bearer {key}"})).status_code
+
+
+async def test_a_key_is_created_and_shown_once(
+    client: httpx2.AsyncClient, ada: Headers, entries: Entries
+) -> None:
+    answer = await client.post(KEYS, json=NEW, headers=ada)
+    assert answer.status_code == 201
+    created = answer.json()
+    key = created.pop("key")
+    assert key.startswith("svc_test_")
+    assert key.startswith(created["prefix"])
+    assert len(created["prefix"]) < len(key) / 2
+    assert created["id"].startswith("key_")
+    assert (created["name"], created["expires_at"]) == ("Shop", "2999-01-31T12:00:00.000Z")
+    assert sorted(created["scopes"]) == sorted(NEW["scopes"])
+    assert await _status(client, key) == 403
+
+    listed = await client.get(KEYS, headers=ada)
+    assert listed.json() == {"data": [created], "has_more": False, "next_cursor": None}
+    (entry,) = await entries("api_key.created")
+    assert (entry["resource_type"], entry["resource_id"]) == ("api_key", created["id"])
+    assert entry["changes"]["scopes"] == [None, created["scopes"]]
+    assert key not in str(entry)
+
+
+@pytest.mark.parametrize("expires", [{}, {"expires_at": None}])
+async def test_a_key_need_not_expire(
+    client: httpx2.AsyncClient, ada: Headers, expires: dict[str, None]
+) -> None:
+    new = {"name": "Shop", "scopes": ["cards:read"], **expires}
+    created = (await client.post(KEYS, json=new, headers=ada)).json()
+    assert created["expires_at"] is None
+    assert await _status(client, created["key"]) == 403
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "named"),
+    [
+        ("name", "", "name"),
+        ("scopes", [], "scopes"),
+        ("scopes", ["payments:read", "payments:read"], "scopes"),
+        ("scopes", ["payments:read", "everything"], "scopes[1]"),
+        ("expires_at", "2020-01-31T12:00:00Z", "expires_at"),
+        ("expires_at", "tomorrow", "expires_at"),
+        ("expires_at", "2999-01-31T12:00:00", "expires_at"),
+    ],
+)
+async def test_what_is_not_acceptable_is_named(
+    client: httpx2.AsyncClient, ada: Headers, field: str, value: object, named: str
+) -> None:
+    answer = await client.post(KEYS, json=NEW | {field: value}, headers=ada)
+    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+    assert list(answer.json()["details"]["fields"]) == [named]
+
+
+@pytest.mark.parametrize(
+    "body", [{"name": "Shop"}, {"scopes": ["cards:read"]}, NEW | {"scopes": "cards:read"}]
+)
+async def test_a_shape_that_is_wrong_is_400(
+    client: httpx2.AsyncClient, ada: Headers, body: dict[str, object]
+) -> None:
+    answer = await client.post(KEYS, json=body, headers=ada)
+    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+
+
+async def test_a_deleted_key_is_refused_at_once_in_every_process(
+    client: httpx2.AsyncClient,
+    other_client: httpx2.AsyncClient,
+    ada: Headers,
+    entries: Entries,
+) -> None:
+    created = (await client.post(KEYS, json=NEW, headers=ada)).json()
+    assert await _status(other_client, created["key"]) == 403
+    answer = await client.delete(f"{KEYS}/{created['id']}", headers=ada)
+    assert (answer.status_code, answer.content) == (204, b"")
+    for process in (client, other_client):
+        assert await _status(process, created["key"]) == 401
+    assert (await client.get(KEYS, headers=ada)).json()["data"] == []
+    (entry,) = await entries("api_key.deleted")
+    assert entry["resource_id"] == created["id"]
+
+    again = await client.delete(f"{KEYS}/{created['id']}", headers=ada)
+    assert (again.status_code, again.json()["code"]) == (404, "NOT_FOUND")
+
+
+@pytest.mark.parametrize("shown", [ids.show(ids.KEY, 1), ids.show(ids.ADMIN, 1), "shop"])
+async def test_an_unknown_key_is_not_found(
+    client: httpx2.AsyncClient, ada: Headers, shown: str
+) -> None:
+    answer = await client.delete(f"{KEYS}/{shown}", headers=ada)
+    assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+
+
+async def test_keys_are_listed_newest_first_in_pages(
+    client: httpx2.AsyncClient, ada: Headers
+) -> None:
+    for name in ("one", "two", "three"):
+        await client.post(KEYS, json=NEW | {"name": name}, headers=ada)
+    first = (await client.get(KEYS, params={"limit": 2}, headers=ada)).json()
+    assert [key["name"] for key in first["data"]] == ["three", "two"]
+    rest = {"limit": 2, "cursor": first["next_cursor"]}
+    second = (await client.get(KEYS, params=rest, headers=ada)).json()
+    assert [key["name"] for key in second["data"]] == ["one"]

@@ -1,0 +1,128 @@
+"""Logging in, going on and logging out."""
+
+import httpx2
+import pytest
+
+from admin.stage import EMAIL, PASSWORD, Entries, Headers, LogIn
+from tapgate.edge.services import Services
+
+
+async def _log_in(client: httpx2.AsyncClient, email: str, password: str) -> httpx2.Response:
+    return await client.post("/api/v1/admin/login", json={"email": email, "password": password})
+
+
+async def _is_in(client: httpx2.AsyncClient, headers: Headers) -> bool:
+    return (await client.get("/api/v1/admin/me", headers=headers)).status_code == 200
+
+
+async def test_a_login_gives_tokens_and_is_recorded(
+    client: httpx2.AsyncClient, ada: Headers, entries: Entries
+) -> None:
+    answer = await _log_in(client, EMAIL.upper(), PASSWORD)
+    assert answer.status_code == 200
+    assert answer.json().keys() == {"token", "refresh_token", "expires_in"}
+    assert answer.json()["expires_in"] == 86400
+    assert await _is_in(client, {"Authorization": f"Bearer {answer.json()['token']}"})
+    newest = (await entries("admin.login"))[0]
+    assert newest["result"] == "success"
+    assert newest["actor"]["type"] == "admin"
+    assert newest["actor"]["id"] == newest["resource_id"]
+    assert newest["actor"]["role"] == "system_admin"
+    assert newest["request_id"] == answer.headers["X-Request-ID"]
+
+
+async def test_me_is_who_logged_in(client: httpx2.AsyncClient, ada: Headers) -> None:
+    me = (await client.get("/api/v1/admin/me", headers=ada)).json()
+    assert me.keys() == {"id", "email", "name", "role", "created_at", "last_login_at"}
+    assert (me["email"], me["role"]) == (EMAIL, "system_admin")
+    assert me["id"].startswith("adm_")
+    assert me["last_login_at"] >= me["created_at"]
+
+
+@pytest.mark.usefixtures("ada")
+@pytest.mark.parametrize("email", [EMAIL, "nobody@example.com"])
+async def test_a_failed_login_is_refused_alike_and_recorded_without_the_password(
+    client: httpx2.AsyncClient, services: Services, entries: Entries, email: str
+) -> None:
+    answer = await _log_in(client, email, "incorrect horse")
+    assert answer.status_code == 401
+    assert answer.json()["code"] == "UNAUTHORIZED"
+    assert answer.json()["message"] == "The e-mail or the password is wrong"
+    (entry,) = await entries("admin.login", result="failure")
+    assert entry["actor"] == {"type": "anonymous", "id": "anonymous"}
+    assert (entry["resource_type"], entry["resource_id"]) == ("admin", email)
+    everything = await services.database.fetch("SELECT audit_entries::text FROM audit_entries")
+    assert "incorrect horse" not in str(everything)
+
+
+async def test_five_failures_shut_out_the_right_password_too(
+    client: httpx2.AsyncClient, ada: Headers, entries: Entries
+) -> None:
+    for _ in range(5):
+        assert (await _log_in(client, EMAIL, "incorrect horse")).status_code == 401
+    answer = await _log_in(client, EMAIL, PASSWORD)
+    assert (answer.status_code, answer.json()["code"]) == (429, "RATE_LIMITED")
+    assert int(answer.headers["Retry-After"]) > 0
+    assert len(await entries("admin.login", result="failure")) == 6
+    assert await _is_in(client, ada)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"email": EMAIL}, 400),
+        ({"email": EMAIL, "password": 1}, 400),
+        ({"email": "ada", "password": PASSWORD}, 422),
+        ({"email": EMAIL, "password": ""}, 422),
+    ],
+)
+async def test_a_login_that_cannot_be_one_is_not_tried(
+    client: httpx2.AsyncClient, body: dict[str, object], status: int
+) -> None:
+    assert (await client.post("/api/v1/admin/login", json=body)).status_code == status
+
+
+@pytest.mark.usefixtures("ada")
+async def test_a_refresh_token_is_good_for_once_and_its_second_use_ends_the_session(
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, entries: Entries
+) -> None:
+    first = (await _log_in(client, EMAIL, PASSWORD)).json()
+    used = {"refresh_token": first["refresh_token"]}
+    second = await client.post("/api/v1/admin/refresh", json=used)
+    assert second.status_code == 200
+    assert second.json().keys() == first.keys()
+    headers = {"Authorization": f"Bearer {second.json()['token']}"}
+    assert await _is_in(other_client, headers)
+
+    again = await client.post("/api/v1/admin/refresh", json=used)
+    assert (again.status_code, again.json()["code"]) == (401, "UNAUTHORIZED")
+    assert not await _is_in(other_client, headers)
+    unused = {"refresh_token": second.json()["refresh_token"]}
+    assert (await client.post("/api/v1/admin/refresh", json=unused)).status_code == 401
+    (entry,) = await entries("admin.session_ended")
+    assert entry["actor"]["type"] == "anonymous"
+    assert entry["reason"] == "A refresh token was used a second time"
+
+
+async def test_an_unknown_refresh_token_is_refused(client: httpx2.AsyncClient) -> None:
+    answer = await client.post("/api/v1/admin/refresh", json={"refresh_token": "guess"})
+    assert (answer.status_code, answer.json()["code"]) == (401, "UNAUTHORIZED")
+    assert "guess" not in answer.text
+
+
+async def test_a_logout_ends_the_session_in_every_process_and_no_other_session(
+    client: httpx2.AsyncClient,
+    other_client: httpx2.AsyncClient,
+    ada: Headers,
+    log_in: LogIn,
+    entries: Entries,
+) -> None:
+    leaving = await log_in()
+    assert await _is_in(other_client, leaving)
+    answer = await client.post("/api/v1/admin/logout", headers=leaving)
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert not await _is_in(client, leaving)
+    assert not await _is_in(other_client, leaving)
+    assert await _is_in(other_client, ada)
+    (entry,) = await entries("admin.logout")
+    assert entry["actor"]["id"] == entry["resource_id"]

@@ -1,0 +1,314 @@
+"""Messages reach the messenger, at least once, by one courier at a time, or are given up."""
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import asyncpg
+import httpx2
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from notifications.messenger import Messenger
+from tapgate import ids
+from tapgate.edge.services import Services
+from tapgate.notifications import messages
+from tapgate.notifications.messages import Courier, pending, send_template
+
+PHONE = "+23276123456"
+CODE = "402917"
+SECRET = "what the gateway signs with"
+
+
+class SetClock:
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def forward(self, **time: float) -> None:
+        self.now += timedelta(**time)
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture
+async def messenger() -> AsyncIterator[Messenger]:
+    messenger = Messenger(SECRET)
+    async with messenger.listening():
+        yield messenger
+
+
+@pytest.fixture
+def gateway(services: Services, messenger: Messenger, clock: SetClock) -> Services:
+    """A gateway that knows the messenger and goes by the test's clock."""
+    settings = msgspec.structs.replace(
+        services.settings, messenger_url=messenger.url, service_secrets={"gateway": SECRET}
+    )
+    return dataclasses.replace(services, settings=settings, clock=clock)
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[httpx2.AsyncClient]:
+    async with httpx2.AsyncClient(trust_env=False) as http:
+        yield http
+
+
+async def _send(gateway: Services, to: str = PHONE) -> None:
+    async with gateway.database.transaction() as tx:
+        await send_template(
+            tx,
+            gateway,
+            to=to,
+            template="one_time_code",
+            parameters=[CODE],
+            expires_at=gateway.clock() + timedelta(minutes=5),
+        )
+
+
+async def _only_message(gateway: Services) -> asyncpg.Record:
+    (row,) = await gateway.database.fetch("SELECT * FROM messages")
+    return row
+
+
+async def test_a_message_is_delivered_signed_and_then_forgotten(
+    gateway: Services, messenger: Messenger, http: httpx2.AsyncClient
+) -> None:
+    await _send(gateway)
+    await Courier(gateway).tick(http)
+    row = await _only_message(gateway)
+    assert messenger.received == [
+        {
+            "id": ids.show(ids.MESSAGE, row["id"]),
+            "to": PHONE,
+            "template": "one_time_code",
+            "language": "en",
+            "parameters": [CODE],
+        }
+    ]
+    assert (row["status"], row["parameters"]) == ("delivered", None)
+    await Courier(gateway).tick(http)
+    assert len(messenger.received) == 1
+
+
+async def test_a_message_is_there_only_if_what_it_tells_is(gateway: Services) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with gateway.database.transaction() as tx:
+            await send_template(
+                tx, gateway, to=PHONE, template="t", parameters=[], expires_at=gateway.clock()
+            )
+            raise ZeroDivisionError
+    assert await gateway.database.fetchval("SELECT count(*) FROM messages") == 0
+
+
+async def test_what_waits_is_sealed_and_a_developer_can_read_it(gateway: Services) -> None:
+    await _send(gateway)
+    await _send(gateway, to="+23276000000")
+    stored = await gateway.database.fetch("SELECT messages::text, parameters FROM messages")
+    assert CODE not in str(stored)
+    (waiting,) = await pending(gateway.database, gateway.vault, PHONE)
+    assert (waiting.template, waiting.language) == ("one_time_code", "en")
+    assert waiting.parameters == [CODE]
+    assert waiting.created_at == gateway.clock()
+
+
+async def test_a_failed_try_is_repeated_later_under_the_same_id(
+    gateway: Services, messenger: Messenger, http: httpx2.AsyncClient, clock: SetClock
+) -> None:
+    messenger.statuses = [500, 429]
+    await _send(gateway)
+    courier = Courier(gateway)
+    pauses = []
+    for _ in range(3):
+        await courier.tick(http)
+        await courier.tick(http)
+        row = await _only_message(gateway)
+        pauses.append((row["next_attempt_at"] - clock()).total_seconds())
+        clock.forward(seconds=pauses[-1])
+    assert row["status"] == "delivered"
+    assert row["attempts"] == 3
+    assert len({message["id"] for message in messenger.received}) == 1
+    assert len(messenger.received) == 3
+    assert 0.75 <= pauses[0] <= 1.25
+    assert 1.5 <= pauses[1] <= 2.5
+
+
+async def test_pauses_grow_to_about_a_minute_and_differ() -> None:
+    pauses = [messages._pause(attempts).total_seconds() for attempts in (7, 50, 30_000) * 10]
+    assert all(45 <= pause <= 75 for pause in pauses)
+    assert len(set(pauses)) > 1
+
+
+async def test_a_message_whose_time_is_over_is_given_up_and_forgotten(
+    gateway: Services, messenger: Messenger, http: httpx2.AsyncClient, clock: SetClock
+) -> None:
+    messenger.statuses = [503]
+    await _send(gateway)
+    await Courier(gateway).tick(http)
+    clock.forward(minutes=5)
+    await Courier(gateway).tick(http)
+    row = await _only_message(gateway)
+    assert (row["status"], row["parameters"]) == ("expired", None)
+    assert len(messenger.received) == 1
+    assert await pending(gateway.database, gateway.vault, PHONE) == []
+
+
+async def test_a_messenger_that_is_away_harms_nobody_and_nothing_secret_is_logged(
+    gateway: Services, http: httpx2.AsyncClient
+) -> None:
+    settings = msgspec.structs.replace(gateway.settings, messenger_url="http://127.0.0.1:9")
+    gateway = dataclasses.replace(gateway, settings=settings)
+    await _send(gateway)
+    with capture_logs() as lines:
+        await Courier(gateway).tick(http)
+    row = await _only_message(gateway)
+    assert (row["status"], row["attempts"]) == ("pending", 1)
+    assert [line["problem"] for line in lines] == ["ConnectError"]
+    assert lines[0]["message_id"] == ids.show(ids.MESSAGE, row["id"])
+    assert CODE not in str(lines)
+
+
+async def test_a_message_sealed_with_another_secret_key_does_not_hold_up_the_others(
+    gateway: Services, messenger: Messenger, http: httpx2.AsyncClient
+) -> None:
+    await _send(gateway, to="+23276000000")
+    await gateway.database.execute("UPDATE messages SET parameters = 'sealed by another'")
+    await _send(gateway)
+    with capture_logs() as lines:
+        await Courier(gateway).tick(http)
+    assert [message["to"] for message in messenger.received] == [PHONE]
+    assert [line["problem"] for line in lines] == ["VaultError"]
+
+
+async def test_many_messages_and_many_couriers_deliver_each_once(
+    gateway: Services, messenger: Messenger, http: httpx2.AsyncClient
+) -> None:
+    for _ in range(50):
+        await _send(gateway)
+    await asyncio.gather(*(Courier(gateway).tick(http) for _ in range(4)))
+    assert len(messenger.received) == 50
+    assert len({message["id"] for message in messenger.received}) == 50
+    left = "SELECT count(*) FROM messages WHERE status <> 'delivered'"
+    assert await gateway.database.fetchval(left) == 0
+
+
+async def test_nothing_is_locked_and_nobody_else_tries_while_the_messenger_thinks(
+    gateway: Services, messenger: Messenger, http: httpx2.AsyncClient
+) -> None:
+    messenger.answers.clear()
+    await _send(gateway)
+    delivering = asyncio.create_task(Courier(gateway).tick(http))
+    await _until(lambda: _attempts(gateway), 1)
+    in_transaction = """SELECT count(*) FROM pg_stat_activity
+                        WHERE datname = current_database() AND state LIKE 'idle in transaction%'"""
+    assert await gateway.database.fetchval(in_transaction) == 0
+    await gateway.database.fetch("SELECT id FROM messages FOR UPDATE NOWAIT")
+    await Courier(gateway).tick(http)
+    messenger.answers.set()
+    await delivering
+    assert len(messenger.received) == 1
+    assert (await _only_message(gateway))["attempts"] == 1
+
+
+async def test_what_a_killed_courier_had_claimed_is_taken_up_by_another(
+    gateway: Services, messenger: Messenger, http: httpx2.AsyncClient, clock: SetClock
+) -> None:
+    messenger.answers.clear()
+    await _send(gateway)
+    killed = asyncio.create_task(Courier(gateway).tick(http))
+    await _until(lambda: _attempts(gateway), 1)
+    killed.cancel()
+    messenger.answers.set()
+    await asyncio.wait([killed])
+    messenger.received.clear()
+
+    clock.forward(seconds=29)
+    await Courier(gateway).tick(http)
+    assert messenger.received == []
+    clock.forward(seconds=1)
+    await Courier(gateway).tick(http)
+    assert len(messenger.received) == 1
+    row = await _only_message(gateway)
+    assert (row["status"], row["attempts"]) == ("delivered", 2)
+
+
+async def test_whoever_lost_a_claim_does_not_put_off_who_has_it(
+    gateway: Services, messenger: Messenger, http: httpx2.AsyncClient, clock: SetClock
+) -> None:
+    messenger.answers.clear()
+    messenger.statuses = [500, 500]
+    await _send(gateway)
+    slow = asyncio.create_task(Courier(gateway).tick(http))
+    await _until(lambda: _attempts(gateway), 1)
+    clock.forward(seconds=30)
+    successor = asyncio.create_task(Courier(gateway).tick(http))
+    await _until(lambda: _attempts(gateway), 2)
+    messenger.answers.set()
+    await asyncio.gather(slow, successor)
+    put_off = (await _only_message(gateway))["next_attempt_at"] - clock()
+    assert 1.5 <= put_off.total_seconds() <= 2.5
+
+
+async def test_without_a_secret_of_its_own_the_gateway_says_so_and_sends_nothing(
+    gateway: Services, messenger: Messenger
+) -> None:
+    settings = msgspec.structs.replace(gateway.settings, service_secrets={"messenger": SECRET})
+    gateway = dataclasses.replace(gateway, settings=settings)
+    await _send(gateway)
+    with capture_logs() as lines:
+        running = asyncio.create_task(Courier(gateway).run())
+        await _until(lambda: _said(lines), ["messages.not_delivered"])
+    running.cancel()
+    await asyncio.wait([running])
+    assert messenger.received == []
+
+
+async def test_a_courier_goes_on_when_the_database_is_back(
+    postgres: str, gateway: Services, messenger: Messenger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "TICK_SECONDS", 0.02)
+    name = await gateway.database.fetchval("SELECT current_database()")
+    admin = await asyncpg.connect(postgres)
+    try:
+        await admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        await admin.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name
+        )
+        with capture_logs() as lines:
+            running = asyncio.create_task(Courier(gateway).run())
+            await _until(lambda: _said(lines), ["background.failing"])
+            await admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+            await _until(lambda: _said(lines), ["background.failing", "background.recovered"])
+    finally:
+        await admin.close()
+    await _send(gateway)
+    await _until(lambda: _delivered(messenger), 1)
+    running.cancel()
+    await asyncio.wait([running])
+
+
+async def _until(look: Any, expected: object) -> None:
+    async with asyncio.timeout(20):
+        while True:
+            if await look() == expected:
+                return
+            await asyncio.sleep(0.01)
+
+
+async def _attempts(gateway: Services) -> int:
+    return int((await _only_message(gateway))["attempts"])
+
+
+async def _said(lines: list[Any]) -> list[str]:
+    return [line["event"] for line in lines if line["event"] != "signals.lost"]
+
+
+async def _delivered(messenger: Messenger) -> int:
+    return len(messenger.received)
