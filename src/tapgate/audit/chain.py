@@ -28,8 +28,9 @@ from tapgate.store.database import Database
 GENESIS = bytes(32)
 #: How often a process looks for entries to seal.
 TICK_SECONDS = 1.0
-_BATCH = 2000
-_PREFETCH = 500
+#: Few enough that hashing them does not hold up the requests of the process.
+_BATCH = 500
+_PREFETCH = 200
 
 
 class Link(NamedTuple):
