@@ -147,7 +147,9 @@ class App:
                 await self._services.denied(call.origin, route.endpoint, error)
             except Exception as failure:
                 # What cannot be recorded is refused all the same.
-                _log.error("denied.not_recorded", request_id=call.request_id, exc_info=failure)
+                _log.error(
+                    "denied.not_recorded", request_id=call.request_id, exception=logs.trace(failure)
+                )
         return answers.of_refusal(error)
 
     def _record(self, route: Route | None, call: Call, status: int, started: float) -> None:
@@ -175,7 +177,7 @@ def _no_route(methods: Mapping[str, Route]) -> ApiError:
 
 
 def _failed(call: Call, error: Exception) -> answers.Answer:
-    _log.error("request.failed", request_id=call.request_id, exc_info=error)
+    _log.error("request.failed", request_id=call.request_id, exception=logs.trace(error))
     return answers.of_refusal(
         ApiError(
             Code.INTERNAL_ERROR,

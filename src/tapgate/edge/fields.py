@@ -5,9 +5,7 @@ keeps. Its sentences never repeat the value: it may be a secret.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import msgspec
@@ -257,9 +255,11 @@ class CardSerialRule(Rule):
 class ObjectRule(Rule):
     """A free-form JSON object that is stored: small, shallow, and text that PostgreSQL takes."""
 
-    example: Mapping[str, Any] = MappingProxyType({"order": "A-17"})
     _max_bytes = 4096
     _max_depth = 32
+
+    def __init__(self) -> None:
+        self.example = {"order": "A-17"}
 
     def check(self, value: dict[str, Any]) -> dict[str, Any]:
         level: list[Any] = [value]

@@ -97,7 +97,7 @@ class Metrics:
                 return lock
         raise RuntimeError("too many workers count in this folder")
 
-    def _counted_in(self, path: Path) -> array[float] | None:
+    def _counted_in(self, path: Path) -> Sequence[float] | None:
         cells = array("d")
         data = path.read_bytes()
         if len(data) != self._size:

@@ -1,0 +1,209 @@
+"""What the edge costs: microseconds of CPU per request of an authenticated endpoint that does
+nothing, with and without the HTTP server around it.
+
+    python bench/edge.py
+"""
+
+import asyncio
+import contextlib
+import os
+import socket
+import tempfile
+import time
+from collections.abc import Mapping
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import uvicorn
+import uvloop
+
+from tapgate import settings
+from tapgate.clock import system_clock
+from tapgate.credentials.principals import Principal
+from tapgate.edge import logs
+from tapgate.edge.app import App
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.fields import Amount, CardSerial, Metadata, Pin, RequestKey, Text
+from tapgate.edge.services import Services
+from tapgate.edge.throttle import Throttle
+from tapgate.ids import IdSource
+
+BARE_REQUESTS = 100_000
+SERVED_REQUESTS = 40_000
+CONNECTIONS = 16
+
+BODY = (
+    b'{"request_id":"7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d","card_serial":"TAP-000001",'
+    b'"amount":"25.00","pin":"4071","merchant_name":"Kamara Stores"}'
+)
+
+
+class Payment(msgspec.Struct):
+    request_id: RequestKey
+    card_serial: CardSerial
+    amount: Amount
+    pin: Pin | None = None
+    merchant_name: Text | None = None
+    metadata: Metadata | None = None
+
+
+class Receipt(msgspec.Struct):
+    success: bool
+    message: str
+    transaction_id: str
+    status: str
+    amount: str
+
+
+endpoints = Endpoints("Bench")
+
+
+@endpoints.post("/api/v1/pos/payment", access=Access(hmac="pos"))
+async def payment(call: Call, body: Payment) -> Receipt:
+    """Do nothing."""
+    return Receipt(True, "Payment completed", "txn_0000000000001", "completed", body.amount)
+
+
+class OneTerminal:
+    principal = Principal(kind="processor", id="key_0000000000001", name="Till", processor_id=1)
+
+    async def authenticate(
+        self, method: str, path: str, query: bytes, headers: Mapping[bytes, bytes], body: bytes
+    ) -> Principal | None:
+        return self.principal
+
+
+def make_app(folder: Path) -> App:
+    environ = {"TAPGATE_RATE_LIMIT": "1000000", "TAPGATE_RATE_BURST": "1000000"}
+    chosen = settings.load({"TAPGATE_DATA_DIR": str(folder), **environ})
+    logs.configure(Path(os.devnull).open("ab"))  # noqa: SIM115 - open as long as the process
+    nothing: Any = None
+    services = Services(
+        settings=chosen,
+        database=nothing,
+        signals=nothing,
+        vault=nothing,
+        pins=nothing,
+        authenticator=cast(Any, OneTerminal()),
+        ledger=nothing,
+        clock=system_clock,
+        new_id=IdSource(1),
+        throttle=Throttle(chosen),
+    )
+    return App(services, endpoints)
+
+
+async def bare(app: App) -> float:
+    """The application alone, called as a server would call it."""
+    headers = [
+        (b"host", b"127.0.0.1:8000"),
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(BODY)),
+        (b"x-api-key-id", b"key_0000000000001"),
+        (b"x-timestamp", b"2026-01-31T12:00:00Z"),
+        (b"x-signature", b"0" * 64),
+    ]
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": BODY, "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start" and message["status"] != 200:
+            raise RuntimeError(message)
+
+    started = time.process_time()
+    for _ in range(BARE_REQUESTS):
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/api/v1/pos/payment",
+            "raw_path": b"/api/v1/pos/payment",
+            "query_string": b"",
+            "headers": headers,
+            "client": ("127.0.0.1", 50000),
+        }
+        await app(scope, receive, send)
+    return (time.process_time() - started) / BARE_REQUESTS
+
+
+def serve(folder: Path, pipe: Connection) -> None:
+    """A server process that tells its port, and at the end the CPU it took."""
+
+    async def run() -> None:
+        config = uvicorn.Config(
+            cast(Any, make_app(folder)),
+            access_log=False,
+            log_config=None,
+            lifespan="off",
+            ws="none",
+            server_header=False,
+        )
+        server = uvicorn.Server(config)
+        listening = socket.create_server(("127.0.0.1", 0))
+        task = asyncio.create_task(server.serve(sockets=[listening]))
+        pipe.send(listening.getsockname()[1])
+        await asyncio.to_thread(pipe.recv)
+        started = time.process_time()
+        pipe.send(None)
+        await asyncio.to_thread(pipe.recv)
+        pipe.send(time.process_time() - started)
+        server.should_exit = True
+        await task
+
+    uvloop.run(run())
+
+
+async def load(port: int, requests: int) -> None:
+    request = (
+        b"POST /api/v1/pos/payment HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        b"Content-Type: application/json\r\n"
+        b"X-API-Key-ID: key_0000000000001\r\nX-Timestamp: 2026-01-31T12:00:00Z\r\n"
+        b"X-Signature: " + b"0" * 64 + b"\r\nContent-Length: %d\r\n\r\n" % len(BODY) + BODY
+    )
+
+    async def client() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(requests // CONNECTIONS):
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            if not head.startswith(b"HTTP/1.1 200"):
+                raise RuntimeError(head)
+            length = int(head.partition(b"content-length: ")[2].split(b"\r")[0])
+            await reader.readexactly(length)
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+    await asyncio.gather(*(client() for _ in range(CONNECTIONS)))
+
+
+def served(folder: Path) -> float:
+    """The same behind uvicorn, one process, over loopback with connections kept alive."""
+    context = get_context("spawn")
+    pipe, theirs = context.Pipe()
+    process = context.Process(target=serve, args=(folder, theirs), daemon=True)
+    process.start()
+    port = pipe.recv()
+    uvloop.run(load(port, SERVED_REQUESTS // 10))
+    pipe.send("begin")
+    pipe.recv()
+    uvloop.run(load(port, SERVED_REQUESTS))
+    pipe.send("end")
+    seconds: float = pipe.recv()
+    process.join()
+    return seconds / SERVED_REQUESTS
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        print(f"application alone: {uvloop.run(bare(make_app(folder))) * 1e6:6.1f} us/request")
+        print(f"behind uvicorn:    {served(folder) * 1e6:6.1f} us/request")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,249 @@
+"""A small gateway to try the edge on: a few endpoints, and callers known by a word."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import httpx2
+import msgspec
+
+from tapgate import settings
+from tapgate.clock import system_clock
+from tapgate.credentials.principals import Principal
+from tapgate.edge.app import App
+from tapgate.edge.call import Call, Origin
+from tapgate.edge.endpoint import Access, Endpoint, Endpoints, Reply
+from tapgate.edge.fields import Amount, Choice, Count, Email, FreeText, Metadata, Phone, Pin, Text
+from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.edge.services import Services
+from tapgate.edge.throttle import Throttle
+from tapgate.errors import ApiError, Code
+from tapgate.ids import IdSource
+
+READER = Principal(
+    kind="api_key", id="key_reader", name="reader", scopes=frozenset({"things:read"})
+)
+WRITER = Principal(
+    kind="api_key",
+    id="key_writer",
+    name="writer",
+    scopes=frozenset({"things:read", "things:write"}),
+)
+ADMIN = Principal(kind="admin", id="adm_ada", name="Ada", role="system_admin")
+SUPPORT = Principal(kind="admin", id="adm_sam", name="Sam", role="support_user")
+TERMINAL = Principal(kind="processor", id="key_terminal", name="Till 1")
+PARTNER = Principal(kind="partner", id="key_partner", name="Bank")
+MESSENGER = Principal(kind="service", id="messenger", name="messenger")
+
+
+class Authenticator:
+    """Believes what the headers say."""
+
+    bearers: Mapping[bytes, Principal] = {
+        f"Bearer {one.id}".encode(): one for one in (READER, WRITER, ADMIN, SUPPORT)
+    }
+    signers: Mapping[bytes, Principal] = {one.id.encode(): one for one in (TERMINAL, PARTNER)}
+
+    async def authenticate(
+        self, method: str, path: str, query: bytes, headers: Mapping[bytes, bytes], body: bytes
+    ) -> Principal | None:
+        if b"x-api-key-id" in headers:
+            return self._known(self.signers.get(headers[b"x-api-key-id"]))
+        if b"x-service-name" in headers:
+            return MESSENGER
+        if b"authorization" not in headers:
+            return None
+        if headers[b"authorization"] == b"Bearer suspended":
+            raise ApiError(Code.PROCESSOR_SUSPENDED)
+        return self._known(self.bearers.get(headers[b"authorization"]))
+
+    def _known(self, principal: Principal | None) -> Principal:
+        if principal is None:
+            raise ApiError(Code.UNAUTHORIZED, "Unknown or inactive key")
+        return principal
+
+
+@dataclass
+class Ledger:
+    well: bool = True
+
+    async def healthy(self) -> bool:
+        return self.well
+
+
+class Part(msgspec.Struct):
+    label: Text
+    weight: int = 1
+
+
+class Thing(msgspec.Struct):
+    name: Text
+    pin: Pin
+    amount: Amount
+    colour: Annotated[str, Choice("red", "green")] = "red"
+    phone_number: Phone | None = None
+    email: Email | None = None
+    note: FreeText | None = None
+    tags: Annotated[list[Text], Count(0, 3)] = []
+    parts: list[Part] = []
+    metadata: Metadata | None = None
+    count: int | None = None
+
+
+class ThingShown(msgspec.Struct):
+    name: str
+    amount: str
+    colour: str
+    phone_number: str | None
+    by: str
+
+
+class ThingQuery(PageQuery):
+    colour: Annotated[str, Choice("red", "green")] | None = None
+    from_: Text | None = msgspec.field(default=None, name="from")
+
+
+class PinChange(msgspec.Struct):
+    old_pin: Pin
+    new_pin: Pin
+
+
+class Optional(msgspec.Struct):
+    reason: FreeText | None = None
+
+
+things = Endpoints("Things")
+READ = Access(scope="things:read", roles="ACSF", service=True)
+WRITE = Access(scope="things:write", roles="A")
+
+
+@things.post("/api/v1/things", access=WRITE, status=201, errors=(Code.DUPLICATE_REQUEST,))
+async def create(call: Call, body: Thing) -> ThingShown:
+    """Create a thing."""
+    return ThingShown(body.name, body.amount, body.colour, body.phone_number, call.principal.id)
+
+
+@things.get("/api/v1/things", access=READ)
+async def listed(call: Call, query: ThingQuery) -> Page[int]:
+    """List the things."""
+    rows = [number for number in range(250, 0, -1) if number < query.before]
+    return cut(rows[: query.limit + 1], query.limit, int, int)
+
+
+@things.get("/api/v1/things/{name}", access=READ)
+async def one(call: Call, name: str) -> dict[str, str]:
+    """Get a thing."""
+    return {"name": name}
+
+
+@things.delete("/api/v1/things/{name}", access=WRITE)
+async def remove(call: Call, name: str) -> None:
+    """Delete a thing."""
+
+
+@things.post("/api/v1/things/{name}/parts/{part}/use", access=WRITE)
+async def use(call: Call, name: str, part: str, body: Optional) -> dict[str, str | None]:
+    """Use a part of a thing."""
+    return {"name": name, "part": part, "reason": body.reason}
+
+
+@things.post("/api/v1/things/change-pin", access=WRITE, invalid_is_400=True)
+async def change_pin(call: Call, body: PinChange) -> dict[str, bool]:
+    """Change the PIN."""
+    return {"success": True}
+
+
+@things.post("/api/v1/pos/pay", access=Access(hmac="pos"))
+@things.post("/pay", access=Access(hmac="pos"))
+async def pay(call: Call, body: Optional) -> Reply[dict[str, str]]:
+    """Pay."""
+    return Reply(b'{"status":"completed"}', headers={"Idempotent-Replayed": "true"})
+
+
+@things.post("/api/v1/fund", access=Access(scope="things:write", hmac="partner"))
+async def fund(call: Call) -> dict[str, str]:
+    """Fund."""
+    return {"by": call.principal.id}
+
+
+@things.post("/api/v1/upload", access=WRITE, body_limit=64)
+async def upload(call: Call, body: bytes) -> dict[str, int]:
+    """Take any bytes."""
+    return {"size": len(body)}
+
+
+@things.post("/api/v1/fails", access=WRITE)
+async def fails(call: Call, body: Thing) -> None:
+    """Fail in a way that nobody foresaw."""
+    raise RuntimeError(f"cannot handle {body.pin}")
+
+
+@things.post("/api/v1/refuses", access=WRITE)
+async def refuses(call: Call) -> None:
+    """Refuse after all."""
+    raise ApiError(Code.FORBIDDEN, details={"required": ["another agent"]})
+
+
+@things.get("/api/v1/open", access=Access(public=True))
+async def public(call: Call) -> Origin:
+    """Say who is calling."""
+    return call.origin
+
+
+@dataclass
+class Stage:
+    """The application, what it told its hook, and a client of it."""
+
+    app: App
+    services: Services
+    client: httpx2.AsyncClient
+    ledger: Ledger
+    denied: list[tuple[Origin, Endpoint, ApiError]] = field(default_factory=list)
+
+
+def settings_for(folder: Path, **environ: str) -> settings.Settings:
+    return settings.load({"TAPGATE_DATA_DIR": str(folder), **environ})
+
+
+def services_for(chosen: settings.Settings, ledger: Ledger | None = None) -> Services:
+    """Only what the edge itself uses is there."""
+    nothing: Any = None
+    return Services(
+        settings=chosen,
+        database=nothing,
+        signals=nothing,
+        vault=nothing,
+        pins=nothing,
+        authenticator=cast(Any, Authenticator()),
+        ledger=cast(Any, ledger or Ledger()),
+        clock=system_clock,
+        new_id=IdSource(1),
+        throttle=Throttle(chosen),
+    )
+
+
+@asynccontextmanager
+async def stage(folder: Path, **environ: str) -> AsyncIterator[Stage]:
+    ledger = Ledger()
+    services = services_for(settings_for(folder, **environ), ledger)
+    app = App(services, things)
+    transport = httpx2.ASGITransport(app=cast(Any, app))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
+        made = Stage(app, services, client, ledger)
+
+        async def remember(origin: Origin, endpoint: Endpoint, error: ApiError) -> None:
+            made.denied.append((origin, endpoint, error))
+
+        services.denied = remember
+        yield made
+    app.metrics.close()
+    await services.throttle.close()
+
+
+def bearer(principal: Principal) -> dict[str, str]:
+    return {"Authorization": f"Bearer {principal.id}"}
+
+
+GOOD_THING = {"name": "Lamp", "pin": "4071", "amount": "5"}
