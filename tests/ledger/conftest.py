@@ -1,8 +1,8 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from ledger.books import Books
 
+from ledger.books import Books
 from tapgate.ledger.verify import verify
 from tapgate.store.database import Database
 

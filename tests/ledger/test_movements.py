@@ -1,8 +1,8 @@
 """Every kind of movement: who pays, who receives, what it costs."""
 
 import pytest
-from ledger.books import PIN, Books, movement, request
 
+from ledger.books import PIN, Books, movement, request
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import CASH
@@ -175,9 +175,7 @@ async def test_parts_of_a_payment_are_refunded_and_the_last_returns_the_fee(book
     card = await books.card(payer)
     payment = (
         await books.submit(
-            movement(
-                chart.POS_PAYMENT, commands.card(card), commands.processor(merchant), 100_00
-            )
+            movement(chart.POS_PAYMENT, commands.card(card), commands.processor(merchant), 100_00)
         )
     ).accepted()
 

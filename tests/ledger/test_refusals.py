@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 import pytest
-from ledger.books import PIN, WRONG_PIN, Books, movement, request
 
+from ledger.books import PIN, WRONG_PIN, Books, movement, request
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party

@@ -1,0 +1,106 @@
+"""What the database refuses, and that `verify` finds what somebody changed in spite of it."""
+
+from typing import Any
+
+import asyncpg
+import pytest
+
+from ledger.books import Books, movement
+from tapgate.ledger import chart, commands
+from tapgate.ledger.verify import CLAIMS, verify
+from tapgate.store.database import Database
+
+
+async def some_history(books: Books) -> None:
+    payer, merchant = await books.subscriber(100_00), await books.processor()
+    card = await books.card(payer, daily_limit=50_00, pin="4321")
+    order = movement(chart.POS_PAYMENT, commands.card(card), commands.processor(merchant), 10_00)
+    paid = (await books.submit(order)).accepted()
+    refund = movement(
+        chart.REFUND,
+        commands.processor(merchant),
+        commands.CASH,
+        4_00,
+        original_id=paid.transaction_id,
+    )
+    await books.submit(refund)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET amount = amount + 1",
+        "DELETE FROM entries",
+        "TRUNCATE entries",
+        "DELETE FROM transactions",
+        "TRUNCATE transactions",
+        "UPDATE transactions SET amount = amount + 1",
+        "UPDATE transactions SET to_account = from_account",
+        "UPDATE transactions SET answer = NULL",
+        "UPDATE accounts SET balance = -1 WHERE kind = 'wallet'",
+        "UPDATE accounts SET held = balance + 1 WHERE kind = 'wallet'",
+    ],
+)
+async def test_the_database_itself_refuses(books: Books, statement: str) -> None:
+    await some_history(books)
+    with pytest.raises(asyncpg.IntegrityConstraintViolationError):
+        await books.database.execute(statement)
+
+
+#: claim -> what breaks it
+BREAKS = {
+    "every balance is the sum of its entries": (
+        "UPDATE accounts SET balance = balance + 1 WHERE kind = 'wallet'"
+    ),
+    "every entry is between two accounts that exist": (
+        "UPDATE entries SET credit_account = 5 WHERE position = 1"
+    ),
+    "every entry belongs to a transaction that moved money": (
+        "UPDATE transactions SET status = 'failed' WHERE type = 'refund'"
+    ),
+    "every transaction that moved money says what its entries say": (
+        "UPDATE transactions SET fee_amount = 3 WHERE type = 'pos_payment'"
+    ),
+    "no account is below what it may be": (
+        "ALTER TABLE accounts DROP CONSTRAINT never_overdrawn;"
+        "UPDATE accounts SET balance = -1 WHERE kind = 'wallet'"
+    ),
+    "what is held is what is under review": ("UPDATE accounts SET held = 1 WHERE kind = 'wallet'"),
+    "what is refunded is what the refunds say, and never more than was paid": (
+        "UPDATE transactions SET refunded_amount = 1 WHERE type = 'pos_payment'"
+    ),
+    "the limits used are what was sent": (
+        "UPDATE accounts SET month_used = 0 WHERE kind = 'wallet'"
+    ),
+    "what a card with a limit spent is what was paid with it": (
+        "UPDATE cards SET day_spent = day_spent + 1"
+    ),
+    "every wallet, float, settlement and clearing account has its holder": (
+        "INSERT INTO accounts (id, kind, owner_id, holder_name, currency, checked)"
+        " VALUES (9, 'float', 9, 'Nobody', 'SLE', true)"
+    ),
+}
+
+
+async def broken_claims(database: Database) -> dict[str, Any]:
+    async with database.connection() as connection:
+        proof = await verify(connection)
+    assert proof.holds == (not any(finding.broken for finding in proof.findings))
+    return {finding.claim: finding.examples for finding in proof.findings if finding.broken}
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+async def test_verify_finds_each_broken_claim(
+    database_url: str, database: Database, claim: str
+) -> None:
+    books = await Books.open(database_url, database)
+    try:
+        await some_history(books)
+        assert await broken_claims(database) == {}
+        await database.execute(
+            f"SET session_replication_role = replica; {BREAKS[claim]};"
+            "SET session_replication_role = origin"
+        )
+        assert claim in await broken_claims(database)
+    finally:
+        await books.close()

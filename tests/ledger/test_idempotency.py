@@ -1,0 +1,128 @@
+"""A repetition moves nothing and gets the first answer."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from ledger.books import PIN, WRONG_PIN, Books, movement, request
+from tapgate.errors import Code
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command, Outcome, PartnerReference, RequestKey
+
+
+async def pair(books: Books) -> tuple[int, int]:
+    return await books.subscriber(100_00), await books.subscriber()
+
+
+def transfer(sender: int, receiver: int, amount: int = 10_00, **more: Any) -> Command:
+    return movement(
+        chart.TRANSFER,
+        commands.subscriber(sender),
+        commands.subscriber(receiver),
+        amount,
+        **more,
+    )
+
+
+async def test_the_same_request_again(books: Books) -> None:
+    sender, receiver = await pair(books)
+    order = transfer(sender, receiver, request=request("one"))
+    first, second = await books.submit(order), await books.submit(order)
+    assert (first.replayed, second.replayed) == (False, True)
+    assert first.answer == second.answer
+    assert await books.balance(sender) == 90_00
+
+
+async def test_the_same_name_for_something_else(books: Books) -> None:
+    sender, receiver = await pair(books)
+    await books.submit(transfer(sender, receiver, request=request("one", "this")))
+    other = await books.submit(transfer(sender, receiver, request=request("one", "that")))
+    assert other.code == Code.DUPLICATE_REQUEST
+    stranger = transfer(sender, receiver, request=RequestKey("another client", "one", b"that"))
+    assert (await books.submit(stranger)).code is None
+
+
+async def test_a_decline_is_repeated_though_there_is_money_now(books: Books) -> None:
+    sender, receiver = await pair(books)
+    order = transfer(sender, receiver, 200_00, request=request("one"))
+    assert (await books.submit(order)).code == Code.INSUFFICIENT_FUNDS
+    await books.give(await books.account_of(sender), 500_00)
+    again = await books.submit(order)
+    assert (again.code, again.replayed) == (Code.INSUFFICIENT_FUNDS, True)
+    assert again.details == {"available": 100.0, "required": 200.0}
+
+
+@pytest.mark.parametrize("refused", ["pin", "party", "pin missing"])
+async def test_what_is_refused_before_it_is_judged_does_not_use_the_name_up(
+    books: Books, refused: str
+) -> None:
+    sender, receiver = await pair(books)
+    wrong = {
+        "pin": transfer(sender, receiver, payer_pin=WRONG_PIN, request=request("one")),
+        "party": transfer(sender, 1, request=request("one")),
+        "pin missing": transfer(sender, receiver, pin_policy="required", request=request("one")),
+    }[refused]
+    assert (await books.submit(wrong)).code is not None
+    right = await books.submit(transfer(sender, receiver, payer_pin=PIN, request=request("one")))
+    assert (right.code, right.replayed) == (None, False)
+
+
+async def test_an_answer_stays_the_same_when_the_transaction_moves_on(books: Books) -> None:
+    payer, merchant = await books.subscriber(100_00), await books.processor()
+    card = await books.card(payer)
+    order = movement(
+        chart.POS_PAYMENT,
+        commands.card(card),
+        commands.processor(merchant),
+        10_00,
+        request=request("pay"),
+    )
+    first = await books.submit(order)
+    refund = movement(
+        chart.REFUND,
+        commands.processor(merchant),
+        commands.CASH,
+        None,
+        original_id=first.accepted().transaction_id,
+        request=request("refund"),
+    )
+    await books.submit(refund)
+    assert (await books.submit(order)).answer == first.answer
+    assert (await books.submit(refund)).replayed
+
+
+async def test_twins_within_a_batch_and_beside_each_other(books: Books) -> None:
+    sender, receiver = await pair(books)
+    order = transfer(sender, receiver, request=request("one"))
+    outcomes: list[Outcome] = await books.submit_together([order] * 5)
+    outcomes += await asyncio.gather(*(books.submit(order) for _ in range(50)))
+    assert {outcome.answer for outcome in outcomes} == {outcomes[0].answer}
+    assert [outcome.replayed for outcome in outcomes].count(False) == 1
+    assert await books.balance(sender) == 90_00
+
+
+async def test_a_partner_reference_is_one_top_up(books: Books) -> None:
+    partner, customer = await books.partner(100_00), await books.subscriber()
+    other = await books.subscriber()
+
+    async def fund(to: int, amount: int, reference: str = "ref") -> tuple[Code | None, bool]:
+        outcome = await books.submit(
+            movement(
+                chart.PARTNER_FUND,
+                commands.partner(partner),
+                commands.subscriber(to),
+                amount,
+                reference=PartnerReference(partner, reference),
+            )
+        )
+        return outcome.code, outcome.replayed
+
+    assert await fund(customer, 500_00) == (Code.INSUFFICIENT_FUNDS, False)
+    assert await fund(customer, 40_00) == (None, False)  # a decline does not use it up
+    assert await fund(customer, 40_00) == (None, True)
+    assert await fund(customer, 40_01) == (Code.DUPLICATE_REFERENCE, False)
+    assert await fund(other, 40_00) == (Code.DUPLICATE_REFERENCE, False)
+    assert await fund(1, 40_00) == (Code.DUPLICATE_REFERENCE, False)
+    assert await fund(other, 40_00, "other") == (None, False)
+    assert await books.balance(partner) == 20_00

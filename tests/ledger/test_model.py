@@ -1,0 +1,431 @@
+"""Random sequences of commands: the ledger and the plain model agree about everything, and it does
+not matter how the commands fall into batches."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from ledger import model
+from ledger.books import Books, Clock, is_right_pin
+from ledger.model import CARDS, WALLETS, Model, Step
+from tapgate import ids
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command, Order, RequestKey, Settlement
+from tapgate.ledger.decide import decide
+from tapgate.ledger.pin_tries import PinState
+from tapgate.ledger.rules import AccountRule, ComplianceRule, FeeStep, Rules
+from tapgate.ledger.settle import settle
+from tapgate.ledger.state import Account, Agent, Card, Recorded, State, apply
+from tapgate.ledger.verify import verify
+from tapgate.store.database import Database
+
+START = datetime(2026, 3, 30, 9, tzinfo=UTC)  # a month ends within the longest sequences
+OWNERS = {"w0": 100, "w1": 101, "w2": 102, "agent": 103, "merchant": 104, "partner": 105}
+ACCOUNTS = {name: owner * 10 for name, owner in OWNERS.items()}
+ACCOUNTS |= {"commission": 2000, "fees": 2001, "expense": 2002, "cash": 2003}
+OPENING = {"w0": 1_900, "w1": 1_000, "w2": 3_000, "agent": 900, "merchant": 30, "partner": 100}
+
+amounts = st.sampled_from([1, 34, 49, 50, 50, 50, 51, 80, 120, 250, 300, 400, 601, 650, 701, 901])
+requests = st.one_of(st.none(), st.none(), st.sampled_from(["r1", "r2", "r3", "r4", "r5"]))
+pins = st.sampled_from([model.PIN, model.PIN, model.PIN, None, "0000"])
+wallets, cards = st.sampled_from(sorted(WALLETS)), st.sampled_from(sorted(CARDS))
+payments = st.sampled_from([chart.POS_PAYMENT, chart.ONLINE_PAYMENT])
+
+
+def moves(kind: Any, payer: Any, payee: Any) -> Any:
+    return st.builds(
+        Step, kind=kind, payer=payer, payee=payee, amount=amounts, pin=pins, request=requests
+    )
+
+
+steps = st.one_of(
+    moves(st.just(chart.TRANSFER_P2P), wallets, cards),
+    moves(st.just(chart.TRANSFER), wallets, wallets),
+    moves(payments, cards, st.just("merchant")),
+    moves(payments, cards, st.just("merchant")),
+    moves(payments, cards, st.just("merchant")),
+    moves(st.just(chart.AGENT_CASHIN), st.just("agent"), wallets),
+    moves(st.just(chart.AGENT_CASHOUT), wallets, st.just("agent")),
+    st.builds(
+        Step,
+        kind=st.just(chart.PARTNER_FUND),
+        payer=st.just("partner"),
+        payee=wallets,
+        amount=amounts,
+        request=requests,
+    ),
+    st.builds(
+        Step,
+        kind=st.just("refund"),
+        amount=st.one_of(st.none(), amounts),
+        original=st.integers(0, 30),
+        request=requests,
+    ),
+    st.builds(Step, kind=st.just("settle"), original=st.integers(0, 30), release=st.booleans()),
+    st.builds(Step, kind=st.just("wait"), hours=st.sampled_from([1, 6, 13])),
+)
+sequences = st.lists(steps, min_size=30, max_size=60)
+
+
+def rules() -> Rules:
+    step = FeeStep(up_to=None, rate=1_000, payer="receiver")
+    return Rules(
+        currency="SLE",
+        limits={
+            level: AccountRule(
+                kyc_level=level,
+                max_balance=figures["max_balance"],
+                max_transaction=figures["transaction"],
+                daily_limit=figures["day"],
+                monthly_limit=figures["month"],
+                no_pin_limit=figures["no_pin"],
+                requirements=[],
+            )
+            for level, figures in model.LIMITS.items()
+        },
+        fees={
+            chart.TRANSFER_P2P: (FeeStep(up_to=None, rate=1_500, payer="sender"),),
+            chart.POS_PAYMENT: (step,),
+            chart.ONLINE_PAYMENT: (step,),
+        },
+        commissions={1: 1_000},
+        compliance=(
+            watch(1, "AMOUNT_THRESHOLD", model.REVIEW_ABOVE, None, "review"),
+            watch(2, "TRANSACTION_COUNT", model.BLOCK_ABOVE_IN_A_DAY, 86_400, "block"),
+        ),
+        platform_accounts={
+            chart.FEES: ACCOUNTS["fees"],
+            chart.COMMISSION_EXPENSE: ACCOUNTS["expense"],
+            chart.CASH: ACCOUNTS["cash"],
+        },
+    )
+
+
+def watch(number: int, kind: str, threshold: int, window: int | None, action: str) -> Any:
+    return ComplianceRule(
+        id=number,
+        type=kind,
+        transaction_types=frozenset(model.WATCHED),
+        threshold=threshold,
+        window_seconds=window,
+        action=action,
+        severity="LOW",
+    )
+
+
+def order_of(step: Step, made: list[int]) -> Order:
+    """A step as the ledger is asked; `made` are the identifiers of the transactions so far."""
+    original = made[step.original] if step.original is not None else None
+    if step.kind == "settle":
+        assert original is not None
+        return Settlement(transaction_id=original, release=step.release)
+    asked = repr((step.kind, step.payer, step.payee, step.amount, step.original)).encode()
+    return Command(
+        type=step.kind,
+        channel="api",
+        payer=party(step.payer or "merchant"),
+        payee=party(step.payee or "cash"),
+        amount=step.amount,
+        payer_pin=step.pin,
+        pin_policy="above_no_pin_limit" if step.payer in CARDS else "if_given",
+        original_id=original,
+        request=RequestKey("test", step.request, asked) if step.request else None,
+    )
+
+
+def party(name: str) -> commands.Party:
+    if name in CARDS:
+        return commands.card(name)
+    named = {
+        "agent": commands.agent,
+        "merchant": commands.processor,
+        "partner": commands.partner,
+    }
+    if name == "cash":
+        return commands.CASH
+    return named.get(name, commands.subscriber)(OWNERS[name])
+
+
+def new_model() -> Model:
+    balances = dict.fromkeys(ACCOUNTS, 0) | OPENING
+    return Model(now=START, balances=balances)
+
+
+class InMemory:
+    """The decisions of the ledger without a database: `decide` and `apply` over one state."""
+
+    def __init__(self) -> None:
+        self.new_id = ids.IdSource(1)
+        self.made: list[int] = []
+        self.state = State(now=START, today=START.date(), rules=rules(), accounts={}, by_owner={})
+        kinds = {"agent": chart.FLOAT, "merchant": chart.SETTLEMENT, "partner": chart.CLEARING}
+        for name, account_id in ACCOUNTS.items():
+            owner = OWNERS.get(name)
+            kind = kinds.get(name, chart.WALLET if name in WALLETS else name)
+            account = Account(
+                id=account_id,
+                kind=kind,
+                owner_id=owner,
+                holder_name=name,
+                status="active",
+                kyc_level=WALLETS.get(name),
+                balance=OPENING.get(name, 0),
+                held=0,
+                overdraft=model.OVERDRAFT if name == "partner" else 0,
+                usage_day=None,
+                day_used=0,
+                month_used=0,
+                locked=owner is not None,
+            )
+            self.state.accounts[account_id] = account
+            if owner is not None:
+                self.state.by_owner[owner, kind] = account
+        for number, (serial, wallet) in enumerate(CARDS.items(), start=500):
+            child = serial == "k0"
+            self.state.cards[serial] = Card(
+                id=number,
+                serial=serial,
+                status="ACTIVE",
+                account_id=ACCOUNTS[wallet],
+                pin_holder_id=number if child else OWNERS[wallet],
+                daily_limit=model.CHILD_LIMIT if child else None,
+                usage_day=None,
+                day_spent=0,
+                day_unpinned=0,
+                expires_at=None,
+            )
+            if child:
+                self.add_pin(number, model.CHILD_PIN)
+        for name in (*WALLETS, "agent"):
+            self.add_pin(OWNERS[name], model.PIN)
+        self.state.agents[OWNERS["agent"]] = Agent(OWNERS["agent"], ACCOUNTS["commission"], 1, None)
+
+    def add_pin(self, holder: int, pin: str) -> None:
+        self.state.pins[holder] = PinState(holder, "test", b"", pin.encode(), 0, None)
+
+    def advance(self, now: datetime, recent: dict[tuple[int, int], tuple[int, int]]) -> None:
+        self.state.now, self.state.today = now, now.date()
+        self.state.windows = recent
+
+    def run(self, step: Step) -> Any:
+        order = order_of(step, self.made)
+        if isinstance(order, Command):
+            decision = decide(self.state, order, is_right_pin, self.new_id)
+        else:
+            decision = settle(self.state, order)
+        apply(self.state, decision)
+        row = decision.transaction
+        if row is not None:
+            self.made.append(row.id)
+            if row.from_account is not None and row.to_account is not None:
+                self.state.recorded[row.id] = Recorded(
+                    row.id,
+                    row.type,
+                    row.status,
+                    row.amount,
+                    row.fee_amount,
+                    0,
+                    row.held,
+                    row.from_account,
+                    row.to_account,
+                    row.card_serial,
+                    row.usage_day,
+                )
+        return decision.outcome.code or (decision.outcome.answer and decision.outcome.answer.status)
+
+
+def possible(step: Step, made: int) -> bool:
+    return step.original is None or step.original < made
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(sequences)
+def test_decisions_agree_with_the_model(sequence: list[Step]) -> None:
+    ledger, plain = InMemory(), new_model()
+    for step in sequence:
+        if step.kind == "wait":
+            plain.now += timedelta(hours=step.hours)
+            ledger.advance(plain.now, recent_counts(plain))
+        elif possible(step, len(plain.made)):
+            assert ledger.run(step) == plain.run(step), step
+            for name, account_id in ACCOUNTS.items():
+                account = ledger.state.accounts[account_id]
+                assert account.balance == plain.balances[name], (name, step)
+                assert account.held == plain.held.get(name, 0), (name, step)
+    assert sum(account.balance for account in ledger.state.accounts.values()) == sum(
+        OPENING.values()
+    )
+
+
+def recent_counts(plain: Model) -> dict[tuple[int, int], tuple[int, int]]:
+    """What the database would count anew for the next batch."""
+    counts: dict[tuple[int, int], tuple[int, int]] = {}
+    for made in plain.made:
+        recent = (plain.now - made.made_at).total_seconds() <= 86_400
+        if made.payer in WALLETS and made.kind in model.WATCHED and recent:
+            if made.status == "failed":
+                continue
+            key = (2, ACCOUNTS[made.payer])
+            count, total = counts.get(key, (0, 0))
+            counts[key] = (count + 1, total + made.amount)
+    return counts
+
+
+async def build(books: Books) -> None:
+    """The model's economy in the database, under the same numbers."""
+    async with books.database.transaction() as tx:
+        for level, figures in model.LIMITS.items():
+            await tx.execute(
+                "UPDATE account_rules SET max_balance = $2, max_transaction = $3, daily_limit = $4,"
+                " monthly_limit = $5, no_pin_limit = $6 WHERE kyc_level = $1",
+                level,
+                *figures.values(),
+            )
+        await tx.execute("DELETE FROM fee_rules WHERE type = 'transfer_p2p' AND up_to IS NOT NULL")
+        await tx.execute("UPDATE fee_rules SET rate = 1500 WHERE type = 'transfer_p2p'")
+        await tx.execute("DELETE FROM compliance_rules WHERE window_seconds = 3600")
+        await tx.execute(
+            "UPDATE compliance_rules SET threshold = CASE WHEN window_seconds IS NULL"
+            " THEN $1::bigint ELSE $2::bigint END",
+            model.REVIEW_ABOVE,
+            model.BLOCK_ABOVE_IN_A_DAY,
+        )
+
+
+class InDatabase:
+    """One copy of the model's economy; several live in one database."""
+
+    def __init__(self, books: Books) -> None:
+        self.books = books
+        self.owners: dict[str, int] = {}
+        self.serials: dict[str, str] = {}
+        self.made: list[int] = []
+
+    @classmethod
+    async def open(cls, books: Books) -> "InDatabase":
+        world = cls(books)
+        for name, level in WALLETS.items():
+            world.owners[name] = await books.subscriber(OPENING[name], kyc_level=level)
+        world.owners["agent"] = await books.agent(OPENING["agent"])
+        world.owners["merchant"] = await books.processor(OPENING["merchant"])
+        world.owners["partner"] = await books.partner(OPENING["partner"], overdraft=model.OVERDRAFT)
+        for serial, wallet in CARDS.items():
+            more: dict[str, Any] = {}
+            if serial == "k0":
+                more = {"daily_limit": model.CHILD_LIMIT, "pin": model.CHILD_PIN}
+            world.serials[serial] = await books.card(world.owners[wallet], **more)
+        return world
+
+    def translate(self, order: Order, name: str) -> Order:
+        if isinstance(order, Settlement):
+            return order
+
+        def own(party: commands.Party) -> commands.Party:
+            if party.by == "card":
+                return commands.card(self.serials[str(party.key)])
+            if party == commands.CASH:
+                return party
+            nickname = next(nick for nick, number in OWNERS.items() if number == party.key)
+            return commands.Party("owner", self.owners[nickname], party.kind)
+
+        request = order.request and RequestKey(
+            f"{name}", order.request.request_id, order.request.fingerprint
+        )
+        return Command(
+            **{
+                **{field: getattr(order, field) for field in order.__struct_fields__},
+                "payer": own(order.payer),
+                "payee": own(order.payee),
+                "request": request,
+            }
+        )
+
+    async def run(self, batch: list[Step], name: str) -> list[Any]:
+        orders = [self.translate(order_of(step, self.made), name) for step in batch]
+        outcomes = await self.books.submit_together(orders)
+        results = []
+        for outcome in outcomes:
+            answer = outcome.answer
+            if answer is not None and answer.transaction_id not in self.made:
+                self.made.append(answer.transaction_id)
+            results.append(outcome.code or (answer and answer.status))
+        return results
+
+    async def balances(self) -> dict[str, int]:
+        found = {name: await self.books.balance(owner) for name, owner in self.owners.items()}
+        found["commission"] = await self.books.balance(self.owners["agent"], chart.COMMISSION)
+        return found
+
+
+@pytest.fixture
+async def economy(database_url: str, database: Database) -> Any:
+    books = await Books.open(database_url, database, Clock(START))
+    await build(books)
+    yield books
+    await books.close()
+
+
+def batches_of(sequence: list[Step], cuts: set[int]) -> list[list[Step]]:
+    """The sequence cut into batches: where `cuts` say, at every wait, and before a step that names
+    a transaction, whose identifier nobody knows before its batch is done."""
+    batches: list[list[Step]] = [[]]
+    for number, step in enumerate(sequence):
+        if number in cuts or step.kind == "wait" or step.original is not None:
+            batches.append([])
+        batches[-1].append(step)
+        if step.kind == "wait":
+            batches.append([])
+    return [batch for batch in batches if batch]
+
+
+async def test_batches_of_any_split_agree_with_the_model(economy: Books) -> None:
+    """One copy of the economy takes the commands one by one, the other in batches."""
+    for number in range(30):
+        sequence, cuts = draw(number)
+        await compare(economy, sequence, cuts, number)
+    async with economy.database.connection() as connection:
+        proof = await verify(connection)
+    assert proof.holds, [finding for finding in proof.findings if finding.broken]
+
+
+def draw(number: int) -> tuple[list[Step], set[int]]:
+    """A random sequence, and where to cut it; the same for the same number."""
+    found: list[tuple[list[Step], set[int]]] = []
+
+    @settings(
+        max_examples=10,  # the first ones are the simplest
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @seed(number)
+    @given(sequences, st.sets(st.integers(0, 60), max_size=8))
+    def take(sequence: list[Step], cuts: set[int]) -> None:
+        found.append((sequence, cuts))
+
+    take()
+    return found[-1]
+
+
+async def compare(books: Books, sequence: list[Step], cuts: set[int], number: int) -> None:
+    books.clock.moment = START
+    plain = new_model()
+    singly, together = await InDatabase.open(books), await InDatabase.open(books)
+    for batch in batches_of(sequence, cuts):
+        if batch[0].kind == "wait":
+            plain.now += timedelta(hours=batch[0].hours)
+            books.clock.moment = plain.now
+            continue
+        if not all(possible(step, len(plain.made)) for step in batch):
+            continue
+        expected = [plain.run(step) for step in batch]
+        one_by_one = [(await singly.run([step], f"single {number}"))[0] for step in batch]
+        assert one_by_one == expected, batch
+        assert await together.run(batch, f"batch {number}") == expected, batch
+    balances = {name: plain.balances[name] for name in await singly.balances()}
+    assert await singly.balances() == balances
+    assert await together.balances() == balances

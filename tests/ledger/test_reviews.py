@@ -1,0 +1,136 @@
+"""Compliance inside the decision: funds held, released, given back; alerts; refusals."""
+
+from typing import Any
+
+from ledger.books import Books, movement
+from tapgate.errors import Code
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Outcome, Settlement
+
+HELD = 600_000_00
+
+
+async def prepare(books: Books, **more: int) -> tuple[int, int]:
+    await books.database.execute(
+        """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
+                                    monthly_limit = 1000000000, max_balance = 1000000000"""
+    )
+    books.ledger._forget_rules()
+    return await books.subscriber(1_000_000_00), await books.subscriber()
+
+
+async def send(books: Books, sender: int, receiver: int, amount: int = HELD) -> Outcome:
+    return await books.submit(
+        movement(
+            chart.TRANSFER_P2P, commands.subscriber(sender), commands.subscriber(receiver), amount
+        )
+    )
+
+
+async def figures(books: Books, owner: int) -> tuple[int, int]:
+    row = await books.database.fetchrow(
+        "SELECT balance, held FROM accounts WHERE owner_id = $1", owner
+    )
+    assert row is not None
+    return row["balance"], row["held"]
+
+
+async def alerts(books: Books) -> list[Any]:
+    rows = await books.database.fetch(
+        "SELECT alert_type, review, occurrences, status FROM alerts ORDER BY id"
+    )
+    return [tuple(row) for row in rows]
+
+
+async def test_held_funds_cannot_be_spent_and_are_released(books: Books) -> None:
+    sender, receiver = await prepare(books)
+    answer = (await send(books, sender, receiver)).accepted()
+    fee = 3_000_00
+    assert (answer.status, answer.payer_available) == ("under_review", 400_000_00 - fee)
+    assert await figures(books, sender) == (1_000_000_00, HELD + fee)
+    assert await figures(books, receiver) == (0, 0)
+    short = await send(books, sender, receiver, 400_000_00)
+    assert short.code == Code.INSUFFICIENT_FUNDS
+    release = Settlement(transaction_id=answer.transaction_id, release=True)
+    assert (await books.submit(release)).accepted().status == "completed"
+    assert await figures(books, sender) == (400_000_00 - fee, 0)
+    assert await figures(books, receiver) == (HELD, 0)
+    assert (await books.submit(release)).code == Code.ALREADY_RESOLVED
+    assert await alerts(books) == [("AMOUNT_THRESHOLD", True, 1, "open")]
+
+
+async def test_rejected_funds_come_back(books: Books) -> None:
+    sender, receiver = await prepare(books)
+    answer = (await send(books, sender, receiver)).accepted()
+    reject = Settlement(transaction_id=answer.transaction_id, release=False)
+    settled = (await books.submit(reject)).accepted()
+    assert (settled.status, settled.details) == ("failed", {"failure_code": "COMPLIANCE_REJECTED"})
+    assert await figures(books, sender) == (1_000_000_00, 0)
+    row = await books.database.fetchrow("SELECT * FROM transactions WHERE type = 'transfer_p2p'")
+    assert row is not None
+    assert (row["status"], row["failure_code"]) == ("failed", "COMPLIANCE_REJECTED")
+
+
+async def test_a_release_that_the_receiver_cannot_take_fails_and_frees_the_funds(
+    books: Books,
+) -> None:
+    sender, receiver = await prepare(books)
+    first = (await send(books, sender, receiver)).accepted().transaction_id
+    await books.database.execute(
+        "UPDATE accounts SET status = 'blocked' WHERE owner_id = $1", receiver
+    )
+    settled = await books.submit(Settlement(transaction_id=first, release=True))
+    assert settled.accepted().details == {"failure_code": "SUBSCRIBER_BLOCKED"}
+    await books.database.execute("UPDATE accounts SET status = 'active'")
+    second = (await send(books, sender, receiver)).accepted().transaction_id
+    await books.database.execute("UPDATE account_rules SET max_balance = 1")
+    books.ledger._forget_rules()
+    settled = await books.submit(Settlement(transaction_id=second, release=True))
+    assert settled.accepted().details == {"failure_code": "MAX_BALANCE_EXCEEDED"}
+    assert await figures(books, sender) == (1_000_000_00, 0)
+
+
+async def test_a_held_payment_is_released_to_its_merchant(books: Books) -> None:
+    payer, _ = await prepare(books)
+    merchant, card = await books.processor(), await books.card(payer)
+    order = movement(chart.POS_PAYMENT, commands.card(card), commands.processor(merchant), HELD)
+    held = (await books.submit(order)).accepted().transaction_id
+    await books.submit(Settlement(transaction_id=held, release=True))
+    assert await figures(books, merchant) == (HELD - 6_000_00, 0)
+    row = await books.database.fetchrow("SELECT * FROM transactions WHERE id = $1", held)
+    assert row is not None
+    assert (row["from_balance"], row["to_balance"]) == (400_000_00, HELD - 6_000_00)
+
+
+async def test_nothing_to_settle(books: Books) -> None:
+    missing = await books.submit(Settlement(transaction_id=1, release=True))
+    assert missing.code == Code.TRANSACTION_NOT_FOUND
+
+
+async def test_too_many_in_an_hour_are_noticed_and_in_a_day_refused(books: Books) -> None:
+    sender, receiver = await prepare(books)
+    orders = [
+        movement(chart.TRANSFER, commands.subscriber(sender), commands.subscriber(receiver), 1)
+        for _ in range(25)
+    ]
+    outcomes = [await books.submit(order) for order in orders[:5]]
+    outcomes += await books.submit_together(orders[5:15])  # within one batch too
+    outcomes += [await books.submit(order) for order in orders[15:]]
+    codes = [outcome.code for outcome in outcomes]
+    assert codes == [None] * 20 + [Code.COMPLIANCE_REJECTED] * 5
+    assert await alerts(books) == [
+        ("TRANSACTION_COUNT", False, 10, "open"),
+        ("TRANSACTION_COUNT", False, 5, "open"),
+    ]
+
+
+async def test_cumulative_amount(books: Books) -> None:
+    sender, receiver = await prepare(books)
+    await books.database.execute(
+        """INSERT INTO compliance_rules
+               (id, name, type, transaction_types, threshold, window_seconds, action, severity)
+           VALUES (1, 'Sum', 'CUMULATIVE_AMOUNT', '{transfer_p2p}', 1000, 60, 'block', 'LOW')"""
+    )
+    assert (await send(books, sender, receiver, 600)).code is None
+    assert (await send(books, sender, receiver, 401)).code == Code.COMPLIANCE_REJECTED
+    assert (await send(books, sender, receiver, 400)).code is None
