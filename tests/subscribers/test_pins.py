@@ -1,0 +1,318 @@
+"""PINs: verified, changed, reset; and never outrun."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import httpx2
+import pytest
+
+from world import PIN, WRONG_PIN, World
+
+URL = "/api/v1/subscribers"
+NEW_PIN = "5927"
+
+
+async def verify(world: World, record: dict[str, Any], pin: str = PIN) -> httpx2.Response:
+    return await world.client.post(
+        f"{URL}/{record['id']}/verify-pin", json={"pin": pin}, auth=world.service()
+    )
+
+
+async def change(
+    world: World, record: dict[str, Any], old_pin: str = PIN, new_pin: str = NEW_PIN
+) -> httpx2.Response:
+    return await world.client.post(
+        f"{URL}/{record['id']}/change-pin",
+        json={"old_pin": old_pin, "new_pin": new_pin},
+        auth=world.service(),
+    )
+
+
+async def is_pin(world: World, record: dict[str, Any], pin: str) -> bool:
+    return (await verify(world, record, pin)).status_code == 200
+
+
+async def lock_pin(world: World, record: dict[str, Any]) -> None:
+    for _ in range(3):
+        await verify(world, record, WRONG_PIN)
+
+
+async def test_a_right_pin_is_verified(world: World) -> None:
+    record = await world.subscriber()
+    answer = await verify(world, record)
+    assert answer.status_code == 200
+    assert answer.json() == {"success": True, "verified": True, "message": "PIN verified"}
+
+
+async def test_three_wrong_ones_in_a_row_lock_it(world: World) -> None:
+    record = await world.subscriber()
+    for remaining in (2, 1, 0):
+        answer = await verify(world, record, WRONG_PIN)
+        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_PIN")
+        assert answer.json()["details"] == {"attempts_remaining": remaining}
+        assert WRONG_PIN not in answer.text
+    answer = await verify(world, record)
+    assert (answer.status_code, answer.json()["code"]) == (403, "ACCOUNT_LOCKED")
+    shown = await world.client.get(f"{URL}/{record['id']}", auth=world.service())
+    assert shown.json()["pin_locked_until"] == answer.json()["details"]["locked_until"]
+    assert shown.json()["pin_locked_until"] is not None
+
+
+async def test_a_right_one_resets_the_count(world: World) -> None:
+    record = await world.subscriber()
+    for _ in range(2):
+        await verify(world, record, WRONG_PIN)
+        await verify(world, record, WRONG_PIN)
+        assert (await verify(world, record)).status_code == 200
+
+
+async def test_the_lock_ends_after_half_an_hour(world: World) -> None:
+    record = await world.subscriber()
+    await lock_pin(world, record)
+    world.forward(minutes=29)
+    assert (await verify(world, record)).json()["code"] == "ACCOUNT_LOCKED"
+    world.forward(minutes=2)
+    assert (await verify(world, record)).status_code == 200
+    shown = await world.client.get(f"{URL}/{record['id']}", auth=world.service())
+    assert shown.json()["pin_locked_until"] is None
+
+
+async def test_a_lock_that_is_over_is_not_shown(world: World) -> None:
+    record = await world.subscriber()
+    await lock_pin(world, record)
+    world.forward(minutes=31)
+    shown = await world.client.get(f"{URL}/{record['id']}", auth=world.service())
+    assert shown.json()["pin_locked_until"] is None
+
+
+async def test_a_blocked_subscribers_pin_can_be_verified(world: World) -> None:
+    record = await world.subscriber()
+    await world.client.post(
+        f"{URL}/{record['id']}/block", json={"reason": "r"}, auth=await world.admin()
+    )
+    assert (await verify(world, record)).status_code == 200
+
+
+async def test_failed_tries_are_in_the_audit_log(world: World) -> None:
+    record = await world.subscriber()
+    await verify(world, record)
+    for _ in range(4):
+        await verify(world, record, WRONG_PIN)
+    entries = await world.audit(record["id"], "subscriber.pin_verified")
+    assert [(entry["result"], entry["reason"]) for entry in entries] == [
+        ("failure", "INVALID_PIN"),
+        ("failure", "INVALID_PIN"),
+        ("failure", "INVALID_PIN"),
+        ("failure", "ACCOUNT_LOCKED"),
+    ]
+
+
+async def test_parallel_tries_do_not_outrun_the_lock(world: World) -> None:
+    record = await world.subscriber()
+    answers = await asyncio.gather(*(verify(world, record, WRONG_PIN) for _ in range(50)))
+    codes = Counter(answer.json()["code"] for answer in answers)
+    assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 47}
+    remaining = {
+        answer.json()["details"]["attempts_remaining"]
+        for answer in answers
+        if answer.status_code == 400
+    }
+    assert remaining == {0, 1, 2}
+
+
+async def test_verify_and_change_share_one_count(world: World) -> None:
+    record = await world.subscriber()
+    tries = [
+        verify(world, record, WRONG_PIN) if even else change(world, record, old_pin=WRONG_PIN)
+        for even in [True, False] * 10
+    ]
+    codes = Counter(answer.json()["code"] for answer in await asyncio.gather(*tries))
+    assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 17}
+
+
+async def test_changes_the_pin(world: World) -> None:
+    record = await world.subscriber()
+    answer = await change(world, record)
+    assert answer.status_code == 200
+    assert answer.json() == {"success": True, "message": "PIN changed"}
+    assert not await is_pin(world, record, PIN)
+    assert await is_pin(world, record, NEW_PIN)
+    (entry,) = await world.audit(record["id"], "subscriber.pin_changed")
+    assert entry["changes"] == {"pin": ["***", "***"]}
+
+
+async def test_a_change_with_a_wrong_pin_counts_and_changes_nothing(world: World) -> None:
+    record = await world.subscriber()
+    answer = await change(world, record, old_pin=WRONG_PIN)
+    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_PIN")
+    assert answer.json()["details"] == {"attempts_remaining": 2}
+    assert await is_pin(world, record, PIN)
+
+
+async def test_a_locked_pin_cannot_be_changed(world: World) -> None:
+    record = await world.subscriber()
+    await lock_pin(world, record)
+    answer = await change(world, record)
+    assert (answer.status_code, answer.json()["code"]) == (403, "ACCOUNT_LOCKED")
+
+
+async def test_the_new_pin_must_be_another(world: World) -> None:
+    record = await world.subscriber()
+    answer = await change(world, record, new_pin=PIN)
+    assert (answer.status_code, answer.json()["code"]) == (400, "SAME_PIN")
+
+
+async def test_that_the_new_pin_is_the_same_is_no_way_to_guess_it(world: World) -> None:
+    record = await world.subscriber()
+    answer = await change(world, record, old_pin=WRONG_PIN, new_pin=WRONG_PIN)
+    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_PIN")
+    assert answer.json()["details"] == {"attempts_remaining": 2}
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"new_pin": NEW_PIN}, "old_pin"),
+        ({"old_pin": PIN}, "new_pin"),
+        ({"old_pin": PIN, "new_pin": 5927}, "new_pin"),
+        ({"old_pin": PIN, "new_pin": "59271"}, "new_pin"),
+        ({"old_pin": "", "new_pin": NEW_PIN}, "old_pin"),
+        ({"old_pin": PIN, "new_pin": "59\0 7"}, "new_pin"),
+        ({"old_pin": PIN, "new_pin": "5" * 10_000}, "new_pin"),
+    ],
+)
+async def test_a_malformed_change_is_400_and_no_try(
+    world: World, body: dict[str, Any], field: str
+) -> None:
+    record = await world.subscriber()
+    await verify(world, record, WRONG_PIN)
+    answer = await world.client.post(
+        f"{URL}/{record['id']}/change-pin", json=body, auth=world.service()
+    )
+    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+    assert list(answer.json()["details"]["fields"]) == [field]
+    assert PIN not in answer.text
+    assert "592" not in answer.text
+    answer = await verify(world, record, WRONG_PIN)
+    assert answer.json()["details"] == {"attempts_remaining": 1}
+
+
+async def test_a_weak_new_pin_is_400_where_weak_ones_are_refused(world: World) -> None:
+    record = await world.subscriber()
+    world.refuse_weak_pins()
+    answer = await change(world, record, new_pin="1111")
+    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+    assert list(answer.json()["details"]["fields"]) == ["new_pin"]
+    assert await is_pin(world, record, PIN)
+
+
+async def ask_for_code(world: World, record: dict[str, Any]) -> str:
+    answer = await world.client.post(f"{URL}/{record['id']}/reset-pin", auth=await world.admin("S"))
+    assert answer.status_code == 200
+    assert list(answer.json()) == ["success", "message"]
+    code = await world.code_sent_to(record["phone_number"])
+    assert code not in answer.text
+    return code
+
+
+async def confirm(
+    world: World, record: dict[str, Any], code: str, new_pin: str = NEW_PIN
+) -> httpx2.Response:
+    return await world.client.post(
+        f"{URL}/{record['id']}/reset-pin/confirm",
+        json={"otp": code, "new_pin": new_pin},
+        auth=world.service(),
+    )
+
+
+def other_than(code: str) -> str:
+    return f"{(int(code) + 1) % 1_000_000:06d}"
+
+
+async def test_a_code_sets_a_new_pin_and_opens_the_lock(world: World) -> None:
+    record = await world.subscriber()
+    await lock_pin(world, record)
+    answer = await confirm(world, record, await ask_for_code(world, record))
+    assert answer.status_code == 200
+    assert answer.json() == {"success": True, "message": "PIN reset"}
+    assert await is_pin(world, record, NEW_PIN)
+    assert len(await world.audit(record["id"], "subscriber.pin_reset_requested")) == 1
+    (entry,) = await world.audit(record["id"], "subscriber.pin_reset")
+    assert (entry["result"], entry["changes"]) == ("success", {"pin": ["***", "***"]})
+
+
+async def test_a_code_is_good_for_once(world: World) -> None:
+    record = await world.subscriber()
+    code = await ask_for_code(world, record)
+    await confirm(world, record, code)
+    answer = await confirm(world, record, code, "8302")
+    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_OTP")
+    assert answer.json()["details"] == {"attempts_remaining": 0}
+    assert await is_pin(world, record, NEW_PIN)
+
+
+async def test_three_wrong_codes_use_it_up(world: World) -> None:
+    record = await world.subscriber()
+    code = await ask_for_code(world, record)
+    for remaining in (2, 1, 0):
+        answer = await confirm(world, record, other_than(code))
+        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_OTP")
+        assert answer.json()["details"] == {"attempts_remaining": remaining}
+    assert (await confirm(world, record, code)).json()["code"] == "INVALID_OTP"
+    assert await is_pin(world, record, PIN)
+    entries = await world.audit(record["id"], "subscriber.pin_reset")
+    assert [(entry["result"], entry["reason"]) for entry in entries] == [
+        ("failure", "INVALID_OTP")
+    ] * 4
+
+
+async def test_a_code_ends_after_five_minutes(world: World) -> None:
+    record = await world.subscriber()
+    code = await ask_for_code(world, record)
+    world.forward(minutes=5)
+    answer = await confirm(world, record, code)
+    assert answer.json()["details"] == {"attempts_remaining": 0}
+
+
+async def test_parallel_tries_do_not_outrun_a_code(world: World) -> None:
+    record = await world.subscriber()
+    code = await ask_for_code(world, record)
+    answers = await asyncio.gather(
+        *(confirm(world, record, other_than(code)) for _ in range(10)),
+    )
+    remaining = Counter(answer.json()["details"]["attempts_remaining"] for answer in answers)
+    assert remaining == {2: 1, 1: 1, 0: 8}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        ({"new_pin": NEW_PIN}, 400, "otp"),
+        ({"otp": "123456"}, 400, "new_pin"),
+        ({"otp": 123456, "new_pin": NEW_PIN}, 400, "otp"),
+        ({"otp": "12345", "new_pin": NEW_PIN}, 422, "otp"),
+        ({"otp": "123456", "new_pin": "abcd"}, 422, "new_pin"),
+    ],
+)
+async def test_a_malformed_confirmation_is_no_try(
+    world: World, body: dict[str, Any], status: int, field: str
+) -> None:
+    record = await world.subscriber()
+    code = await ask_for_code(world, record)
+    answer = await world.client.post(
+        f"{URL}/{record['id']}/reset-pin/confirm", json=body, auth=world.service()
+    )
+    assert answer.status_code == status
+    assert list(answer.json()["details"]["fields"]) == [field]
+    assert (await confirm(world, record, code)).status_code == 200
+
+
+async def test_a_weak_pin_does_not_use_the_code_up(world: World) -> None:
+    record = await world.subscriber()
+    code = await ask_for_code(world, record)
+    world.refuse_weak_pins()
+    answer = await confirm(world, record, code, "1111")
+    assert answer.status_code == 422
+    assert list(answer.json()["details"]["fields"]) == ["new_pin"]
+    assert (await confirm(world, record, code)).status_code == 200

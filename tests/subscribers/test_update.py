@@ -1,0 +1,168 @@
+"""Changing a subscriber's profile."""
+
+import asyncio
+from typing import Any
+
+import httpx2
+import pytest
+
+from tapgate.edge.services import Services
+from world import World
+
+URL = "/api/v1/subscribers"
+
+
+async def test_changes_what_is_given_and_keeps_the_rest(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    record = await world.subscriber(email="old@example.com", address="Freetown")
+    changes = {
+        "first_name": "Mariama",
+        "email": "new@example.com",
+        "date_of_birth": "1985-05-05",
+        "category": "corporate",
+        "phone_number": world.phone(),
+        "id_type": "DRIVERS_LICENSE",
+        "id_number": "D-1",
+    }
+    answer = await client.put(
+        f"{URL}/{record['id']}", json=changes, auth=await world.api_key("subscribers:write")
+    )
+    assert answer.status_code == 200
+    after = answer.json()
+    assert after["updated_at"] > record["updated_at"]
+    expected = record | changes | {"max_child_cards": None, "updated_at": after["updated_at"]}
+    assert after == expected
+    answer = await client.get(f"{URL}/{record['id']}", auth=world.service())
+    assert answer.json() == expected
+
+
+async def test_the_audit_log_has_old_and_new(client: httpx2.AsyncClient, world: World) -> None:
+    record = await world.subscriber()
+    phone_number = world.phone()
+    admin = await world.admin("S")
+    body = {"phone_number": phone_number, "first_name": record["first_name"]}
+    await client.put(f"{URL}/{record['id']}", json=body, auth=admin)
+    (entry,) = await world.audit(record["id"], "subscriber.updated")
+    assert entry["actor"]["id"] == admin.id
+    assert entry["changes"] == {"phone_number": [record["phone_number"], phone_number]}
+
+
+async def test_the_account_has_the_new_name(
+    client: httpx2.AsyncClient, world: World, services: Services
+) -> None:
+    record = await world.subscriber()
+    body = {"last_name": "Sesay"}
+    await client.put(f"{URL}/{record['id']}", json=body, auth=await world.admin())
+    name = await services.database.fetchval(
+        "SELECT holder_name FROM accounts WHERE kind = 'wallet'"
+    )
+    assert name == "Aminata Sesay"
+
+
+@pytest.mark.parametrize("body", [{}, {"first_name": "Aminata"}, {"email": None}, {"id": "x"}])
+async def test_without_a_change_nothing_is_written(
+    client: httpx2.AsyncClient, world: World, body: dict[str, Any]
+) -> None:
+    record = await world.subscriber()
+    answer = await client.put(f"{URL}/{record['id']}", json=body, auth=await world.admin())
+    assert answer.status_code == 200
+    assert answer.json() == record
+    assert await world.audit(record["id"], "subscriber.updated") == []
+
+
+async def test_a_taken_phone_number_or_document_is_refused(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    other = await world.subscriber(id_type="PASSPORT", id_number="P1")
+    record = await world.subscriber(id_type="PASSPORT", id_number="P2")
+    admin = await world.admin()
+    for field, code in (("phone_number", "DUPLICATE_PHONE"), ("id_number", "DUPLICATE_ID_NUMBER")):
+        answer = await client.put(f"{URL}/{record['id']}", json={field: other[field]}, auth=admin)
+        assert (answer.status_code, answer.json()["code"]) == (409, code)
+    answer = await client.get(f"{URL}/{record['id']}", auth=admin)
+    assert answer.json() == record
+
+
+async def test_two_who_take_each_others_number_do_not_break_anything(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    one, other = await world.subscriber(), await world.subscriber()
+    admin = await world.admin()
+    answers = await asyncio.gather(
+        client.put(f"{URL}/{one['id']}", json={"phone_number": other["phone_number"]}, auth=admin),
+        client.put(f"{URL}/{other['id']}", json={"phone_number": one["phone_number"]}, auth=admin),
+    )
+    assert {answer.status_code for answer in answers} <= {409, 503}
+
+
+async def test_half_a_document_is_refused(client: httpx2.AsyncClient, world: World) -> None:
+    record = await world.subscriber()
+    answer = await client.put(
+        f"{URL}/{record['id']}", json={"id_number": "P1"}, auth=await world.admin()
+    )
+    assert answer.status_code == 422
+    assert list(answer.json()["details"]["fields"]) == ["id_type"]
+
+
+async def test_the_number_of_a_known_document_can_be_corrected(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    record = await world.subscriber(id_type="PASSPORT", id_number="P1")
+    answer = await client.put(
+        f"{URL}/{record['id']}", json={"id_number": "P2"}, auth=await world.admin()
+    )
+    assert (answer.json()["id_type"], answer.json()["id_number"]) == ("PASSPORT", "P2")
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"kyc_level": 4}, 422),
+        ({"kyc_level": 0}, 422),
+        ({"kyc_level": "2"}, 400),
+        ({"kyc_status": "verified"}, 422),
+        ({"restricted": "yes"}, 400),
+        ({"date_of_birth": "2999-01-01"}, 422),
+        ({"category": ""}, 422),
+        ({"last_name": 7}, 400),
+    ],
+)
+async def test_a_bad_value_is_named(
+    client: httpx2.AsyncClient, world: World, body: dict[str, Any], status: int
+) -> None:
+    record = await world.subscriber()
+    answer = await client.put(f"{URL}/{record['id']}", json=body, auth=await world.admin())
+    assert answer.status_code == status
+    assert list(answer.json()["details"]["fields"]) == list(body)
+
+
+@pytest.mark.parametrize("role", ["A", "C"])
+async def test_compliance_sets_level_and_status(
+    client: httpx2.AsyncClient, world: World, services: Services, role: str
+) -> None:
+    record = await world.subscriber()
+    body = {"kyc_level": 3, "kyc_status": "VERIFIED"}
+    answer = await client.put(f"{URL}/{record['id']}", json=body, auth=await world.admin(role))
+    assert answer.status_code == 200
+    assert answer.json()["kyc_level"] == 3
+    assert answer.json()["kyc_status"] == "VERIFIED"
+    level = await services.database.fetchval("SELECT kyc_level FROM accounts WHERE kind = 'wallet'")
+    assert level == 3
+
+
+@pytest.mark.parametrize(
+    "body", [{"kyc_level": 3}, {"kyc_status": "VERIFIED"}, {"restricted": False}]
+)
+async def test_nobody_else_does(
+    client: httpx2.AsyncClient, world: World, body: dict[str, Any]
+) -> None:
+    record = await world.subscriber()
+    for caller in (await world.admin("S"), await world.api_key("subscribers:write")):
+        answer = await client.put(
+            f"{URL}/{record['id']}", json={"first_name": "Eve", **body}, auth=caller
+        )
+        assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
+        assert answer.json()["details"]["required"] == ["compliance_user", "system_admin"]
+    answer = await client.get(f"{URL}/{record['id']}", auth=world.service())
+    assert answer.json() == record
