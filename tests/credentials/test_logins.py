@@ -190,6 +190,14 @@ async def test_the_table_holds_little_more_than_what_counts(
     assert await process.database.fetchval("SELECT count(*) FROM login_failures") == 1
 
 
+async def test_a_row_does_not_grow(process: Process, clock: SetClock) -> None:
+    for _ in range(12):
+        await fail(process)
+        clock.forward(minutes=4)
+    failed_at = await process.database.fetchval("SELECT failed_at FROM login_failures")
+    assert len(failed_at) == 4
+
+
 async def test_nothing_is_kept_for_who_is_not_waiting(process: Process, admin_id: int) -> None:
     await process.logins.check(EMAIL, PASSWORD, HERE)
     assert not process.logins._turns

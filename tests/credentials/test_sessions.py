@@ -8,10 +8,11 @@ import pytest
 
 from credentials.stage import EMAIL, Process, SetClock, World, refusal, unauthorized
 from tapgate import ids
-from tapgate.credentials.access_tokens import AccessTokens, Token
+from tapgate.credentials.access_tokens import AccessTokens
 from tapgate.credentials.principals import Principal
 from tapgate.credentials.sessions import ReusedTokenError, Tokens
 from tapgate.settings import Settings
+from tapgate.store.signals import Signals, Ticket
 
 ENDED = "The session has ended"
 NO_REFRESH = "Unknown or expired refresh token, or its session has ended"
@@ -96,7 +97,11 @@ async def test_a_token_for_another_admins_session_is_refused(
     session = (await caller(process, await logged_in(process, other_id))).session_id
     assert session is not None
     forged = AccessTokens(test_settings.jwt_secret).make(
-        Token(session, admin_id), email=EMAIL, role="system_admin", now=clock()
+        session_id=session,
+        admin_id=admin_id,
+        email=EMAIL,
+        role="system_admin",
+        now=clock(),
     )
     assert await unauthorized(process.authenticator.sessions.authenticate(forged)) == ENDED
 
@@ -105,7 +110,7 @@ async def test_a_token_for_no_session_is_refused(
     process: Process, admin_id: int, test_settings: Settings, clock: SetClock
 ) -> None:
     forged = AccessTokens(test_settings.jwt_secret).make(
-        Token(1, admin_id), email=EMAIL, role="system_admin", now=clock()
+        session_id=1, admin_id=admin_id, email=EMAIL, role="system_admin", now=clock()
     )
     assert await unauthorized(process.authenticator.sessions.authenticate(forged)) == ENDED
 
@@ -214,6 +219,24 @@ async def test_a_used_refresh_token_ends_the_whole_family_everywhere_at_once(
             assert await unauthorized(caller(where, tokens)) == ENDED
             assert await unauthorized(refreshed(where, tokens)) == NO_REFRESH
         await caller(where, unrelated)
+
+
+async def test_a_second_use_is_answered_when_every_process_knows(
+    process: Process, admin_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    awaited = []
+    settled = Signals.settled
+
+    async def recorded(self: Signals, ticket: Ticket) -> None:
+        await settled(self, ticket)
+        awaited.append(ticket)
+
+    monkeypatch.setattr(Signals, "settled", recorded)
+    tokens = await logged_in(process, admin_id)
+    await refreshed(process, tokens)
+    assert awaited == []
+    await refusal(refreshed(process, tokens))
+    assert len(awaited) == 1
 
 
 async def test_of_two_uses_at_once_one_wins_and_then_the_family_ends(

@@ -8,7 +8,7 @@ import msgspec
 
 from tapgate import ids
 from tapgate.clock import Clock
-from tapgate.credentials.access_tokens import LIFETIME, AccessTokens, Token
+from tapgate.credentials.access_tokens import LIFETIME, AccessTokens
 from tapgate.credentials.cache import Cache
 from tapgate.credentials.principals import Principal
 from tapgate.credentials.vault import Vault
@@ -178,7 +178,8 @@ class Sessions:
         )
         return Tokens(
             token=self._access_tokens.make(
-                Token(session_id, admin["admin_id"]),
+                session_id=session_id,
+                admin_id=admin["admin_id"],
                 email=admin["email"],
                 role=admin["role"],
                 now=now,
