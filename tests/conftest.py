@@ -1,14 +1,23 @@
 """What tests share: one embedded PostgreSQL per test process, one fresh database per test."""
 
 import itertools
+import tempfile
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import asyncpg
+import httpx2
 import pytest
 
+from tapgate.edge.services import Services
+from tapgate.gateway import create_app, wired
+from tapgate.ids import IdSource
+from tapgate.ledger.rules import insert_defaults
+from tapgate.settings import Settings, load
 from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
+from world import World
 
 _numbers = itertools.count(1)
 
@@ -18,14 +27,22 @@ def url_of(database: str, server_url: str) -> str:
     return server_url.replace("@/tapgate?", f"@/{database}?")
 
 
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """For what another system user must reach: pytest closes its own folders to all others."""
+    with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
+        yield Path(name)
+
+
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The URL of a running server; also its database `tapgate`, which is empty."""
-    server = EmbeddedPostgres(tmp_path_factory.mktemp("store"))
-    try:
-        yield server.start()
-    finally:
-        server.stop()
+    with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
+        server = EmbeddedPostgres(Path(name))
+        try:
+            yield server.start()
+        finally:
+            server.stop()
 
 
 @pytest.fixture(scope="session")
@@ -62,3 +79,38 @@ async def database(database_url: str) -> AsyncIterator[Database]:
         yield database
     finally:
         await database.close()
+
+
+@pytest.fixture
+def settings(tmp_path: Path, database_url: str) -> Settings:
+    """As in development, but that no test is throttled unless it wants to be."""
+    return load(
+        {
+            "TAPGATE_DATA_DIR": str(tmp_path),
+            "TAPGATE_DATABASE_URL": database_url,
+            "TAPGATE_RATE_LIMIT": "100000",
+            "TAPGATE_RATE_BURST": "100000",
+        }
+    )
+
+
+@pytest.fixture
+async def services(settings: Settings, database_url: str) -> AsyncIterator[Services]:
+    """What a gateway process has, on a database with the default rules."""
+    async with wired(settings, database_url) as services:
+        async with services.database.transaction() as tx:
+            await insert_defaults(tx, settings.currency, IdSource(1023))
+        yield services
+
+
+@pytest.fixture
+async def client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
+    """Calls the whole gateway without a socket in between."""
+    transport = httpx2.ASGITransport(app=create_app(services), raise_app_exceptions=False)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
+        yield client
+
+
+@pytest.fixture
+def world(services: Services, client: httpx2.AsyncClient) -> World:
+    return World(services, client)

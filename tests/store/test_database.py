@@ -86,8 +86,8 @@ class TestOutage:
     """On a server of its own, that can be stopped."""
 
     @pytest.fixture
-    def server(self, tmp_path: Path) -> Iterator[EmbeddedPostgres]:
-        server = EmbeddedPostgres(tmp_path)
+    def server(self, folder: Path) -> Iterator[EmbeddedPostgres]:
+        server = EmbeddedPostgres(folder)
         server.start()
         yield server
         server.stop()

@@ -29,8 +29,8 @@ time.sleep(60)
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[EmbeddedPostgres]:
-    server = EmbeddedPostgres(tmp_path)
+def server(folder: Path) -> Iterator[EmbeddedPostgres]:
+    server = EmbeddedPostgres(folder)
     yield server
     server.stop()
 
@@ -133,32 +133,32 @@ async def test_a_half_made_cluster_is_made_again(server: EmbeddedPostgres) -> No
     assert not unfinished.exists()
 
 
-async def test_a_folder_with_a_long_and_unusual_name(tmp_path: Path) -> None:
-    server = EmbeddedPostgres(tmp_path / "data, with spaces & é" / ("long" * 30))
+async def test_a_folder_with_a_long_and_unusual_name(folder: Path) -> None:
+    server = EmbeddedPostgres(folder / "data, with spaces & é" / ("long" * 30))
     try:
         assert await value(server.start(), "SELECT 1") == 1
     finally:
         server.stop()
 
 
-async def test_a_folder_with_spaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+async def test_a_folder_with_spaces(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
     server = EmbeddedPostgres(Path("a b%20é"))
     try:
         assert await value(server.start(), "SELECT 1") == 1
-        assert (tmp_path / "a b%20é" / "pgdata" / ".s.PGSQL.5432").exists()
+        assert (folder / "a b%20é" / "pgdata" / ".s.PGSQL.5432").exists()
     finally:
         server.stop()
 
 
 def test_a_socket_folder_of_somebody_else_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded.tempfile, "gettempdir", lambda: str(tmp_path))
-    server = EmbeddedPostgres(tmp_path / ("long" * 30))
+    monkeypatch.setattr(embedded.tempfile, "gettempdir", lambda: str(folder))
+    server = EmbeddedPostgres(folder / ("long" * 30))
     name = server.url.rpartition("/")[2]
-    (tmp_path / name).mkdir(mode=0o777)
-    (tmp_path / name).chmod(0o777)
+    (folder / name).mkdir(mode=0o777)
+    (folder / name).chmod(0o777)
     with pytest.raises(StoreError, match="belongs to somebody else"):
         server.start()
 
@@ -174,7 +174,7 @@ def test_why_it_does_not_start_is_one_line(server: EmbeddedPostgres) -> None:
     server.start()
 
 
-def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
+def test_a_folder_that_cannot_be_made_is_one_line(folder: Path) -> None:
+    (folder / "file").touch()
     with pytest.raises(StoreError, match="PostgreSQL cannot be started"):
-        EmbeddedPostgres(tmp_path / "file" / "data").start()
+        EmbeddedPostgres(folder / "file" / "data").start()

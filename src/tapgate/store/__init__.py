@@ -3,3 +3,7 @@
 
 class StoreError(Exception):
     """Why the store cannot be used, in one line for whoever starts Tapgate."""
+
+
+class FolderInUseError(StoreError):
+    """Another process runs the embedded PostgreSQL of this data folder."""

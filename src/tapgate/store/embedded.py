@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import psutil
 
-from tapgate.store import StoreError
+from tapgate.store import FolderInUseError, StoreError
 from tapgate.store.file_lock import FileLock
 from tapgate.store.server_user import ServerUser, server_user
 
@@ -75,7 +75,7 @@ class EmbeddedPostgres:
         try:
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             if not self._owner_lock.take():
-                raise StoreError(f"another Tapgate is already running on {self.data_dir}")
+                raise FolderInUseError(f"another Tapgate is already running on {self.data_dir}")
             self._start_server()
         except OSError as error:
             self.stop()

@@ -1,0 +1,83 @@
+"""A child of the supervisor: one process of a service, started again whenever it ends."""
+
+import asyncio
+import contextlib
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from typing import NoReturn
+
+from tapgate.worker import DRAIN_SECONDS, LIFELINE, LISTENER
+
+_FIRST_PAUSE_SECONDS = 0.1
+_LONGEST_PAUSE_SECONDS = 5.0
+_LONG_LIFE_SECONDS = 10.0
+_KILL_SECONDS = DRAIN_SECONDS + 5.0
+
+
+class StartError(Exception):
+    """Why a service cannot be started, in one line for whoever starts it."""
+
+
+class Child:
+    def __init__(
+        self, service: str, module: str, listener: socket.socket, environ: Mapping[str, str]
+    ) -> None:
+        self._service = service
+        self._module = module
+        self._listener = listener
+        self._environ = environ
+        self.ready = asyncio.Event()
+
+    async def keep_running(self) -> NoReturn:
+        """Until cancelled, which ends the process in an orderly way."""
+        pause = _FIRST_PAUSE_SECONDS
+        while True:
+            started = time.monotonic()
+            status = await self._run()
+            if not self.ready.is_set():
+                raise StartError(f"the {self._service} ended with status {status} while starting")
+            # Soon after a long life, later and later after short ones.
+            long_life = time.monotonic() - started > _LONG_LIFE_SECONDS
+            pause = _FIRST_PAUSE_SECONDS if long_life else min(pause * 2, _LONGEST_PAUSE_SECONDS)
+            print(f"The {self._service} ended with status {status}; starting it again.", flush=True)
+            await asyncio.sleep(pause)
+
+    async def _run(self) -> int:
+        lifeline, other_end = socket.socketpair()
+        with lifeline:
+            with other_end:
+                process = await self._spawn(other_end)
+            try:
+                lifeline.setblocking(False)
+                if await asyncio.get_running_loop().sock_recv(lifeline, 1):
+                    self.ready.set()
+                return await process.wait()
+            finally:
+                await _end(process)
+
+    async def _spawn(self, other_end: socket.socket) -> asyncio.subprocess.Process:
+        descriptors = {LISTENER: self._listener.fileno(), LIFELINE: other_end.fileno()}
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            self._module,
+            stdin=asyncio.subprocess.DEVNULL,
+            env={**self._environ, **{name: str(number) for name, number in descriptors.items()}},
+            pass_fds=tuple(descriptors.values()),
+            # Ctrl-C in the terminal is for the supervisor, which stops its children in order.
+            start_new_session=True,
+        )
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        async with asyncio.timeout(_KILL_SECONDS):
+            await process.wait()
+    except TimeoutError:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()

@@ -1,0 +1,184 @@
+"""Starts everything in order, keeps it running, and stops it in the opposite order.
+
+First the ports are taken, then PostgreSQL is started (unless there is one by URL) and migrated,
+then the processes of the services are started. What ends is started again. If the supervisor
+itself is killed, its children notice and end; PostgreSQL is stopped by the next start.
+"""
+
+import asyncio
+import contextlib
+import errno
+import signal
+import socket
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from tapgate.child import Child, StartError
+from tapgate.settings import Settings
+from tapgate.store import FolderInUseError, StoreError
+from tapgate.store.embedded import EmbeddedPostgres
+from tapgate.store.migrate import migrate
+
+_BACKLOG = 2048
+_PORT_PATIENCE_SECONDS = 2.0
+_POSTGRES_CHECK_SECONDS = 0.5
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+#: What is done before the services start; answers lines for the operator.
+Prepare = Callable[[Settings, str], Awaitable[list[str]]]
+
+
+class Service(NamedTuple):
+    name: str
+    module: str  # run with `python -m`
+    host: str
+    port: int
+    processes: int
+
+
+def run(
+    settings: Settings,
+    environ: Mapping[str, str],
+    services: Sequence[Service],
+    prepare: Prepare,
+) -> None:
+    """Until SIGINT or SIGTERM. Raises what an operator must put right before it can start."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
+        listeners = [stack.enter_context(_bound(service)) for service in services]
+        postgres = stack.enter_context(_own_postgres(settings))
+        url = postgres.url if postgres is not None else str(settings.database_url)
+        environ = {**environ, "TAPGATE_DATABASE_URL": url}
+        children = [
+            Child(service.name, service.module, listener, environ)
+            for service, listener in zip(services, listeners, strict=True)
+            for _ in range(service.processes)
+        ]
+
+        async def serve() -> None:
+            _stop_on_signals()
+            with contextlib.suppress(asyncio.CancelledError):
+                await migrate(url)
+                for line in await prepare(settings, url):
+                    _say(line)
+                for service, listener in zip(services, listeners, strict=True):
+                    _listen(service, listener)
+                await _keep_running(children, services, postgres)
+
+        asyncio.run(serve())
+
+
+@contextlib.contextmanager
+def database_url(settings: Settings) -> Iterator[str]:
+    """For a command that needs the database for a moment, whether Tapgate runs or not."""
+    if settings.database_url is not None:
+        yield settings.database_url
+        return
+    postgres = EmbeddedPostgres(settings.data_dir)
+    with contextlib.ExitStack() as stack:
+        stack.callback(postgres.stop)
+        with contextlib.suppress(FolderInUseError):
+            postgres.start()
+        yield postgres.url
+
+
+@contextlib.contextmanager
+def _own_postgres(settings: Settings) -> Iterator[EmbeddedPostgres | None]:
+    if settings.database_url is not None:
+        yield None
+        return
+    if settings.production:
+        _say("Warning: the data is on this machine only; see TAPGATE_DATABASE_URL.")
+    postgres = EmbeddedPostgres(settings.data_dir)
+    postgres.start()
+    try:
+        yield postgres
+    finally:
+        for number in _STOP_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)  # it is stopping already
+        postgres.stop()
+
+
+async def _keep_running(
+    children: Sequence[Child], services: Sequence[Service], postgres: EmbeddedPostgres | None
+) -> None:
+    try:
+        async with asyncio.TaskGroup() as group:
+            if postgres is not None:
+                group.create_task(_keep_postgres(postgres))
+            for child in children:
+                group.create_task(child.keep_running())
+            for child in children:
+                await child.ready.wait()
+            for service in services:
+                _say(f"The {service.name} listens on {_address(service)}.")
+    except* StartError as failures:
+        raise failures.exceptions[0] from None
+
+
+async def _keep_postgres(postgres: EmbeddedPostgres) -> None:
+    while True:
+        await asyncio.sleep(_POSTGRES_CHECK_SECONDS)
+        if not postgres.alive:
+            _say("PostgreSQL ended; starting it again.")
+            try:
+                postgres.start()
+            except StoreError as error:
+                _say(str(error))
+
+
+def _stop_on_signals() -> None:
+    """Cancel the current task, so that everything it has begun is ended on the way out."""
+    task = asyncio.current_task()
+    if task is not None:
+        for number in _STOP_SIGNALS:
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+
+
+def _bound(service: Service) -> socket.socket:
+    """The service's port, taken but not yet open."""
+    deadline = time.monotonic() + _PORT_PATIENCE_SECONDS
+    while True:
+        try:
+            return _bind(service.host, service.port)
+        except OSError as error:
+            # The children of a killed supervisor give the port up a moment later.
+            if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
+                raise _cannot_listen(service, error) from error
+        time.sleep(0.05)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, _, _, address = found[0]
+    with contextlib.ExitStack() as unless_bound:
+        listener = unless_bound.enter_context(socket.socket(family, kind))
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        unless_bound.pop_all()
+        return listener
+
+
+def _listen(service: Service, listener: socket.socket) -> None:
+    try:
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        raise _cannot_listen(service, error) from error
+
+
+def _cannot_listen(service: Service, error: OSError) -> StartError:
+    if error.errno == errno.EADDRINUSE:
+        reason = "another program uses that port"
+    else:
+        reason = error.strerror or str(error)
+    return StartError(f"the {service.name} cannot listen on {_address(service)}: {reason}")
+
+
+def _address(service: Service) -> str:
+    host = f"[{service.host}]" if ":" in service.host else service.host
+    return f"http://{host}:{service.port}"
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

@@ -1,0 +1,272 @@
+"""Everything starts, everything that dies comes back, and nothing is left behind."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+#: A supervisor over the stand-in service.
+_PROGRAM = """
+import asyncio, os, sys
+from tapgate import supervisor
+from tapgate.child import StartError
+from tapgate.settings import load
+from tapgate.store import StoreError
+
+async def prepare(settings, url):
+    print("preparing", flush=True)
+    await asyncio.sleep(float(os.environ.get("STAND_IN_PREPARES", "0")))
+    return ["first line", "second line"]
+
+settings = load(os.environ)
+service = supervisor.Service(
+    "gateway", "stand_in_service", settings.host, settings.port, settings.workers
+)
+try:
+    supervisor.run(settings, os.environ, [service], prepare)
+except (StartError, StoreError) as error:
+    sys.exit(str(error))
+"""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+class Running:
+    """A supervisor in a process of its own."""
+
+    def __init__(self, folder: Path, **variables: str) -> None:
+        self.port = int(variables.pop("TAPGATE_PORT", free_port()))
+        self.data_dir = folder / "data"
+        self._output = folder / f"{self.port}.out"
+        self._errors = folder / f"{self.port}.err"
+        with self._output.open("w") as output, self._errors.open("w") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM],
+                env=os.environ
+                | {
+                    "PYTHONPATH": str(Path(__file__).parent),
+                    "TAPGATE_PORT": str(self.port),
+                    "TAPGATE_DATA_DIR": str(self.data_dir),
+                }
+                | variables,
+                stdout=output,
+                stderr=errors,
+            )
+        self._seen: set[psutil.Process] = set()
+
+    @property
+    def output(self) -> list[str]:
+        return self._output.read_text().splitlines()
+
+    @property
+    def errors(self) -> list[str]:
+        return self._errors.read_text().splitlines()
+
+    def answer(self, path: str = "/") -> int | None:
+        """The number of the process that answered."""
+        try:
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{self.port}{path}", timeout=10
+            ) as answer:
+                return int(answer.read())
+        except (urllib.error.URLError, ConnectionError):
+            return None
+
+    def until_ready(self) -> "Running":
+        listens = f"The gateway listens on http://127.0.0.1:{self.port}."
+        until(lambda: self._process.poll() is not None or listens in self.output)
+        assert self._process.poll() is None, self.errors
+        self.look()
+        return self
+
+    def look(self) -> list[psutil.Process]:
+        """The processes there are now, remembered for `left_behind`."""
+        found: list[psutil.Process] = []
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found = psutil.Process(self._process.pid).children(recursive=True)
+        self._seen.update(found)
+        return found
+
+    def left_behind(self) -> list[psutil.Process]:
+        return [process for process in self._seen if is_running(process)]
+
+    def send(self, number: int) -> None:
+        self._process.send_signal(number)
+
+    def end(self) -> int:
+        """Its exit status."""
+        return self._process.wait(30)
+
+    def kill(self) -> None:
+        self.look()
+        self._process.kill()
+        self._process.wait()
+        for process in self.left_behind():
+            process.kill()
+
+
+def is_running(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@pytest.fixture
+def start(folder: Path) -> Iterator[Callable[..., Running]]:
+    started: list[Running] = []
+
+    def start_one(**variables: str) -> Running:
+        started.append(Running(folder, **variables))
+        return started[-1]
+
+    yield start_one
+    for running in started:
+        running.kill()
+
+
+Start = Callable[..., Running]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_starts_and_stops_without_leaving_a_process(start: Start, number: int) -> None:
+    running = start(TAPGATE_WORKERS="2").until_ready()
+    assert len(running.look()) > 3  # two workers, PostgreSQL and its own
+    running.send(number)
+    assert (running.end(), running.errors) == (0, [])
+    assert running.output == [
+        "preparing",
+        "first line",
+        "second line",
+        f"The gateway listens on http://127.0.0.1:{running.port}.",
+    ]
+    assert running.left_behind() == []
+    assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()
+
+
+def test_a_request_under_way_is_answered_before_it_stops(start: Start) -> None:
+    running = start().until_ready()
+    answers: list[int | None] = []
+    asking = threading.Thread(target=lambda: answers.append(running.answer("/late")))
+    asking.start()
+    worker = psutil.Process(running.answer())
+    until(lambda: len(worker.net_connections()) > 1)
+    running.send(signal.SIGTERM)
+    asking.join()
+    assert answers == [worker.pid]
+    assert running.end() == 0
+
+
+def test_a_killed_worker_comes_back(start: Start) -> None:
+    running = start().until_ready()
+    first = running.answer()
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    until(lambda: running.answer() not in {None, first})
+    running.look()
+    running.send(signal.SIGTERM)
+    assert running.end() == 0
+    assert "The gateway ended with status -9; starting it again." in running.output
+    assert running.left_behind() == []
+
+
+def test_a_killed_postgres_comes_back(start: Start) -> None:
+    running = start().until_ready()
+    pid_file = running.data_dir / "pgdata" / "postmaster.pid"
+    first = pid_file.read_text().split()[0]
+    os.kill(int(first), signal.SIGKILL)
+
+    def another_is_ready() -> bool:
+        with contextlib.suppress(FileNotFoundError):
+            text = pid_file.read_text()
+            return "ready" in text and text.split()[0] != first
+        return False
+
+    until(another_is_ready)
+    running.send(signal.SIGTERM)
+    assert running.end() == 0
+
+
+def test_children_end_when_the_supervisor_is_killed_and_it_can_be_started_again(
+    start: Start,
+) -> None:
+    killed = start(TAPGATE_WORKERS="2").until_ready()
+    workers = [process for process in killed.look() if "stand_in_service" in process.cmdline()]
+    assert len(workers) == 2
+    killed.send(signal.SIGKILL)
+    killed.end()
+    again = start(TAPGATE_PORT=str(killed.port)).until_ready()
+    until(lambda: not any(is_running(worker) for worker in workers))
+    again.send(signal.SIGTERM)
+    assert again.end() == 0
+    until(lambda: killed.left_behind() == [])
+
+
+def test_an_external_database_is_used_and_left_alone(start: Start, database_url: str) -> None:
+    running = start(TAPGATE_DATABASE_URL=database_url).until_ready()
+    assert len(running.look()) == 1  # the worker
+    assert not (running.data_dir / "pgdata").exists()
+    running.send(signal.SIGTERM)
+    assert running.end() == 0
+
+
+def test_told_to_stop_while_it_prepares(start: Start) -> None:
+    running = start(STAND_IN_PREPARES="60")
+    until(lambda: "preparing" in running.output)
+    running.look()
+    running.send(signal.SIGTERM)
+    assert running.end() == 0
+    assert running.left_behind() == []
+
+
+def test_a_port_in_use_is_one_line(start: Start) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+        running = start(TAPGATE_PORT=port)
+        assert running.end() == 1
+    address = f"http://127.0.0.1:{port}"
+    reason = "another program uses that port"
+    assert running.errors == [f"the gateway cannot listen on {address}: {reason}"]
+
+
+def test_an_address_of_another_machine_is_one_line(start: Start) -> None:
+    running = start(TAPGATE_HOST="192.0.2.1")
+    assert running.end() == 1
+    assert len(running.errors) == 1
+    assert running.errors[0].startswith("the gateway cannot listen on http://192.0.2.1:")
+
+
+def test_a_data_folder_in_use_is_one_line(start: Start) -> None:
+    first = start().until_ready()
+    second = start()
+    assert second.end() == 1
+    assert second.errors == [f"another Tapgate is already running on {first.data_dir}"]
+    assert first.answer() is not None
+
+
+def test_a_service_that_cannot_start_is_one_line_and_stops_the_rest(start: Start) -> None:
+    running = start(STAND_IN_FAILS="1")
+    assert running.end() == 1
+    assert running.errors == ["the gateway ended with status 7 while starting"]
+    assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()
