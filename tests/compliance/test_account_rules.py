@@ -1,0 +1,169 @@
+"""The limits of each KYC level, read and changed."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from tapgate import ids
+from tapgate.edge.services import Services
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command, Outcome
+from world import World
+
+URL = "/api/v1/account-rules"
+
+FIRST = {
+    "kyc_level": 1,
+    "currency": "SLE",
+    "max_balance": "500000.00",
+    "max_transaction": "50000.00",
+    "daily_limit": "100000.00",
+    "monthly_limit": "1000000.00",
+    "no_pin_limit": "500.00",
+    "requirements": ["phone_number"],
+}
+
+
+async def put(world: World, body: Any, level: str = "1") -> httpx2.Response:
+    return await world.client.put(f"{URL}/{level}", json=body, auth=await world.admin())
+
+
+async def get(world: World, level: str = "1") -> dict[str, Any]:
+    answer = await world.client.get(f"{URL}/{level}", auth=world.service())
+    assert answer.status_code == 200
+    rule: dict[str, Any] = answer.json()
+    return rule
+
+
+async def test_the_defaults(world: World) -> None:
+    assert await get(world) == FIRST
+    assert list(await get(world)) == list(FIRST)
+    assert (await get(world, "2"))["max_balance"] == "2000000.00"
+    assert (await get(world, "3"))["no_pin_limit"] == "5000.00"
+
+
+@pytest.mark.parametrize("level", ["0", "4", "01", "1.0", "one", "-1", "１", "9" * 200])
+async def test_an_unknown_level_is_not_found(world: World, level: str) -> None:
+    admin = await world.admin()
+    for method, body in (("GET", None), ("PUT", {"max_balance": "1"})):
+        answer = await world.client.request(method, f"{URL}/{level}", json=body, auth=admin)
+        assert (answer.status_code, answer.json()["code"]) == (404, "RULE_NOT_FOUND")
+
+
+async def test_who_may(world: World) -> None:
+    readers = [await world.api_key("subscribers:read"), world.service()]
+    for caller in [*readers, *[await world.admin(role) for role in "ACSF"]]:
+        answer = await world.client.get(f"{URL}/1", auth=caller)
+        assert answer.status_code == 200
+    others = [await world.api_key("subscribers:write"), *[await world.admin(r) for r in "CSF"]]
+    for caller in [*readers, *others]:
+        answer = await world.client.put(f"{URL}/1", json={"max_balance": "1"}, auth=caller)
+        assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
+        assert answer.json()["details"]["required"] == ["system_admin"]
+    answer = await world.client.get(f"{URL}/1", auth=others[0])
+    assert answer.json()["details"]["required"] == ["subscribers:read"]
+
+
+async def test_changes_what_is_given_and_keeps_the_rest(world: World) -> None:
+    body = {
+        "max_transaction": "60000",
+        "daily_limit": "120000.5",
+        "no_pin_limit": "0",
+        "requirements": ["phone_number", "selfie"],
+    }
+    answer = await put(world, body)
+    assert answer.status_code == 200
+    expected = FIRST | {
+        "max_transaction": "60000.00",
+        "daily_limit": "120000.50",
+        "no_pin_limit": "0.00",
+        "requirements": ["phone_number", "selfie"],
+    }
+    assert answer.json() == expected
+    assert await get(world) == expected
+    (entry,) = await world.audit("1", "account_rule.updated")
+    assert entry["changes"] == {
+        "max_transaction": ["50000.00", "60000.00"],
+        "daily_limit": ["100000.00", "120000.50"],
+        "no_pin_limit": ["500.00", "0.00"],
+        "requirements": [["phone_number"], ["phone_number", "selfie"]],
+    }
+
+
+@pytest.mark.parametrize("body", [{}, FIRST, {"kyc_level": 3}, {"max_balance": "500000"}])
+async def test_without_a_change_nothing_is_written(world: World, body: dict[str, Any]) -> None:
+    answer = await put(world, body)
+    assert answer.json() == FIRST
+    assert await world.audit("1", "account_rule.updated") == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"daily_limit": "1000000.01"},
+        {"monthly_limit": "99999.99"},
+        {"daily_limit": "2", "monthly_limit": "1"},
+    ],
+)
+async def test_a_days_limit_is_within_the_months(world: World, body: dict[str, Any]) -> None:
+    answer = await put(world, body)
+    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+    assert set(answer.json()["details"]["fields"]) == {"daily_limit", "monthly_limit"}
+    assert await get(world) == FIRST
+
+
+async def test_day_and_month_may_be_the_same(world: World) -> None:
+    answer = await put(world, {"daily_limit": "7.00", "monthly_limit": "7.00"})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        ({"max_balance": 500000}, 400, "max_balance"),
+        ({"max_balance": "0"}, 422, "max_balance"),
+        ({"max_balance": "-1"}, 422, "max_balance"),
+        ({"max_balance": "1e5"}, 422, "max_balance"),
+        ({"max_balance": "1.001"}, 422, "max_balance"),
+        ({"max_balance": "1000000000000"}, 422, "max_balance"),
+        ({"no_pin_limit": "free"}, 422, "no_pin_limit"),
+        ({"requirements": "selfie"}, 400, "requirements"),
+        ({"requirements": [7]}, 400, "requirements[0]"),
+        ({"requirements": ["a\0"]}, 422, "requirements[0]"),
+        ({"requirements": ["a"] * 21}, 422, "requirements"),
+    ],
+)
+async def test_a_bad_value_is_named(
+    world: World, body: dict[str, Any], status: int, field: str
+) -> None:
+    answer = await put(world, body)
+    assert answer.status_code == status
+    assert list(answer.json()["details"]["fields"]) == [field]
+
+
+async def test_another_currency_is_refused(world: World) -> None:
+    answer = await put(world, {"currency": "EUR", "max_balance": "7"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
+    assert await get(world) == FIRST
+
+
+async def test_the_next_payment_is_decided_by_the_new_rule(
+    world: World, services: Services
+) -> None:
+    payer, payee = await world.subscriber(balance="100"), await world.subscriber()
+
+    async def pay() -> Outcome:
+        return await services.ledger.submit(
+            Command(
+                type=chart.TRANSFER,
+                channel="admin",
+                payer=commands.subscriber(ids.read(ids.SUBSCRIBER, payer["id"]) or 0),
+                payee=commands.subscriber(ids.read(ids.SUBSCRIBER, payee["id"]) or 0),
+                amount=1000,
+            )
+        )
+
+    assert (await pay()).code is None
+    await put(world, {"max_transaction": "9.99"})
+    assert (await pay()).code == "TRANSACTION_LIMIT_EXCEEDED"

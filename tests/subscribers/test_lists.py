@@ -1,0 +1,167 @@
+"""Lists of subscribers: pages, filters and search."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from tapgate.edge.services import Services
+from world import World
+
+URL = "/api/v1/subscribers"
+
+
+async def listed(world: World, **query: Any) -> list[dict[str, Any]]:
+    answer = await world.client.get(URL, params=query, auth=world.service())
+    assert answer.status_code == 200, answer.text
+    records: list[dict[str, Any]] = answer.json()["data"]
+    return records
+
+
+async def names(world: World, search: str) -> list[str]:
+    return [record["first_name"] for record in await listed(world, search=search)]
+
+
+async def test_newest_first_in_pages(client: httpx2.AsyncClient, world: World) -> None:
+    records = [await world.subscriber() for _ in range(5)]
+    seen: list[dict[str, Any]] = []
+    query = {"limit": "2"}
+    for has_more in (True, True, False):
+        page = (await client.get(URL, params=query, auth=world.service())).json()
+        assert list(page) == ["data", "has_more", "next_cursor"]
+        assert page["has_more"] is has_more
+        seen += page["data"]
+        query["cursor"] = page["next_cursor"]
+    assert page["next_cursor"] is None
+    assert seen == records[::-1]
+
+
+async def test_pages_are_stable_while_others_register(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    there = [(await world.subscriber())["id"] for _ in range(6)]
+    seen: list[str] = []
+    query = {"limit": "2"}
+    while True:
+        page = (await client.get(URL, params=query, auth=world.service())).json()
+        seen += [record["id"] for record in page["data"]]
+        if not page["has_more"]:
+            break
+        query["cursor"] = page["next_cursor"]
+        await world.subscriber()
+    assert seen == there[::-1]
+
+
+async def test_filters(client: httpx2.AsyncClient, world: World) -> None:
+    plain, blocked, verified = [await world.subscriber() for _ in range(3)]
+    admin = await world.admin()
+    await client.post(f"{URL}/{blocked['id']}/block", json={"reason": "r"}, auth=admin)
+    await client.put(f"{URL}/{verified['id']}", json={"kyc_level": 2}, auth=admin)
+
+    async def found(**query: Any) -> list[str]:
+        return [record["id"] for record in await listed(world, **query)]
+
+    assert await found(status="BLOCKED") == [blocked["id"]]
+    assert await found(status="ACTIVE") == [verified["id"], plain["id"]]
+    assert await found(status="CLOSED") == []
+    assert await found(kyc_level=2) == [verified["id"]]
+    assert await found(phone_number=plain["phone_number"]) == [plain["id"]]
+    assert await found(kyc_level=1, status="ACTIVE", search="kamara") == [plain["id"]]
+
+
+async def test_a_plus_that_nobody_encoded_is_a_plus(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    record = await world.subscriber()
+    answer = await client.get(f"{URL}?phone_number={record['phone_number']}", auth=world.service())
+    assert answer.json()["data"] == [record]
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("limit=0", "limit"),
+        ("limit=101", "limit"),
+        ("limit=many", "limit"),
+        ("cursor=sub_1", "cursor"),
+        ("status=active", "status"),
+        ("kyc_level=4", "kyc_level"),
+        ("kyc_level=1.5", "kyc_level"),
+        ("phone_number=12", "phone_number"),
+        ("search=", "search"),
+        ("search=%00", "search"),
+        ("search=" + "a" * 256, "search"),
+        ("search=%ff", "query"),
+    ],
+)
+async def test_a_bad_filter_is_named(
+    client: httpx2.AsyncClient, world: World, query: str, field: str
+) -> None:
+    answer = await client.get(f"{URL}?{query}", auth=world.service())
+    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+    assert list(answer.json()["details"]["fields"]) == [field]
+
+
+async def test_search_finds_any_part_of_name_phone_and_id_number(world: World) -> None:
+    await world.subscriber(first_name="Élodie", last_name="N'Diaye")
+    record = await world.subscriber(
+        first_name="Mohamed",
+        last_name="Koroma",
+        phone_number="+23277123456",
+        id_type="PASSPORT",
+        id_number="SLR004711",
+    )
+    for search in (
+        "Mohamed",
+        "mohamed",
+        "OHAM",
+        "orom",
+        "mohamed koroma",
+        "koroma mohamed",
+        "moh kor",
+        "+23277123456",
+        "7712",
+        "slr0047",
+        record["id"],
+    ):
+        assert await names(world, search) == ["Mohamed"], search
+    assert await names(world, "élODIE n'diaye") == ["Élodie"]
+    assert await names(world, "mohamed diaye") == []
+    assert await names(world, record["id"].replace("sub_", "acc_")) == []
+
+
+@pytest.mark.parametrize("search", ["%", "_____", "\\", "Mo%ed", "' OR true --"])
+async def test_search_has_no_wildcards(world: World, search: str) -> None:
+    await world.subscriber(first_name="Mohamed")
+    assert await names(world, search) == []
+
+
+async def test_search_follows_changes(world: World) -> None:
+    record = await world.subscriber(first_name="Mohamed")
+    await world.client.put(
+        f"{URL}/{record['id']}", json={"first_name": "Ibrahim"}, auth=await world.admin()
+    )
+    assert await names(world, "mohamed") == []
+    assert await names(world, "ibra") == ["Ibrahim"]
+
+
+async def test_search_has_an_index_to_use(world: World, services: Services) -> None:
+    async with services.database.transaction() as tx:
+        await tx.execute(
+            """INSERT INTO accounts (id, kind, owner_id, holder_name, currency, kyc_level, checked)
+               SELECT n, 'wallet', n, '', 'SLE', 1, true FROM generate_series(1, 5000) n"""
+        )
+        await tx.execute(
+            """INSERT INTO subscribers (id, account_id, phone_number, first_name, last_name,
+                                        created_at, updated_at)
+               SELECT n, n, '+232' || (70000000 + n), left(md5(n::text), 8), 'Kamara', now(), now()
+               FROM generate_series(1, 5000) n"""
+        )
+        await tx.execute("ANALYZE subscribers")
+        plan = await tx.fetch(
+            """EXPLAIN SELECT * FROM subscribers s JOIN accounts a ON a.id = s.account_id
+               WHERE strpos(s.search_text, lower('MOHAMED')) > 0
+                 AND trigrams(s.search_text) @> trigrams(lower('MOHAMED'))
+               ORDER BY s.id DESC LIMIT 51"""
+        )
+    assert any("subscribers_search" in line for (line,) in plan)

@@ -1,0 +1,193 @@
+"""Restricted subscribers: closed to API keys always, to admins until they have verified a code."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from world import PIN, Bearer, World
+
+URL = "/api/v1/subscribers"
+
+#: Every route that answers or changes the record, but block.
+CLOSED_ROUTES = [
+    ("GET", "", None),
+    ("PUT", "", {"first_name": "Eve"}),
+    ("PUT", "", {}),
+    ("POST", "/unblock", None),
+    ("POST", "/verify-pin", {"pin": PIN}),
+    ("POST", "/change-pin", {"old_pin": PIN, "new_pin": "5927"}),
+]
+#: Those that API keys have no business with.
+CLOSED_TO_ADMINS = [
+    *CLOSED_ROUTES,
+    ("POST", "/close", {"reason": "r"}),
+    ("POST", "/reset-pin", None),
+    ("POST", "/reset-pin/confirm", {"otp": "123456", "new_pin": "5927"}),
+    ("PUT", "", {"restricted": False}),
+]
+
+
+async def open_for(world: World, admin: Bearer, record: dict[str, Any]) -> httpx2.Response:
+    """Ask for a code and verify it."""
+    url = f"{URL}/{record['id']}/restricted-access"
+    answer = await world.client.post(url, auth=admin)
+    assert answer.status_code == 200
+    assert list(answer.json()) == ["success", "message"]
+    code = await world.code_sent_to(record["phone_number"])
+    assert code not in answer.text
+    return await world.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
+
+
+async def listed(world: World, caller: Any) -> list[str]:
+    answer = await world.client.get(URL, auth=caller)
+    return [record["id"] for record in answer.json()["data"]]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), CLOSED_ROUTES)
+async def test_closed_to_api_keys(world: World, method: str, path: str, body: Any) -> None:
+    record = await world.restricted_subscriber()
+    key = await world.api_key("subscribers:read", "subscribers:write")
+    answer = await world.client.request(method, f"{URL}/{record['id']}{path}", json=body, auth=key)
+    assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")
+    assert record["phone_number"] not in answer.text
+    answer = await world.client.get(f"{URL}/{record['id']}", auth=world.service())
+    assert answer.json() == record
+
+
+@pytest.mark.parametrize(("method", "path", "body"), CLOSED_TO_ADMINS)
+async def test_closed_to_admins(world: World, method: str, path: str, body: Any) -> None:
+    record = await world.restricted_subscriber()
+    answer = await world.client.request(
+        method, f"{URL}/{record['id']}{path}", json=body, auth=await world.admin("A")
+    )
+    assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")
+
+
+async def test_left_out_of_lists(world: World) -> None:
+    restricted = await world.restricted_subscriber()
+    record = await world.subscriber()
+    for caller in [
+        await world.api_key("subscribers:read"),
+        *[await world.admin(r) for r in "ACSF"],
+    ]:
+        assert await listed(world, caller) == [record["id"]]
+    assert await listed(world, world.service()) == [record["id"], restricted["id"]]
+
+
+async def test_anybody_who_may_block_may_block_them(world: World) -> None:
+    for caller in (await world.api_key("subscribers:write"), await world.admin("S")):
+        record = await world.restricted_subscriber()
+        answer = await world.client.post(
+            f"{URL}/{record['id']}/block", json={"reason": "fraud"}, auth=caller
+        )
+        assert answer.status_code == 200
+        assert answer.json()["subscriber"]["status"] == "BLOCKED"
+
+
+async def test_services_are_not_touched(world: World) -> None:
+    record = await world.restricted_subscriber()
+    url, messenger = f"{URL}/{record['id']}", world.service()
+    answer = await world.client.get(url, auth=messenger)
+    assert answer.status_code == 200
+    answer = await world.client.post(f"{url}/verify-pin", json={"pin": PIN}, auth=messenger)
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("role", ["A", "C", "S", "F"])
+async def test_a_code_opens_this_subscriber_to_this_admin(world: World, role: str) -> None:
+    record, another = await world.restricted_subscriber(), await world.restricted_subscriber()
+    admin, colleague = await world.admin(role), await world.admin(role)
+    answer = await open_for(world, admin, record)
+    assert answer.status_code == 200
+    assert list(answer.json()) == ["success", "expires_at"]
+    assert answer.json()["expires_at"].endswith("Z")
+    answer = await world.client.get(f"{URL}/{record['id']}", auth=admin)
+    assert answer.json() == record
+    assert await listed(world, admin) == [record["id"]]
+    for caller, closed in ((admin, another), (colleague, record)):
+        answer = await world.client.get(f"{URL}/{closed['id']}", auth=caller)
+        assert answer.json()["code"] == "OTP_REQUIRED"
+    assert await listed(world, colleague) == []
+
+
+async def test_it_opens_what_changes_the_record_too(world: World) -> None:
+    record = await world.restricted_subscriber()
+    admin = await world.admin("C")
+    await open_for(world, admin, record)
+    answer = await world.client.put(f"{URL}/{record['id']}", json={"restricted": False}, auth=admin)
+    assert answer.status_code == 200
+    key = await world.api_key("subscribers:read")
+    assert (await world.client.get(f"{URL}/{record['id']}", auth=key)).status_code == 200
+
+
+async def test_it_opens_for_fifteen_minutes(world: World) -> None:
+    record = await world.restricted_subscriber()
+    admin = await world.admin("S")
+    await open_for(world, admin, record)
+    world.forward(minutes=14)
+    assert (await world.client.get(f"{URL}/{record['id']}", auth=admin)).status_code == 200
+    world.forward(minutes=1)
+    answer = await world.client.get(f"{URL}/{record['id']}", auth=admin)
+    assert answer.json()["code"] == "OTP_REQUIRED"
+    assert await listed(world, admin) == []
+    await open_for(world, admin, record)
+    assert (await world.client.get(f"{URL}/{record['id']}", auth=admin)).status_code == 200
+
+
+async def test_another_admins_code_opens_nothing(world: World) -> None:
+    record = await world.restricted_subscriber()
+    admin, thief = await world.admin(), await world.admin()
+    url = f"{URL}/{record['id']}/restricted-access"
+    await world.client.post(url, auth=admin)
+    code = await world.code_sent_to(record["phone_number"])
+    answer = await world.client.post(f"{url}/verify", json={"otp": code}, auth=thief)
+    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_OTP")
+    assert answer.json()["details"] == {"attempts_remaining": 0}
+
+
+async def test_a_code_for_the_pin_opens_nothing(world: World) -> None:
+    record = await world.restricted_subscriber()
+    url = f"{URL}/{record['id']}"
+    await world.client.post(f"{url}/reset-pin", auth=world.service())
+    code = await world.code_sent_to(record["phone_number"])
+    answer = await world.client.post(
+        f"{url}/restricted-access/verify", json={"otp": code}, auth=await world.admin()
+    )
+    assert answer.json()["code"] == "INVALID_OTP"
+
+
+async def test_a_closed_restricted_subscriber_can_still_be_looked_at(world: World) -> None:
+    record = await world.restricted_subscriber()
+    admin = await world.admin()
+    await open_for(world, admin, record)
+    await world.client.post(f"{URL}/{record['id']}/close", json={"reason": "r"}, auth=admin)
+    auditor = await world.admin("C")
+    await open_for(world, auditor, record)
+    answer = await world.client.get(f"{URL}/{record['id']}", auth=auditor)
+    assert answer.json()["status"] == "CLOSED"
+
+
+async def test_who_looked_is_in_the_audit_log(world: World) -> None:
+    record = await world.restricted_subscriber()
+    admin = await world.admin("F")
+    await world.client.post(
+        f"{URL}/{record['id']}/restricted-access/verify", json={"otp": "123456"}, auth=admin
+    )
+    await open_for(world, admin, record)
+    (requested,) = await world.audit(record["id"], "subscriber.restricted_access_requested")
+    refused, granted = await world.audit(record["id"], "subscriber.restricted_access_granted")
+    assert {entry["actor"]["id"] for entry in (requested, refused, granted)} == {admin.id}
+    assert (refused["result"], granted["result"]) == ("failure", "success")
+
+
+@pytest.mark.parametrize(
+    ("body", "status"), [({}, 400), ({"otp": 123456}, 400), ({"otp": "12345x"}, 422)]
+)
+async def test_a_malformed_code_is_named(world: World, body: Any, status: int) -> None:
+    record = await world.restricted_subscriber()
+    answer = await world.client.post(
+        f"{URL}/{record['id']}/restricted-access/verify", json=body, auth=await world.admin()
+    )
+    assert answer.status_code == status
+    assert list(answer.json()["details"]["fields"]) == ["otp"]
