@@ -110,7 +110,8 @@ def test_a_changed_letter_is_refused(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("claim", ["sub", "email", "role", "iat", "exp"])
 def test_a_missing_claim_is_refused(claim: str) -> None:
-    refusal(forge(**{claim: None}))
+    changes: dict[str, Any] = {claim: None}
+    refusal(forge(**changes))
 
 
 @pytest.mark.parametrize(

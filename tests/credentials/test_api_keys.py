@@ -81,6 +81,17 @@ async def test_a_deleted_key_is_refused_everywhere_at_once(
         assert await refused(where, key) == "Unknown, expired or deleted API key"
 
 
+async def test_a_process_that_hears_nothing_does_not_trust_what_it_knows(
+    process: Process, other: Process, create: Create
+) -> None:
+    record, key = await create()
+    await other.authenticator.api_keys.authenticate(key)
+    await other.signals.stop()
+    async with process.database.transaction() as tx:
+        await process.authenticator.api_keys.delete(tx, record.id)
+    assert await refused(other, key) == "Unknown, expired or deleted API key"
+
+
 async def test_a_key_is_deleted_once(process: Process, create: Create) -> None:
     record, _ = await create()
     async with process.database.transaction() as tx:

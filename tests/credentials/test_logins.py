@@ -1,7 +1,7 @@
 """Logins: the right password of an active admin, and five failures at most."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 
 import pytest
 
@@ -23,7 +23,7 @@ async def fail(process: Process, email: str = EMAIL, address: str = HERE) -> Non
     assert await unauthorized(process.logins.check(email, "wrong", address)) == WRONG
 
 
-async def codes(tries: list[Awaitable[int]]) -> list[Code | None]:
+async def codes(tries: Sequence[Awaitable[int]]) -> list[Code | None]:
     """How each of the tries at the same time ended; None: logged in."""
     answers = await asyncio.gather(*tries, return_exceptions=True)
     return [answer.code if isinstance(answer, ApiError) else None for answer in answers]

@@ -19,6 +19,16 @@ from tapgate.store.signals import Signals, Ticket
 
 _TOPIC = "hmac_keys"
 _RANDOM_BYTES = 32
+_FIND = """
+    SELECT key.id, key.secret, key.processor_id, key.terminal_id, key.partner_id,
+           account.holder_name, account.status AS owner_status, terminal.status AS terminal_status
+    FROM hmac_keys AS key
+    LEFT JOIN processors ON processors.id = key.processor_id
+    LEFT JOIN partners ON partners.id = key.partner_id
+    LEFT JOIN terminals AS terminal ON terminal.id = key.terminal_id
+    JOIN accounts AS account ON account.id = coalesce(processors.account_id, partners.account_id)
+    WHERE key.id = $1 AND key.deleted_at IS NULL
+"""
 
 
 class NewHmacKey(msgspec.Struct, frozen=True):
@@ -109,25 +119,13 @@ class HmacKeys:
 
     async def _load(self, public_id: bytes) -> HmacKey | None:
         key_id = ids.read(ids.KEY, public_id.decode("latin-1"))
-        row = key_id and await self._database.fetchrow(
-            """SELECT key.id, key.secret, key.processor_id, key.terminal_id, key.partner_id,
-                      account.holder_name, account.status AS owner_status,
-                      terminal.status AS terminal_status
-               FROM hmac_keys AS key
-               LEFT JOIN processors ON processors.id = key.processor_id
-               LEFT JOIN partners ON partners.id = key.partner_id
-               LEFT JOIN terminals AS terminal ON terminal.id = key.terminal_id
-               JOIN accounts AS account
-                    ON account.id = coalesce(processors.account_id, partners.account_id)
-               WHERE key.id = $1 AND key.deleted_at IS NULL""",
-            key_id,
-        )
-        if not row:
+        row = None if key_id is None else await self._database.fetchrow(_FIND, key_id)
+        if row is None:
             return None
         return HmacKey(
             secret=self._vault.open(row["secret"], _context(row["id"])),
             principal=_principal(row),
-            partner=row["partner_id"] and ids.show(ids.PARTNER, row["partner_id"]).encode(),
+            partner=_partner_header(row),
             refusal=_refusal(row),
         )
 
@@ -142,6 +140,11 @@ def _principal(row: asyncpg.Record) -> Principal:
         terminal_id=row["terminal_id"],
         partner_id=row["partner_id"],
     )
+
+
+def _partner_header(row: asyncpg.Record) -> bytes | None:
+    partner_id = row["partner_id"]
+    return None if partner_id is None else ids.show(ids.PARTNER, partner_id).encode()
 
 
 def _refusal(row: asyncpg.Record) -> Code | None:
