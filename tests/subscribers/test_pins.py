@@ -1,12 +1,17 @@
 """PINs: verified, changed, reset; and never outrun."""
 
 import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from tapgate.settings import Settings
 from world import PIN, WRONG_PIN, World
 
 URL = "/api/v1/subscribers"
@@ -316,3 +321,33 @@ async def test_a_weak_pin_does_not_use_the_code_up(world: World) -> None:
     assert answer.status_code == 422
     assert list(answer.json()["details"]["fields"]) == ["new_pin"]
     assert (await confirm(world, record, code)).status_code == 200
+
+
+async def test_nor_do_tries_in_two_processes(
+    world: World, settings: Settings, database_url: str
+) -> None:
+    record = await world.subscriber()
+    processes = [
+        await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(Path(__file__).with_name("try_pins.py")),
+            record["id"],
+            "25",
+            stdin=PIPE,
+            stdout=PIPE,
+            env=os.environ
+            | {
+                "PYTHONPATH": str(Path(__file__).parents[1]),
+                "TAPGATE_DATA_DIR": str(settings.data_dir),
+                "TAPGATE_DATABASE_URL": database_url,
+            },
+        )
+        for _ in range(2)
+    ]
+    async with asyncio.timeout(60):
+        for process in processes:
+            assert process.stdout is not None
+            assert await process.stdout.readline() == b"ready\n"
+        printed = await asyncio.gather(*(process.communicate(b"go\n") for process in processes))
+    codes = Counter(code for lines, _ in printed for code in lines.decode().split())
+    assert codes == {"INVALID_PIN": 3, "ACCOUNT_LOCKED": 47}
