@@ -145,10 +145,10 @@ class App:
         if error.code is Code.FORBIDDEN and route is not None:
             try:
                 await self._services.denied(call.origin, route.endpoint, error)
-            except Exception as failure:
+            except Exception as problem:
                 # What cannot be recorded is refused all the same.
                 _log.error(
-                    "denied.not_recorded", request_id=call.request_id, exception=logs.trace(failure)
+                    "denied.not_recorded", request_id=call.request_id, failure=logs.trace(problem)
                 )
         return answers.of_refusal(error)
 
@@ -177,7 +177,7 @@ def _no_route(methods: Mapping[str, Route]) -> ApiError:
 
 
 def _failed(call: Call, error: Exception) -> answers.Answer:
-    _log.error("request.failed", request_id=call.request_id, exception=logs.trace(error))
+    _log.error("request.failed", request_id=call.request_id, failure=logs.trace(error))
     return answers.of_refusal(
         ApiError(
             Code.INTERNAL_ERROR,

@@ -27,7 +27,7 @@ class Taken(NamedTuple):
 
 
 class Rate:
-    def __init__(self, per_second: int, burst: int) -> None:
+    def __init__(self, per_second: float, burst: int) -> None:
         self.per_second = per_second
         self.burst = burst
         self.period = max(1, round(SECOND / per_second))

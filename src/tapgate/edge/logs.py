@@ -55,7 +55,7 @@ def configure(stream: BinaryIO | None = None) -> None:
         logger_factory=structlog.BytesLoggerFactory(_written),
         cache_logger_on_first_use=True,
     )
-    logging.basicConfig(handlers=[_Forward()], level=logging.INFO, force=True)
+    logging.basicConfig(handlers=[_Forward()], level=logging.WARNING, force=True)
 
 
 def write(line: RequestLine) -> None:
@@ -115,7 +115,7 @@ def _without_exception_text(
     if error is True:
         error = sys.exc_info()[1]
     if isinstance(error, BaseException):
-        event["exception"] = trace(error)
+        event["failure"] = trace(error)
     return event
 
 

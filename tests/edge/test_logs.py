@@ -1,0 +1,143 @@
+"""What is written about a request, and what never is."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+
+from edge.stage import GOOD_THING, WRITER, Stage, bearer
+from tapgate.edge import logs
+
+
+class Lines:
+    def __init__(self) -> None:
+        self.stream = io.BytesIO()
+
+    @property
+    def text(self) -> str:
+        return self.stream.getvalue().decode()
+
+    @property
+    def all(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.text.splitlines()]
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    kept = logging.root.handlers[:], logging.root.level, structlog.get_config()
+    made = Lines()
+    logs.configure(made.stream)
+    yield made
+    logs._written = None
+    logging.root.handlers[:], logging.root.level = kept[0], kept[1]
+    structlog.configure(**kept[2])
+
+
+async def test_one_line_per_request(gateway: Stage, lines: Lines) -> None:
+    answer = await gateway.client.post(
+        "/api/v1/things/lamp/parts/bulb/use?pin=1234", headers=bearer(WRITER)
+    )
+    (line,) = lines.all
+    assert line.pop("time").endswith("Z")
+    assert 0 <= line.pop("ms") < 60_000
+    assert line == {
+        "event": "request",
+        "level": "info",
+        "request_id": answer.headers["x-request-id"],
+        "method": "POST",
+        "endpoint": "/api/v1/things/{name}/parts/{part}/use",
+        "status": 200,
+        "principal": WRITER.id,
+        "ip": "127.0.0.1",
+    }
+
+
+async def test_a_request_to_nothing(gateway: Stage, lines: Lines) -> None:
+    await gateway.client.get("/secret-path?a=secret")
+    (line,) = lines.all
+    assert (line["endpoint"], line["principal"], line["status"]) == ("unmatched", None, 404)
+    assert "secret" not in lines.text
+
+
+async def test_an_unexpected_failure_is_logged_without_values(gateway: Stage, lines: Lines) -> None:
+    answer = await gateway.client.post("/api/v1/fails", json=GOOD_THING, headers=bearer(WRITER))
+    failure, request = lines.all
+    assert failure["event"] == "request.failed"
+    assert failure["request_id"] == answer.headers["x-request-id"]
+    assert failure["failure"]["types"] == ["builtins.RuntimeError"]
+    assert failure["failure"]["frames"][-1].endswith(" fails")
+    assert (request["level"], request["status"]) == ("error", 500)
+    assert GOOD_THING["pin"] not in lines.text
+
+
+def test_secrets_are_masked_by_their_names(lines: Lines) -> None:
+    structlog.get_logger().info(
+        "event",
+        pin="1",
+        old_pin="1",
+        api_key="1",
+        tokens=["1"],
+        nested={"hmac-secret": "1", "fine": 2},
+        key_id="key_2",
+        opinion=2,
+    )
+    (line,) = lines.all
+    masked = ("pin", "old_pin", "api_key", "tokens")
+    assert [line[name] for name in masked] == ["***"] * 4
+    assert line["nested"] == {"hmac-secret": "***", "fine": 2}
+    assert (line["key_id"], line["opinion"], line["level"]) == ("key_2", 2, "info")
+
+
+def test_exceptions_are_logged_by_type_and_place(lines: Lines) -> None:
+    try:
+        try:
+            raise KeyError("1234")
+        except KeyError as error:
+            raise ValueError("1234") from error
+    except ValueError:
+        structlog.get_logger().exception("went wrong")
+    (line,) = lines.all
+    assert line["failure"]["types"] == ["builtins.KeyError", "builtins.ValueError"]
+    assert len(line["failure"]["frames"]) == 2
+    assert "1234" not in lines.text
+
+
+def test_libraries_log_without_values(lines: Lines) -> None:
+    logging.getLogger("library").warning("lost %s", "1234")
+    (line,) = lines.all
+    assert (line["event"], line["message"], line["level"]) == ("library", "lost %s", "warning")
+    try:
+        raise ValueError("1234")
+    except ValueError:
+        logging.getLogger("library").exception("failed for %s", "1234")
+    assert lines.all[1]["failure"]["types"] == ["builtins.ValueError"]
+    assert "1234" not in lines.text
+
+
+def test_values_that_json_does_not_know(lines: Lines) -> None:
+    structlog.get_logger().info("event", thing=object())
+    assert lines.all[0]["thing"] == "object"
+
+
+def test_nobody_reading_does_not_stop_the_requests(lines: Lines) -> None:
+    class Gone(io.BytesIO):
+        def write(self, _data: Any) -> int:
+            raise BrokenPipeError
+
+    logs.configure(Gone())
+    line = logs.RequestLine(
+        time=logs.now(),
+        level="info",
+        request_id="r",
+        method="GET",
+        endpoint="/",
+        status=200,
+        ms=1.0,
+        principal=None,
+        ip="::1",
+    )
+    logs.write(line)

@@ -1,0 +1,109 @@
+"""The numbers of a node are the sum of its workers, whatever happens to one of them."""
+
+from pathlib import Path
+
+import pytest
+from prometheus_client import Gauge
+from prometheus_client.parser import text_string_to_metric_families
+
+from edge.stage import READER, Stage, bearer
+from tapgate.edge.metrics import UNMATCHED, Metrics
+
+ROWS = [("GET", "/a"), ("POST", "/b/{id}")]
+
+
+def samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
+    """name, method, endpoint and status or bound -> value"""
+    found: dict[tuple[str, ...], float] = {}
+    for family in text_string_to_metric_families(metrics.exposition().decode()):
+        for sample in family.samples:
+            labels = sample.labels
+            last = labels.get("status") or labels.get("le") or ""
+            found[sample.name, labels["method"], labels["endpoint"], last] = sample.value
+    return found
+
+
+def requests(metrics: Metrics) -> dict[tuple[str, ...], float]:
+    return {
+        key[1:]: value
+        for key, value in samples(metrics).items()
+        if key[0] == "tapgate_http_requests_total"
+    }
+
+
+def test_counts_by_endpoint_and_status(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path, ROWS)
+    metrics.count(0, 200, 0.001)
+    metrics.count(0, 200, 0.003)
+    metrics.count(0, 418, 9.0)
+    metrics.count(1, 404, 0.01)
+    metrics.count(UNMATCHED, 404, 0.0)
+    assert requests(metrics) == {
+        ("GET", "/a", "200"): 2,
+        ("GET", "/a", "other"): 1,
+        ("POST", "/b/{id}", "404"): 1,
+        ("", "unmatched", "404"): 1,
+    }
+    found = samples(metrics)
+    name = "tapgate_http_request_seconds"
+    assert found[f"{name}_bucket", "GET", "/a", "0.001"] == 1
+    assert found[f"{name}_bucket", "GET", "/a", "0.005"] == 2
+    assert found[f"{name}_bucket", "GET", "/a", "5.0"] == 2
+    assert found[f"{name}_bucket", "GET", "/a", "+Inf"] == 3
+    assert found[f"{name}_count", "GET", "/a", ""] == 3
+    assert found[f"{name}_sum", "GET", "/a", ""] == pytest.approx(9.004)
+    metrics.close()
+
+
+def test_any_worker_answers_for_all(tmp_path: Path) -> None:
+    workers = [Metrics(tmp_path, ROWS) for _ in range(3)]
+    for worker in workers:
+        worker.count(0, 200, 0.001)
+    for worker in workers:
+        assert requests(worker) == {("GET", "/a", "200"): 3}
+        worker.close()
+
+
+def test_a_worker_goes_on_where_a_dead_one_stopped(tmp_path: Path) -> None:
+    alive, dead = Metrics(tmp_path, ROWS), Metrics(tmp_path, ROWS)
+    alive.count(0, 200, 0.001)
+    dead.count(0, 200, 0.001)
+    dead.close()
+    assert requests(alive) == {("GET", "/a", "200"): 2}
+    for _ in range(5):
+        restarted = Metrics(tmp_path, ROWS)
+        restarted.count(0, 200, 0.001)
+        restarted.close()
+    assert requests(alive) == {("GET", "/a", "200"): 7}
+    assert len(list((tmp_path / "metrics").iterdir())) == 2
+    alive.close()
+
+
+def test_other_endpoints_start_anew(tmp_path: Path) -> None:
+    old = Metrics(tmp_path, ROWS)
+    old.count(0, 200, 0.001)
+    new = Metrics(tmp_path, [*ROWS, ("GET", "/c")])
+    assert requests(new) == {}
+    old.close()
+    newer = Metrics(tmp_path, [*ROWS, ("GET", "/c")])
+    newer.count(2, 200, 0.001)
+    assert requests(new) == {("GET", "/c", "200"): 1}
+    new.close()
+    newer.close()
+
+
+def test_other_parts_can_register(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path, ROWS)
+    Gauge("tapgate_waiting", "Commands that wait", registry=metrics.registry).set(7)
+    assert b"tapgate_waiting 7.0" in metrics.exposition()
+    metrics.close()
+
+
+async def test_the_endpoint_shows_templates_and_never_paths(gateway: Stage) -> None:
+    await gateway.client.get("/api/v1/things/secret-name", headers=bearer(READER))
+    await gateway.client.get("/secret-path")
+    answer = await gateway.client.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert 'endpoint="/api/v1/things/{name}",method="GET",status="200"} 1.0' in answer.text
+    assert 'endpoint="unmatched",method="",status="404"} 1.0' in answer.text
+    assert "secret" not in answer.text

