@@ -13,12 +13,13 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import uvicorn
 import uvloop
 
+from tapgate.errors import ApiError
 from tapgate.settings import SettingsError
 from tapgate.store import StoreError
 
@@ -33,10 +34,7 @@ DRAIN_SECONDS = 10
 
 _BACKLOG = 2048
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+App = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 def run(main: Callable[[], Any]) -> None:
@@ -45,6 +43,8 @@ def run(main: Callable[[], Any]) -> None:
         uvloop.run(main())
     except (SettingsError, StoreError) as error:
         sys.exit(f"tapgate: {error}")
+    except ApiError as error:
+        sys.exit(f"tapgate: {error.message or error.error}")
 
 
 async def serve(app: App) -> None:
@@ -57,6 +57,7 @@ async def serve(app: App) -> None:
         backlog=_BACKLOG,
         access_log=False,
         log_config=None,
+        log_level="warning",
         server_header=False,
         # The peer's address counts, not what a header says it is: limits depend on it.
         proxy_headers=False,

@@ -1,0 +1,169 @@
+"""The gateway: everything wired together, and one process of it.
+
+`wired` builds what a process needs, `create_app` puts the nouns' endpoints on it, `prepare` is done
+once before the first process starts.
+"""
+
+import asyncio
+import contextlib
+import os
+import secrets
+from collections.abc import AsyncIterator, Iterable
+from itertools import chain
+from typing import Final
+
+from tapgate import ids, worker
+from tapgate.admin import operations as admin_operations
+from tapgate.admin import queries as admin_queries
+from tapgate.admin import routes as admin
+from tapgate.audit import routes as audit
+from tapgate.audit.chain import Sealer
+from tapgate.audit.trail import record_denial
+from tapgate.clock import Clock, system_clock
+from tapgate.compliance.account_rules import routes as account_rules
+from tapgate.credentials.authenticate import Authenticator
+from tapgate.credentials.pins import PinVerifier
+from tapgate.credentials.vault import Vault
+from tapgate.edge import logs
+from tapgate.edge.app import App
+from tapgate.edge.call import Origin
+from tapgate.edge.endpoint import Endpoint, Endpoints
+from tapgate.edge.services import Services
+from tapgate.edge.throttle import Throttle
+from tapgate.errors import ApiError
+from tapgate.ledger import rules
+from tapgate.ledger.engine import Ledger
+from tapgate.notifications.messages import Courier
+from tapgate.settings import Settings, SettingsError, load
+from tapgate.store.database import Database
+from tapgate.store.installation import check_installation
+from tapgate.store.signals import Signals
+from tapgate.subscribers import routes as subscribers
+
+NOUNS: Final[tuple[Endpoints, ...]] = (
+    subscribers.endpoints,
+    account_rules.endpoints,
+    admin.endpoints,
+    audit.endpoints,
+)
+
+_DEVELOPMENT_ADMIN: Final = "admin@example.com"
+
+
+@contextlib.asynccontextmanager
+async def wired(
+    settings: Settings, database_url: str, *, clock: Clock = system_clock
+) -> AsyncIterator[Services]:
+    """What one process shares between its requests, started and in the end stopped."""
+    async with contextlib.AsyncExitStack() as stack:
+        database = await Database.connect(database_url)
+        stack.push_async_callback(database.close)
+        signals = Signals(database_url)
+        await signals.start()
+        stack.push_async_callback(signals.stop)
+        new_id = ids.IdSource(await database.fetchval("SELECT nextval('process_slots')"))
+        vault = Vault(settings.secret_key)
+        pins = PinVerifier(vault)
+        ledger = await Ledger.start(
+            database_url,
+            signals,
+            currency=settings.currency,
+            timezone=settings.timezone,
+            clock=clock,
+            new_id=new_id,
+            is_right_pin=pins.matches,
+        )
+        stack.push_async_callback(ledger.stop)
+        throttle = Throttle(settings)
+        stack.push_async_callback(throttle.close)
+        yield Services(
+            settings=settings,
+            database=database,
+            signals=signals,
+            vault=vault,
+            pins=pins,
+            authenticator=Authenticator(
+                settings=settings,
+                database=database,
+                signals=signals,
+                vault=vault,
+                clock=clock,
+                new_id=new_id,
+            ),
+            ledger=ledger,
+            clock=clock,
+            new_id=new_id,
+            throttle=throttle,
+        )
+
+
+def create_app(services: Services) -> App:
+    async def denied(origin: Origin, endpoint: Endpoint, error: ApiError) -> None:
+        await record_denial(services, origin, endpoint, error)
+
+    services.denied = denied
+    return App(services, chain.from_iterable(NOUNS))
+
+
+async def prepare(settings: Settings, database_url: str) -> list[str]:
+    """Before the first process starts: the rules and the admin that a new installation has.
+
+    Answers what the operator should read.
+    """
+    async with wired(settings, database_url) as services:
+        await check_installation(
+            services.database,
+            secret_fingerprint=services.vault.key_id,
+            currency=settings.currency,
+        )
+        async with services.database.transaction() as tx:
+            await rules.insert_defaults(tx, settings.currency, services.new_id)
+        return [*await _first_admin(services), *_what_to_try(settings)]
+
+
+async def _first_admin(services: Services) -> list[str]:
+    settings = services.settings
+    if await admin_queries.is_there_a_system_admin(services.database):
+        return []
+    email, password = settings.admin_email, settings.admin_password
+    if email is not None and password is not None:
+        await admin_operations.first_admin(services, email=email, password=password)
+        return [f"The first administrator is {email}."]
+    if settings.production:
+        raise SettingsError(
+            "TAPGATE_ADMIN_EMAIL and TAPGATE_ADMIN_PASSWORD are needed for the first start"
+        )
+    email, password = email or _DEVELOPMENT_ADMIN, secrets.token_urlsafe(15)
+    if not await admin_operations.first_admin(services, email=email, password=password):
+        return []
+    return [f"The first administrator is {email}, password {password} (shown only now)."]
+
+
+def _what_to_try(settings: Settings) -> Iterable[str]:
+    yield f"Try {settings.public_url}/docs, or: curl {settings.public_url}/health"
+
+
+async def main() -> None:
+    settings = load(os.environ)
+    logs.configure()
+    assert settings.database_url is not None, "the supervisor says where the database is"
+    async with wired(settings, settings.database_url) as services, _background(services):
+        await worker.serve(create_app(services))
+
+
+@contextlib.asynccontextmanager
+async def _background(services: Services) -> AsyncIterator[None]:
+    tasks = [
+        asyncio.create_task(Sealer(services.database).run()),
+        asyncio.create_task(Courier(services).run()),
+    ]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+if __name__ == "__main__":
+    worker.run(main)
