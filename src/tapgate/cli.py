@@ -1,0 +1,83 @@
+"""The command `tapgate`. What an operator can put right is one line on standard error."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tapgate import supervisor
+from tapgate.child import StartError
+from tapgate.errors import ApiError
+from tapgate.settings import SettingsError, load
+from tapgate.store import StoreError
+from tapgate.store.migrate import migrate as bring_up_to_date
+from tapgate.supervisor import Service
+
+app = typer.Typer(
+    help="A self-hosted NFC card and wallet payment platform.",
+    epilog="Everything is set by environment variables, TAPGATE_PORT for one.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Host = Annotated[str | None, typer.Option(help="The address to listen on, not TAPGATE_HOST.")]
+Port = Annotated[int | None, typer.Option(help="The port to listen on, not TAPGATE_PORT.")]
+Workers = Annotated[int | None, typer.Option(help="How many processes, not TAPGATE_WORKERS.")]
+
+
+def main() -> None:
+    try:
+        app()
+    except (SettingsError, StoreError, StartError) as error:
+        _fail(str(error))
+    except ApiError as error:
+        _fail(error.message or error.error)
+
+
+@app.command()
+def up() -> None:
+    """Run everything: the gateway, and a PostgreSQL of its own unless one is given by URL."""
+    _run(os.environ)
+
+
+@app.command()
+def serve(host: Host = None, port: Port = None, workers: Workers = None) -> None:
+    """Run the gateway only."""
+    given = {"TAPGATE_HOST": host, "TAPGATE_PORT": port, "TAPGATE_WORKERS": workers}
+    environ = os.environ | {name: str(value) for name, value in given.items() if value is not None}
+    _run(environ)
+
+
+@app.command()
+def migrate() -> None:
+    """Bring the database to the schema of this version; starting does the same."""
+    with supervisor.database_url(load(os.environ)) as url:
+        applied = asyncio.run(bring_up_to_date(url))
+    console = Console()
+    for name in applied:
+        console.print(f"[green]applied[/green] {name}")
+    if not applied:
+        console.print("The database is up to date.")
+
+
+def _run(environ: Mapping[str, str]) -> None:
+    settings = load(environ)
+    # Here, so that the other commands need not wait while it is imported.
+    from tapgate.gateway import prepare  # noqa: PLC0415
+
+    gateway = Service("gateway", "tapgate.gateway", settings.host, settings.port, settings.workers)
+    supervisor.run(settings, environ, [gateway], prepare)
+
+
+def _fail(sentence: str) -> None:
+    print(f"tapgate: {sentence}", file=sys.stderr)
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""The command as an operator uses it: what it says, and with which status it ends."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tapgate.cli import app
+
+_TAPGATE = Path(sys.executable).with_name("tapgate")
+
+
+def environ(folder: Path, **variables: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
+    return kept | {"TAPGATE_DATA_DIR": str(folder / "data")} | variables
+
+
+def tapgate(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [_TAPGATE, *arguments],
+        env=environ(folder, **variables),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("command", [[], ["up"], ["serve"], ["migrate"]])
+def test_everything_is_explained(command: list[str]) -> None:
+    shown = CliRunner().invoke(app, [*command, "--help"], prog_name="tapgate")
+    assert shown.exit_code == 0
+    assert f"Usage: {' '.join(['tapgate', *command])}" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("command", "variables", "line"),
+    [
+        ("up", {"TAPGATE_PORT": "0"}, "TAPGATE_PORT must be a whole number from 1 to 65535"),
+        (
+            "up",
+            {"TAPGATE_ENVIRONMENT": "production"},
+            "TAPGATE_JWT_SECRET must be set in production",
+        ),
+        (
+            "migrate",
+            {"TAPGATE_DATABASE_URL": "postgresql:///tapgate?host=/nowhere"},
+            "the database cannot be reached: [Errno 2] No such file or directory",
+        ),
+        (
+            "serve",
+            {"TAPGATE_DATABASE_URL": "postgresql:///tapgate?host=/nowhere"},
+            "the database cannot be reached: [Errno 2] No such file or directory",
+        ),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    folder: Path, command: str, variables: dict[str, str], line: str
+) -> None:
+    ended = tapgate(folder, command, **variables)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", f"tapgate: {line}\n")
+
+
+def test_a_port_in_use_is_one_line(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+        ended = tapgate(folder, "serve", "--port", port)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == (
+        f"tapgate: the gateway cannot listen on http://127.0.0.1:{port}: "
+        "another program uses that port\n"
+    )
+
+
+def test_migrating_the_embedded_database(folder: Path) -> None:
+    first, second = tapgate(folder, "migrate"), tapgate(folder, "migrate")
+    assert first.stdout.splitlines()[0] == "applied 0001_ledger.sql"
+    assert second.stdout == "The database is up to date.\n"
+    assert (first.stderr, second.stderr) == ("", "")
+
+
+def test_everything_runs_and_the_first_password_is_shown_once(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+    first, second = (run_once(folder, port) for _ in range(2))
+    assert any("password" in line for line in first)
+    assert not any("password" in line for line in second)
+
+
+def run_once(folder: Path, port: str) -> list[str]:
+    """What it said until it was ready and answered, and was then stopped."""
+    variables = environ(folder, TAPGATE_PORT=port, TAPGATE_MESSENGER_PORT="1", TAPGATE_DEMO="off")
+    with subprocess.Popen(
+        [_TAPGATE, "up"], env=variables, cwd=folder, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        lines: list[str] = []
+        try:
+            while not lines or not lines[-1].startswith("The gateway listens on "):
+                line = process.stdout.readline()
+                assert line, "it ended"
+                lines.append(line)
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=30) as answer:
+                assert answer.status == 200
+            in_use = tapgate(folder, "up", TAPGATE_PORT="1", TAPGATE_HOST="127.0.0.2")
+            assert in_use.returncode == 1
+            migrated = tapgate(folder, "migrate")
+            assert migrated.stdout == "The database is up to date.\n"
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+    return lines
