@@ -65,7 +65,7 @@ async def database_url(postgres: str, template: str) -> AsyncIterator[str]:
     name = f"test_{next(_numbers)}"
     connection = await asyncpg.connect(postgres)
     try:
-        await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
         yield url_of(name, postgres)
         await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
     finally:

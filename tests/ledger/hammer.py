@@ -1,0 +1,134 @@
+"""One process of a ledger, run by a test: `python hammer.py` reads its orders' plan as JSON from
+standard input and writes one JSON line for every answer, as soon as it has it."""
+
+import asyncio
+import random
+import sys
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from tapgate import ids
+from tapgate.clock import system_clock
+from tapgate.errors import ApiError
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command, Party, RequestKey
+from tapgate.ledger.engine import Ledger
+from tapgate.ledger.pin_tries import PinState
+from tapgate.store.signals import Signals
+
+
+class Plan(msgspec.Struct, kw_only=True):
+    url: str
+    slot: int
+    seed: int
+    wallets: list[int]
+    merchants: list[int]
+    agents: list[int]
+    cards: list[str]
+    orders: int
+    at_once: int = 50
+    #: Everybody asks for the same one thing under this name.
+    same_request: str | None = None
+    pin: str | None = None
+
+
+def is_right_pin(state: PinState, pin: str) -> bool:
+    return state.verifier == pin.encode()
+
+
+def random_order(plan: Plan, chance: random.Random, number: int) -> Command:
+    wallet = commands.subscriber(chance.choice(plan.wallets))
+    payer: Party = wallet
+    if plan.same_request is not None or plan.pin is not None:
+        sides = commands.subscriber(plan.wallets[0]), commands.subscriber(plan.wallets[1])
+        return order(plan, chart.TRANSFER, sides, 1_00, plan.same_request)
+    kind = chance.choice(
+        [
+            chart.POS_PAYMENT,
+            chart.POS_PAYMENT,
+            chart.TRANSFER_P2P,
+            chart.AGENT_CASHIN,
+            chart.AGENT_CASHOUT,
+            chart.PROCESSOR_TRANSFER,
+        ]
+    )
+    if kind == chart.POS_PAYMENT:
+        payer = commands.card(chance.choice(plan.cards))
+        payee = commands.processor(chance.choice(plan.merchants))
+    elif kind == chart.TRANSFER_P2P:
+        payee = commands.card(chance.choice(plan.cards))
+    elif kind == chart.AGENT_CASHIN:
+        payer, payee = commands.agent(chance.choice(plan.agents)), wallet
+    elif kind == chart.AGENT_CASHOUT:
+        payee = commands.agent(chance.choice(plan.agents))
+    else:
+        payer, payee = commands.processor(chance.choice(plan.merchants)), wallet
+    amount = chance.randrange(1, 20_00)
+    # Now and then the same name again, also in the other process.
+    name = f"{plan.seed}-{number}" if chance.random() < 0.8 else f"shared-{number % 50}"
+    return order(plan, kind, (payer, payee), amount, name)
+
+
+def order(
+    plan: Plan, kind: str, sides: tuple[Party, Party], amount: int, name: str | None
+) -> Command:
+    payer, payee = sides
+    asked = repr((kind, sides, amount)).encode()
+    return Command(
+        type=kind,
+        channel="api",
+        payer=payer,
+        payee=payee,
+        amount=amount,
+        payer_pin=plan.pin,
+        request=RequestKey("hammer", name, asked) if name is not None else None,
+    )
+
+
+async def main(plan: Plan) -> None:
+    signals = Signals(plan.url)
+    await signals.start()
+    ledger = await Ledger.start(
+        plan.url,
+        signals,
+        currency="SLE",
+        timezone=ZoneInfo("UTC"),
+        clock=system_clock,
+        new_id=ids.IdSource(plan.slot),
+        is_right_pin=is_right_pin,
+    )
+    chance = random.Random(plan.seed)
+    orders = [random_order(plan, chance, number) for number in range(plan.orders)]
+    places = asyncio.Semaphore(plan.at_once)
+    say({"ready": True})
+
+    async def ask(command: Command) -> None:
+        async with places:
+            try:
+                outcome = await ledger.submit(command)
+            except ApiError as error:
+                say({"lost": str(error.code)})
+                return
+        say(
+            {
+                "request": command.request and command.request.request_id,
+                "transaction": outcome.answer and outcome.answer.transaction_id,
+                "code": outcome.code,
+                "replayed": outcome.replayed,
+            }
+        )
+
+    await asyncio.gather(*(ask(command) for command in orders))
+    await ledger.stop()
+    await signals.stop()
+
+
+def say(words: dict[str, Any]) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(words) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(msgspec.json.decode(sys.stdin.buffer.read(), type=Plan)))

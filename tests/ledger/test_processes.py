@@ -1,0 +1,168 @@
+"""Several real processes on the same accounts: nothing is doubled, lost, overdrawn or stuck."""
+
+import asyncio
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ledger.books import PIN, WRONG_PIN, Books
+from ledger.hammer import Plan
+from tapgate.errors import Code
+from tapgate.ledger import chart
+from tapgate.ledger.rules import CHANGED
+
+Answers = list[dict[str, Any]]
+
+
+async def start(plan: Plan) -> asyncio.subprocess.Process:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(Path(__file__).with_name("hammer.py")),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    process.stdin.write(msgspec.json.encode(plan))
+    process.stdin.close()
+    return process
+
+
+async def answers_of(process: asyncio.subprocess.Process) -> Answers:
+    output, _ = await process.communicate()
+    lines = output.splitlines()
+    return [msgspec.json.decode(line) for line in lines if not line.startswith(b'{"ready"')]
+
+
+async def hammer(*plans: Plan) -> Answers:
+    processes = [await start(plan) for plan in plans]
+    found = await asyncio.gather(*(answers_of(process) for process in processes))
+    assert [process.returncode for process in processes] == [0] * len(plans)
+    return [answer for answers in found for answer in answers]
+
+
+async def plan_for(books: Books, url: str, *, orders: int, wallet: int = 50_00) -> Plan:
+    await books.database.execute(
+        """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
+                                    monthly_limit = 1000000000"""
+    )
+    await books.database.execute("UPDATE compliance_rules SET status = 'inactive'")
+    async with books.database.transaction() as tx:
+        await books.signals.publish(tx, CHANGED, "")
+    wallets = [await books.subscriber(wallet) for _ in range(6)]
+    return Plan(
+        url=url,
+        slot=10,
+        seed=1,
+        wallets=wallets,
+        merchants=[await books.processor() for _ in range(3)],
+        agents=[await books.agent(500_00) for _ in range(2)],
+        cards=[await books.card(wallet) for wallet in wallets],
+        orders=orders,
+    )
+
+
+def other(plan: Plan, **changes: Any) -> Plan:
+    return msgspec.structs.replace(plan, slot=plan.slot + 1, seed=plan.seed + 1, **changes)
+
+
+async def deadlocks(books: Books) -> int:
+    found = await books.database.fetchval(
+        "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+    )
+    return int(found)
+
+
+async def test_two_processes_on_the_same_accounts(books: Books, database_url: str) -> None:
+    plan = await plan_for(books, database_url, orders=1_500)
+    before = await total(books)
+    answers = await hammer(plan, other(plan))
+    assert len(answers) == 3_000
+    assert not [answer for answer in answers if "lost" in answer]
+    assert {answer["code"] for answer in answers} <= {
+        None,
+        Code.INSUFFICIENT_FUNDS,
+        Code.INSUFFICIENT_FLOAT,
+        Code.DUPLICATE_REQUEST,
+        Code.SELF_TRANSFER,
+    }
+    assert await deadlocks(books) == 0
+    # What the two were told is what is there: each request once, with the transaction told.
+    rows = await books.database.fetch(
+        "SELECT id, request_id FROM transactions WHERE request_id IS NOT NULL"
+    )
+    told = {a["request"]: a["transaction"] for a in answers if a["transaction"] is not None}
+    assert {row["request_id"]: row["id"] for row in rows} == told
+    # All money is still there: what the wallets lost, others have.
+    assert await total(books) == before
+    # books' own teardown proves the rest: balances, limits, nobody below zero.
+
+
+async def total(books: Books) -> int:
+    own = await books.database.fetchval("SELECT sum(balance) FROM accounts WHERE checked")
+    platform = [await books.platform_balance(kind) for kind in chart.PLATFORM_KINDS]
+    return int(own) + sum(platform)
+
+
+async def test_one_request_asked_for_100_times_by_two_processes(
+    books: Books, database_url: str
+) -> None:
+    plan = await plan_for(books, database_url, orders=50)
+    same = msgspec.structs.replace(plan, same_request="the one")
+    answers = await hammer(same, other(same))
+    assert len(answers) == 100
+    assert len({answer["transaction"] for answer in answers}) == 1
+    assert Counter(answer["replayed"] for answer in answers) == {True: 99, False: 1}
+    assert await books.balance(plan.wallets[0]) == 49_00
+
+
+async def test_50_wrong_pins_from_two_processes_are_three_tries(
+    books: Books, database_url: str
+) -> None:
+    plan = await plan_for(books, database_url, orders=25)
+    wrong = msgspec.structs.replace(plan, pin=WRONG_PIN)
+    answers = await hammer(wrong, other(wrong))
+    codes = Counter(answer["code"] for answer in answers)
+    assert codes == {Code.INVALID_PIN: 3, Code.ACCOUNT_LOCKED: 47}
+    right = msgspec.structs.replace(plan, pin=PIN, orders=1)
+    assert [answer["code"] for answer in await hammer(right)] == [Code.ACCOUNT_LOCKED]
+
+
+async def test_a_wallet_that_can_afford_half_pays_half(books: Books, database_url: str) -> None:
+    plan = await plan_for(books, database_url, orders=100, wallet=100_00)
+    spend = msgspec.structs.replace(plan, pin=PIN)
+    answers = await hammer(spend, other(spend))
+    codes = Counter(answer["code"] for answer in answers)
+    assert codes == {None: 100, Code.INSUFFICIENT_FUNDS: 100}
+    assert await books.balance(plan.wallets[0]) == 0
+
+
+@pytest.mark.parametrize("acknowledged", [1, 60, 300])
+async def test_kill_9_in_the_middle_of_a_batch(
+    books: Books, database_url: str, acknowledged: int
+) -> None:
+    """What was acknowledged is there; what was not is asked again and ends once."""
+    plan = await plan_for(books, database_url, orders=600)
+    process = await start(plan)
+    assert process.stdout is not None
+    told = [msgspec.json.decode(await process.stdout.readline()) for _ in range(acknowledged)]
+    process.kill()
+    told += await answers_of(process)
+    assert process.returncode == -9
+    rows = await books.database.fetch("SELECT id, request_id FROM transactions")
+    there = {row["request_id"]: row["id"] for row in rows if row["request_id"] is not None}
+    for answer in told:
+        if answer.get("transaction") is not None:
+            assert there[answer["request"]] == answer["transaction"]
+    assert len(there) < 600, "it was killed too late to show anything"
+    again = await hammer(msgspec.structs.replace(plan, slot=12))
+    replayed = {answer["request"] for answer in again if answer["replayed"]}
+    assert set(there) <= replayed
+    assert all(
+        there.get(a["request"], a["transaction"]) == a["transaction"]
+        for a in again
+        if a["transaction"] is not None
+    )
