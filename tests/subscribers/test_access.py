@@ -62,11 +62,8 @@ async def test_who_may(client: httpx2.AsyncClient, world: World, allowed: Allowe
         assert may or answer.json()["details"]["required"]
 
 
-@pytest.mark.parametrize("allowed", ENDPOINTS, ids=str)
-async def test_nobody_may_without_a_credential(
-    client: httpx2.AsyncClient, allowed: Allowed
-) -> None:
-    answer = await client.request(
-        allowed.method, URL + allowed.path.format(id="sub_1"), json=allowed.body
-    )
-    assert (answer.status_code, answer.json()["code"]) == (401, "UNAUTHORIZED")
+async def test_nobody_may_without_a_credential(client: httpx2.AsyncClient) -> None:
+    for allowed in ENDPOINTS:
+        url = URL + allowed.path.format(id="sub_1")
+        answer = await client.request(allowed.method, url, json=allowed.body)
+        assert (answer.status_code, answer.json()["code"]) == (401, "UNAUTHORIZED")

@@ -3,7 +3,6 @@
 from typing import Any
 
 import httpx2
-import pytest
 
 from tapgate.edge.services import Services
 from world import World
@@ -77,9 +76,8 @@ async def test_a_plus_that_nobody_encoded_is_a_plus(
     assert answer.json()["data"] == [record]
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
+async def test_a_bad_filter_is_named(client: httpx2.AsyncClient, world: World) -> None:
+    for query, field in (
         ("limit=0", "limit"),
         ("limit=101", "limit"),
         ("limit=many", "limit"),
@@ -92,14 +90,10 @@ async def test_a_plus_that_nobody_encoded_is_a_plus(
         ("search=%00", "search"),
         ("search=" + "a" * 256, "search"),
         ("search=%ff", "query"),
-    ],
-)
-async def test_a_bad_filter_is_named(
-    client: httpx2.AsyncClient, world: World, query: str, field: str
-) -> None:
-    answer = await client.get(f"{URL}?{query}", auth=world.service())
-    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
-    assert list(answer.json()["details"]["fields"]) == [field]
+    ):
+        answer = await client.get(f"{URL}?{query}", auth=world.service())
+        assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED"), query
+        assert list(answer.json()["details"]["fields"]) == [field]
 
 
 async def test_search_finds_any_part_of_name_phone_and_id_number(world: World) -> None:
@@ -130,10 +124,10 @@ async def test_search_finds_any_part_of_name_phone_and_id_number(world: World) -
     assert await names(world, record["id"].replace("sub_", "acc_")) == []
 
 
-@pytest.mark.parametrize("search", ["%", "_____", "\\", "Mo%ed", "' OR true --"])
-async def test_search_has_no_wildcards(world: World, search: str) -> None:
+async def test_search_has_no_wildcards(world: World) -> None:
     await world.subscriber(first_name="Mohamed")
-    assert await names(world, search) == []
+    for search in ("%", "_____", "\\", "Mo%ed", "' OR true --"):
+        assert await names(world, search) == []
 
 
 async def test_search_follows_changes(world: World) -> None:

@@ -102,9 +102,7 @@ async def test_what_is_registered_is_what_is_read(client: httpx2.AsyncClient, wo
     assert record["balance"] == "1234.50"
 
 
-async def test_a_closed_wallet_is_opened_with_the_holders_name(
-    world: World, services: Services
-) -> None:
+async def test_a_wallet_is_opened_in_the_holders_name(world: World, services: Services) -> None:
     record = await world.subscriber(first_name="Fatu", last_name="Sesay")
     row = await services.database.fetchrow(
         "SELECT kind, holder_name, kyc_level FROM accounts WHERE owner_id IS NOT NULL"
@@ -121,12 +119,10 @@ async def test_a_closed_wallet_is_opened_with_the_holders_name(
     ]
 
 
-@pytest.mark.parametrize(("category", "most"), [("standard", 4), ("vip", 10), ("corporate", None)])
-async def test_each_category_has_its_number_of_child_cards(
-    world: World, category: str, most: int | None
-) -> None:
-    record = await world.subscriber(category=category)
-    assert record["max_child_cards"] == most
+async def test_each_category_has_its_number_of_child_cards(world: World) -> None:
+    for category, most in (("standard", 4), ("vip", 10), ("corporate", None)):
+        record = await world.subscriber(category=category)
+        assert record["max_child_cards"] == most
 
 
 async def test_a_phone_number_is_kept_as_e164(world: World) -> None:
@@ -164,48 +160,47 @@ async def test_a_refused_registration_leaves_nothing_behind(
     assert wallets == 1
 
 
-@pytest.mark.parametrize("field", ["phone_number", "first_name", "last_name", "pin"])
-async def test_a_missing_field_is_named(
-    client: httpx2.AsyncClient, world: World, field: str
-) -> None:
-    body = registration(world)
-    del body[field]
-    answer = await client.post(URL, json=body, auth=world.service())
-    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
-    assert list(answer.json()["details"]["fields"]) == [field]
+async def test_a_missing_field_is_named(client: httpx2.AsyncClient, world: World) -> None:
+    for field in ("phone_number", "first_name", "last_name", "pin"):
+        body = registration(world)
+        del body[field]
+        answer = await client.post(URL, json=body, auth=world.service())
+        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+        assert list(answer.json()["details"]["fields"]) == [field]
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
+    ("field", "values"),
     [
-        ("phone_number", "076123456"),
-        ("phone_number", "+999999999999999"),
-        ("first_name", ""),
-        ("first_name", "   "),
-        ("first_name", "Ami\0nata"),
-        ("first_name", "A" * 10_000),
-        ("pin", "12345"),
-        ("pin", "12a4"),
-        ("pin", "١٢٣٤"),
-        ("email", "nobody"),
-        ("date_of_birth", "1990-02-30"),
-        ("date_of_birth", "31.01.1990"),
-        ("date_of_birth", "1899-12-31"),
-        ("date_of_birth", "2999-01-01"),
-        ("address", "A" * 256),
-        ("id_type", "LIBRARY_CARD"),
-        ("category", "gold"),
+        ("phone_number", ["076123456", "+999999999999999", "+232", "+23276123456x"]),
+        ("first_name", ["", "   ", "Ami\0nata", "A" * 10_000]),
+        ("pin", ["12345", "12a4", "١٢٣٤", "4" * 10_000]),
+        ("email", ["nobody", "a@b", "a b@example.com", "a@example.com\0"]),
+        (
+            "date_of_birth",
+            ["1990-02-30", "31.01.1990", "1899-12-31", "2999-01-01", "19900131", "1990-01-31\0"],
+        ),
+        ("address", ["A" * 256]),
+        ("id_type", ["LIBRARY_CARD", "passport"]),
+        ("category", ["gold", ""]),
     ],
 )
 async def test_an_unacceptable_value_is_named_and_not_repeated(
-    client: httpx2.AsyncClient, world: World, field: str, value: str
+    client: httpx2.AsyncClient, world: World, field: str, values: list[str]
 ) -> None:
-    answer = await client.post(
-        URL, json=registration(world, **{field: value}), auth=world.service()
-    )
-    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
-    assert list(answer.json()["details"]["fields"]) == [field]
-    assert len(value.strip()) < 3 or value not in answer.json()["details"]["fields"][field]
+    for value in values:
+        body = registration(world, **{field: value})
+        answer = await client.post(URL, json=body, auth=world.service())
+        assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED"), value
+        sentence = answer.json()["details"]["fields"].pop(field)
+        assert not value.strip() or value not in sentence
+        assert answer.json()["message"] == f"{field} {sentence}"
+
+
+async def test_every_unacceptable_value_is_named(client: httpx2.AsyncClient, world: World) -> None:
+    body = registration(world, pin="1", email="nobody", category="gold")
+    answer = await client.post(URL, json=body, auth=world.service())
+    assert set(answer.json()["details"]["fields"]) == {"pin", "email", "category"}
 
 
 async def test_a_lone_surrogate_is_an_unacceptable_value(
@@ -217,26 +212,26 @@ async def test_a_lone_surrogate_is_an_unacceptable_value(
     assert list(answer.json()["details"]["fields"]) == ["first_name"]
 
 
-@pytest.mark.parametrize("field", ["phone_number", "pin", "email", "id_number", "category"])
-async def test_a_number_is_not_a_string(
-    client: httpx2.AsyncClient, world: World, field: str
-) -> None:
-    answer = await client.post(URL, json=registration(world, **{field: 4071}), auth=world.service())
-    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
-    assert list(answer.json()["details"]["fields"]) == [field]
-    assert "4071" not in answer.text
+async def test_a_number_is_not_a_string(client: httpx2.AsyncClient, world: World) -> None:
+    for field in ("phone_number", "pin", "email", "id_number", "category"):
+        body = registration(world, **{field: 4071})
+        answer = await client.post(URL, json=body, auth=world.service())
+        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+        assert list(answer.json()["details"]["fields"]) == [field]
+        assert "4071" not in answer.text
 
 
-@pytest.mark.parametrize(
-    ("given", "missing"),
-    [({"id_type": "PASSPORT"}, "id_number"), ({"id_number": "P1"}, "id_type")],
-)
 async def test_type_and_number_of_a_document_belong_together(
-    client: httpx2.AsyncClient, world: World, given: dict[str, str], missing: str
+    client: httpx2.AsyncClient, world: World
 ) -> None:
-    answer = await client.post(URL, json=registration(world, **given), auth=world.service())
-    assert answer.status_code == 422
-    assert list(answer.json()["details"]["fields"]) == [missing]
+    for given, missing in (
+        ({"id_type": "PASSPORT"}, "id_number"),
+        ({"id_number": "P1"}, "id_type"),
+    ):
+        body = registration(world, **given)
+        answer = await client.post(URL, json=body, auth=world.service())
+        assert answer.status_code == 422
+        assert list(answer.json()["details"]["fields"]) == [missing]
 
 
 async def test_null_is_as_absent(client: httpx2.AsyncClient, world: World) -> None:

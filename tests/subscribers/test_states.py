@@ -1,5 +1,6 @@
 """Blocking, unblocking and closing: every move from every state."""
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
@@ -131,52 +132,68 @@ def test_nor_is_one_in_which_something_is_held() -> None:
     assert refusal.value.code == Code.NOT_CLOSABLE
 
 
-@pytest.mark.parametrize("verb", ["block", "close"])
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
+async def test_of_many_blocks_at_once_one_blocks(world: World) -> None:
+    record = await world.subscriber()
+    answers = await asyncio.gather(*(move(world, record, "block") for _ in range(5)))
+    assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409]
+    assert len(await world.audit(record["id"], "subscriber.blocked")) == 1
+
+
+async def test_money_does_not_arrive_in_a_wallet_that_is_being_closed(world: World) -> None:
+    for _ in range(5):
+        record = await world.subscriber()
+        await asyncio.gather(
+            move(world, record, "close"), world.give(record["id"], "5"), return_exceptions=True
+        )
+        answer = await world.client.get(f"{URL}/{record['id']}", auth=world.service())
+        after = (answer.json()["status"], answer.json()["balance"])
+        assert after in (("CLOSED", "0.00"), ("ACTIVE", "5.00"))
+
+
+async def test_a_reason_is_required(client: httpx2.AsyncClient, world: World) -> None:
+    record = await world.subscriber()
+    admin = await world.admin()
+    bodies: list[tuple[dict[str, Any], int]] = [
         ({}, 400),
         ({"reason": None}, 400),
         ({"reason": 7}, 400),
         ({"reason": ""}, 422),
         ({"reason": "r" * 501}, 422),
         ({"reason": "a\0b"}, 422),
-    ],
-)
-async def test_a_reason_is_required(
-    client: httpx2.AsyncClient, world: World, verb: str, body: dict[str, Any], status: int
+    ]
+    for verb in ("block", "close"):
+        for body, status in bodies:
+            url = f"{URL}/{record['id']}/{verb}"
+            answer = await client.post(url, json=body, auth=admin)
+            assert answer.status_code == status, body
+            assert list(answer.json()["details"]["fields"]) == ["reason"]
+
+
+async def test_nothing_of_a_closed_subscriber_can_be_changed(
+    client: httpx2.AsyncClient, world: World
 ) -> None:
-    record = await world.subscriber()
-    answer = await client.post(f"{URL}/{record['id']}/{verb}", json=body, auth=await world.admin())
-    assert answer.status_code == status
-    assert list(answer.json()["details"]["fields"]) == ["reason"]
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
+    record = await subscriber_in(world, "CLOSED")
+    admin = await world.admin()
+    requests: list[tuple[str, str, Any]] = [
         ("PUT", "", {"first_name": "Eve"}),
         ("PUT", "", {}),
         ("POST", "/verify-pin", {"pin": PIN}),
         ("POST", "/change-pin", {"old_pin": PIN, "new_pin": "5927"}),
         ("POST", "/reset-pin", None),
         ("POST", "/reset-pin/confirm", {"otp": "123456", "new_pin": "5927"}),
-    ],
-)
-async def test_nothing_of_a_closed_subscriber_can_be_changed(
-    client: httpx2.AsyncClient, world: World, method: str, path: str, body: Any
-) -> None:
-    record = await subscriber_in(world, "CLOSED")
-    admin = await world.admin()
-    answer = await client.request(method, f"{URL}/{record['id']}{path}", json=body, auth=admin)
-    assert (answer.status_code, answer.json()["code"]) == (409, "NOT_CLOSABLE")
+    ]
+    for method, path, body in requests:
+        answer = await client.request(method, f"{URL}/{record['id']}{path}", json=body, auth=admin)
+        assert (answer.status_code, answer.json()["code"]) == (409, "NOT_CLOSABLE"), path
     answer = await client.get(f"{URL}/{record['id']}", auth=admin)
     assert answer.json()["status"] == "CLOSED"
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
+async def test_whoever_does_not_exist_is_not_found(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    admin = await world.admin()
+    requests: list[tuple[str, str, Any]] = [
         ("GET", "", None),
         ("PUT", "", {"first_name": "Eve"}),
         ("POST", "/block", {"reason": "r"}),
@@ -188,13 +205,9 @@ async def test_nothing_of_a_closed_subscriber_can_be_changed(
         ("POST", "/reset-pin/confirm", {"otp": "123456", "new_pin": "5927"}),
         ("POST", "/restricted-access", None),
         ("POST", "/restricted-access/verify", {"otp": "123456"}),
-    ],
-)
-async def test_whoever_does_not_exist_is_not_found(
-    client: httpx2.AsyncClient, world: World, method: str, path: str, body: Any
-) -> None:
-    admin = await world.admin()
-    for unknown in UNKNOWN:
-        url = f"{URL}/{unknown}{path}"
-        answer = await client.request(method, url, json=body, auth=admin)
-        assert (answer.status_code, answer.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND"), unknown
+    ]
+    for method, path, body in requests:
+        for unknown in UNKNOWN:
+            url = f"{URL}/{unknown}{path}"
+            answer = await client.request(method, url, json=body, auth=admin)
+            assert (answer.status_code, answer.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND"), url

@@ -60,14 +60,15 @@ async def test_the_account_has_the_new_name(
     assert name == "Aminata Sesay"
 
 
-@pytest.mark.parametrize("body", [{}, {"first_name": "Aminata"}, {"email": None}, {"id": "x"}])
 async def test_without_a_change_nothing_is_written(
-    client: httpx2.AsyncClient, world: World, body: dict[str, Any]
+    client: httpx2.AsyncClient, world: World
 ) -> None:
     record = await world.subscriber()
-    answer = await client.put(f"{URL}/{record['id']}", json=body, auth=await world.admin())
-    assert answer.status_code == 200
-    assert answer.json() == record
+    admin = await world.admin()
+    for body in ({}, {"first_name": record["first_name"]}, {"email": None}, {"id": "x"}):
+        answer = await client.put(f"{URL}/{record['id']}", json=body, auth=admin)
+        assert answer.status_code == 200
+        assert answer.json() == record
     assert await world.audit(record["id"], "subscriber.updated") == []
 
 
@@ -115,9 +116,10 @@ async def test_the_number_of_a_known_document_can_be_corrected(
     assert (answer.json()["id_type"], answer.json()["id_number"]) == ("PASSPORT", "P2")
 
 
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
+async def test_a_bad_value_is_named(client: httpx2.AsyncClient, world: World) -> None:
+    record = await world.subscriber()
+    admin = await world.admin()
+    bodies: list[tuple[dict[str, Any], int]] = [
         ({"kyc_level": 4}, 422),
         ({"kyc_level": 0}, 422),
         ({"kyc_level": "2"}, 400),
@@ -126,15 +128,14 @@ async def test_the_number_of_a_known_document_can_be_corrected(
         ({"date_of_birth": "2999-01-01"}, 422),
         ({"category": ""}, 422),
         ({"last_name": 7}, 400),
-    ],
-)
-async def test_a_bad_value_is_named(
-    client: httpx2.AsyncClient, world: World, body: dict[str, Any], status: int
-) -> None:
-    record = await world.subscriber()
-    answer = await client.put(f"{URL}/{record['id']}", json=body, auth=await world.admin())
-    assert answer.status_code == status
-    assert list(answer.json()["details"]["fields"]) == list(body)
+        ({"address": "\0"}, 422),
+    ]
+    for body, status in bodies:
+        answer = await client.put(f"{URL}/{record['id']}", json=body, auth=admin)
+        assert answer.status_code == status, body
+        assert list(answer.json()["details"]["fields"]) == list(body)
+    answer = await client.get(f"{URL}/{record['id']}", auth=admin)
+    assert answer.json() == record
 
 
 @pytest.mark.parametrize("role", ["A", "C"])
@@ -151,18 +152,13 @@ async def test_compliance_sets_level_and_status(
     assert level == 3
 
 
-@pytest.mark.parametrize(
-    "body", [{"kyc_level": 3}, {"kyc_status": "VERIFIED"}, {"restricted": False}]
-)
-async def test_nobody_else_does(
-    client: httpx2.AsyncClient, world: World, body: dict[str, Any]
-) -> None:
+async def test_nobody_else_does(client: httpx2.AsyncClient, world: World) -> None:
     record = await world.subscriber()
     for caller in (await world.admin("S"), await world.api_key("subscribers:write")):
-        answer = await client.put(
-            f"{URL}/{record['id']}", json={"first_name": "Eve", **body}, auth=caller
-        )
-        assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
-        assert answer.json()["details"]["required"] == ["compliance_user", "system_admin"]
+        for field in ({"kyc_level": 3}, {"kyc_status": "VERIFIED"}, {"restricted": False}):
+            body = {"first_name": "Eve", **field}
+            answer = await client.put(f"{URL}/{record['id']}", json=body, auth=caller)
+            assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
+            assert answer.json()["details"]["required"] == ["compliance_user", "system_admin"]
     answer = await client.get(f"{URL}/{record['id']}", auth=world.service())
     assert answer.json() == record
