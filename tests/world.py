@@ -13,10 +13,12 @@ import httpx2
 import msgspec
 
 from tapgate import ids, money
+from tapgate.clock import rfc3339, system_clock
 from tapgate.credentials import signing
 from tapgate.edge.endpoint import ROLES
 from tapgate.edge.services import Services
 from tapgate.ledger import chart, commands
+from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command
 from tapgate.notifications.messages import pending
 
@@ -60,6 +62,31 @@ class ServiceSignature(httpx2.Auth):
         yield request
 
 
+class RequestSignature(httpx2.Auth):
+    """A processor's, a terminal's or a partner's key, which signs each request anew."""
+
+    requires_request_body = True
+
+    def __init__(self, key_id: str, secret: str, partner_id: str | None = None) -> None:
+        self.id = key_id
+        self._secret = secret.encode()
+        self._partner_id = partner_id
+
+    def auth_flow(
+        self, request: httpx2.Request
+    ) -> Generator[httpx2.Request, httpx2.Response, None]:
+        path = request.url.raw_path.partition(b"?")[0].decode()
+        timestamp = rfc3339(system_clock())
+        request.headers["X-API-Key-ID"] = self.id
+        request.headers["X-Timestamp"] = timestamp
+        request.headers["X-Signature"] = signing.sign(
+            self._secret, request.method, path, timestamp, request.content
+        )
+        if self._partner_id is not None:
+            request.headers["X-Partner-ID"] = self._partner_id
+        yield request
+
+
 class World:
     def __init__(self, services: Services, client: httpx2.AsyncClient) -> None:
         self.services = services
@@ -91,6 +118,49 @@ class World:
                 created_by=ids.read(ids.ADMIN, admin.id) or 0,
             )
         return Bearer(key, ids.show(ids.KEY, record.id))
+
+    async def processor(self) -> RequestSignature:
+        """A new processor, by its key."""
+        processor_id = self.services.new_id()
+        async with self.services.database.transaction() as tx:
+            account_id = await self._account(tx, chart.SETTLEMENT, processor_id)
+            await tx.execute(
+                """INSERT INTO processors
+                       (id, account_id, phone_number, email, created_at, updated_at)
+                   VALUES ($1, $2, '+23276000000', 'shop@example.com', now(), now())""",
+                processor_id,
+                account_id,
+            )
+            keys = self.services.authenticator.hmac_keys
+            key = await keys.create_for_processor(tx, processor_id)
+        return RequestSignature(ids.show(ids.KEY, key.id), key.secret)
+
+    async def partner(self) -> RequestSignature:
+        """A new partner, by its key."""
+        partner_id = self.services.new_id()
+        async with self.services.database.transaction() as tx:
+            account_id = await self._account(tx, chart.CLEARING, partner_id)
+            await tx.execute(
+                """INSERT INTO partners (id, account_id, webhook_secret, created_at)
+                   VALUES ($1, $2, '', now())""",
+                partner_id,
+                account_id,
+            )
+            key = await self.services.authenticator.hmac_keys.create_for_partner(tx, partner_id)
+        partner = ids.show(ids.PARTNER, partner_id)
+        return RequestSignature(ids.show(ids.KEY, key.id), key.secret, partner)
+
+    async def _account(self, tx: Any, kind: str, owner_id: int) -> int:
+        account_id = self.services.new_id()
+        await open_account(
+            tx,
+            id=account_id,
+            kind=kind,
+            owner_id=owner_id,
+            holder_name="Shop",
+            currency=self.services.settings.currency,
+        )
+        return account_id
 
     def service(self, name: str = "messenger") -> ServiceSignature:
         return ServiceSignature(name, self.services.settings.service_secrets[name])

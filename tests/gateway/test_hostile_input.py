@@ -1,0 +1,123 @@
+"""Whatever is sent to whichever endpoint: never a 500, never an echo."""
+
+import httpx2
+import msgspec
+import pytest
+
+from tapgate.edge.endpoint import Endpoint
+from tapgate.gateway import NOUNS
+from world import World
+
+CANARY = "cAnArY-7319"
+WITH_BODY = [e for noun in NOUNS for e in noun if e.body_type is not None]
+WITH_PATH = [e for noun in NOUNS for e in noun if e.path_names]
+LISTS = [e for noun in NOUNS for e in noun if e.query_type is not None]
+
+
+def named(endpoint: Endpoint) -> str:
+    return f"{endpoint.method} {endpoint.path}"
+
+
+async def caller(world: World, endpoint: Endpoint) -> httpx2.Auth | None:
+    access = endpoint.access
+    if access.roles:
+        return await world.admin(access.roles[0])
+    if access.scope is not None:
+        return await world.api_key(access.scope)
+    return world.service() if access.service else None
+
+
+async def path_of(world: World, endpoint: Endpoint) -> str:
+    """To something that exists where that matters, so that the body is looked at."""
+    if "subscribers/{id}" not in endpoint.path:
+        return endpoint.path.replace("{kyc_level}", "1").replace("{id}", "1")
+    return endpoint.path.replace("{id}", (await world.subscriber())["id"])
+
+
+HOSTILE_VALUES = [
+    None,
+    True,
+    -1,
+    0.5,
+    1e308,
+    10**40,
+    "",
+    " ",
+    "\0",
+    CANARY,
+    CANARY * 1000,
+    "\u202e" + CANARY,
+    "'; DROP TABLE subscribers; --",
+    "%00",
+    "１２３４",
+    "NaN",
+    "1e5",
+    [],
+    [CANARY],
+    {},
+    {CANARY: CANARY},
+    [[[[[]]]]],
+]
+
+HOSTILE_BODIES = [
+    b"",
+    b"null",
+    b"[]",
+    b'"text"',
+    b"{",
+    b"\xff\xfe",
+    b'{"pin": "\xff"}',
+    b'{"reason": "\xed\xa0\x80"}',
+    b'{"reason": "\\ud800"}',
+    b'{"reason": "\\u0000"}',
+    b"[" * 100_000,
+    b'{"a":' * 100_000,
+    b'{"amount": ' + b"9" * 100_000 + b"}",
+    b'{"pin": 1e999999}',
+    b'{"pin": "1234", "pin": 5}',
+]
+
+
+def fields_of(endpoint: Endpoint) -> list[str]:
+    return [field.encode_name for field in msgspec.structs.fields(endpoint.body_type)]
+
+
+@pytest.mark.parametrize("endpoint", WITH_BODY, ids=named)
+async def test_bodies(client: httpx2.AsyncClient, world: World, endpoint: Endpoint) -> None:
+    path = await path_of(world, endpoint)
+    filled = [dict.fromkeys(fields_of(endpoint), value) for value in HOSTILE_VALUES]
+    for body in (*HOSTILE_BODIES, *map(msgspec.json.encode, filled)):
+        answer = await client.request(
+            endpoint.method, path, content=body, auth=await caller(world, endpoint)
+        )
+        assert answer.status_code < 500, (body[:80], answer.text)
+        if answer.status_code >= 400:
+            assert CANARY not in answer.text, (body[:80], answer.text)
+            assert {"error", "code"} <= set(answer.json())
+
+
+@pytest.mark.parametrize("endpoint", WITH_PATH, ids=named)
+async def test_paths(client: httpx2.AsyncClient, world: World, endpoint: Endpoint) -> None:
+    for part in ("%00", "%ff", "..", "%2e%2e%2f", "sub_", "9" * 5000, CANARY, "sub_zzzzzzzzzzzzz"):
+        path = "/".join(
+            part if piece.startswith("{") else piece for piece in endpoint.path.split("/")
+        )
+        answer = await client.request(
+            endpoint.method, path, content=b"{}", auth=await caller(world, endpoint)
+        )
+        assert answer.status_code in (400, 404, 409, 422, 405), (part, answer.text)
+        assert CANARY not in answer.text
+
+
+@pytest.mark.parametrize("endpoint", LISTS, ids=named)
+async def test_queries(client: httpx2.AsyncClient, world: World, endpoint: Endpoint) -> None:
+    assert endpoint.query_type is not None
+    names = [field.encode_name for field in msgspec.structs.fields(endpoint.query_type)]
+    hostile = ("%00", "%ff", "%ed%a0%80", "", "-1", "9" * 400, CANARY, "%27;--", "a" * 5000)
+    for name in names:
+        for value in hostile:
+            answer = await client.get(
+                f"{endpoint.path}?{name}={value}", auth=await caller(world, endpoint)
+            )
+            assert answer.status_code in (200, 422), (name, value[:20], answer.text)
+            assert CANARY not in answer.text or answer.status_code == 200
