@@ -42,6 +42,8 @@ async def change_pin(call: Call, subscriber_id: int, old_pin: str, new_pin: str)
 
 async def request_pin_reset(call: Call, subscriber_id: int) -> None:
     async with call.services.database.transaction() as tx:
+        # Without the account's lock: redeeming a code locks the code first, then the account, and
+        # the two must not wait for each other.
         subscriber = await queries.get(tx, subscriber_id)
         await require_changeable(tx, call, subscriber)
         await codes.send(tx, call, subscriber, _reset(subscriber.id))
