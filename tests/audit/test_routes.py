@@ -11,43 +11,29 @@ from tapgate import clock, ids
 from tapgate.audit.chain import Sealer
 from tapgate.edge.services import Services
 from tapgate.store.database import Database
+from world import Bearer, World
 
 LOGS = "/api/v1/audit/logs"
-Headers = dict[str, str]
-
-
-async def _as(services: Services, role: str) -> Headers:
-    """A logged-in admin of that role, of whom the log knows nothing."""
-    admin_id = services.new_id()
-    async with services.database.transaction() as tx:
-        await tx.execute(
-            """INSERT INTO admins (id, email, name, role, password_hash, created_at)
-               VALUES ($1, $2, 'Ada', $2, '', now())""",
-            admin_id,
-            role,
-        )
-        tokens = await services.authenticator.sessions.start(tx, admin_id)
-    return {"Authorization": f"Bearer {tokens.token}"}
 
 
 @pytest.fixture
-async def reader(services: Services) -> Headers:
-    return await _as(services, "compliance_user")
+async def reader(world: World) -> Bearer:
+    return await world.admin("C")
 
 
-async def _resources(client: httpx2.AsyncClient, reader: Headers, **filters: Any) -> list[str]:
+async def _resources(client: httpx2.AsyncClient, reader: Bearer, **filters: Any) -> list[str]:
     """Which entries a list has, by the resources they are about."""
-    answer = await client.get(LOGS, params=filters, headers=reader)
+    answer = await client.get(LOGS, params=filters, auth=reader)
     assert answer.status_code == 200, answer.text
     return [entry["resource_id"] for entry in answer.json()["data"]]
 
 
 async def test_an_entry_has_its_hashes_once_it_is_sealed(
-    client: httpx2.AsyncClient, database: Database, reader: Headers, write: Write
+    client: httpx2.AsyncClient, database: Database, reader: Bearer, write: Write
 ) -> None:
     async with database.transaction() as tx:
         await write(tx, reason="stolen", changes={"status": ("ACTIVE", "LOST")})
-    (entry,) = (await client.get(LOGS, headers=reader)).json()["data"]
+    (entry,) = (await client.get(LOGS, auth=reader)).json()["data"]
     row = await database.fetchrow("SELECT id, occurred_at FROM audit_entries")
     assert row is not None
     assert entry == {
@@ -67,13 +53,13 @@ async def test_an_entry_has_its_hashes_once_it_is_sealed(
         "hash": None,
     }
     await Sealer(database).tick()
-    (sealed,) = (await client.get(LOGS, headers=reader)).json()["data"]
+    (sealed,) = (await client.get(LOGS, auth=reader)).json()["data"]
     assert sealed["previous_hash"] == "00" * 32
     assert len(bytes.fromhex(sealed["hash"])) == 32
 
 
 async def test_the_log_is_filtered(
-    client: httpx2.AsyncClient, database: Database, reader: Headers, write: Write
+    client: httpx2.AsyncClient, database: Database, reader: Bearer, write: Write
 ) -> None:
     async with database.transaction() as tx:
         await write(tx, resource_id="a", event="card.linked")
@@ -90,7 +76,7 @@ async def test_the_log_is_filtered(
 
 
 async def test_the_log_is_filtered_by_time_and_by_day(
-    client: httpx2.AsyncClient, services: Services, reader: Headers, write: Write
+    client: httpx2.AsyncClient, services: Services, reader: Bearer, write: Write
 ) -> None:
     async with services.database.transaction() as tx:
         await write(tx)
@@ -123,15 +109,15 @@ async def test_the_log_is_filtered_by_time_and_by_day(
     ],
 )
 async def test_a_filter_that_makes_no_sense_is_refused(
-    client: httpx2.AsyncClient, reader: Headers, filter_: str, value: str
+    client: httpx2.AsyncClient, reader: Bearer, filter_: str, value: str
 ) -> None:
-    answer = await client.get(LOGS, params={filter_: value}, headers=reader)
+    answer = await client.get(LOGS, params={filter_: value}, auth=reader)
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
     assert list(answer.json()["details"]["fields"]) == [filter_]
 
 
 async def test_pages_neither_repeat_nor_skip_while_entries_are_added(
-    client: httpx2.AsyncClient, database: Database, reader: Headers, write: Write
+    client: httpx2.AsyncClient, database: Database, reader: Bearer, write: Write
 ) -> None:
     async with database.transaction() as tx:
         for number in range(5):
@@ -140,7 +126,7 @@ async def test_pages_neither_repeat_nor_skip_while_entries_are_added(
     page: dict[str, Any] = {"has_more": True, "next_cursor": None}
     while page["has_more"]:
         query = {"limit": 2} | ({"cursor": page["next_cursor"]} if seen else {})
-        page = (await client.get(LOGS, params=query, headers=reader)).json()
+        page = (await client.get(LOGS, params=query, auth=reader)).json()
         seen += [entry["resource_id"] for entry in page["data"]]
         async with database.transaction() as tx:
             await write(tx, resource_id="new")
@@ -149,29 +135,28 @@ async def test_pages_neither_repeat_nor_skip_while_entries_are_added(
 
 
 async def test_verify_says_whether_the_log_is_what_was_written(
-    client: httpx2.AsyncClient, database: Database, reader: Headers, write: Write
+    client: httpx2.AsyncClient, database: Database, reader: Bearer, write: Write
 ) -> None:
     async with database.transaction() as tx:
         await write(tx)
     await Sealer(database).tick()
-    answer = await client.get("/api/v1/audit/verify", headers=reader)
+    answer = await client.get("/api/v1/audit/verify", auth=reader)
     assert answer.json() == {"valid": True, "entries": 1, "unsealed": 0, "first_broken": None}
     await database.execute(
         """ALTER TABLE audit_entries DISABLE TRIGGER USER;
            UPDATE audit_entries SET reason = 'forged'"""
     )
-    broken = (await client.get("/api/v1/audit/verify", headers=reader)).json()
-    (entry,) = (await client.get(LOGS, headers=reader)).json()["data"]
+    broken = (await client.get("/api/v1/audit/verify", auth=reader)).json()
+    (entry,) = (await client.get(LOGS, auth=reader)).json()["data"]
     assert (broken["valid"], broken["first_broken"]) == (False, entry["id"])
 
 
 async def test_who_was_denied_is_an_entry(
-    client: httpx2.AsyncClient, services: Services, reader: Headers
+    client: httpx2.AsyncClient, world: World, reader: Bearer
 ) -> None:
-    support = await _as(services, "support_user")
-    answer = await client.get(LOGS, headers=support)
+    answer = await client.get(LOGS, auth=await world.admin("S"))
     assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
-    (entry,) = (await client.get(LOGS, headers=reader)).json()["data"]
+    (entry,) = (await client.get(LOGS, auth=reader)).json()["data"]
     assert (entry["event"], entry["result"]) == ("access.denied", "denied")
     assert (entry["resource_type"], entry["resource_id"]) == ("endpoint", f"GET {LOGS}")
     assert entry["actor"]["role"] == "support_user"
