@@ -69,8 +69,8 @@ class RequestSignature(httpx2.Auth):
 
     def __init__(self, key_id: str, secret: str, partner_id: str | None = None) -> None:
         self.id = key_id
-        self._secret = secret.encode()
-        self._partner_id = partner_id
+        self.secret = secret
+        self.partner_id = partner_id
 
     def auth_flow(
         self, request: httpx2.Request
@@ -80,10 +80,10 @@ class RequestSignature(httpx2.Auth):
         request.headers["X-API-Key-ID"] = self.id
         request.headers["X-Timestamp"] = timestamp
         request.headers["X-Signature"] = signing.sign(
-            self._secret, request.method, path, timestamp, request.content
+            self.secret.encode(), request.method, path, timestamp, request.content
         )
-        if self._partner_id is not None:
-            request.headers["X-Partner-ID"] = self._partner_id
+        if self.partner_id is not None:
+            request.headers["X-Partner-ID"] = self.partner_id
         yield request
 
 

@@ -72,3 +72,12 @@ async def is_there_a_system_admin(source: Database | asyncpg.Connection) -> bool
     return bool(
         await source.fetchval("SELECT EXISTS (SELECT FROM admins WHERE role = $1)", SYSTEM_ADMIN)
     )
+
+
+async def first_system_admin(source: Database | asyncpg.Connection) -> int | None:
+    """In whose name the command line acts: the one who has been there longest."""
+    found: int | None = await source.fetchval(
+        "SELECT id FROM admins WHERE role = $1 AND status = 'active' ORDER BY id LIMIT 1",
+        SYSTEM_ADMIN,
+    )
+    return found

@@ -11,6 +11,8 @@ from rich.console import Console
 
 from tapgate import supervisor
 from tapgate.child import StartError
+from tapgate.cli import keys, sign
+from tapgate.credentials.vault import VaultError
 from tapgate.errors import ApiError
 from tapgate.settings import SettingsError, load
 from tapgate.store import StoreError
@@ -24,6 +26,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(keys.app, name="keys")
+app.add_typer(sign.app, name="sign")
 
 Host = Annotated[str | None, typer.Option(help="The address to listen on, not TAPGATE_HOST.")]
 Port = Annotated[int | None, typer.Option(help="The port to listen on, not TAPGATE_PORT.")]
@@ -33,7 +37,7 @@ Workers = Annotated[int | None, typer.Option(help="How many processes, not TAPGA
 def main() -> None:
     try:
         app()
-    except (SettingsError, StoreError, StartError) as error:
+    except (SettingsError, StoreError, StartError, VaultError) as error:
         _fail(str(error))
     except ApiError as error:
         _fail(error.message or error.error)
@@ -63,6 +67,29 @@ def migrate() -> None:
         console.print(f"[green]applied[/green] {name}")
     if not applied:
         console.print("The database is up to date.")
+
+
+@app.command()
+def verify() -> None:
+    """Prove the books from the entries alone, and the audit log from its chain of hashes."""
+    from tapgate.cli.verify import prove  # noqa: PLC0415
+
+    with supervisor.database_url(load(os.environ)) as url:
+        holds = asyncio.run(prove(url))
+    if not holds:
+        raise typer.Exit(1)
+
+
+@app.command()
+def messages(
+    to: Annotated[str, typer.Option(help="A phone number in international form.")],
+) -> None:
+    """Show what waits for a phone, one-time codes too. Not in production."""
+    from tapgate.cli.messages import show  # noqa: PLC0415
+
+    settings = load(os.environ)
+    with supervisor.database_url(settings) as url:
+        asyncio.run(show(settings, url, to))
 
 
 def _run(environ: Mapping[str, str]) -> None:

@@ -1,0 +1,104 @@
+"""`tapgate keys`: API keys from the command line, audited like those made over HTTP."""
+
+import asyncio
+import getpass
+import os
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Column, Table
+
+from tapgate import ids, supervisor
+from tapgate.clock import rfc3339
+from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.settings import load
+
+app = typer.Typer(help="Make, list and delete API keys.", no_args_is_help=True)
+
+Work = Callable[[Any], Awaitable[None]]
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Option(help="What the key is for.")],
+    scope: Annotated[list[str], typer.Option(help="For example payments:write; repeatable.")],
+    expires_at: Annotated[str | None, typer.Option(help="For example 2027-01-31T12:00Z.")] = None,
+) -> None:
+    """Make a key and print it. It is not kept: it cannot be shown again."""
+
+    async def work(services: Any) -> None:
+        from tapgate.admin import operations, queries  # noqa: PLC0415
+        from tapgate.admin.model import NewApiKey  # noqa: PLC0415
+        from tapgate.edge.reading import BodyReader  # noqa: PLC0415
+
+        asked = {"name": name, "scopes": scope, "expires_at": expires_at}
+        reader = BodyReader(NewApiKey, services.settings.currency)
+        new = reader.read(msgspec.json.encode(asked))
+        admin_id = await queries.first_system_admin(services.database)
+        if admin_id is None:
+            raise ApiError(Code.NOT_FOUND, "there is no administrator yet: start Tapgate once")
+        _, key = await operations.create_api_key(services, _origin(), new, created_by=admin_id)
+        print(key)
+
+    _with_services(work)
+
+
+@app.command("list")
+def show_all() -> None:
+    """List the keys, newest first. The keys themselves are not kept."""
+
+    async def work(services: Any) -> None:
+        whole = partial(Column, no_wrap=True)  # so that it can be copied
+        table = Table(whole("id"), whole("prefix"), "name", "scopes", "expires", box=None)
+        before = None
+        while page := await services.authenticator.api_keys.page(before=before, limit=100):
+            for key in page:
+                expires = "never" if key.expires_at is None else rfc3339(key.expires_at)
+                shown = ids.show(ids.KEY, key.id)
+                table.add_row(shown, key.prefix, key.name, " ".join(key.scopes), expires)
+            before = page[-1].id
+        Console().print(table)
+
+    _with_services(work)
+
+
+@app.command()
+def delete(
+    key_id: Annotated[str, typer.Argument(help="The key's id, key_..., as `list` shows it.")],
+) -> None:
+    """Delete a key: from then on it is refused everywhere."""
+
+    async def work(services: Any) -> None:
+        from tapgate.admin import operations  # noqa: PLC0415
+
+        number = ids.read(ids.KEY, key_id)
+        if number is None:
+            raise invalid_field("KEY_ID", "must be an id such as key_06vvxzyjr0m00")
+        await operations.delete_api_key(services, _origin(), number)
+        print("Deleted.")
+
+    _with_services(work)
+
+
+def _with_services(work: Work) -> None:
+    from tapgate.gateway import wired  # noqa: PLC0415
+
+    settings = load(os.environ)
+
+    async def run(url: str) -> None:
+        async with wired(settings, url) as services:
+            await work(services)
+
+    with supervisor.database_url(settings) as url:
+        asyncio.run(run(url))
+
+
+def _origin() -> Any:
+    from tapgate.edge.call import Origin  # noqa: PLC0415
+
+    who = f"command line:{getpass.getuser()}"
+    return Origin(actor={"type": "system", "id": who}, actor_id=who)

@@ -1,0 +1,41 @@
+"""`tapgate verify`: every claim about the books and the audit log, and whether it holds."""
+
+from rich.console import Console
+
+from tapgate.audit import chain
+from tapgate.ledger.verify import Proof, verify
+from tapgate.store.database import Database
+
+
+async def prove(url: str) -> bool:
+    database = await Database.connect(url)
+    try:
+        async with database.connection() as connection:
+            proof = await verify(connection)
+        audit = await chain.verify(database)
+    finally:
+        await database.close()
+    console = Console(highlight=False)
+    _show_books(console, proof)
+    sealed = f"the audit log's {audit.entries} entries fit their chain ({audit.unsealed} unsealed)"
+    _show(console, sealed, holds=audit.valid)
+    if audit.first_broken is not None:
+        console.print(f"      {audit.first_broken}")
+    return proof.holds and audit.valid
+
+
+def _show_books(console: Console, proof: Proof) -> None:
+    console.print(
+        f"{proof.transactions:,} transactions, {proof.entries:,} entries, "
+        f"{proof.accounts:,} accounts"
+    )
+    for finding in proof.findings:
+        _show(console, finding.claim, holds=finding.broken == 0)
+        for example in finding.examples:
+            console.print(f"      {example}", markup=False)
+        if finding.broken > len(finding.examples):
+            console.print(f"      and {finding.broken - len(finding.examples)} more")
+
+
+def _show(console: Console, claim: str, *, holds: bool) -> None:
+    console.print(f"{'[green]holds[/green] ' if holds else '[red]BROKEN[/red]'} {claim}")

@@ -1,0 +1,134 @@
+"""The commands that look into an installation or act on it, as an operator types them."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tapgate.edge.services import Services
+from world import Bearer, World
+
+TAPGATE = Path(sys.executable).with_name("tapgate")
+
+
+async def tapgate(services: Services, *words: str) -> tuple[int | None, str, str]:
+    """Status, output and complaint of a command on the test's installation."""
+    environ = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
+    process = await asyncio.create_subprocess_exec(
+        TAPGATE,
+        *words,
+        env=environ
+        | {
+            "TAPGATE_DATA_DIR": str(services.settings.data_dir),
+            "TAPGATE_DATABASE_URL": str(services.settings.database_url),
+            "COLUMNS": "120",
+        },
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    output, complaint = await process.communicate()
+    return process.returncode, output.decode(), complaint.decode()
+
+
+async def test_verify_proves_the_books(services: Services, world: World) -> None:
+    await world.subscriber(balance="100.00")
+    status, output, _ = await tapgate(services, "verify")
+    assert status == 0
+    assert output.startswith("1 transactions, 1 entries, 4 accounts\n")
+    assert "BROKEN" not in output
+
+
+async def test_verify_names_what_is_broken(services: Services, world: World) -> None:
+    await world.subscriber(balance="100.00")
+    await services.database.execute("UPDATE accounts SET balance = 5 WHERE kind = 'wallet'")
+    status, output, _ = await tapgate(services, "verify")
+    assert status == 1
+    assert "BROKEN every balance is the sum of its entries\n      acc_" in output
+    assert "balance 5, entries 10000" in output
+
+
+async def test_keys_are_made_listed_and_deleted(
+    services: Services, world: World, client: httpx2.AsyncClient
+) -> None:
+    await world.admin()
+    make = ("keys", "create", "--name", "Shop", "--scope", "subscribers:read")
+    status, key, complaint = await tapgate(services, *make)
+    assert (status, complaint) == (0, "")
+    auth = Bearer(key.strip(), "")
+    assert (await client.get("/api/v1/subscribers", auth=auth)).status_code == 200
+    _, listed, _ = await tapgate(services, "keys", "list")
+    assert key.strip() not in listed
+    key_id = next(word for word in listed.split() if word.startswith("key_"))
+    assert (await tapgate(services, "keys", "delete", key_id))[:2] == (0, "Deleted.\n")
+    assert (await client.get("/api/v1/subscribers", auth=auth)).status_code == 401
+    events = await world.audit(key_id, "api_key.created")
+    assert events[0]["actor"]["type"] == "system"
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (
+            ("keys", "create", "--name", "Shop", "--scope", "payments:all"),
+            "tapgate: scopes[0] must be one of payments:read,",
+        ),
+        (("keys", "delete", "key_0000000000000"), "tapgate: "),
+        (("keys", "delete", "shop"), "tapgate: KEY_ID: must be an id"),
+    ],
+)
+async def test_what_is_wrong_is_one_line(
+    services: Services, world: World, words: tuple[str, ...], complaint: str
+) -> None:
+    await world.admin()
+    status, output, said = await tapgate(services, *words)
+    assert (status, output) == (1, "")
+    assert said.startswith(complaint)
+    assert said.count("\n") == 1
+
+
+def headers_of(output: str) -> dict[str, str]:
+    """What curl would make of the options."""
+    words = output.split()
+    assert set(words[::2]) == {"-H"}
+    return dict(word.split(":", 1) for word in words[1::2])  # type: ignore[misc]
+
+
+async def test_a_signed_service_request_is_let_in(
+    services: Services, client: httpx2.AsyncClient
+) -> None:
+    path = "/api/v1/subscribers?limit=1"
+    _, output, _ = await tapgate(services, "sign", "service", "GET", path)
+    assert (await client.get(path, headers=headers_of(output))).status_code == 200
+    other = await client.get("/api/v1/subscribers?limit=2", headers=headers_of(output))
+    assert other.status_code == 401
+
+
+@pytest.mark.parametrize("kind", ["pos", "partner"])
+async def test_signed_requests_are_recognised(
+    services: Services, world: World, client: httpx2.AsyncClient, kind: str
+) -> None:
+    signer = await (world.processor() if kind == "pos" else world.partner())
+    more = () if signer.partner_id is None else ("--partner-id", signer.partner_id)
+    _, output, _ = await tapgate(
+        services,
+        *("sign", kind, "GET", "/api/v1/subscribers", "--key-id", signer.id),
+        *("--secret", signer.secret, *more),
+    )
+    answer = await client.get("/api/v1/subscribers", headers=headers_of(output))
+    assert answer.json()["code"] == "FORBIDDEN"  # known, but not who may do this
+
+
+async def test_the_body_is_signed_from_a_file(services: Services, tmp_path: Path) -> None:
+    body = tmp_path / "body.json"
+    body.write_text('{"amount": "5.00"}')
+    sign = ("sign", "pos", "POST", "/x", "--key-id", "key_1", "--secret", "s")
+    fixed = (*sign, "--timestamp", "2026-01-31T12:00:00Z")
+    _, from_file, _ = await tapgate(services, *fixed, "-d", f"@{body}")
+    _, as_text, _ = await tapgate(services, *fixed, "-d", body.read_text())
+    assert from_file == as_text
+    status, _, complaint = await tapgate(services, *fixed, "-d", "@nowhere.json")
+    assert status == 2
+    assert "nowhere.json: No such file or directory" in complaint
