@@ -1,0 +1,56 @@
+"""What README and docs say is true: the tour is run as printed, settings and codes are complete."""
+
+import asyncio
+import os
+import re
+from pathlib import Path
+
+from gateway.running import TAPGATE, gateway
+from tapgate import settings
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!http)([^)#]+)")
+
+
+async def test_the_tour_works_as_printed(folder: Path, database_url: str) -> None:
+    tour = "\n".join(BLOCK.findall((ROOT / "README.md").read_text()))
+    async with gateway(folder, database_url, workers=1) as address:
+        here = tour.replace("http://127.0.0.1:8000", address)
+        here = here.replace(".venv/bin/tapgate", str(TAPGATE))
+        process = await asyncio.create_subprocess_exec(
+            "bash",
+            "-eu",
+            "-c",
+            here.replace("curl -s", "curl -sS -w '\n%{http_code}\n'"),
+            env=os.environ
+            | {
+                "TAPGATE_DATA_DIR": str(folder / "gateway"),
+                "TAPGATE_DATABASE_URL": database_url,
+            },
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        output, complaint = await process.communicate()
+    said = output.decode()
+    assert (process.returncode, complaint.decode()) == (0, ""), said
+    statuses = re.findall(r"^(\d{3})$", said, re.MULTILINE)
+    # health, record, wrong PIN, changed PIN, limits, bad registration, service, one-time code
+    assert statuses == ["200", "200", "400", "200", "200", "422", "200", "200"], said
+    assert re.search(r"one_time_code: \d{6}$", said, re.MULTILINE)
+    assert "BROKEN" not in said
+
+
+def test_every_setting_is_documented() -> None:
+    source = Path(settings.__file__).read_text()
+    names = set(re.findall(r'"(TAPGATE_[A-Z_]+)"', source))
+    names |= {f"TAPGATE_{name}" for name in re.findall(r'\(\s*"([A-Z][A-Z_]+)"', source)}
+    documented = (ROOT / "docs" / "running.md").read_text()
+    assert len(names) > 20
+    assert [name for name in sorted(names) if f"`{name}`" not in documented] == []
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for document in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+        for target in LINK.findall(document.read_text()):
+            assert (document.parent / target).exists(), (document.name, target)
