@@ -113,8 +113,9 @@ async def _keep_running(
                 await child.ready.wait()
             for service in services:
                 _say(f"The {service.name} listens on {_address(service)}.")
-    except* StartError as failures:
-        raise failures.exceptions[0] from None
+    except ExceptionGroup as failures:
+        first = failures.exceptions[0]
+        raise first if isinstance(first, StartError) else failures from None
 
 
 async def _keep_postgres(postgres: EmbeddedPostgres) -> None:
