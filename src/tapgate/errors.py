@@ -167,7 +167,7 @@ class ApiError(Exception):
 def invalid_field(field: str, sentence: str) -> ApiError:
     """A well-typed value that is not acceptable. The sentence never repeats the value."""
     return ApiError(
-        Code.VALIDATION_FAILED, f"{field}: {sentence}", details={"fields": {field: sentence}}
+        Code.VALIDATION_FAILED, f"{field} {sentence}", details={"fields": {field: sentence}}
     )
 
 

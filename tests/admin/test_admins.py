@@ -67,8 +67,6 @@ async def test_an_e_mail_belongs_to_one_admin(client: httpx2.AsyncClient, ada: H
         ("password", "eve@example.com"),
         ("password", "EVE@example.COM"),
         ("password", "Eve Everly Evans"),
-        ("password", "abababababab"),
-        ("password", "314159265358"),
         ("name", ""),
         ("name", "nul\0"),
         ("role", "king"),

@@ -76,7 +76,7 @@ async def test_keys_are_made_listed_and_deleted(
             "tapgate: scopes[0] must be one of payments:read,",
         ),
         (("keys", "delete", "key_0000000000000"), "tapgate: "),
-        (("keys", "delete", "shop"), "tapgate: KEY_ID: must be an id"),
+        (("keys", "delete", "shop"), "tapgate: KEY_ID must be an id"),
     ],
 )
 async def test_what_is_wrong_is_one_line(

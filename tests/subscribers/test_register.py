@@ -221,19 +221,6 @@ async def test_a_number_is_not_a_string(client: httpx2.AsyncClient, world: World
         assert "4071" not in answer.text
 
 
-async def test_type_and_number_of_a_document_belong_together(
-    client: httpx2.AsyncClient, world: World
-) -> None:
-    for given, missing in (
-        ({"id_type": "PASSPORT"}, "id_number"),
-        ({"id_number": "P1"}, "id_type"),
-    ):
-        body = registration(world, **given)
-        answer = await client.post(URL, json=body, auth=world.service())
-        assert answer.status_code == 422
-        assert list(answer.json()["details"]["fields"]) == [missing]
-
-
 async def test_null_is_as_absent(client: httpx2.AsyncClient, world: World) -> None:
     body = registration(world, email=None, category=None)
     answer = await client.post(URL, json=body, auth=world.service())

@@ -97,15 +97,6 @@ async def test_two_who_take_each_others_number_do_not_break_anything(
     assert {answer.status_code for answer in answers} <= {409, 503}
 
 
-async def test_half_a_document_is_refused(client: httpx2.AsyncClient, world: World) -> None:
-    record = await world.subscriber()
-    answer = await client.put(
-        f"{URL}/{record['id']}", json={"id_number": "P1"}, auth=await world.admin()
-    )
-    assert answer.status_code == 422
-    assert list(answer.json()["details"]["fields"]) == ["id_type"]
-
-
 async def test_the_number_of_a_known_document_can_be_corrected(
     client: httpx2.AsyncClient, world: World
 ) -> None:

@@ -24,8 +24,6 @@ SCOPES = (
     "cards:write",
 )
 
-_FEWEST_DIFFERENT_CHARACTERS = 5
-
 
 class EachOnce(Rule):
     """A list that has something in it, and nothing twice."""
@@ -98,12 +96,6 @@ def refuse_guessable(new: NewAdmin) -> None:
     password = new.password.lower()
     if password in (new.email, new.name.lower()):
         raise invalid_field("password", "must not be the e-mail address or the name")
-    if len(set(password)) < _FEWEST_DIFFERENT_CHARACTERS:
-        raise invalid_field(
-            "password", f"must have at least {_FEWEST_DIFFERENT_CHARACTERS} different characters"
-        )
-    if password.isdecimal():
-        raise invalid_field("password", "must not be digits only")
 
 
 def no_such_admin() -> ApiError:

@@ -63,8 +63,7 @@ async def get_me(call: Call) -> Me:
 async def create_admin(call: Call, body: NewAdmin) -> Admin:
     """Create an admin.
 
-    The password has 12 to 255 characters, at least 5 different ones and not only digits, and is
-    neither the e-mail address nor the name.
+    The password has 12 to 255 characters and is neither the e-mail address nor the name.
     """
     return model.admin(await operations.create(call.services, call.origin, body))
 

@@ -9,7 +9,7 @@ import msgspec
 from tapgate import clock, ids, money
 from tapgate.edge.fields import Choice, Day, Email, Phone, PhoneRule, Pin, Text, Whole
 from tapgate.edge.pages import PageQuery
-from tapgate.errors import ApiError, Code
+from tapgate.errors import ApiError, Code, invalid_field
 
 Category = Annotated[str, Choice("standard", "vip", "corporate")]
 IdType = Annotated[str, Choice("NATIONAL_ID", "PASSPORT", "DRIVERS_LICENSE")]
@@ -200,19 +200,11 @@ def _given(body: Registration | Update) -> dict[str, Any]:
     return given
 
 
-def require_consistent(subscriber: Subscriber, today: date) -> None:
-    """What the rules of single fields cannot see: one field beside another, a day beside today."""
-    problems: dict[str, str] = {}
+def require_plausible(subscriber: Subscriber, today: date) -> None:
+    """What the rules of single fields cannot see: a day beside today."""
     born = subscriber.date_of_birth
     if born is not None and not _EARLIEST_BIRTH <= born <= today:
-        problems["date_of_birth"] = "must be a day between 1900 and today"
-    if subscriber.id_type is None and subscriber.id_number is not None:
-        problems["id_type"] = "is needed together with id_number"
-    if subscriber.id_number is None and subscriber.id_type is not None:
-        problems["id_number"] = "is needed together with id_type"
-    if problems:
-        message = "; ".join(f"{field} {sentence}" for field, sentence in problems.items())
-        raise ApiError(Code.VALIDATION_FAILED, message, details={"fields": problems})
+        raise invalid_field("date_of_birth", "must be a day between 1900 and today")
 
 
 class Move(NamedTuple):

@@ -32,7 +32,7 @@ async def register(call: Call, registration: Registration) -> Subscriber:
         currency=services.settings.currency,
         now=services.clock(),
     )
-    model.require_consistent(subscriber, _today(call))
+    model.require_plausible(subscriber, _today(call))
     async with services.database.transaction() as tx:
         await open_account(
             tx,
@@ -59,7 +59,7 @@ async def update(call: Call, subscriber_id: int, update: Update) -> Subscriber:
         before = await queries.lock(tx, subscriber_id)
         await require_changeable(tx, call, before)
         after = model.updated(before, update)
-        model.require_consistent(after, _today(call))
+        model.require_plausible(after, _today(call))
         if after == before:
             return before
         return await _save(tx, call, before, after, action="updated")

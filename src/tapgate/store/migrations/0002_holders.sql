@@ -26,8 +26,7 @@ CREATE TABLE subscribers (
     created_at timestamptz NOT NULL,
     updated_at timestamptz NOT NULL,
     CONSTRAINT one_subscriber_per_phone UNIQUE (phone_number),
-    CONSTRAINT one_subscriber_per_id_number UNIQUE (id_number),
-    CONSTRAINT id_type_with_id_number CHECK ((id_type IS NULL) = (id_number IS NULL))
+    CONSTRAINT one_subscriber_per_id_number UNIQUE (id_number)
 );
 CREATE INDEX subscribers_search ON subscribers USING gin (trigrams(search_text));
 
