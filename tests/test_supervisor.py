@@ -149,7 +149,7 @@ def start(folder: Path) -> Iterator[Callable[..., Running]]:
 Start = Callable[..., Running]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_it_starts_and_stops_without_leaving_a_process(start: Start, number: int) -> None:
     running = start(TAPGATE_WORKERS="2").until_ready()
     assert len(running.look()) > 3  # two workers, PostgreSQL and its own
@@ -163,6 +163,18 @@ def test_it_starts_and_stops_without_leaving_a_process(start: Start, number: int
     ]
     assert running.left_behind() == []
     assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()
+
+
+def test_it_outlives_its_terminal_when_asked_to(start: Start) -> None:
+    usual = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does for what it starts
+    try:
+        running = start().until_ready()
+    finally:
+        signal.signal(signal.SIGHUP, usual)
+    running.send(signal.SIGHUP)
+    assert running.answer() is not None
+    running.send(signal.SIGTERM)
+    assert running.end() == 0
 
 
 def test_a_request_under_way_is_answered_before_it_stops(start: Start) -> None:

@@ -20,6 +20,12 @@ class StartError(Exception):
     """Why a service cannot be started, in one line for whoever starts it."""
 
 
+def say(line: str) -> None:
+    """Tell the operator; that nobody reads it any more is no reason to end."""
+    with contextlib.suppress(OSError):
+        print(line, flush=True)
+
+
 class Child:
     def __init__(
         self, service: str, module: str, listener: socket.socket, environ: Mapping[str, str]
@@ -35,25 +41,29 @@ class Child:
         pause = _FIRST_PAUSE_SECONDS
         while True:
             started = time.monotonic()
-            status = await self._run()
+            ended = await self._run()
             if not self.ready.is_set():
-                raise StartError(f"the {self._service} ended with status {status} while starting")
+                raise StartError(f"the {self._service} {ended} while starting")
             # Soon after a long life, later and later after short ones.
             long_life = time.monotonic() - started > _LONG_LIFE_SECONDS
             pause = _FIRST_PAUSE_SECONDS if long_life else min(pause * 2, _LONGEST_PAUSE_SECONDS)
-            print(f"The {self._service} ended with status {status}; starting it again.", flush=True)
+            say(f"The {self._service} {ended}; starting it again.")
             await asyncio.sleep(pause)
 
-    async def _run(self) -> int:
+    async def _run(self) -> str:
+        """Answers how it ended."""
         lifeline, other_end = socket.socketpair()
         with lifeline:
             with other_end:
-                process = await self._spawn(other_end)
+                try:
+                    process = await self._spawn(other_end)
+                except OSError as error:
+                    return f"could not be started ({error.strerror})"
             try:
                 lifeline.setblocking(False)
                 if await asyncio.get_running_loop().sock_recv(lifeline, 1):
                     self.ready.set()
-                return await process.wait()
+                return f"ended with status {await process.wait()}"
             finally:
                 await _end(process)
 

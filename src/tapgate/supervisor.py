@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tapgate.child import Child, StartError
+from tapgate.child import Child, StartError, say
 from tapgate.settings import Settings
 from tapgate.store import FolderInUseError, StoreError
 from tapgate.store.embedded import EmbeddedPostgres
@@ -23,7 +23,9 @@ from tapgate.store.migrate import migrate
 _BACKLOG = 2048
 _PORT_PATIENCE_SECONDS = 2.0
 _POSTGRES_CHECK_SECONDS = 0.5
-_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_STOP_SIGNALS = [signal.SIGINT, signal.SIGTERM]
+if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
+    _STOP_SIGNALS.append(signal.SIGHUP)
 
 #: What is done before the services start; answers lines for the operator.
 Prepare = Callable[[Settings, str], Awaitable[list[str]]]
@@ -43,8 +45,9 @@ def run(
     services: Sequence[Service],
     prepare: Prepare,
 ) -> None:
-    """Until SIGINT or SIGTERM. Raises what an operator must put right before it can start."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Until told to stop. Raises what an operator must put right before it can start."""
+    for number in _STOP_SIGNALS:
+        signal.signal(number, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
         listeners = [stack.enter_context(_bound(service)) for service in services]
         postgres = stack.enter_context(_own_postgres(settings))
@@ -61,7 +64,7 @@ def run(
             with contextlib.suppress(asyncio.CancelledError):
                 await migrate(url)
                 for line in await prepare(settings, url):
-                    _say(line)
+                    say(line)
                 for service, listener in zip(services, listeners, strict=True):
                     _listen(service, listener)
                 await _keep_running(children, services, postgres)
@@ -89,7 +92,7 @@ def _own_postgres(settings: Settings) -> Iterator[EmbeddedPostgres | None]:
         yield None
         return
     if settings.production:
-        _say("Warning: the data is on this machine only; see TAPGATE_DATABASE_URL.")
+        say("Warning: the data is on this machine only; see TAPGATE_DATABASE_URL.")
     postgres = EmbeddedPostgres(settings.data_dir)
     postgres.start()
     try:
@@ -112,7 +115,7 @@ async def _keep_running(
             for child in children:
                 await child.ready.wait()
             for service in services:
-                _say(f"The {service.name} listens on {_address(service)}.")
+                say(f"The {service.name} listens on {_address(service)}.")
     except ExceptionGroup as failures:
         first = failures.exceptions[0]
         raise first if isinstance(first, StartError) else failures from None
@@ -122,11 +125,11 @@ async def _keep_postgres(postgres: EmbeddedPostgres) -> None:
     while True:
         await asyncio.sleep(_POSTGRES_CHECK_SECONDS)
         if not postgres.alive:
-            _say("PostgreSQL ended; starting it again.")
+            say("PostgreSQL ended; starting it again.")
             try:
                 postgres.start()
             except StoreError as error:
-                _say(str(error))
+                say(str(error))
 
 
 def _stop_on_signals() -> None:
@@ -179,7 +182,3 @@ def _cannot_listen(service: Service, error: OSError) -> StartError:
 def _address(service: Service) -> str:
     host = f"[{service.host}]" if ":" in service.host else service.host
     return f"http://{host}:{service.port}"
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)

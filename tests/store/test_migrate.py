@@ -65,6 +65,18 @@ async def test_a_newer_database_is_refused(empty_url: str, folder: Path) -> None
         await migrate(empty_url, folder)
 
 
+async def test_a_role_that_may_not_create_tables_is_one_line(empty_url: str) -> None:
+    connection = await asyncpg.connect(empty_url)
+    await connection.execute("CREATE ROLE powerless LOGIN")
+    try:
+        with pytest.raises(StoreError, match="cannot be migrated: permission denied") as refused:
+            await migrate(empty_url.replace("//postgres@", "//powerless@"))
+        assert "\n" not in str(refused.value)
+    finally:
+        await connection.execute("DROP ROLE powerless")
+        await connection.close()
+
+
 def test_a_file_before_what_is_applied_is_refused() -> None:
     first, late, second = (Migration(name, "SELECT 1") for name in ("0001", "0001b", "0002"))
     applied = {first.name: first.sha256, second.name: second.sha256}

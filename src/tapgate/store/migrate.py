@@ -8,9 +8,11 @@ from typing import NamedTuple
 import asyncpg
 
 from tapgate.store import StoreError
+from tapgate.store.database import FAILURES
 
 _FOLDER = Path(__file__).parent / "migrations"
 _CONNECT_SECONDS = 10.0
+_OLDEST_POSTGRES = 15  # its unique indexes can treat nulls as equal
 _LOCK_KEY = 0x7461_7067_6174_65  # "tapgate"
 
 _CREATE_TABLE = """
@@ -43,8 +45,8 @@ async def migrate(url: str, folder: Path = _FOLDER) -> list[str]:
         for migration in pending:
             await _apply(connection, migration)
         return [migration.name for migration in pending]
-    except (asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError, OSError) as error:
-        raise StoreError(f"the database was lost while it was migrated: {error}") from error
+    except FAILURES as error:
+        raise StoreError(f"the database cannot be migrated: {_in_one_line(error)}") from error
     finally:
         await connection.close(timeout=_CONNECT_SECONDS)
 
@@ -76,13 +78,20 @@ async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
                 migration.name,
                 migration.sha256,
             )
-    except (asyncpg.SyntaxOrAccessError, asyncpg.IntegrityConstraintViolationError) as error:
-        raise StoreError(f"{migration.name} cannot be applied: {error}") from error
+    except FAILURES as error:
+        raise StoreError(f"{migration.name} cannot be applied: {_in_one_line(error)}") from error
 
 
 async def _connect(url: str) -> asyncpg.Connection:
     try:
-        return await asyncpg.connect(url, timeout=_CONNECT_SECONDS)
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
-        reason = str(error) or "no answer"
-        raise StoreError(f"the database cannot be reached: {reason}") from error
+        connection = await asyncpg.connect(url, timeout=_CONNECT_SECONDS)
+    except (*FAILURES, ValueError) as error:
+        raise StoreError(f"the database cannot be reached: {_in_one_line(error)}") from error
+    if connection.get_server_version().major < _OLDEST_POSTGRES:
+        await connection.close(timeout=_CONNECT_SECONDS)
+        raise StoreError(f"PostgreSQL {_OLDEST_POSTGRES} or newer is needed")
+    return connection
+
+
+def _in_one_line(error: Exception) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__
