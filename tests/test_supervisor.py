@@ -123,7 +123,8 @@ class Running:
         self._process.kill()
         self._process.wait()
         for process in self.left_behind():
-            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 def is_running(process: psutil.Process) -> bool:
