@@ -214,3 +214,4 @@ def _answer_all(batch: Sequence[Waiting], error: ApiError) -> None:
     for waiting in batch:
         if not waiting.result.done():
             waiting.result.set_exception(error)
+            waiting.result.exception()  # seen, also if whoever asked has gone

@@ -1,0 +1,37 @@
+from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+from tapgate.clock import platform_day, rfc3339
+from tapgate.errors import TABLE, ApiError, Code, invalid_field, unavailable
+
+
+def test_every_code_has_a_status_and_a_text() -> None:
+    assert set(TABLE) == set(Code)
+    assert all(400 <= status < 600 and text for status, text in TABLE.values())
+    assert len({text for _, text in TABLE.values()}) == len(TABLE)
+
+
+def test_the_body_of_an_error() -> None:
+    assert ApiError(Code.FORBIDDEN).body() == {"error": "Forbidden", "code": "FORBIDDEN"}
+    full = ApiError(Code.INVALID_PIN, "No", details={"attempts_remaining": 2})
+    assert full.body() == {
+        "error": "Invalid PIN",
+        "code": "INVALID_PIN",
+        "message": "No",
+        "details": {"attempts_remaining": 2},
+    }
+    assert invalid_field("pin", "must be 4 digits").body()["details"] == {
+        "fields": {"pin": "must be 4 digits"}
+    }
+    assert unavailable("Later").headers == {"Retry-After": "1"}
+
+
+def test_times_are_shown_in_utc() -> None:
+    moment = datetime(2026, 1, 31, 23, 59, 59, 123_999, tzinfo=timezone(timedelta(hours=2)))
+    assert rfc3339(moment) == "2026-01-31T21:59:59.123Z"
+
+
+def test_a_day_is_the_platforms() -> None:
+    moment = datetime(2026, 1, 31, 23, 30, tzinfo=UTC)
+    assert platform_day(moment, ZoneInfo("UTC")).isoformat() == "2026-01-31"
+    assert platform_day(moment, ZoneInfo("Africa/Nairobi")).isoformat() == "2026-02-01"

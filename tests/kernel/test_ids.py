@@ -1,0 +1,55 @@
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tapgate import ids
+
+NOW = int(datetime(2026, 3, 10, tzinfo=UTC).timestamp() * 1000)
+
+
+@given(st.integers(0, 2**63 - 1), st.sampled_from([ids.SUBSCRIBER, ids.TRANSACTION, ids.ACCOUNT]))
+def test_shown_and_read_again(number: int, prefix: str) -> None:
+    shown = ids.show(prefix, number)
+    assert len(shown) == len(prefix) + 13
+    assert ids.read(prefix, shown) == number
+
+
+@given(st.text())
+def test_whatever_is_read_is_an_identifier_or_none(text: str) -> None:
+    number = ids.read("sub_", "sub_" + text)
+    assert number is None or ids.show("sub_", number) == "sub_" + text
+
+
+def test_what_is_not_an_identifier_of_that_kind() -> None:
+    shown = ids.show(ids.SUBSCRIBER, 5)
+    for wrong in ("", "sub_", shown[:-1], shown + "0", shown.upper(), "txn_" + shown[4:]):
+        assert ids.read(ids.SUBSCRIBER, wrong) is None
+    assert ids.read(ids.SUBSCRIBER, "sub_zzzzzzzzzzzzz") is None  # more than 63 bits
+
+
+def test_identifiers_only_grow() -> None:
+    make = ids.IdSource(3, lambda: NOW)
+    made = [make() for _ in range(10_000)]  # more than fit into a millisecond
+    assert made == sorted(set(made))
+
+
+def test_a_clock_that_steps_back_repeats_nothing() -> None:
+    times = iter([NOW, NOW + 5, NOW + 1, NOW + 2, NOW + 6])
+    make = ids.IdSource(3, lambda: next(times))
+    made = [make() for _ in range(5)]
+    assert made == sorted(set(made))
+
+
+def test_processes_make_different_ones_at_the_same_moment() -> None:
+    sources = [ids.IdSource(slot, lambda: NOW) for slot in range(ids.SLOTS)]
+    made = {source() for source in sources for _ in range(3)}
+    assert len(made) == 3 * ids.SLOTS
+
+
+def test_order_is_that_of_time() -> None:
+    moment = datetime(2026, 3, 10, tzinfo=UTC)
+    before = ids.IdSource(1023, lambda: NOW - 1)()
+    at = ids.IdSource(0, lambda: NOW)()
+    assert before < ids.first_id_at(moment) <= at < ids.first_id_at(moment + timedelta(seconds=1))
+    assert ids.first_id_at(datetime(1970, 1, 1, tzinfo=UTC)) == 0

@@ -1,0 +1,82 @@
+from decimal import ROUND_HALF_UP, Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tapgate import money
+
+CURRENCIES = st.sampled_from(["SLE", "USD", "JPY", "XOF", "KWD", "CLF"])
+MINOR = st.integers(0, 10**14)
+
+
+@pytest.mark.parametrize(
+    ("text", "minor"),
+    [("500", 50000), ("500.00", 50000), ("500.5", 50050), ("0.01", 1), ("007", 700)],
+)
+def test_amounts_in(text: str, minor: int) -> None:
+    assert money.parse(text, "SLE") == minor
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", " ", "abc", "1,000", "1 000", "+1", "-1", "1e3", "NaN", "Infinity", ".5", "5."),
+        *("1.234", "0", "0.00", "1000000000000", "１２", "٣", "1\n", "0x10", "1_000", "1.0.0"),
+    ],
+)
+def test_what_is_no_amount(text: str) -> None:
+    with pytest.raises(money.AmountError) as refusal:
+        money.parse(text, "SLE")
+    assert not text.strip() or text.strip() not in str(refusal.value).split()
+
+
+def test_the_largest_amount() -> None:
+    assert money.parse("999999999999.99", "SLE") == 99_999_999_999_999
+    with pytest.raises(money.AmountError):
+        money.parse("1000000000000.00", "SLE")
+
+
+@pytest.mark.parametrize(("currency", "digits"), [("SLE", 2), ("JPY", 0), ("KWD", 3), ("CLF", 4)])
+def test_decimals_are_those_of_iso_4217(currency: str, digits: int) -> None:
+    assert money.decimals(currency) == digits
+    assert money.is_currency(currency)
+
+
+def test_what_is_no_currency() -> None:
+    assert not money.is_currency("SLX")
+    assert not money.is_currency("sle")
+    with pytest.raises(KeyError):
+        money.decimals("SLX")
+
+
+@pytest.mark.parametrize(
+    ("minor", "currency", "shown"),
+    [
+        (123450, "SLE", "1,234.50 SLE"),
+        (0, "SLE", "0.00 SLE"),
+        (-5, "SLE", "-0.05 SLE"),
+        (100_000_000, "SLE", "1,000,000.00 SLE"),
+        (1234, "JPY", "1,234.00 JPY"),
+        (1234567, "KWD", "1,234.567 KWD"),
+    ],
+)
+def test_receipts_show_money_formatted(minor: int, currency: str, shown: str) -> None:
+    assert money.formatted(minor, currency) == shown
+
+
+@given(MINOR, CURRENCIES)
+def test_records_show_what_can_be_read_again(minor: int, currency: str) -> None:
+    if minor < 10 ** (12 + money.decimals(currency)):
+        assert money.parse(money.plain(minor, currency), currency, allow_zero=True) == minor
+
+
+@given(MINOR)
+def test_numbers_are_exact_as_shown(minor: int) -> None:
+    assert Decimal(repr(money.number(minor, "SLE"))) * 100 == minor
+
+
+@given(MINOR, st.integers(0, 100_000))
+def test_a_share_is_rounded_half_up(minor: int, rate: int) -> None:
+    exact = Decimal(minor) * rate / 100_000
+    assert money.share(minor, rate) == exact.quantize(Decimal(1), ROUND_HALF_UP)

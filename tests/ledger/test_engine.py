@@ -1,0 +1,151 @@
+"""The engine: one bad order fails alone, a lost database fails a batch, too much is refused."""
+
+import asyncio
+from typing import Any
+
+import asyncpg
+import pytest
+
+from ledger.books import PIN, Books, is_right_pin, movement
+from tapgate.errors import ApiError, Code
+from tapgate.ledger import chart, commands, engine
+from tapgate.ledger.commands import Command
+from tapgate.ledger.pin_tries import PinState
+
+
+async def transfers(books: Books, count: int, **more: Any) -> list[Command]:
+    """Between pairs that nobody else pays."""
+    return [
+        movement(
+            chart.TRANSFER,
+            commands.subscriber(await books.subscriber(10_00)),
+            commands.subscriber(await books.subscriber()),
+            1_00,
+            **more,
+        )
+        for _ in range(count)
+    ]
+
+
+async def test_orders_that_arrive_together_share_a_batch(books: Books) -> None:
+    orders = await transfers(books, 40)
+    outcomes = await asyncio.gather(*(books.submit(order) for order in orders))
+    assert {outcome.code for outcome in outcomes} == {None}
+    assert books.ledger.carried.orders == 40
+    assert books.ledger.carried.batches <= 3
+    assert books.ledger.carried.largest >= 20
+
+
+async def test_an_order_that_cannot_be_decided_fails_alone(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_on(state: PinState, pin: str) -> bool:
+        if pin == "6666":
+            raise RuntimeError("the key is gone")
+        return is_right_pin(state, pin)
+
+    monkeypatch.setattr(books.ledger, "_is_right_pin", break_on)
+    good = await transfers(books, 2, payer_pin=PIN)
+    (bad,) = await transfers(books, 1, payer_pin="6666")
+    outcomes = await books.submit_together([good[0], bad, good[1]])
+    assert [outcome.code for outcome in outcomes] == [None, Code.INTERNAL_ERROR, None]
+
+
+async def test_an_order_that_cannot_be_stored_fails_alone(books: Books) -> None:
+    good = await transfers(books, 5)
+    (bad,) = await transfers(books, 1, context={"memo": "\0"})  # no text of PostgreSQL
+    results = await asyncio.gather(
+        *(books.submit(order) for order in (*good, bad)), return_exceptions=True
+    )
+    *fine, failed = results
+    assert [outcome.code for outcome in fine if not isinstance(outcome, BaseException)] == [
+        None
+    ] * 5
+    assert isinstance(failed, ApiError)
+    assert failed.code == Code.INTERNAL_ERROR
+
+
+async def test_a_lost_connection_fails_the_batch_and_moves_nothing(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders = await transfers(books, 3)
+    original = engine.write
+
+    async def lose(tx: Any, *rest: Any) -> None:
+        await original(tx, *rest)
+        pid = await tx.fetchval("SELECT pg_backend_pid()")
+        await books.database.execute("SELECT pg_terminate_backend($1)", pid)
+
+    monkeypatch.setattr(engine, "write", lose)
+    results = await asyncio.gather(
+        *(books.submit(order) for order in orders), return_exceptions=True
+    )
+    assert {result.code for result in results if isinstance(result, ApiError)} == {
+        Code.SERVICE_UNAVAILABLE
+    }
+    assert len([result for result in results if isinstance(result, ApiError)]) == 3
+    monkeypatch.undo()
+    before = await books.database.fetchval(
+        "SELECT count(*) FROM transactions WHERE channel = 'api'"
+    )
+    assert before == 0
+    assert (await books.submit(orders[0])).code is None
+
+
+async def test_a_deadlock_is_tried_again(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There should be none; should somebody else's statement make one, nobody notices."""
+    (order,) = await transfers(books, 1)
+    original, tries = engine.write, []
+
+    async def fail_once(*everything: Any) -> None:
+        tries.append(1)
+        if len(tries) == 1:
+            raise asyncpg.DeadlockDetectedError("deadlock detected")
+        await original(*everything)
+
+    monkeypatch.setattr(engine, "write", fail_once)
+    assert (await books.submit(order)).code is None
+    assert len(tries) == 2
+
+
+async def test_too_much_waiting_is_refused_at_once(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "MAX_WAITING", 2)
+    orders = await transfers(books, 10)
+    results = await asyncio.gather(
+        *(books.submit(order) for order in orders), return_exceptions=True
+    )
+    refused = [result for result in results if isinstance(result, ApiError)]
+    assert refused
+    assert {error.code for error in refused} == {Code.SERVICE_UNAVAILABLE}
+    assert refused[0].headers == {"Retry-After": "1"}
+    assert len(refused) < 10
+
+
+async def test_a_caller_who_leaves_does_not_take_the_order_back(books: Books) -> None:
+    (order,) = await transfers(books, 1)
+    asking = asyncio.create_task(books.submit(order))
+    await asyncio.sleep(0)
+    asking.cancel()
+    payee = order.payee.key
+    async with asyncio.timeout(10):
+        while await books.balance(int(payee)) != 1_00:
+            await asyncio.sleep(0.01)
+
+
+async def test_stopping_carries_what_waits_and_takes_nothing_new(books: Books) -> None:
+    orders = await transfers(books, 10)
+    asking = [asyncio.create_task(books.submit(order)) for order in orders]
+    await asyncio.sleep(0)
+    await books.ledger.stop()
+    assert {outcome.code for outcome in await asyncio.gather(*asking)} == {None}
+    with pytest.raises(ApiError) as refused:
+        await books.submit(orders[0])
+    assert refused.value.code == Code.SERVICE_UNAVAILABLE
+
+
+async def test_healthy_says_whether_the_database_answers(books: Books) -> None:
+    assert await books.ledger.healthy()
+    await books.ledger.stop()
+    assert not await books.ledger.healthy()
