@@ -19,6 +19,7 @@ from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
 from world import World
 
+_TEMPLATE = "template_of_tests"
 _numbers = itertools.count(1)
 
 
@@ -45,31 +46,53 @@ def postgres() -> Iterator[str]:
             server.stop()
 
 
+class Copies:
+    """Copies of a migrated database, each for one test."""
+
+    def __init__(self, connection: asyncpg.Connection) -> None:
+        self._connection = connection
+        self._used: list[str] = []
+
+    async def make(self) -> str:
+        name = f"test_{next(_numbers)}"
+        await self._connection.execute(
+            f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE} STRATEGY FILE_COPY"
+        )
+        return name
+
+    async def done_with(self, name: str) -> None:
+        await self._connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name
+        )
+        self._used.append(name)
+        # Many at once: a file system that has just deleted files takes long to make new ones.
+        if len(self._used) >= 50:
+            for used in self._used:
+                await self._connection.execute(f"DROP DATABASE {used} WITH (FORCE)")
+            self._used.clear()
+
+
 @pytest.fixture(scope="session")
-async def template(postgres: str) -> AsyncIterator[str]:
-    """The name of a migrated database, copied for each test."""
+async def copies(postgres: str) -> AsyncIterator[Copies]:
     connection = await asyncpg.connect(postgres)
     try:
         # What a test writes need not outlive the machine.
         await connection.execute("ALTER SYSTEM SET fsync = off")
         await connection.execute("SELECT pg_reload_conf()")
-        await connection.execute("CREATE DATABASE template_of_tests")
-        await migrate(url_of("template_of_tests", postgres))
-        yield "template_of_tests"
+        await connection.execute(f"CREATE DATABASE {_TEMPLATE}")
+        await migrate(url_of(_TEMPLATE, postgres))
+        yield Copies(connection)
     finally:
         await connection.close()
 
 
 @pytest.fixture
-async def database_url(postgres: str, template: str) -> AsyncIterator[str]:
-    name = f"test_{next(_numbers)}"
-    connection = await asyncpg.connect(postgres)
+async def database_url(postgres: str, copies: Copies) -> AsyncIterator[str]:
+    name = await copies.make()
     try:
-        await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
         yield url_of(name, postgres)
-        await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
     finally:
-        await connection.close()
+        await copies.done_with(name)
 
 
 @pytest.fixture
