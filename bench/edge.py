@@ -30,6 +30,7 @@ from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.fields import Amount, CardSerial, Metadata, Pin, RequestKey, Text
 from tapgate.edge.services import Services
 from tapgate.edge.throttle import Throttle
+from tapgate.edge.wire import Wire
 from tapgate.ids import IdSource
 
 BARE_REQUESTS = 100_000
@@ -80,7 +81,7 @@ class OneTerminal:
 def make_app(folder: Path) -> App:
     environ = {"TAPGATE_RATE_LIMIT": "1000000", "TAPGATE_RATE_BURST": "1000000"}
     chosen = settings.load({"TAPGATE_DATA_DIR": str(folder), **environ})
-    logs.configure(Path(os.devnull).open("ab"))  # noqa: SIM115 - open as long as the process
+    logs.configure(open(os.devnull, "ab", buffering=0))  # noqa: PTH123, SIM115 - stays open
     nothing: Any = None
     services = Services(
         settings=chosen,
@@ -139,8 +140,10 @@ def serve(folder: Path, pipe: Connection) -> None:
             access_log=False,
             log_config=None,
             lifespan="off",
+            http=Wire,
             ws="none",
             server_header=False,
+            proxy_headers=False,
         )
         server = uvicorn.Server(config)
         listening = socket.create_server(("127.0.0.1", 0))

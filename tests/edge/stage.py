@@ -1,5 +1,7 @@
 """A small gateway to try the edge on: a few endpoints, and callers known by a word."""
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -190,6 +192,30 @@ async def refuses(call: Call) -> None:
 async def public(call: Call) -> Origin:
     """Say who is calling."""
     return call.origin
+
+
+#: Set when the requests that wait may go on.
+go_on = threading.Event()
+
+
+@things.post("/api/v1/waits", access=Access(public=True))
+async def waits(call: Call) -> dict[str, bool]:
+    """Answer when told to."""
+    while not go_on.is_set():
+        await asyncio.sleep(0.01)
+    return {"waited": True}
+
+
+@things.get("/api/v1/injects", access=Access(public=True))
+async def injects(call: Call) -> Reply[dict[str, str]]:
+    """Try to put a line of its own into the head of the answer."""
+    return Reply({}, headers={"X-Name": "a\r\nSet-Cookie: b"})
+
+
+@things.get("/api/v1/large", access=Access(public=True))
+async def large(call: Call) -> Reply[bytes]:
+    """Give more than fits into the buffers on the way."""
+    return Reply(b"x" * 4 * 1024 * 1024, content_type="text/plain")
 
 
 @dataclass

@@ -2,149 +2,77 @@
 
 import asyncio
 import json
-import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any, cast
 
 import httpx2
 import pytest
-import uvicorn
 
-from edge.stage import WRITER, stage
+from edge.line import connected
+from edge.stage import WRITER
 
 MEBIBYTE = 1024 * 1024
 HEAD = b"POST /api/v1/things HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer key_writer\r\n"
 GOOD = b'{"name": "Lamp", "pin": "4071", "amount": "5"}'
 
 
-@asynccontextmanager
-async def listening(folder: Path) -> AsyncIterator[int]:
-    """The port of a running server."""
-    async with stage(folder) as gateway:
-        config = uvicorn.Config(
-            cast(Any, gateway.app),
-            http="httptools",
-            ws="none",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-        )
-        server = uvicorn.Server(config)
-        listener = socket.create_server(("127.0.0.1", 0))
-        task = asyncio.create_task(server.serve(sockets=[listener]))
-        try:
-            yield listener.getsockname()[1]
-        finally:
-            server.should_exit = True
-            await task
-            listener.close()
-
-
-@pytest.fixture
-async def port(tmp_path: Path) -> AsyncIterator[int]:
-    async with listening(tmp_path) as number:
-        yield number
-
-
-class Wire:
-    """One connection, byte by byte."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-
-    async def send(self, data: bytes) -> None:
-        self._writer.write(data)
-        await self._writer.drain()
-
-    async def answer(self) -> httpx2.Response:
-        async with asyncio.timeout(20):
-            head = await self._reader.readuntil(b"\r\n\r\n")
-            status_line, *lines = head.decode("latin-1").split("\r\n")
-            headers = dict(line.split(": ", 1) for line in lines if line)
-            body = await self._reader.readexactly(int(headers.get("content-length", 0)))
-        return httpx2.Response(int(status_line.split()[1]), headers=headers, content=body)
-
-    async def is_closed(self) -> bool:
-        async with asyncio.timeout(20):
-            return await self._reader.read(1) == b""
-
-    def close(self) -> None:
-        self._writer.close()
-
-
-@asynccontextmanager
-async def connected(port: int) -> AsyncIterator[Wire]:
-    wire = Wire(*await asyncio.open_connection("127.0.0.1", port))
-    try:
-        yield wire
-    finally:
-        wire.close()
-
-
 async def test_connections_are_kept_alive(port: int) -> None:
-    async with connected(port) as wire:
+    async with connected(port) as line:
         for content, status in [(GOOD, 201), (b"{", 400), (b"", 400), (GOOD, 201)]:
-            await wire.send(HEAD + b"Content-Length: %d\r\n\r\n" % len(content) + content)
-            assert (await wire.answer()).status_code == status
-        await wire.send(b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert (await wire.answer()).status_code == 404
-        await wire.send(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert (await wire.answer()).status_code == 200
+            await line.send(HEAD + b"Content-Length: %d\r\n\r\n" % len(content) + content)
+            assert (await line.answer()).status_code == status
+        await line.send(b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await line.answer()).status_code == 404
+        await line.send(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await line.answer()).status_code == 200
 
 
 async def test_pipelined_requests(port: int) -> None:
-    async with connected(port) as wire:
-        await wire.send((HEAD + b"Content-Length: %d\r\n\r\n" % len(GOOD) + GOOD) * 3)
-        assert [(await wire.answer()).status_code for _ in range(3)] == [201] * 3
+    async with connected(port) as line:
+        await line.send((HEAD + b"Content-Length: %d\r\n\r\n" % len(GOOD) + GOOD) * 3)
+        assert [(await line.answer()).status_code for _ in range(3)] == [201] * 3
 
 
 async def test_a_body_in_pieces(port: int) -> None:
-    async with connected(port) as wire:
-        await wire.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+    async with connected(port) as line:
+        await line.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
         for start in range(0, len(GOOD), 7):
             piece = GOOD[start : start + 7]
-            await wire.send(b"%x\r\n%s\r\n" % (len(piece), piece))
-        await wire.send(b"0\r\n\r\n")
-        assert (await wire.answer()).status_code == 201
+            await line.send(b"%x\r\n%s\r\n" % (len(piece), piece))
+        await line.send(b"0\r\n\r\n")
+        assert (await line.answer()).status_code == 201
 
 
 async def test_too_large_by_its_header_is_answered_at_once(port: int) -> None:
-    async with connected(port) as wire:
-        await wire.send(HEAD + b"Content-Length: 999999999999\r\n\r\n")
-        answer = await wire.answer()
+    async with connected(port) as line:
+        await line.send(HEAD + b"Content-Length: 999999999999\r\n\r\n")
+        answer = await line.answer()
         assert (answer.status_code, answer.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
         assert answer.headers["connection"] == "close"
         assert answer.headers["x-request-id"]
 
 
 async def test_too_large_is_not_asked_to_go_on(port: int) -> None:
-    async with connected(port) as wire:
-        await wire.send(HEAD + b"Content-Length: 2000000\r\nExpect: 100-continue\r\n\r\n")
-        assert (await wire.answer()).status_code == 413
+    async with connected(port) as line:
+        await line.send(HEAD + b"Content-Length: 2000000\r\nExpect: 100-continue\r\n\r\n")
+        assert (await line.answer()).status_code == 413
 
 
 async def test_too_large_while_streaming(port: int) -> None:
-    async with connected(port) as wire:
-        await wire.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+    async with connected(port) as line:
+        await line.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
         piece = b"%x\r\n%s\r\n" % (65536, b" " * 65536)
         for _ in range(17):
-            await wire.send(piece)
-        answer = await wire.answer()
+            await line.send(piece)
+        answer = await line.answer()
         assert (answer.status_code, answer.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
 
 
 async def test_what_is_too_large_is_not_read_without_limit(port: int) -> None:
-    async with connected(port) as wire:
-        await wire.send(HEAD + b"Content-Length: %d\r\n\r\n" % (1024 * MEBIBYTE))
-        assert (await wire.answer()).status_code == 413
+    async with connected(port) as line:
+        await line.send(HEAD + b"Content-Length: %d\r\n\r\n" % (1024 * MEBIBYTE))
+        assert (await line.answer()).status_code == 413
         with pytest.raises(ConnectionError):
             for _ in range(1024):
-                await wire.send(b" " * MEBIBYTE)
+                await line.send(b" " * MEBIBYTE)
 
 
 async def test_a_client_that_sends_all_first_reads_its_answer(port: int) -> None:
@@ -161,8 +89,8 @@ async def test_a_client_that_sends_all_first_reads_its_answer(port: int) -> None
 async def test_a_client_that_goes_away_is_no_error(
     port: int, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with connected(port) as wire:
-        await wire.send(HEAD + b'Content-Length: 100\r\n\r\n{"name"')
+    async with connected(port) as line:
+        await line.send(HEAD + b'Content-Length: 100\r\n\r\n{"name"')
     deadline = asyncio.get_running_loop().time() + 10
     counted = (
         'tapgate_http_requests_total{endpoint="/api/v1/things",method="POST",status="499"} 1.0'
@@ -187,19 +115,19 @@ async def test_a_client_that_goes_away_is_no_error(
     ],
 )
 async def test_odd_targets(port: int, request_line: bytes) -> None:
-    async with connected(port) as wire:
-        await wire.send(request_line + b"\r\nHost: x\r\n\r\n")
-        assert (await wire.answer()).status_code in {400, 404, 405}
+    async with connected(port) as line:
+        await line.send(request_line + b"\r\nHost: x\r\n\r\n")
+        assert (await line.answer()).status_code in {400, 404, 405}
 
 
 async def test_head_has_no_body(port: int) -> None:
-    async with connected(port) as wire:
-        await wire.send(b"HEAD /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    async with connected(port) as line:
+        await line.send(b"HEAD /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         data = b""
         while not data.endswith(b"\r\n\r\n"):
-            data += await wire._reader.read(1)
+            data += await line._reader.read(1)
         assert b"content-length: " in data
-        assert await wire.is_closed()
+        assert await line.is_closed()
 
 
 async def test_the_address_is_the_peers(port: int) -> None:

@@ -11,7 +11,7 @@ from time import perf_counter
 import structlog
 
 from tapgate.edge import answers, asgi, logs
-from tapgate.edge.asgi import BodyTooLarge, Disconnected, Receive, Scope, Send
+from tapgate.edge.asgi import Disconnected, Receive, Scope, Send
 from tapgate.edge.buckets import SECOND
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Endpoint
@@ -83,7 +83,6 @@ class App:
 
     async def _serve(self, call: Call, receive: Receive, send: Send) -> None:
         started = perf_counter()
-        early = False
         methods, names = self._router.find(call.path) or ({}, [])
         route = methods.get(call.method)
         try:
@@ -91,7 +90,6 @@ class App:
                 raise _no_route(methods)
             answer = await self._work(route, names, call, receive)
         except ApiError as error:
-            early = isinstance(error, BodyTooLarge)
             answer = await self._refused(route, call, error)
         except Disconnected:
             return self._record(route, call, DISCONNECTED, started)
@@ -101,11 +99,7 @@ class App:
         if call.taken is not None:
             answer.headers.extend(self._rate_headers.of(call.taken))
         self._record(route, call, answer.status, started)
-        if early:
-            await asgi.send_answer_early(receive, send, answer)
-        else:
-            await asgi.send_answer(send, answer, only_head=call.method == "HEAD")
-        return None
+        return await asgi.send_answer(send, answer, only_head=call.method == "HEAD")
 
     async def _work(
         self, route: Route, names: list[str], call: Call, receive: Receive

@@ -1,6 +1,5 @@
 """The few words of ASGI that are needed: taking a request's body in, sending an answer out."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -12,27 +11,17 @@ Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-#: How much of a body that is too large, and for how long, is still read and thrown away, so that
-#: a client that is busy sending comes to read the answer instead of seeing its connection reset.
-_LINGER_BYTES = 16 * 1024 * 1024
-_LINGER_SECONDS = 5.0
+DISCONNECT: Message = {"type": "http.disconnect"}
 
 
 class Disconnected(Exception):  # noqa: N818 - an event, not a failure
     """The client went away before its request was complete."""
 
 
-class BodyTooLarge(ApiError):  # noqa: N818 - said of a request, not of this program
-    """More than the endpoint takes, by the header or by what came; the rest was not read."""
-
-    def __init__(self) -> None:
-        super().__init__(Code.PAYLOAD_TOO_LARGE)
-
-
 def request_path(scope: Scope) -> str:
     """The path as called: still encoded, which is also what a client has signed."""
-    raw: bytes | None = scope.get("raw_path")
-    return str(scope["path"]) if raw is None else raw.decode("latin-1")
+    raw: bytes = scope["raw_path"]
+    return raw.decode("latin-1")
 
 
 async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int) -> bytes:
@@ -40,14 +29,14 @@ async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int
     if declared is None and b"transfer-encoding" not in headers:
         return b""
     if declared is not None and declared.isdigit() and int(declared[:20]) > limit:
-        raise BodyTooLarge
+        raise ApiError(Code.PAYLOAD_TOO_LARGE)
     parts: list[bytes] = []
     size = 0
     while True:
         part, more = await _next_part(receive)
         size += len(part)
         if size > limit:
-            raise BodyTooLarge
+            raise ApiError(Code.PAYLOAD_TOO_LARGE)
         parts.append(part)
         if not more:
             return part if len(parts) == 1 else b"".join(parts)
@@ -56,27 +45,6 @@ async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int
 async def send_answer(send: Send, answer: Answer, *, only_head: bool = False) -> None:
     await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
     await send({"type": "http.response.body", "body": b"" if only_head else answer.body})
-
-
-async def send_answer_early(receive: Receive, send: Send, answer: Answer) -> None:
-    """Answers a client that is still sending, and closes the connection."""
-    headers = [*answer.headers, (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body, "more_body": True})
-    try:
-        async with asyncio.timeout(_LINGER_SECONDS):
-            await _throw_away(receive)
-    except (TimeoutError, Disconnected):
-        pass
-    await send({"type": "http.response.body", "body": b""})
-
-
-async def _throw_away(receive: Receive) -> None:
-    size = 0
-    more = True
-    while more and size < _LINGER_BYTES:
-        part, more = await _next_part(receive)
-        size += len(part)
 
 
 async def _next_part(receive: Receive) -> tuple[bytes, bool]:

@@ -86,21 +86,26 @@ class NodeBuckets:
     def _take(self, tag: int, tags_at: int, now: int) -> Taken:
         rate, cells = self._rate, self._cells
         latest = now + rate.window
-        full_from = tags_at + self._WAYS
-        tags = cells[tags_at:full_from].tolist()
-        if tag in tags:
-            way = tags.index(tag)
-            full_at = cells[full_from + way]
-        else:
-            moments = cells[full_from : full_from + self._WAYS].tolist()
-            moments = [moment if moment <= latest else 0 for moment in moments]
-            way = moments.index(min(moments))
-            full_at = now
-            cells[tags_at + way] = tag
+        way = self._way_of(tag, tags_at, latest)
+        full_at = cells[way]
         if not now < full_at <= latest:
             full_at = now
         after = full_at + rate.period
         if after > latest:
             return rate.taken(False, full_at - now)
-        cells[full_from + way] = after
+        cells[way] = after
         return rate.taken(True, after - now)
+
+    def _way_of(self, tag: int, tags_at: int, latest: int) -> int:
+        """The cell of the bucket's moment; a key that is not in the table gets one, and is full."""
+        cells, ways = self._cells, self._WAYS
+        tags = cells[tags_at : tags_at + ways].tolist()
+        if tag in tags:
+            return tags_at + ways + tags.index(tag)
+        moments_at = tags_at + ways
+        moments = cells[moments_at : moments_at + ways].tolist()
+        known = [moment if moment <= latest else 0 for moment in moments]
+        way = known.index(min(known))
+        cells[tags_at + way] = tag
+        cells[moments_at + way] = 0
+        return moments_at + way

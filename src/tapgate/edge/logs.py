@@ -6,6 +6,7 @@ its frames may be a person's data.
 
 import contextlib
 import logging
+import os
 import sys
 import time
 import traceback
@@ -20,6 +21,7 @@ _SECRET_WORDS = frozenset(
     {"authorization", "code", "key", "otp", "password", "pin", "secret", "signature", "token"}
 )
 
+_STDERR = 2
 _encoder = msgspec.json.Encoder()
 _written: BinaryIO | None = None
 
@@ -40,9 +42,9 @@ class RequestLine(msgspec.Struct, tag_field="event", tag="request", kw_only=True
 
 
 def configure(stream: BinaryIO | None = None) -> None:
-    """Send every log line of this process to the stream, by default standard error."""
+    """Send every log line of this process to an unbuffered stream, by default standard error."""
     global _written  # noqa: PLW0603 - like structlog's own configuration, one per process
-    _written = stream if stream is not None else sys.stderr.buffer
+    _written = stream or os.fdopen(_STDERR, "wb", buffering=0, closefd=False)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -63,7 +65,6 @@ def write(line: RequestLine) -> None:
         # Nobody reading the log is no reason to fail the request.
         with contextlib.suppress(OSError):
             _written.write(_encoder.encode(line) + b"\n")
-            _written.flush()
 
 
 def now() -> str:

@@ -3,6 +3,6 @@ SwaggerUIBundle({
   dom_id: "#api",
   deepLinking: true,
   filter: true,
-  docExpansion: "none",
+  docExpansion: "list",
   validatorUrl: null,
 });

@@ -1,0 +1,91 @@
+"""A running server, and a connection to it byte by byte."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import httpx2
+import uvicorn
+import uvloop
+
+from edge.stage import stage
+from tapgate.edge.wire import Wire
+
+
+class Server:
+    """The application behind uvicorn and the wire, on the loop that it has in production."""
+
+    def __init__(self, folder: Path) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._loop = uvloop.new_event_loop()
+        self._stopping = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, args=(folder,))
+        self._thread.start()
+        self.port: int = self._listener.getsockname()[1]
+
+    def ask_to_stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._stopping.set)
+
+    def stop(self) -> None:
+        self.ask_to_stop()
+        self._thread.join()
+        self._loop.close()
+        self._listener.close()
+
+    def _run(self, folder: Path) -> None:
+        self._loop.run_until_complete(self._serve(folder))
+
+    async def _serve(self, folder: Path) -> None:
+        async with stage(folder) as gateway:
+            config = uvicorn.Config(
+                cast(Any, gateway.app), http=Wire, log_config=None, proxy_headers=False
+            )
+            server = uvicorn.Server(config)
+            task = asyncio.create_task(server.serve(sockets=[self._listener]))
+            await self._stopping.wait()
+            server.should_exit = True
+            await task
+
+
+class Line:
+    """One connection, byte by byte."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def send(self, data: bytes) -> None:
+        self._writer.write(data)
+        await self._writer.drain()
+
+    async def answer(self) -> httpx2.Response:
+        async with asyncio.timeout(20):
+            head = await self._reader.readuntil(b"\r\n\r\n")
+            status_line, *lines = head.decode("latin-1").split("\r\n")
+            headers = dict(header.split(": ", 1) for header in lines if header)
+            body = await self._reader.readexactly(int(headers.get("content-length", 0)))
+        return httpx2.Response(int(status_line.split()[1]), headers=headers, content=body)
+
+    async def is_closed(self) -> bool:
+        async with asyncio.timeout(20):
+            return await self._reader.read(1) == b""
+
+    def end(self) -> None:
+        """Say that nothing more will be sent."""
+        self._writer.write_eof()
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+@asynccontextmanager
+async def connected(port: int) -> AsyncIterator[Line]:
+    line = Line(*await asyncio.open_connection("127.0.0.1", port))
+    try:
+        yield line
+    finally:
+        line.close()

@@ -1,0 +1,190 @@
+"""The wire keeps to HTTP, and a client can make it keep only so much."""
+
+import asyncio
+import logging
+
+import pytest
+
+from edge.line import Server, connected
+from edge.stage import go_on
+from tapgate.edge import wire
+
+HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+WAITS = b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01",
+        b"HELLO\r\n\r\n",
+        b"GET /health HTTP/9.9\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nno colon\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"POST /health HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+        b"POST /health HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        b"POST /health HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nX: " + b"x" * 70_000 + b"\r\n\r\n",
+        b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n",
+    ],
+)
+async def test_what_is_not_http(port: int, nonsense: bytes) -> None:
+    async with connected(port) as line:
+        await line.send(nonsense)
+        answer = await line.answer()
+        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+        assert answer.headers["x-request-id"]
+        assert await line.is_closed()
+
+
+async def test_nonsense_after_a_request_does_not_spoil_its_answer(port: int) -> None:
+    async with connected(port) as line:
+        await line.send(HEALTH * 2 + b"HELLO\r\n\r\n")
+        assert (await line.answer()).status_code == 200
+        assert (await line.answer()).status_code == 200
+        assert await line.is_closed()
+
+
+async def test_http_1_0_ends_with_its_answer(port: int) -> None:
+    async with connected(port) as line:
+        await line.send(b"GET /health HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+        answer = await line.answer()
+        assert (answer.status_code, answer.headers["connection"]) == (200, "close")
+        assert await line.is_closed()
+
+
+async def test_the_client_may_end_the_connection(port: int) -> None:
+    async with connected(port) as line:
+        await line.send(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        answer = await line.answer()
+        assert (answer.status_code, answer.headers["connection"]) == (200, "close")
+        assert await line.is_closed()
+
+
+async def test_no_other_protocol_is_spoken(port: int) -> None:
+    async with connected(port) as line:
+        await line.send(
+            b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+        )
+        assert (await line.answer()).status_code == 200
+        assert await line.is_closed()
+
+
+async def test_a_client_that_said_all_still_gets_its_answers(port: int) -> None:
+    go_on.clear()
+    async with connected(port) as line:
+        await line.send(WAITS * 3)
+        line.end()
+        go_on.set()
+        for _ in range(3):
+            assert (await line.answer()).status_code == 200
+        assert await line.is_closed()
+
+
+async def test_a_client_that_stops_in_the_middle_is_not_waited_for(port: int) -> None:
+    for part in (HEALTH[:9], b"POST /pay HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc"):
+        async with connected(port) as line:
+            await line.send(part)
+            line.end()
+            assert await line.is_closed()
+
+
+async def test_it_says_to_go_on_when_the_body_is_wanted(port: int) -> None:
+    body = b'{"old_pin": "1", "new_pin": "2"}'
+    head = (
+        b"POST /api/v1/things/change-pin HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+        b"Authorization: Bearer key_writer\r\nContent-Length: %d\r\n\r\n" % len(body)
+    )
+    async with connected(port) as line:
+        await line.send(head)
+        assert (await line.answer()).status_code == 100
+        await line.send(body)
+        assert (await line.answer()).status_code == 400
+
+
+async def test_an_answer_that_does_not_wait_for_the_body(port: int) -> None:
+    async with connected(port) as line:
+        await line.send(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
+        answer = await line.answer()
+        assert (answer.status_code, answer.headers["connection"]) == (404, "close")
+        await line.send(b"x" * 100_000)
+        assert await line.is_closed()
+
+
+async def test_nonsense_after_an_early_answer_is_not_answered_again(port: int) -> None:
+    async with connected(port) as line:
+        await line.send(b"POST /nowhere HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+        assert (await line.answer()).status_code == 404
+        await line.send(b"not a size\r\n")
+        assert await line.is_closed()
+
+
+async def test_trailers_are_not_headers(port: int) -> None:
+    async with connected(port) as line:
+        await line.send(
+            b"POST /api/v1/upload HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b"1\r\nx\r\n0\r\nAuthorization: Bearer key_writer\r\n\r\n"
+        )
+        assert (await line.answer()).status_code == 401
+
+
+async def test_many_requests_sent_ahead(port: int) -> None:
+    count = 10 * wire._REQUESTS_AHEAD
+    async with connected(port) as line:
+        await line.send(HEALTH * count)
+        for _ in range(count):
+            assert (await line.answer()).status_code == 200
+
+
+async def test_a_client_that_does_not_read_is_not_answered_without_limit(port: int) -> None:
+    request = b"GET /api/v1/large HTTP/1.1\r\nHost: x\r\n\r\n"
+    async with connected(port) as line:
+        await line.send(request * 20)
+        async with connected(port) as other:
+            await other.send(HEALTH)
+            assert (await other.answer()).status_code == 200
+        sizes = [len((await line.answer()).content) for _ in range(20)]
+        assert sizes == [4 * 1024 * 1024] * 20
+
+
+async def test_no_line_is_smuggled_into_a_head(port: int) -> None:
+    async with connected(port) as line:
+        await line.send(b"GET /api/v1/injects HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert await line.is_closed()
+
+
+@pytest.mark.parametrize(
+    ("limit", "sent"),
+    [
+        ("_IDLE_SECONDS", b""),
+        ("_RECEIVE_SECONDS", b"GET /hea"),
+        ("_RECEIVE_SECONDS", b"POST /api/v1/waits HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc"),
+    ],
+)
+async def test_a_client_that_takes_its_time_is_cut_off(
+    limit: str, sent: bytes, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.setattr(wire, limit, 0.05)
+    monkeypatch.setattr(wire, "_LONGEST_LOOK_SECONDS", 0.05)
+    port: int = request.getfixturevalue("port")
+    async with connected(port) as line:
+        await line.send(sent)
+        with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+            await line.answer()
+
+
+async def test_what_is_under_way_is_answered_before_the_end(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    go_on.clear()
+    async with connected(server.port) as idle, connected(server.port) as line:
+        await idle.send(HEALTH)
+        assert (await idle.answer()).status_code == 200
+        await line.send(WAITS)
+        with caplog.at_level(logging.INFO, logger="uvicorn.error"):
+            server.ask_to_stop()
+            assert await idle.is_closed()
+            go_on.set()
+            answer = await line.answer()
+        assert (answer.status_code, answer.headers["connection"]) == (200, "close")
+        assert await line.is_closed()
