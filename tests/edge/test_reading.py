@@ -130,6 +130,11 @@ def test_lone_surrogates_in_what_is_ignored_do_no_harm() -> None:
     assert thing.name == "Lamp"
 
 
+def test_null_is_as_absent_beside_a_lone_surrogate() -> None:
+    thing = BodyReader(Thing, "SLE").read(body(colour=None)[:-1] + rb', "unknown": "\ud800"}')
+    assert thing.colour == "red"
+
+
 def test_surrogate_pairs_are_characters() -> None:
     thing = BodyReader(Thing, "SLE").read(body()[:-1] + rb', "note": "\ud83d\ude00"}')
     assert thing.note == "\N{GRINNING FACE}"

@@ -45,8 +45,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     hmac: Literal["pos", "partner"] | None = None
 
     def __post_init__(self) -> None:
-        closed = not (self.scope or self.roles or self.service or self.hmac)
-        if self.public != closed:
+        names_somebody = bool(self.scope or self.roles or self.service or self.hmac)
+        if self.public == names_somebody:
             raise TypeError("an endpoint is either public or names who may call it")
         unknown = set(self.roles) - set(ROLES)
         if unknown:

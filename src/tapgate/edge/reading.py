@@ -45,7 +45,7 @@ class BodyReader:
         try:
             return self._check(self._decoded(body))
         except msgspec.ValidationError as error:
-            _refuse({**_type_problem(str(error))}, Code.INVALID_REQUEST)
+            _refuse(_type_problem(str(error)), Code.INVALID_REQUEST)
         except Unacceptable as refusal:
             _refuse(refusal.problems, self._invalid)
         except RecursionError:
@@ -65,13 +65,12 @@ class BodyReader:
         except msgspec.ValidationError:
             if b"null" not in body:
                 raise
-            return msgspec.convert(
-                _without_nulls(msgspec.json.decode(body), self._kind), self._kind
-            )
         except msgspec.DecodeError:
             if b"\\u" not in body:
                 raise
-            return self._decoder.decode(_without_surrogates(body))
+            body = _without_surrogates(body)
+        value = _without_nulls(msgspec.json.decode(body), self._kind)
+        return msgspec.convert(value, self._kind)
 
 
 def _without_nulls(value: Any, kind: Any) -> Any:

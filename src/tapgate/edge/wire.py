@@ -269,14 +269,14 @@ class Wire(asyncio.Protocol):
     def _refuse(self) -> None:
         """What came is not HTTP. Requests before it are still answered."""
         self._stop_taking_requests()
-        if self._current is not None and self._current.complete:
+        current = self._current
+        if current is not None and current.complete:
             return
-        if self._current is not None and self._current.answered:
-            return self._transport.close()
-        answer = answers.of_refusal(ApiError(Code.INVALID_REQUEST, "This is not a HTTP request"))
-        answer.headers.append((b"x-request-id", secrets.token_hex(8).encode()))
-        self._transport.write(self._encoded(answer.status, answer.headers, answer.body, False))
-        return self._transport.close()
+        if current is None or not current.answered:
+            answer = answers.of_refusal(ApiError(Code.INVALID_REQUEST, "This is not HTTP/1.1"))
+            answer.headers.append((b"x-request-id", secrets.token_hex(8).encode()))
+            self._transport.write(self._encoded(*answer, keep_alive=False))
+        self._transport.close()
 
     # What goes out
 
@@ -293,7 +293,7 @@ class Wire(asyncio.Protocol):
     ) -> None:
         goes_on = not self._last or bool(self._ahead)
         keep_alive = goes_on and exchange.keep_alive and exchange.complete
-        data = self._encoded(status, headers, body, keep_alive)
+        data = self._encoded(status, headers, body, keep_alive=keep_alive)
         exchange.answered = True
         if self.closed:
             return
@@ -310,7 +310,7 @@ class Wire(asyncio.Protocol):
             self._resume_reading()
 
     def _encoded(
-        self, status: int, headers: list[answers.Header], body: bytes, keep_alive: bool
+        self, status: int, headers: list[answers.Header], body: bytes, *, keep_alive: bool
     ) -> bytes:
         lines = [_STATUS_LINES[status]]
         lines += [b"%b: %b\r\n" % header for header in self._server.default_headers]
