@@ -14,7 +14,8 @@ from edge.stage import GOOD_THING, WRITER, Stage, bearer, stage
 
 CANARY = "cAnArY"
 
-texts = st.text(max_size=20) | st.just(CANARY) | st.just(CANARY * 100) | st.just("\ud800" + CANARY)
+canaries = st.sampled_from([CANARY, CANARY * 100, CANARY + "\0", "\ud800" + CANARY, [CANARY]])
+texts = st.text(max_size=20) | st.just(CANARY)
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
@@ -34,7 +35,9 @@ fields = st.sampled_from(
         "count",
     ]
 )
-near_things = st.dictionaries(fields, values).map(lambda changes: GOOD_THING | changes)
+near_things = st.dictionaries(fields, canaries | values, min_size=1, max_size=2).map(
+    lambda changes: GOOD_THING | changes
+)
 bodies = (near_things | values).map(lambda value: json.dumps(value).encode()) | st.binary(
     max_size=60
 )

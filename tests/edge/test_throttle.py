@@ -24,10 +24,10 @@ TAKE_ALL = """
 import sys
 from pathlib import Path
 from tapgate.edge.buckets import NodeBuckets, Rate
-buckets = NodeBuckets(Path(sys.argv[1]), Rate(1 / 3600, 5000))
+buckets = NodeBuckets(Path(sys.argv[1]), Rate(1 / 3600, 40_000))
 print("ready", flush=True)
 sys.stdin.readline()
-print(sum(buckets.take("shared").allowed for _ in range(5000)), flush=True)
+print(sum(buckets.take("shared").allowed for _ in range(40_000)), flush=True)
 """
 
 
@@ -78,7 +78,7 @@ def test_two_processes_share_one_bucket_exactly(tmp_path: Path) -> None:
         worker.stdin.write("go\n")
         worker.stdin.flush()
     counts = [int(worker.communicate(timeout=60)[0]) for worker in workers]
-    assert sum(counts) == 5000
+    assert sum(counts) == 40_000
 
 
 def test_a_killed_process_leaves_no_lock_behind(tmp_path: Path) -> None:

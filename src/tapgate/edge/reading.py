@@ -62,15 +62,22 @@ class BodyReader:
             body.decode()  # the decoder does not look into what it skips
         try:
             return self._decoder.decode(body)
-        except msgspec.ValidationError:
-            if b"null" not in body:
-                raise
         except msgspec.DecodeError:
-            if b"\\u" not in body:
+            if b"null" not in body and b"\\u" not in body:
                 raise
-            body = _without_surrogates(body)
-        value = _without_nulls(msgspec.json.decode(body), self._kind)
-        return msgspec.convert(value, self._kind)
+        return msgspec.convert(_without_nulls(_any_json(body), self._kind), self._kind)
+
+
+def _any_json(body: bytes) -> Any:
+    """Any JSON, with NUL where a lone surrogate was."""
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        value = json.loads(body.decode(), parse_constant=_no_constant)
+        text = json.dumps(value, ensure_ascii=False).translate(_SURROGATES_AS_NUL)
+        return msgspec.json.decode(text)
 
 
 def _without_nulls(value: Any, kind: Any) -> Any:
@@ -86,12 +93,6 @@ def _without_nulls(value: Any, kind: Any) -> Any:
     if isinstance(value, list) and get_origin(bare) is list:
         return [_without_nulls(item, get_args(bare)[0]) for item in value]
     return value
-
-
-def _without_surrogates(body: bytes) -> bytes:
-    """The same JSON with NUL where a lone surrogate was; ValueError when it is not JSON at all."""
-    value = json.loads(body.decode(), parse_constant=_no_constant)
-    return json.dumps(value, ensure_ascii=False).translate(_SURROGATES_AS_NUL).encode()
 
 
 def _no_constant(_name: str) -> NoReturn:
