@@ -30,6 +30,7 @@ from tapgate.edge.call import Origin
 from tapgate.edge.endpoint import Endpoint, Endpoints
 from tapgate.edge.services import Services
 from tapgate.edge.throttle import Throttle
+from tapgate.edge.wire import Wire
 from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
@@ -148,7 +149,7 @@ async def main() -> None:
     logs.configure()
     assert settings.database_url is not None, "the supervisor says where the database is"
     async with wired(settings, settings.database_url) as services, _background(services):
-        await worker.serve(create_app(services))
+        await worker.serve(create_app(services), protocol=Wire)
 
 
 @contextlib.asynccontextmanager

@@ -47,11 +47,11 @@ def run(main: Callable[[], Any]) -> None:
         sys.exit(f"tapgate: {error.message or error.error}")
 
 
-async def serve(app: App) -> None:
+async def serve(app: App, *, protocol: type[asyncio.Protocol] | str = "httptools") -> None:
     """Serve until told to stop, or until the supervisor is gone."""
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=protocol,
         ws="none",
         lifespan="off",
         backlog=_BACKLOG,
