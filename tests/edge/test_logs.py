@@ -141,3 +141,4 @@ def test_nobody_reading_does_not_stop_the_requests(lines: Lines) -> None:
         ip="::1",
     )
     logs.write(line)
+    structlog.get_logger().info("event")

@@ -14,6 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tapgate.edge.node_files import allocate
+
 SECOND = 1_000_000
 
 
@@ -58,8 +60,7 @@ class NodeBuckets:
     def __init__(self, path: Path, rate: Rate) -> None:
         self._rate = rate
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        # All of it now: a disk that is full later would kill the process at its first write.
-        os.posix_fallocate(self._file, 0, self._SIZE)
+        allocate(self._file, self._SIZE)
         self._map = mmap.mmap(self._file, self._SIZE)
         self._cells = memoryview(self._map).cast("q")
         self._place = lru_cache(maxsize=4096)(self._hashed)

@@ -12,13 +12,13 @@ import time
 import traceback
 from collections.abc import Mapping, MutableMapping
 from functools import lru_cache
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import msgspec
 import structlog
 
 _SECRET_WORDS = frozenset(
-    {"authorization", "code", "key", "otp", "password", "pin", "secret", "signature", "token"}
+    {"authorization", "key", "otp", "password", "pin", "secret", "signature", "token"}
 )
 
 _STDERR = 2
@@ -54,7 +54,7 @@ def configure(stream: BinaryIO | None = None) -> None:
             structlog.processors.JSONRenderer(serializer=_serialized),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.BytesLoggerFactory(_written),
+        logger_factory=structlog.BytesLoggerFactory(cast(BinaryIO, _Patient(_written))),
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(handlers=[_Forward()], level=logging.WARNING, force=True)
@@ -62,9 +62,22 @@ def configure(stream: BinaryIO | None = None) -> None:
 
 def write(line: RequestLine) -> None:
     if _written is not None:
-        # Nobody reading the log is no reason to fail the request.
         with contextlib.suppress(OSError):
             _written.write(_encoder.encode(line) + b"\n")
+
+
+class _Patient:
+    """A stream that nobody may be reading: that is no reason to fail a request."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def write(self, data: bytes) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.write(data)
+
+    def flush(self) -> None:
+        """It is not buffered."""
 
 
 def now() -> str:

@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
+from tapgate.edge.node_files import allocate
 from tapgate.errors import TABLE
 from tapgate.store.file_lock import FileLock
 
@@ -92,7 +93,7 @@ class Metrics:
             if lock.take():
                 if self._counted_in(path) is None:
                     os.truncate(lock.fileno(), 0)
-                    os.posix_fallocate(lock.fileno(), 0, self._size)
+                    allocate(lock.fileno(), self._size)
                     os.pwrite(lock.fileno(), array("d", [self._layout]).tobytes(), 0)
                 return lock
         raise RuntimeError("too many workers count in this folder")

@@ -26,3 +26,12 @@ def shared_folder(data_dir: Path) -> Path:
     if found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise PermissionError(f"{folder} belongs to somebody else")
     return folder
+
+
+def allocate(file: int, size: int) -> None:
+    """All of it now, where the system can: a disk that is full later would kill the process at its
+    first write into mapped memory."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
+    elif os.fstat(file).st_size < size:
+        os.truncate(file, size)
