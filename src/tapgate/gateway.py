@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import os
 import secrets
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from itertools import chain
 from typing import Final
 
@@ -119,7 +119,7 @@ async def prepare(settings: Settings, database_url: str) -> list[str]:
         )
         async with services.database.transaction() as tx:
             await rules.insert_defaults(tx, settings.currency, services.new_id)
-        return [*await _first_admin(services), *_what_to_try(settings)]
+        return await _first_admin(services)
 
 
 async def _first_admin(services: Services) -> list[str]:
@@ -138,10 +138,6 @@ async def _first_admin(services: Services) -> list[str]:
     if not await admin_operations.first_admin(services, email=email, password=password):
         return []
     return [f"The first administrator is {email}, password {password} (shown only now)."]
-
-
-def _what_to_try(settings: Settings) -> Iterable[str]:
-    yield f"Try {settings.public_url}/docs, or: curl {settings.public_url}/health"
 
 
 async def main() -> None:

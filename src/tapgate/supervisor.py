@@ -44,6 +44,7 @@ def run(
     environ: Mapping[str, str],
     services: Sequence[Service],
     prepare: Prepare,
+    hints: Sequence[str] = (),
 ) -> None:
     """Until told to stop. Raises what an operator must put right before it can start."""
     for number in _STOP_SIGNALS:
@@ -67,7 +68,8 @@ def run(
                     say(line)
                 for service, listener in zip(services, listeners, strict=True):
                     _listen(service, listener)
-                await _keep_running(children, services, postgres)
+                welcome = [f"The {one.name} listens on {_address(one)}." for one in services]
+                await _keep_running(children, [*welcome, *hints], postgres)
 
         asyncio.run(serve())
 
@@ -104,7 +106,7 @@ def _own_postgres(settings: Settings) -> Iterator[EmbeddedPostgres | None]:
 
 
 async def _keep_running(
-    children: Sequence[Child], services: Sequence[Service], postgres: EmbeddedPostgres | None
+    children: Sequence[Child], welcome: Sequence[str], postgres: EmbeddedPostgres | None
 ) -> None:
     try:
         async with asyncio.TaskGroup() as group:
@@ -114,8 +116,8 @@ async def _keep_running(
                 group.create_task(child.keep_running())
             for child in children:
                 await child.ready.wait()
-            for service in services:
-                say(f"The {service.name} listens on {_address(service)}.")
+            for line in welcome:
+                say(line)
     except ExceptionGroup as failures:
         first = failures.exceptions[0]
         raise first if isinstance(first, StartError) else failures from None

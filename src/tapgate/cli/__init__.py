@@ -14,7 +14,7 @@ from tapgate.child import StartError
 from tapgate.cli import keys, sign
 from tapgate.credentials.vault import VaultError
 from tapgate.errors import ApiError
-from tapgate.settings import SettingsError, load
+from tapgate.settings import Settings, SettingsError, load
 from tapgate.store import StoreError
 from tapgate.store.migrate import migrate as bring_up_to_date
 from tapgate.supervisor import Service
@@ -98,7 +98,18 @@ def _run(environ: Mapping[str, str]) -> None:
     from tapgate.gateway import prepare  # noqa: PLC0415
 
     gateway = Service("gateway", "tapgate.gateway", settings.host, settings.port, settings.workers)
-    supervisor.run(settings, environ, [gateway], prepare)
+    supervisor.run(settings, environ, [gateway], prepare, _what_to_try(settings))
+
+
+def _what_to_try(settings: Settings) -> list[str]:
+    url = settings.public_url
+    return [
+        f"  Read and try the interface:  {url}/docs",
+        f"  Is it well?                  curl {url}/health",
+        "  Make a key for the API:      tapgate keys create --name tour --scope subscribers:write",
+        "  Take the tour:               README.md",
+        "Ctrl-C stops it.",
+    ]
 
 
 def _fail(sentence: str) -> None:
