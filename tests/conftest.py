@@ -1,6 +1,7 @@
 """What tests share: one embedded PostgreSQL per test process, one fresh database per test."""
 
 import itertools
+import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -33,6 +34,25 @@ def folder() -> Iterator[Path]:
     """For what another system user must reach: pytest closes its own folders to all others."""
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
         yield Path(name)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Path]:
+    """A data folder with an empty database in it, made once because that takes long."""
+    with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
+        server = EmbeddedPostgres(Path(name))
+        try:
+            server.start()
+        finally:
+            server.stop()
+        yield Path(name)
+
+
+@pytest.fixture
+def data_dir(folder: Path, cluster: Path) -> Path:
+    """A data folder of one's own, to start a server on."""
+    subprocess.run(["cp", "-a", cluster, folder / "data"], check=True)
+    return folder / "data"
 
 
 @pytest.fixture(scope="session")

@@ -55,11 +55,11 @@ def until(condition: Callable[[], bool]) -> None:
 class Running:
     """A supervisor in a process of its own."""
 
-    def __init__(self, folder: Path, **variables: str) -> None:
+    def __init__(self, data_dir: Path, **variables: str) -> None:
         self.port = int(variables.pop("TAPGATE_PORT", free_port()))
-        self.data_dir = folder / "data"
-        self._output = folder / f"{self.port}.out"
-        self._errors = folder / f"{self.port}.err"
+        self.data_dir = data_dir
+        self._output = data_dir.with_name(f"{self.port}.out")
+        self._errors = data_dir.with_name(f"{self.port}.err")
         with self._output.open("w") as output, self._errors.open("w") as errors:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM],
@@ -135,11 +135,11 @@ def is_running(process: psutil.Process) -> bool:
 
 
 @pytest.fixture
-def start(folder: Path) -> Iterator[Callable[..., Running]]:
+def start(data_dir: Path) -> Iterator[Callable[..., Running]]:
     started: list[Running] = []
 
     def start_one(**variables: str) -> Running:
-        started.append(Running(folder, **variables))
+        started.append(Running(data_dir, **variables))
         return started[-1]
 
     yield start_one
@@ -239,7 +239,7 @@ def test_children_end_when_the_supervisor_is_killed_and_it_can_be_started_again(
 def test_an_external_database_is_used_and_left_alone(start: Start, database_url: str) -> None:
     running = start(TAPGATE_DATABASE_URL=database_url).until_ready()
     assert len(running.look()) == 1  # the worker
-    assert not (running.data_dir / "pgdata").exists()
+    assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()
     running.send(signal.SIGTERM)
     assert running.end() == 0
 

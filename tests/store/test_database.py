@@ -86,8 +86,8 @@ class TestOutage:
     """On a server of its own, that can be stopped."""
 
     @pytest.fixture
-    def server(self, folder: Path) -> Iterator[EmbeddedPostgres]:
-        server = EmbeddedPostgres(folder)
+    def server(self, data_dir: Path) -> Iterator[EmbeddedPostgres]:
+        server = EmbeddedPostgres(data_dir)
         server.start()
         yield server
         server.stop()

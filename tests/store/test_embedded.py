@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,8 +30,8 @@ time.sleep(60)
 
 
 @pytest.fixture
-def server(folder: Path) -> Iterator[EmbeddedPostgres]:
-    server = EmbeddedPostgres(folder)
+def server(data_dir: Path) -> Iterator[EmbeddedPostgres]:
+    server = EmbeddedPostgres(data_dir)
     yield server
     server.stop()
 
@@ -125,20 +126,28 @@ async def test_a_process_number_used_again_is_left_alone(server: EmbeddedPostgre
         await bystander.wait()
 
 
-async def test_a_half_made_cluster_is_made_again(server: EmbeddedPostgres) -> None:
-    unfinished = server.data_dir / "pgdata.unfinished"
+async def test_a_half_made_cluster_is_made_again(folder: Path) -> None:
+    unfinished = folder / "pgdata.unfinished"
     unfinished.mkdir()
     (unfinished / "PG_VERSION").write_text("18\n")
-    assert await value(server.start(), "SELECT 1") == 1
-    assert not unfinished.exists()
+    server = EmbeddedPostgres(folder)
+    try:
+        assert await value(server.start(), "SELECT 1") == 1
+        assert not unfinished.exists()
+    finally:
+        server.stop()
 
 
 async def test_a_folder_with_a_long_and_unusual_name(folder: Path) -> None:
     server = EmbeddedPostgres(folder / "data, with spaces & é" / ("long" * 30))
     try:
         assert await value(server.start(), "SELECT 1") == 1
+        socket_folder = Path(server.url.partition("host=")[2])
+        assert socket_folder.parent == Path(tempfile.gettempdir())
+        assert stat.S_IMODE(socket_folder.stat().st_mode) == 0o700
     finally:
         server.stop()
+    assert not socket_folder.exists()
 
 
 async def test_a_folder_with_spaces(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,8 @@ class EmbeddedPostgres:
                 self._server.kill()  # loses nothing: the next start recovers from the log
                 self._server.wait()
             self._server = None
+            if self._socket_dir != self._pgdata:
+                shutil.rmtree(self._socket_dir, ignore_errors=True)
         self._server_lock.release()
         self._owner_lock.release()
 
