@@ -52,7 +52,7 @@ class EmbeddedPostgres:
     """One server on one data folder, for as long as this process holds the folder's lock."""
 
     def __init__(self, data_dir: Path) -> None:
-        self.data_dir = data_dir.absolute()
+        self.data_dir = data_dir.resolve()
         self._pgdata = self.data_dir / "pgdata"
         self._owner_lock = FileLock(self.data_dir / "lock")
         # Inherited by every process of the server: held until the last of them is gone.
