@@ -26,8 +26,8 @@ from tapgate.credentials.pins import PinVerifier
 from tapgate.credentials.vault import Vault
 from tapgate.edge import logs
 from tapgate.edge.app import App
-from tapgate.edge.call import Origin
-from tapgate.edge.endpoint import Endpoint, Endpoints
+from tapgate.edge.endpoint import Endpoints
+from tapgate.edge.origin import Origin
 from tapgate.edge.services import Services
 from tapgate.edge.throttle import Throttle
 from tapgate.edge.wire import Wire
@@ -99,7 +99,7 @@ async def wired(
 
 
 def create_app(services: Services) -> App:
-    async def denied(origin: Origin, endpoint: Endpoint, error: ApiError) -> None:
+    async def denied(origin: Origin, endpoint: str, error: ApiError) -> None:
         await record_denial(services, origin, endpoint, error)
 
     services.denied = denied

@@ -9,7 +9,7 @@ import pytest
 from admin.stage import EMAIL, PASSWORD, Entries, Headers, LogIn
 from tapgate import ids
 from tapgate.admin import operations
-from tapgate.edge.call import SYSTEM
+from tapgate.edge.origin import SYSTEM
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError, Code
 

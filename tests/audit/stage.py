@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from tapgate.edge.call import Origin
+from tapgate.edge.origin import Origin
 
 Write = Callable[..., Awaitable[None]]
 

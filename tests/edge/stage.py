@@ -15,9 +15,10 @@ from tapgate import settings
 from tapgate.clock import system_clock
 from tapgate.credentials.principals import Principal
 from tapgate.edge.app import App
-from tapgate.edge.call import Call, Origin
-from tapgate.edge.endpoint import Access, Endpoint, Endpoints, Reply
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.fields import Amount, Choice, Count, Email, FreeText, Metadata, Phone, Pin, Text
+from tapgate.edge.origin import Origin
 from tapgate.edge.pages import Page, PageQuery, cut
 from tapgate.edge.services import Services
 from tapgate.edge.throttle import Throttle
@@ -226,7 +227,7 @@ class Stage:
     services: Services
     client: httpx2.AsyncClient
     ledger: Ledger
-    denied: list[tuple[Origin, Endpoint, ApiError]] = field(default_factory=list)
+    denied: list[tuple[Origin, str, ApiError]] = field(default_factory=list)
 
 
 def settings_for(folder: Path, **environ: str) -> settings.Settings:
@@ -259,7 +260,7 @@ async def stage(folder: Path, **environ: str) -> AsyncIterator[Stage]:
     async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
         made = Stage(app, services, client, ledger)
 
-        async def remember(origin: Origin, endpoint: Endpoint, error: ApiError) -> None:
+        async def remember(origin: Origin, endpoint: str, error: ApiError) -> None:
             made.denied.append((origin, endpoint, error))
 
         services.denied = remember

@@ -163,7 +163,7 @@ async def test_no_right(
     assert body["details"] == {"required": required}
     assert answer.headers.keys() >= RATE_HEADERS
     ((origin, endpoint, error),) = gateway.denied
-    assert (endpoint.path, error.status) == (path, 403)
+    assert (endpoint, error.status) == (f"POST {path}", 403)
     assert origin.request_id == answer.headers["x-request-id"]
     assert origin.ip == "127.0.0.1"
 

@@ -13,7 +13,7 @@ from tapgate.admin.model import NewAdmin, NewApiKey
 from tapgate.audit import trail
 from tapgate.credentials.api_keys import ApiKey
 from tapgate.credentials.sessions import ReusedTokenError, Tokens
-from tapgate.edge.call import SYSTEM, Origin
+from tapgate.edge.origin import SYSTEM, Origin
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError, Code, invalid_field
 

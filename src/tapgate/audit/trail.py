@@ -5,8 +5,7 @@ from typing import Any, Literal
 
 import asyncpg
 
-from tapgate.edge.call import Origin
-from tapgate.edge.endpoint import Endpoint
+from tapgate.edge.origin import Origin
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError
 
@@ -59,9 +58,7 @@ async def record(
     )
 
 
-async def record_denial(
-    services: Services, origin: Origin, endpoint: Endpoint, error: ApiError
-) -> None:
+async def record_denial(services: Services, origin: Origin, endpoint: str, error: ApiError) -> None:
     """Adds an entry about a 403 FORBIDDEN, in a database transaction of its own."""
     async with services.database.transaction() as tx:
         await record(
@@ -70,7 +67,7 @@ async def record_denial(
             origin,
             event="access.denied",
             resource_type="endpoint",
-            resource_id=f"{endpoint.method} {endpoint.path}",
+            resource_id=endpoint,
             result="denied",
             reason=error.message,
         )

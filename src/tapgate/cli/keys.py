@@ -98,7 +98,7 @@ def _with_services(work: Work) -> None:
 
 
 def _origin() -> Any:
-    from tapgate.edge.call import Origin  # noqa: PLC0415
+    from tapgate.edge.origin import Origin  # noqa: PLC0415
 
     who = f"command line:{getpass.getuser()}"
     return Origin(actor={"type": "system", "id": who}, actor_id=who)

@@ -6,11 +6,11 @@ the database.
 
 import hmac
 import os
-from typing import Protocol
 
 import msgspec
 
 from tapgate.credentials.vault import Vault
+from tapgate.ledger.pins import PinParts
 
 _SALT_BYTES = 16
 
@@ -26,17 +26,6 @@ class StoredPin(msgspec.Struct, frozen=True):
     verifier: bytes
 
 
-class Stored(Protocol):
-    """Any record with the three parts of a stored PIN."""
-
-    @property
-    def key_id(self) -> str: ...
-    @property
-    def salt(self) -> bytes: ...
-    @property
-    def verifier(self) -> bytes: ...
-
-
 class PinVerifier:
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
@@ -45,7 +34,7 @@ class PinVerifier:
         salt = os.urandom(_SALT_BYTES)
         return StoredPin(self._vault.key_id, salt, self._verifier(salt, pin))
 
-    def matches(self, stored: Stored, pin: str) -> bool:
+    def matches(self, stored: PinParts, pin: str) -> bool:
         # Another secret key would make every PIN wrong and lock everyone out.
         self._vault.require_key(stored.key_id)
         return hmac.compare_digest(stored.verifier, self._verifier(stored.salt, pin))

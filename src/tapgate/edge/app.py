@@ -138,7 +138,7 @@ class App:
     async def _refused(self, route: Route | None, call: Call, error: ApiError) -> answers.Answer:
         if error.code is Code.FORBIDDEN and route is not None:
             try:
-                await self._services.denied(call.origin, route.endpoint, error)
+                await self._services.denied(call.origin, route.endpoint.name, error)
             except Exception as problem:
                 # What cannot be recorded is refused all the same.
                 _log.error(

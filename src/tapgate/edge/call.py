@@ -6,20 +6,8 @@ import msgspec
 
 from tapgate.credentials.principals import Principal
 from tapgate.edge.buckets import Taken
+from tapgate.edge.origin import Origin, actor_of
 from tapgate.edge.services import Services
-
-
-class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Who did something and from where, as the audit log keeps it."""
-
-    actor: dict[str, str]
-    actor_id: str
-    ip: str | None = None
-    request_id: str | None = None
-
-
-#: What the platform does by itself, in the background.
-SYSTEM = Origin(actor={"type": "system", "id": "system"}, actor_id="system")
 
 
 class Call(msgspec.Struct, kw_only=True):
@@ -54,12 +42,3 @@ class Call(msgspec.Struct, kw_only=True):
     def header(self, name: str) -> str | None:
         value = self.headers.get(name.lower().encode("latin-1"))
         return None if value is None else value.decode("latin-1")
-
-
-def actor_of(principal: Principal) -> dict[str, str]:
-    actor = {"type": str(principal.kind), "id": principal.id}
-    if principal.name:
-        actor["name"] = principal.name
-    if principal.role is not None:
-        actor["role"] = principal.role
-    return actor

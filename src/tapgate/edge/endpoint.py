@@ -83,6 +83,10 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     invalid_is_400: bool
 
     @property
+    def name(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
     def summary(self) -> str:
         return (inspect.getdoc(self.handler) or "").partition("\n")[0].rstrip(".")
 

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from tapgate.credentials.authenticate import Authenticator
     from tapgate.credentials.pins import PinVerifier
     from tapgate.credentials.vault import Vault
-    from tapgate.edge.call import Origin
-    from tapgate.edge.endpoint import Endpoint
+    from tapgate.edge.origin import Origin
     from tapgate.edge.throttle import Throttle
     from tapgate.errors import ApiError
     from tapgate.ids import IdSource
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
     from tapgate.store.database import Database
     from tapgate.store.signals import Signals
 
-    #: Told about every 403 FORBIDDEN: who, where, and what was answered.
-    Denied = Callable[[Origin, Endpoint, ApiError], Awaitable[None]]
+    #: Told about every 403 FORBIDDEN: who, at which endpoint, and what was answered.
+    Denied = Callable[[Origin, str, ApiError], Awaitable[None]]
 
 
-async def _not_recorded(origin: Origin, endpoint: Endpoint, error: ApiError) -> None:
+async def _not_recorded(origin: Origin, endpoint: str, error: ApiError) -> None:
     """Until the gateway sets a hook, a refusal is only answered and logged."""
 
 

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 from tapgate.ledger.pin_tries import PinCheck, PinState, PinVerdict, try_pin
 
 
-class NewPin(Protocol):
-    """What is stored of a PIN."""
+class PinParts(Protocol):
+    """What is stored of a PIN: enough to recognise it, not to know it."""
 
     @property
     def key_id(self) -> str: ...
@@ -18,7 +18,7 @@ class NewPin(Protocol):
     def verifier(self) -> bytes: ...
 
 
-async def set_pin(tx: Any, holder_id: int, pin: NewPin) -> None:
+async def set_pin(tx: Any, holder_id: int, pin: PinParts) -> None:
     """Store a PIN; tries made at an earlier one are forgotten."""
     await tx.execute(
         """INSERT INTO pins (holder_id, key_id, salt, verifier) VALUES ($1, $2, $3, $4)
