@@ -1,0 +1,1 @@
+"""Administrators: their sessions, each other, and the API keys they give out."""

@@ -1,0 +1,1 @@
+"""Who is calling: keys, tokens, signatures, PINs, and the vault that protects them."""

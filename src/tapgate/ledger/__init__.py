@@ -1,0 +1,1 @@
+"""The books, and the only place where money moves."""

@@ -1,0 +1,1 @@
+"""What people are told, written together with what it tells."""
