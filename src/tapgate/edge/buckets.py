@@ -19,6 +19,10 @@ from tapgate.edge.node_files import allocate
 SECOND = 1_000_000
 
 
+class CacheAwayError(Exception):
+    """The buckets that the nodes share cannot be reached."""
+
+
 class Taken(NamedTuple):
     """What became of one try to take a token. Times are in microseconds from now."""
 

@@ -1,0 +1,42 @@
+"""The token buckets that all nodes share, in Valkey or Redis."""
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from tapgate.edge.buckets import CacheAwayError, Rate, Taken
+
+_TIMEOUT_SECONDS = 0.25
+
+#: The same bucket as on a node, by the cache's own clock. Answers: allowed, full in microseconds.
+_TAKE = """
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local period, window = tonumber(ARGV[1]), tonumber(ARGV[2])
+local full_at = tonumber(redis.call('GET', KEYS[1]) or 0)
+if full_at < now or full_at > now + window then full_at = now end
+local after = full_at + period
+if after > now + window then return {0, full_at - now} end
+redis.call('SET', KEYS[1], string.format('%.0f', after), 'PX', math.ceil((after - now) / 1000))
+return {1, after - now}
+"""
+
+
+class CacheBuckets:
+    def __init__(self, url: str, rate: Rate) -> None:
+        self._rate = rate
+        self._redis: Redis = Redis.from_url(
+            url, socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS
+        )
+        self._script = self._redis.register_script(_TAKE)
+
+    async def take(self, key: str) -> Taken:
+        try:
+            allowed, full_in = await self._script(
+                keys=[f"tapgate:rate:{key}"], args=[self._rate.period, self._rate.window]
+            )
+        except (RedisError, OSError) as error:
+            raise CacheAwayError(type(error).__name__) from error
+        return self._rate.taken(bool(allowed), int(full_in))
+
+    async def close(self) -> None:
+        await self._redis.aclose()
