@@ -158,6 +158,7 @@ class World:
             kind=kind,
             owner_id=owner_id,
             holder_name="Shop",
+            public_name="Shop",
             currency=self.services.settings.currency,
         )
         return account_id

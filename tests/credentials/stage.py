@@ -120,6 +120,7 @@ class World:
                 kind=kind,
                 owner_id=owner_id,
                 holder_name=holder_name,
+                public_name=holder_name,
                 currency="SLE",
                 kyc_level=1 if kind == "wallet" else None,
             )

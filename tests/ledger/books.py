@@ -91,6 +91,7 @@ class Books:
                 kind=kind,
                 owner_id=owner_id,
                 holder_name="Aminata Kamara",
+                public_name="Aminata K.",
                 currency=CURRENCY,
                 **more,
             )

@@ -121,6 +121,7 @@ async def main(plan: Plan) -> None:
         )
 
     await asyncio.gather(*(ask(command) for command in orders))
+    say({"tried_again": ledger.carried.tried_again})
     await ledger.stop()
     await signals.stop()
 

@@ -76,8 +76,8 @@ BREAKS = {
         "UPDATE cards SET day_spent = day_spent + 1"
     ),
     "every wallet, float, settlement and clearing account has its holder": (
-        "INSERT INTO accounts (id, kind, owner_id, holder_name, currency, checked)"
-        " VALUES (9, 'float', 9, 'Nobody', 'SLE', true)"
+        "INSERT INTO accounts (id, kind, owner_id, holder_name, public_name, currency, checked)"
+        " VALUES (9, 'float', 9, 'Nobody', 'Nobody', 'SLE', true)"
     ),
 }
 

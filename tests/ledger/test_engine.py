@@ -8,7 +8,7 @@ import pytest
 
 from ledger.books import PIN, Books, is_right_pin, movement
 from tapgate.errors import ApiError, Code
-from tapgate.ledger import chart, commands, engine
+from tapgate.ledger import chart, commands, engine, load
 from tapgate.ledger.commands import Command
 from tapgate.ledger.pin_tries import PinState
 
@@ -149,3 +149,63 @@ async def test_healthy_says_whether_the_database_answers(books: Books) -> None:
     assert await books.ledger.healthy()
     await books.ledger.stop()
     assert not await books.ledger.healthy()
+
+
+async def test_batches_that_take_from_each_others_merchants_do_not_deadlock(books: Books) -> None:
+    """Each takes from one merchant and pays the other: locked in one order, nobody has to wait
+    for whoever waits."""
+    merchants = [await books.processor(100_00) for _ in range(2)]
+    payers = [await books.card(await books.subscriber(100_00)) for _ in range(2)]
+    receivers = [await books.subscriber() for _ in range(2)]
+
+    def batch(first: int, second: int) -> list[Command]:
+        return [
+            movement(
+                chart.PROCESSOR_TRANSFER,
+                commands.processor(merchants[first]),
+                commands.subscriber(receivers[first]),
+                1_00,
+            ),
+            movement(
+                chart.POS_PAYMENT,
+                commands.card(payers[first]),
+                commands.processor(merchants[second]),
+                1_00,
+            ),
+        ]
+
+    for _ in range(20):
+        await asyncio.gather(books.submit_together(batch(0, 1)), books.submit_together(batch(1, 0)))
+    assert books.ledger.carried.tried_again == 0
+
+
+async def test_a_card_linked_while_the_batch_is_loaded(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its account was not locked when it was looked for: the batch is loaded again."""
+    payer, merchant = await books.subscriber(10_00), await books.processor()
+    card = await books.card(None)
+    account_id = await books.account_of(payer)
+    original = load._lock_accounts
+
+    async def link_just_after(*everything: Any) -> Any:
+        accounts = await original(*everything)
+        await books.database.execute(
+            """UPDATE cards SET status = 'ACTIVE', type = 'PARENT', account_id = $2,
+                      subscriber_id = $3, pin_holder_id = $3 WHERE serial = $1""",
+            card,
+            account_id,
+            payer,
+        )
+        return accounts
+
+    monkeypatch.setattr(load, "_lock_accounts", link_just_after)
+    order = movement(
+        chart.POS_PAYMENT,
+        commands.card(card),
+        commands.processor(merchant),
+        1_00,
+        payer_pin=PIN,
+    )
+    assert (await books.submit(order)).code is None
+    assert books.ledger.carried.tried_again == 1

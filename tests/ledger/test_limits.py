@@ -95,6 +95,20 @@ async def test_a_child_card(books: Books) -> None:
     assert (await pay(books, child, merchant, 10_00, payer_pin="4321")).code is None
 
 
+async def test_a_clock_behind_the_wallets_day_counts_on_the_card_too(books: Books) -> None:
+    parent, merchant = await books.subscriber(100_00), await books.processor()
+    child = await books.card(parent, daily_limit=10_00, pin="4321")
+    own = await books.card(parent)
+    midnight = datetime(2026, 3, 11, tzinfo=UTC)
+    books.clock.moment = midnight
+    assert (await pay(books, own, merchant, 1_00, payer_pin=PIN)).code is None
+    books.clock.moment = midnight - timedelta(seconds=2)
+    assert (await pay(books, child, merchant, 10_00, payer_pin="4321")).code is None
+    assert (await pay(books, child, merchant, 1, payer_pin="4321")).code == (
+        Code.CARD_LIMIT_EXCEEDED
+    )
+
+
 async def test_a_receiver_can_hold_only_so_much_except_from_a_refund(books: Books) -> None:
     await give_limits(books, max_balance=100_00)
     sender, receiver = await books.subscriber(100_00), await books.subscriber(60_00)

@@ -169,7 +169,7 @@ class InMemory:
                 id=account_id,
                 kind=kind,
                 owner_id=owner,
-                holder_name=name,
+                public_name=name,
                 status="active",
                 kyc_level=WALLETS.get(name),
                 balance=OPENING.get(name, 0),

@@ -276,11 +276,18 @@ async def test_refunds_that_cannot_be(books: Books) -> None:
     )
     moved = (await books.submit(transfer)).accepted().transaction_id
     assert await refund(merchant, moved) == Code.TRANSACTION_NOT_FOUND
+    unlinked = await books.card(None)
+    by_nobody = movement(
+        chart.POS_PAYMENT, commands.card(unlinked), commands.processor(merchant), 1_00
+    )
+    declined = (await books.submit(by_nobody)).answer
+    assert declined is not None
+    assert await refund(merchant, declined.transaction_id) == Code.NOT_REFUNDABLE
     await set_status(books, payer, "closed")
     assert await refund(merchant, payment) == Code.NOT_REFUNDABLE
     await set_status(books, payer, "blocked")
     assert await refund(merchant, payment) is None
-    assert await failed(books) == ["INSUFFICIENT_FUNDS"]
+    assert await failed(books) == ["INSUFFICIENT_FUNDS", "CARD_NOT_ACTIVE"]
 
 
 async def test_the_order_of_objections(books: Books) -> None:
@@ -322,3 +329,13 @@ async def test_the_order_of_objections(books: Books) -> None:
         else:
             await books.database.execute(mend)
     assert await send() is None
+
+
+async def test_nothing_is_recorded_where_there_is_no_amount(books: Books) -> None:
+    agent = await books.agent()
+    await set_status(books, agent, "blocked")
+    payout = movement(
+        chart.COMMISSION_PAYOUT, commands.commission_of(agent), commands.agent(agent), None
+    )
+    assert (await books.submit(payout)).code == Code.AGENT_NOT_ACTIVE
+    assert await failed(books) == []

@@ -134,3 +134,10 @@ async def test_cumulative_amount(books: Books) -> None:
     assert (await send(books, sender, receiver, 600)).code is None
     assert (await send(books, sender, receiver, 401)).code == Code.COMPLIANCE_REJECTED
     assert (await send(books, sender, receiver, 400)).code is None
+
+
+async def test_what_is_declined_for_another_reason_raises_no_alert(books: Books) -> None:
+    _, poor = await prepare(books)
+    other = await books.subscriber()
+    assert (await send(books, poor, other)).code == Code.INSUFFICIENT_FUNDS
+    assert await alerts(books) == []

@@ -142,8 +142,9 @@ async def test_search_follows_changes(world: World) -> None:
 async def test_search_has_an_index_to_use(world: World, services: Services) -> None:
     async with services.database.transaction() as tx:
         await tx.execute(
-            """INSERT INTO accounts (id, kind, owner_id, holder_name, currency, kyc_level, checked)
-               SELECT n, 'wallet', n, '', 'SLE', 1, true FROM generate_series(1, 5000) n"""
+            """INSERT INTO accounts (id, kind, owner_id, holder_name, public_name, currency,
+                                     kyc_level, checked)
+               SELECT n, 'wallet', n, '', '', 'SLE', 1, true FROM generate_series(1, 5000) n"""
         )
         await tx.execute(
             """INSERT INTO subscribers (id, account_id, phone_number, first_name, last_name,

@@ -106,7 +106,7 @@ def _what_to_try(settings: Settings) -> list[str]:
     return [
         f"  Read and try the interface:  {url}/docs",
         f"  Is it well?                  curl {url}/health",
-        "  Make a key for the API:      tapgate keys create --name tour --scope subscribers:write",
+        f"  Make a key for the API:      {sys.argv[0]} keys create --help",
         "  Take the tour:               README.md",
         "Ctrl-C stops it.",
     ]

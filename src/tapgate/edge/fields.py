@@ -68,6 +68,15 @@ class TextRule(Rule):
         return {"minLength": self.minimum, "maxLength": self.maximum}
 
 
+class NameRule(TextRule):
+    """A person's name: blanks around it are slips of the pen."""
+
+    example = "Aminata"
+
+    def check(self, value: str) -> str:
+        return super().check(value).strip()
+
+
 class Choice(Rule):
     """One of these words: `Annotated[str, Choice("active", "suspended")]`."""
 
@@ -289,6 +298,7 @@ ANY_WHOLE = Whole()
 ANY_OBJECT = ObjectRule()
 
 Text = Annotated[str, TEXT]
+Name = Annotated[str, NameRule(255)]
 FreeText = Annotated[str, TextRule(500)]
 RequestKey = Annotated[str, TextRule(64)]
 Password = Annotated[str, TextRule(255, minimum=12)]

@@ -12,19 +12,23 @@ async def open_account(
     kind: str,
     owner_id: int,
     holder_name: str,
+    public_name: str,
     currency: str,
     kyc_level: int | None = None,
     overdraft: int = 0,
 ) -> None:
+    """`public_name` is what others may see of the holder's name."""
     assert kind not in chart.PLATFORM_KINDS
     await tx.execute(
         """INSERT INTO accounts
-               (id, kind, owner_id, holder_name, currency, kyc_level, overdraft, checked)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, true)""",
+               (id, kind, owner_id, holder_name, public_name, currency, kyc_level, overdraft,
+                checked)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, true)""",
         id,
         kind,
         owner_id,
         holder_name,
+        public_name,
         currency,
         kyc_level,
         overdraft,

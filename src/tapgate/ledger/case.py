@@ -90,7 +90,7 @@ def open_case(state: State, command: Command, is_right_pin: PinCheck) -> Case:
     original = None
     if command.type == chart.REFUND and command.original_id is not None:
         original = state.recorded.get(command.original_id)
-        payee = state.accounts.get(original.from_account) if original else None
+        payee = state.accounts.get(original.from_account or 0) if original else None
     amount = command.amount
     if amount is None:
         if original is not None:

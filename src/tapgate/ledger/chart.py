@@ -70,9 +70,3 @@ COUNTED_TYPES: Final = frozenset(
 #: Payments to a merchant: their money arrives on an account that many pay at once, and can be
 #: refunded.
 PAYMENT_TYPES: Final = frozenset({POS_PAYMENT, ONLINE_PAYMENT})
-
-
-def masked_name(name: str) -> str:
-    """`Aminata Kamara` -> `Aminata K.`: what a merchant or another subscriber may see."""
-    first, _, last = name.rpartition(" ")
-    return f"{first} {last[:1]}." if first else name

@@ -177,7 +177,7 @@ def _funds(case: Case) -> No | None:
     if payer is None or not payer.locked:
         return None
     if case.amount == 0:
-        return _insufficient(case, payer, 0)._replace(recorded=False)
+        return _insufficient(case, payer, 0)
     required = case.total - case.returned_fee
     if payer.available + payer.overdraft >= required:
         return None

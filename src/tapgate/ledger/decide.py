@@ -36,7 +36,7 @@ def decide(
         objection = check(case)
         if objection is None:
             continue
-        if objection.recorded:
+        if objection.recorded and case.amount:
             return _decline(case, objection, new_id())
         outcome = Outcome(None, objection.code, objection.details)
         return Decision(outcome=outcome, pins=tuple(case.pins))
@@ -74,11 +74,13 @@ def _decline(case: Case, objection: No, transaction_id: int) -> Decision:
         details=objection.details,
         original_id=case.command.original_id,
     )
+    # What was declined for another reason matched no rule: it does not count.
+    rejected = objection.code == Code.COMPLIANCE_REJECTED
     return Decision(
         outcome=outcome_of(answer, replayed=False),
         transaction=_transaction(case, answer, held=0),
         pins=tuple(case.pins),
-        matches=_named(case, transaction_id),
+        matches=_named(case, transaction_id) if rejected else (),
     )
 
 
@@ -135,7 +137,7 @@ def _answer(
         payee_available=payee_available,
         commission=case.commission,
         refundable=refundable,
-        payee_name=chart.masked_name(payee.holder_name) if payee.kind == chart.WALLET else None,
+        payee_name=payee.public_name,
         original_id=case.command.original_id,
     )
 

@@ -20,7 +20,7 @@ from tapgate.ids import IdSource
 from tapgate.ledger import rules as ledger_rules
 from tapgate.ledger.commands import Command, Order, Outcome
 from tapgate.ledger.decide import decide
-from tapgate.ledger.load import load
+from tapgate.ledger.load import LoadedTooEarlyError, load
 from tapgate.ledger.pin_tries import PinCheck
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.settle import settle
@@ -47,11 +47,12 @@ class Waiting(NamedTuple):
 
 
 class Batches(msgspec.Struct):
-    """What was carried so far, for the metrics."""
+    """How batches form: what was carried so far."""
 
     batches: int = 0
     orders: int = 0
     largest: int = 0
+    tried_again: int = 0
 
 
 class Ledger:
@@ -150,9 +151,7 @@ class Ledger:
             _answer_all(batch, lost)
         except Exception as error:
             if len(batch) > 1:
-                # Somebody's order cannot be stored: each on its own, so that only that one fails.
-                for waiting in batch:
-                    await self._carry([waiting])
+                await self._carry_singly(batch)
                 return
             log.error("ledger.order_failed", error=type(error).__name__, exc_info=True)
             _answer_all(batch, ApiError(Code.INTERNAL_ERROR))
@@ -161,6 +160,15 @@ class Ledger:
             for waiting, outcome in zip(batch, outcomes, strict=True):
                 if not waiting.result.done():
                     waiting.result.set_result(outcome)
+
+    async def _carry_singly(self, batch: Sequence[Waiting]) -> None:
+        """Somebody's order cannot be stored: each on its own, so that only that one fails."""
+        for number, waiting in enumerate(batch):
+            await self._carry([waiting])
+            error = waiting.result.exception()
+            if isinstance(error, ApiError) and error.code == Code.SERVICE_UNAVAILABLE:
+                _answer_all(batch[number + 1 :], error)
+                return
 
     def _count(self, size: int) -> None:
         self.carried.batches += 1
@@ -171,7 +179,12 @@ class Ledger:
         for attempt in range(_TRIES):
             try:
                 return await self._run(orders)
-            except (asyncpg.DeadlockDetectedError, asyncpg.SerializationError):
+            except (
+                asyncpg.DeadlockDetectedError,
+                asyncpg.SerializationError,
+                LoadedTooEarlyError,
+            ):
+                self.carried.tried_again += 1
                 if attempt == _TRIES - 1:
                     raise
         raise AssertionError

@@ -1,8 +1,9 @@
 """Fetch and lock everything that a batch names, in a constant number of statements.
 
 Locks are taken in one total order, so that batches never wait for each other in a circle: names of
-requests, then accounts by number, then merchants' accounts by number. A merchant's account that is
-only credited is not locked here at all: many pay into it at once, and `write` adds to it last.
+requests, then accounts by number, then merchants' accounts by number. A batch that only credits
+merchants does not lock them here at all: many pay into them at once, and `write` adds to them
+last. A batch that also takes from a merchant locks all of its merchants here, at once.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ from tapgate.ledger.pin_tries import PinState
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.state import Account, Agent, Card, Earlier, Recorded, State
 
-_ACCOUNT = """id, kind, owner_id, holder_name, status, kyc_level, balance, held, overdraft,
+_ACCOUNT = """id, kind, owner_id, public_name, status, kyc_level, balance, held, overdraft,
               usage_day, day_used, month_used"""
 
 _LOCK_ACCOUNTS = f"""
@@ -33,6 +34,10 @@ _LOCK_ACCOUNTS = f"""
     FOR NO KEY UPDATE"""
 
 
+class LoadedTooEarlyError(Exception):
+    """A card was linked while the batch was being loaded: its account is not locked."""
+
+
 class Names:
     """What the orders of a batch name."""
 
@@ -42,6 +47,7 @@ class Names:
         self.accounts: set[int] = set()
         self.merchants: set[int] = set()
         self.recorded: set[int] = set()
+        self._takes_from_merchants = False
         self.requests: set[tuple[str, str]] = set()
         self.references: set[tuple[int, str]] = set()
         for order in orders:
@@ -49,6 +55,10 @@ class Names:
                 self._read(order)
             else:
                 self.recorded.add(order.transaction_id)
+                self._takes_from_merchants = True
+        if self._takes_from_merchants:
+            self.owners |= self.merchants
+            self.merchants.clear()
 
     def _read(self, command: Command) -> None:
         self._party(command.payer)
@@ -68,8 +78,10 @@ class Names:
             self.serials.add(str(party.key))
         elif party.by == "account":
             self.accounts.add(int(party.key))
+            self._takes_from_merchants = True  # it may be a merchant's
         elif party.kind not in chart.PLATFORM_KINDS:
             self.owners.add(int(party.key))
+            self._takes_from_merchants |= party.kind == chart.SETTLEMENT
 
 
 async def load(
@@ -94,7 +106,7 @@ async def load(
         for account in accounts.values()
         if account.owner_id is not None
     }
-    # From here on nothing that is read can change before this batch is done.
+    # From here on nothing that is read about these accounts can change before this batch is done.
     await _add_requests(tx, state, names)
     await _add_recorded(tx, state, names)
     await _add_cards(tx, state, names)
@@ -138,7 +150,7 @@ def _platform_account(account_id: int, kind: str) -> Account:
         id=account_id,
         kind=kind,
         owner_id=None,
-        holder_name="Platform",
+        public_name="Platform",
         status="active",
         kyc_level=None,
         balance=0,
@@ -203,7 +215,7 @@ async def _add_recorded(tx: Any, state: State, names: Names) -> None:
         """SELECT id, type, status, amount, fee_amount, refunded_amount, held, from_account,
                   to_account, card_serial, usage_day
            FROM transactions
-           WHERE id = ANY ($1::bigint[]) AND from_account IS NOT NULL AND to_account IS NOT NULL""",
+           WHERE id = ANY ($1::bigint[]) AND to_account IS NOT NULL""",
         list(names.recorded),
     )
     state.recorded = {row["id"]: Recorded(*row) for row in rows}
@@ -220,6 +232,8 @@ async def _add_cards(tx: Any, state: State, names: Names) -> None:
         list(names.serials),
     )
     state.cards = {row["serial"]: Card(*row) for row in rows}
+    if any(row["account_id"] not in (None, *state.accounts) for row in rows):
+        raise LoadedTooEarlyError
 
 
 async def _add_pins(tx: Any, state: State, orders: Sequence[Order]) -> None:

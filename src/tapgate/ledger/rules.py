@@ -159,7 +159,7 @@ async def insert_defaults(tx: Any, currency: str, new_id: ids.IdSource) -> None:
             ],
         )
     await tx.executemany(
-        """INSERT INTO accounts (id, kind, holder_name, currency, checked)
-           VALUES ($1, $2, 'Platform', $3, false) ON CONFLICT DO NOTHING""",
+        """INSERT INTO accounts (id, kind, holder_name, public_name, currency, checked)
+           VALUES ($1, $2, 'Platform', 'Platform', $3, false) ON CONFLICT DO NOTHING""",
         [(new_id(), kind, currency) for kind in chart.PLATFORM_KINDS],
     )

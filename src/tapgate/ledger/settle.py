@@ -13,9 +13,12 @@ def settle(state: State, settlement: Settlement) -> Decision:
         return Decision(outcome=Outcome(None, Code.TRANSACTION_NOT_FOUND))
     if row.status != "under_review":
         return Decision(outcome=Outcome(None, Code.ALREADY_RESOLVED))
+    assert row.from_account is not None
     payee = state.accounts[row.to_account]
     failure = _obstacle(state, row, payee) if settlement.release else Code.COMPLIANCE_REJECTED
-    return _give_back(state, row, failure) if failure is not None else _complete(state, row, payee)
+    if failure is not None:
+        return _give_back(row, row.from_account, failure)
+    return _complete(state, row, row.from_account)
 
 
 def _obstacle(state: State, row: Recorded, payee: Account) -> Code | None:
@@ -43,27 +46,27 @@ def _answer(row: Recorded, status: str, code: Code | None = None) -> Outcome:
     )
 
 
-def _give_back(state: State, row: Recorded, code: Code) -> Decision:
+def _give_back(row: Recorded, payer: int, code: Code) -> Decision:
     usage = None
     if row.usage_day is not None:
-        usage = Usage(row.from_account, row.card_serial, -row.amount, 0, row.usage_day)
+        usage = Usage(payer, row.card_serial, -row.amount, 0, row.usage_day)
     return Decision(
         outcome=_answer(row, "failed", code),
-        hold=Hold(row.from_account, -row.held),
+        hold=Hold(payer, -row.held),
         usage=usage,
         change=Change(row.id, "failed", failure_code=str(code)),
     )
 
 
-def _complete(state: State, row: Recorded, payee: Account) -> Decision:
-    postings = [Posting(row.from_account, row.to_account, row.amount)]
+def _complete(state: State, row: Recorded, payer: int) -> Decision:
+    postings = [Posting(payer, row.to_account, row.amount)]
     if row.fee_amount:
-        side = row.from_account if _sender_paid(row) else row.to_account
+        side = payer if _sender_paid(row) else row.to_account
         fees = state.rules.platform_accounts[chart.FEES]
         postings.append(Posting(side, fees, row.fee_amount))
     return Decision(
         outcome=_answer(row, "completed"),
         postings=tuple(postings),
-        hold=Hold(row.from_account, -row.held),
+        hold=Hold(payer, -row.held),
         change=Change(row.id, "completed", completes=True),
     )

@@ -15,7 +15,7 @@ class Account(msgspec.Struct, gc=False):
     id: int
     kind: str
     owner_id: int | None
-    holder_name: str
+    public_name: str
     status: str
     kyc_level: int | None
     balance: int
@@ -73,6 +73,8 @@ class Card(msgspec.Struct, gc=False):
         return self.day_spent, self.day_unpinned
 
     def count(self, amount: int, unpinned: int, counted_on: date, today: date) -> None:
+        """Its day is never behind the wallet's, which may have gone ahead of this clock."""
+        today = max(today, counted_on)
         self.day_spent, self.day_unpinned = self.used(today)
         self.usage_day = today if self.usage_day is None else max(self.usage_day, today)
         if counted_on == self.usage_day:
@@ -98,7 +100,7 @@ class Recorded(msgspec.Struct, gc=False):
     fee_amount: int
     refunded_amount: int
     held: int
-    from_account: int
+    from_account: int | None  # None: declined, an unlinked card
     to_account: int
     card_serial: str | None
     usage_day: date | None

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import Choice, Day, Email, Phone, PhoneRule, Pin, Text, Whole
+from tapgate.edge.fields import Choice, Day, Email, Name, Phone, PhoneRule, Pin, Text, Whole
 from tapgate.edge.pages import PageQuery
 from tapgate.errors import ApiError, Code, invalid_field
 
@@ -55,6 +55,11 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         return f"{self.first_name} {self.last_name}"
+
+    @property
+    def public_name(self) -> str:
+        """What a merchant or another subscriber may see: `Aminata K.`"""
+        return f"{self.first_name} {self.last_name[0]}."
 
     @property
     def public_id(self) -> str:
@@ -122,8 +127,8 @@ def shown(subscriber: Subscriber, now: datetime) -> SubscriberRecord:
 
 class Registration(msgspec.Struct, kw_only=True):
     phone_number: Phone
-    first_name: Text
-    last_name: Text
+    first_name: Name
+    last_name: Name
     pin: Pin
     email: Email | None = None
     date_of_birth: Day | None = None
@@ -137,8 +142,8 @@ class Update(msgspec.Struct, kw_only=True):
     """What is to be changed; what is left out stays as it is."""
 
     phone_number: Phone | None = None
-    first_name: Text | None = None
-    last_name: Text | None = None
+    first_name: Name | None = None
+    last_name: Name | None = None
     email: Email | None = None
     date_of_birth: Day | None = None
     address: Text | None = None

@@ -40,6 +40,7 @@ async def register(call: Call, registration: Registration) -> Subscriber:
             kind=chart.WALLET,
             owner_id=subscriber.id,
             holder_name=subscriber.name,
+            public_name=subscriber.public_name,
             currency=subscriber.currency,
             kyc_level=subscriber.kyc_level,
         )

@@ -111,10 +111,12 @@ async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
         )
     await tx.execute(
         """UPDATE accounts
-           SET holder_name = $2, status = $3, status_reason = $4, kyc_level = $5, updated_at = $6
+           SET holder_name = $2, public_name = $3, status = $4, status_reason = $5,
+               kyc_level = $6, updated_at = $7
            WHERE id = $1""",
         subscriber.account_id,
         subscriber.name,
+        subscriber.public_name,
         subscriber.status,
         subscriber.status_reason,
         subscriber.kyc_level,

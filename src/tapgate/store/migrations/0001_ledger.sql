@@ -16,6 +16,7 @@ CREATE TABLE accounts (
                                        'fees', 'commission_expense', 'cash')),
     owner_id bigint,                        -- null: the platform's own
     holder_name text NOT NULL,
+    public_name text NOT NULL,              -- what a merchant or another subscriber may see of it
     currency text NOT NULL,
     status text NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'blocked', 'closed')),
     status_reason text,
