@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import structlog
 
 from edge.stage import GOOD_THING, WRITER, Stage, bearer
 from tapgate.edge import logs
+from tapgate.edge.log_stream import LogStream
 
 
 class Lines:
@@ -123,22 +125,39 @@ def test_values_that_json_does_not_know(lines: Lines) -> None:
     assert lines.all[0]["thing"] == "object"
 
 
-def test_nobody_reading_does_not_stop_the_requests(lines: Lines) -> None:
-    class Gone(io.BytesIO):
-        def write(self, _data: Any) -> int:
-            raise BrokenPipeError
+LINE = logs.RequestLine(
+    time=logs.now(),
+    level="info",
+    request_id="r",
+    method="GET",
+    endpoint="/",
+    status=200,
+    ms=1.0,
+    principal=None,
+    ip="::1",
+)
 
-    logs.configure(Gone())
-    line = logs.RequestLine(
-        time=logs.now(),
-        level="info",
-        request_id="r",
-        method="GET",
-        endpoint="/",
-        status=200,
-        ms=1.0,
-        principal=None,
-        ip="::1",
-    )
-    logs.write(line)
+
+def test_a_closed_log_does_not_stop_the_requests(lines: Lines) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    logs.configure(LogStream(writer))
+    logs.write(LINE)
     structlog.get_logger().info("event")
+    os.close(writer)
+
+
+def test_an_unread_log_does_not_stop_the_requests_and_tells_what_is_missing(lines: Lines) -> None:
+    reader, writer = os.pipe()
+    logs.configure(LogStream(writer))
+    structlog.get_logger().info("long", words=["x" * 100] * 100)  # more than fits at once
+    for _ in range(2_000):  # more than the pipe holds
+        logs.write(LINE)
+    written = os.read(reader, 1 << 20).count(b"\n")
+    assert 0 < written < 2_001
+    logs.write(LINE)
+    os.close(writer)
+    missing, line = (json.loads(text) for text in os.read(reader, 1 << 20).splitlines())
+    assert missing == {"event": "log.missing", "lines": 2_001 - written}
+    assert line["event"] == "request"
+    os.close(reader)

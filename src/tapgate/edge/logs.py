@@ -4,18 +4,18 @@ An unexpected exception is logged by its type and the places it passed: its text
 its frames may be a person's data.
 """
 
-import contextlib
 import logging
-import os
 import sys
 import time
 import traceback
 from collections.abc import Mapping, MutableMapping
 from functools import lru_cache
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 import msgspec
 import structlog
+
+from tapgate.edge.log_stream import LogStream
 
 _SECRET_WORDS = frozenset(
     {"authorization", "key", "otp", "password", "pin", "secret", "signature", "token"}
@@ -23,7 +23,7 @@ _SECRET_WORDS = frozenset(
 
 _STDERR = 2
 _encoder = msgspec.json.Encoder()
-_written: BinaryIO | None = None
+_written: "Stream | None" = None
 
 
 class RequestLine(msgspec.Struct, tag_field="event", tag="request", kw_only=True):
@@ -41,10 +41,15 @@ class RequestLine(msgspec.Struct, tag_field="event", tag="request", kw_only=True
     ip: str
 
 
-def configure(stream: BinaryIO | None = None) -> None:
-    """Send every log line of this process to an unbuffered stream, by default standard error."""
+class Stream(Protocol):
+    def write(self, line: bytes, /) -> object: ...
+    def flush(self) -> object: ...
+
+
+def configure(stream: Stream | None = None) -> None:
+    """Send every log line of this process to a stream, by default standard error."""
     global _written  # noqa: PLW0603 - like structlog's own configuration, one per process
-    _written = stream or os.fdopen(_STDERR, "wb", buffering=0, closefd=False)
+    _written = stream or LogStream(_STDERR)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -54,7 +59,7 @@ def configure(stream: BinaryIO | None = None) -> None:
             structlog.processors.JSONRenderer(serializer=_serialized),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.BytesLoggerFactory(cast(BinaryIO, _Patient(_written))),
+        logger_factory=structlog.BytesLoggerFactory(cast(BinaryIO, _written)),
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(handlers=[_Forward()], level=logging.WARNING, force=True)
@@ -62,22 +67,7 @@ def configure(stream: BinaryIO | None = None) -> None:
 
 def write(line: RequestLine) -> None:
     if _written is not None:
-        with contextlib.suppress(OSError):
-            _written.write(_encoder.encode(line) + b"\n")
-
-
-class _Patient:
-    """A stream that nobody may be reading: that is no reason to fail a request."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-
-    def write(self, data: bytes) -> None:
-        with contextlib.suppress(OSError):
-            self._stream.write(data)
-
-    def flush(self) -> None:
-        """It is not buffered."""
+        _written.write(_encoder.encode(line) + b"\n")
 
 
 def now() -> str:
