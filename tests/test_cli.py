@@ -117,3 +117,10 @@ def run_once(folder: Path, port: str) -> list[str]:
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0
     return lines
+
+
+def test_a_database_without_tables_is_one_line(folder: Path) -> None:
+    ended = tapgate(folder, "verify")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.startswith("tapgate: the database has no tables yet")
+    assert ended.stderr.count("\n") == 1

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tapgate.edge.fields import EmailRule
 from tapgate.settings import Settings, SettingsError, load
 
 _SECRET = "a secret of more than thirty-two characters"
@@ -211,3 +212,22 @@ def test_the_flow_key_is_a_pem_or_the_path_of_one() -> None:
 )
 def test_flags(value: str, on: bool) -> None:
     assert loaded(REFUSE_WEAK_PINS=value).refuse_weak_pins is on
+
+
+def test_whoever_is_made_the_first_admin_can_log_in() -> None:
+    for email in ("ada@localhost", "ada.lovelace@example.com"):
+        assert loaded(ADMIN_EMAIL=email, ADMIN_PASSWORD="short").admin_email == email
+        assert EmailRule(within_a_company=True).check(email) == email
+    for email in ("ada lovelace@example.com", "ada@", "@example.com", "a,b@example.com", "a@b..c"):
+        with pytest.raises(SettingsError, match="TAPGATE_ADMIN_EMAIL must be an e-mail"):
+            loaded(ADMIN_EMAIL=email, ADMIN_PASSWORD="short")
+    with pytest.raises(SettingsError, match="TAPGATE_ADMIN_PASSWORD must have at most 255"):
+        loaded(ADMIN_EMAIL="a@example.com", ADMIN_PASSWORD="x" * 256)
+
+
+def test_trusted_proxies() -> None:
+    settings = loaded(TRUSTED_PROXIES="10.0.0.0/8, ::1")
+    assert [str(network) for network in settings.trusted_proxies] == ["10.0.0.0/8", "::1/128"]
+    assert loaded().trusted_proxies == ()
+    with pytest.raises(SettingsError, match="TAPGATE_TRUSTED_PROXIES must be addresses"):
+        loaded(TRUSTED_PROXIES="proxy.example.com")

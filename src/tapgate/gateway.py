@@ -112,14 +112,19 @@ async def prepare(settings: Settings, database_url: str) -> list[str]:
     Answers what the operator should read.
     """
     async with wired(settings, database_url) as services:
-        await check_installation(
-            services.database,
-            secret_fingerprint=services.vault.key_id,
-            currency=settings.currency,
-        )
+        await require_same_installation(services)
         async with services.database.transaction() as tx:
             await rules.insert_defaults(tx, settings.currency, services.new_id)
         return await _first_admin(services)
+
+
+async def require_same_installation(services: Services) -> None:
+    """A database belongs to one secret key and one currency."""
+    await check_installation(
+        services.database,
+        secret_fingerprint=services.vault.key_id,
+        currency=services.settings.currency,
+    )
 
 
 async def _first_admin(services: Services) -> list[str]:
@@ -134,7 +139,7 @@ async def _first_admin(services: Services) -> list[str]:
         raise SettingsError(
             "TAPGATE_ADMIN_EMAIL and TAPGATE_ADMIN_PASSWORD are needed for the first start"
         )
-    email, password = email or _DEVELOPMENT_ADMIN, secrets.token_urlsafe(15)
+    email, password = _DEVELOPMENT_ADMIN, secrets.token_urlsafe(15)
     if not await admin_operations.first_admin(services, email=email, password=password):
         return []
     return [f"The first administrator is {email}, password {password} (shown only now)."]

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +21,10 @@ DEMO_SIZES = ("off", "small", "medium", "large")
 _PREFIX = "TAPGATE_"
 _LONG_SECRET = 32
 _LONG_PASSWORD = 12
+_LONGEST_PASSWORD = 255
+#: No more than what one can also log in with.
+_EMAIL_PART = r"""[^@\s"(),:;<>[\]\\.]+"""
+_EMAIL = re.compile(rf"""{_EMAIL_PART}(\.{_EMAIL_PART})*@{_EMAIL_PART}(\.{_EMAIL_PART})*""")
 _ON = frozenset({"1", "on", "true", "yes"})
 _OFF = frozenset({"0", "off", "false", "no"})
 _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
@@ -51,6 +56,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     timezone: ZoneInfo
     refuse_weak_pins: bool
     demo: str
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...]
     messenger_verify_token: str
     messenger_app_secret: str | None
     messenger_bridge_token: str | None
@@ -103,6 +109,7 @@ def load(environ: Mapping[str, str]) -> Settings:
         timezone=read.timezone(),
         refuse_weak_pins=read.flag("REFUSE_WEAK_PINS"),
         demo=read.demo(environment),
+        trusted_proxies=read.networks("TRUSTED_PROXIES"),
         messenger_verify_token=read.verify_token(environment),
         messenger_app_secret=read.text("MESSENGER_APP_SECRET"),
         messenger_bridge_token=read.text("MESSENGER_BRIDGE_TOKEN"),
@@ -193,11 +200,20 @@ class _Reader:
         if (email is None) != (password is None):
             missing = "ADMIN_EMAIL" if email is None else "ADMIN_PASSWORD"
             raise self.error(missing, "must be set too: the first admin needs both")
-        if email is not None and not re.fullmatch(r"[^@\s]+@[^@\s]+", email):
+        if email is not None and not _EMAIL.fullmatch(email):
             raise self.error("ADMIN_EMAIL", "must be an e-mail address")
+        if password is not None and len(password) > _LONGEST_PASSWORD:
+            raise self.error("ADMIN_PASSWORD", f"must have at most {_LONGEST_PASSWORD} characters")
         if environment == PRODUCTION and password is not None and len(password) < _LONG_PASSWORD:
             raise self.error("ADMIN_PASSWORD", f"must have at least {_LONG_PASSWORD} characters")
         return email, password
+
+    def networks(self, name: str) -> tuple[IPv4Network | IPv6Network, ...]:
+        try:
+            words = (self.text(name) or "").split(",")
+            return tuple(ip_network(word.strip()) for word in words if word.strip())
+        except ValueError:
+            raise self.error(name, "must be addresses or networks, with commas between") from None
 
     def private_key(self, name: str) -> str | None:
         text = self.text(name)

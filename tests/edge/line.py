@@ -23,9 +23,15 @@ class Server:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._loop = uvloop.new_event_loop()
         self._stopping = asyncio.Event()
+        self._server: uvicorn.Server | None = None
         self._thread = threading.Thread(target=self._run, args=(folder,))
         self._thread.start()
         self.port: int = self._listener.getsockname()[1]
+
+    @property
+    def connections(self) -> int:
+        """How many there are."""
+        return 0 if self._server is None else len(self._server.server_state.connections)
 
     def ask_to_stop(self) -> None:
         self._loop.call_soon_threadsafe(self._stopping.set)
@@ -44,7 +50,7 @@ class Server:
             config = uvicorn.Config(
                 cast(Any, gateway.app), http=Wire, log_config=None, proxy_headers=False
             )
-            server = uvicorn.Server(config)
+            server = self._server = uvicorn.Server(config)
             task = asyncio.create_task(server.serve(sockets=[self._listener]))
             await self._stopping.wait()
             server.should_exit = True
@@ -83,8 +89,14 @@ class Line:
 
 
 @asynccontextmanager
-async def connected(port: int) -> AsyncIterator[Line]:
-    line = Line(*await asyncio.open_connection("127.0.0.1", port))
+async def connected(port: int, window: int | None = None) -> AsyncIterator[Line]:
+    """With a window, the client takes no more than that before it reads."""
+    peer = socket.socket()
+    if window is not None:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
+    peer.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(peer, ("127.0.0.1", port))
+    line = Line(*await asyncio.open_connection(sock=peer, limit=window or 2**16))
     try:
         yield line
     finally:

@@ -213,6 +213,12 @@ async def injects(call: Call) -> Reply[dict[str, str]]:
     return Reply({}, headers={"X-Name": "a\r\nSet-Cookie: b"})
 
 
+@things.post("/api/v1/echoes", access=Access(public=True))
+async def echoes(call: Call, body: bytes) -> Reply[bytes]:
+    """Answer what was sent."""
+    return Reply(body)
+
+
 @things.get("/api/v1/large", access=Access(public=True))
 async def large(call: Call) -> Reply[bytes]:
     """Give more than fits into the buffers on the way."""

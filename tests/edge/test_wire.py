@@ -61,13 +61,49 @@ async def test_the_client_may_end_the_connection(port: int) -> None:
         assert await line.is_closed()
 
 
-async def test_no_other_protocol_is_spoken(port: int) -> None:
+@pytest.mark.parametrize("protocol", [b"websocket", b"h2c"])
+async def test_no_other_protocol_is_spoken_and_the_request_is_answered(
+    port: int, protocol: bytes
+) -> None:
+    """Java's client offers h2c with its first request, body and all."""
+    body = b'{"name": "lamp"}'
+    head = (
+        b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+        b"Upgrade: %b\r\nHTTP2-Settings: AAEAAEAAAAIAAAAB\r\nContent-Length: %d\r\n\r\n"
+    ) % (protocol, len(body))
     async with connected(port) as line:
-        await line.send(
-            b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
-        )
+        await line.send(head + body[:4])
+        await line.send(body[4:])
+        answer = await line.answer()
+        assert (answer.status_code, answer.content) == (200, body)
+        await line.send(HEALTH)
         assert (await line.answer()).status_code == 200
+
+
+async def test_connect_is_not_for_us(port: int) -> None:
+    async with connected(port) as line:
+        await line.send(b"CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\nabc")
+        assert (await line.answer()).status_code == 400
         assert await line.is_closed()
+
+
+async def test_a_head_without_end_is_refused(port: int) -> None:
+    async with connected(port) as line:
+        await line.send(b"GET /health HTTP/1.1\r\nX: ")
+        for _ in range(40):
+            await line.send(b"x" * 10_000)
+            await asyncio.sleep(0)
+        assert (await line.answer()).status_code == 400
+
+
+async def test_a_large_body_before_the_next_head_is_no_large_head(port: int) -> None:
+    body = b"x" * 300_000
+    request = b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n" + body
+    async with connected(port) as line:
+        await line.send(request + HEALTH[:20])
+        assert len((await line.answer()).content) == 300_000
+        await line.send(HEALTH[20:])
+        assert (await line.answer()).status_code == 200
 
 
 async def test_a_client_that_said_all_still_gets_its_answers(port: int) -> None:
@@ -145,6 +181,23 @@ async def test_a_client_that_does_not_read_is_not_answered_without_limit(port: i
             assert (await other.answer()).status_code == 200
         sizes = [len((await line.answer()).content) for _ in range(20)]
         assert sizes == [4 * 1024 * 1024] * 20
+
+
+async def test_a_last_answer_that_is_not_read_does_not_keep_the_connection(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "_IDLE_SECONDS", 0.3)
+    monkeypatch.setattr(wire, "_LONGEST_LOOK_SECONDS", 0.05)
+    last = b"GET /api/v1/large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    async with connected(server.port, window=4096) as line:
+        await line.send(last)
+        async with asyncio.timeout(20):
+            while not server.connections:
+                await asyncio.sleep(0.01)
+            while server.connections:
+                await asyncio.sleep(0.05)
+        with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+            await line.answer()
 
 
 async def test_no_line_is_smuggled_into_a_head(port: int) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from tapgate import clock, ids
 from tapgate.credentials.api_keys import ApiKey
 from tapgate.edge.endpoint import ROLES
-from tapgate.edge.fields import Choice, Email, Moment, Password, Rule, Unacceptable
+from tapgate.edge.fields import Choice, CompanyEmail, Moment, Password, Rule, Unacceptable
 from tapgate.errors import ApiError, Code, invalid_field
 
 SYSTEM_ADMIN = ROLES["A"]
@@ -42,7 +42,7 @@ class EachOnce(Rule):
 
 
 class Login(msgspec.Struct, kw_only=True):
-    email: Email
+    email: CompanyEmail
     password: str
 
 
@@ -51,7 +51,7 @@ class Refresh(msgspec.Struct, kw_only=True):
 
 
 class NewAdmin(msgspec.Struct, kw_only=True):
-    email: Email
+    email: CompanyEmail
     password: Password
     name: str
     role: Annotated[str, Choice(*ROLES.values())]

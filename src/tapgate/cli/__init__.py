@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import typer
+from asyncpg import UndefinedTableError
 from rich.console import Console
 
 from tapgate import supervisor
@@ -41,6 +42,8 @@ def main() -> None:
         _fail(str(error))
     except ApiError as error:
         _fail(error.message or error.error)
+    except UndefinedTableError:
+        _fail("the database has no tables yet: start Tapgate once, or run `tapgate migrate`")
 
 
 @app.command()

@@ -85,12 +85,13 @@ def delete(
 
 
 def _with_services(work: Work) -> None:
-    from tapgate.gateway import wired  # noqa: PLC0415
+    from tapgate.gateway import require_same_installation, wired  # noqa: PLC0415
 
     settings = load(os.environ)
 
     async def run(url: str) -> None:
         async with wired(settings, url) as services:
+            await require_same_installation(services)
             await work(services)
 
     with supervisor.database_url(settings) as url:

@@ -11,6 +11,7 @@ from time import perf_counter
 import structlog
 
 from tapgate.edge import answers, asgi, logs
+from tapgate.edge.addresses import Addresses
 from tapgate.edge.asgi import Disconnected, Receive, Scope, Send
 from tapgate.edge.buckets import SECOND
 from tapgate.edge.call import Call
@@ -41,6 +42,7 @@ class App:
             shared_folder(services.settings.data_dir),
             [(endpoint.method, endpoint.path) for endpoint in declared],
         )
+        self._addresses = Addresses(services.settings.trusted_proxies)
         self._rate_headers = answers.RateHeaders(services.throttle.rate)
         self._request_ids = map(f"{secrets.token_hex(6)}-{{:x}}".format, count(1))
         self._router: Router[Route] = Router()
@@ -67,7 +69,7 @@ class App:
             path=asgi.request_path(scope),
             query=scope["query_string"],
             headers=headers,
-            ip=peer[0] if peer else "local",
+            ip=self._addresses.of(peer[0] if peer else "local", headers),
             request_id=self._request_id(headers),
         )
 
@@ -120,7 +122,7 @@ class App:
                 raise ApiError(Code.UNAUTHORIZED, "A credential is required")
         except ApiError as error:
             if error.status in (401, 403):
-                # So that nobody tries credentials faster than this.
+                # Who has none left is not told any more whether a credential is good.
                 await self._take(call, f"ip:{call.ip}")
             raise
         call.caller = principal

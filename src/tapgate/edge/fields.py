@@ -171,6 +171,9 @@ class EmailRule(Rule):
 
     example = "aminata@example.com"
 
+    def __init__(self, *, within_a_company: bool = False) -> None:
+        self._fewest_labels = 1 if within_a_company else 2
+
     def check(self, value: str) -> str:
         local, _, domain = value.rpartition("@")
         labels = domain.split(".")
@@ -180,7 +183,7 @@ class EmailRule(Rule):
             or not value.isprintable()
             or any(sign in value for sign in ' "(),:;<>[\\]')
             or "@" in local
-            or len(labels) < 2
+            or len(labels) < self._fewest_labels
             or not all(labels)
         ):
             raise Unacceptable("must be an e-mail address")
@@ -304,6 +307,7 @@ RequestKey = Annotated[str, TextRule(64)]
 Password = Annotated[str, TextRule(255, minimum=12)]
 Phone = Annotated[str, PhoneRule()]
 Email = Annotated[str, EmailRule()]
+CompanyEmail = Annotated[str, EmailRule(within_a_company=True)]  # ada@intranet
 Pin = Annotated[str, Digits(4, example="4071")]
 OneTimeCode = Annotated[str, Digits(6, example="402917")]
 Amount = Annotated[str, AmountRule()]

@@ -114,6 +114,9 @@ class Wire(asyncio.Protocol):
         self._url = b""
         self._headers: list[answers.Header] = []
         self._head_size = 0
+        self._in_head = False
+        self._began = False  # a request, with the data just received
+        self._unfinished_head = 0
         self._incoming: Exchange | None = None  # whose body is coming
         self._current: Exchange | None = None  # being answered, or answered before it was complete
         self._ahead: deque[Exchange] = deque()
@@ -159,7 +162,12 @@ class Wire(asyncio.Protocol):
         """The server is told to stop: what is under way is still answered."""
         self._last = True
         if self._current is None:
-            self._transport.close()
+            self._close()
+
+    def _close(self) -> None:
+        """Once what was written is read, or nobody has read it for long."""
+        self._deadline = self._loop.time() + _IDLE_SECONDS
+        self._transport.close()
 
     def _look_at_the_time(self) -> None:
         left = self._deadline - self._loop.time()
@@ -172,15 +180,23 @@ class Wire(asyncio.Protocol):
     # What comes in
 
     def data_received(self, data: bytes) -> None:
+        self._began = False
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            # Nothing else is spoken here: the request is answered as it is, and is the last.
-            self._stop_taking_requests()
+        except httptools.HttpParserUpgrade as offer:
+            self._decline(data[offer.args[0] :])
         except httptools.HttpParserError:
             self._refuse()
+        else:
+            if self._in_head and not self._began:
+                # The parser collects a header by itself, however long it is.
+                self._unfinished_head += len(data)
+                if self._unfinished_head > _HEAD_BYTES:
+                    self._refuse()
 
     def on_message_begin(self) -> None:
+        self._began = self._in_head = True
+        self._unfinished_head = 0
         self._url = b""
         self._headers = []
         self._head_size = 0
@@ -199,6 +215,9 @@ class Wire(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         parser = self._parser
+        self._in_head = False
+        if parser.should_upgrade() and parser.get_method() != b"CONNECT":
+            return  # `_decline` goes on with it
         if self._is_old is None:
             self._is_old = parser.get_http_version() == "1.0"
         keep_alive = not self._is_old and parser.should_keep_alive()
@@ -217,19 +236,39 @@ class Wire(asyncio.Protocol):
         exchange.add(body)
         if exchange.answered:
             if exchange.size > _LINGER_BYTES:
-                self._transport.close()
+                self._close()
         elif exchange.size > _BODY_BYTES_AHEAD:
             self._pause_reading()
 
     def on_message_complete(self) -> None:
         exchange = self._incoming
-        assert exchange is not None
+        if exchange is None:  # an offer to speak something else, see `_decline`
+            return
         exchange.complete = True
         exchange.wake()
         if exchange.answered:
-            self._transport.close()
+            self._close()
         else:
             self._deadline = _NEVER
+
+    def _decline(self, rest: bytes) -> None:
+        """Another protocol was offered, as Java's client does with `h2c`. Nothing else is spoken
+        here: the request is read again, with its body, as if nothing had been offered."""
+        method = self._parser.get_method()
+        if method == b"CONNECT":
+            self._stop_taking_requests()
+            return
+        version = self._parser.get_http_version().encode()
+        lines = [b"%b %b HTTP/%b" % (method, self._url, version)]
+        for name, value in self._headers:
+            if name == b"connection":
+                words = [word.strip() for word in value.lower().split(b",")]
+                kept = [word for word in words if word in (b"close", b"keep-alive")]
+                lines.append(b"connection: " + b", ".join(kept))
+            elif name != b"upgrade":
+                lines.append(b"%b: %b" % (name, value))
+        self._parser = httptools.HttpRequestParser(self)
+        self.data_received(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
 
     def _count_head(self, size: int) -> None:
         self._head_size += size
@@ -276,7 +315,7 @@ class Wire(asyncio.Protocol):
             answer = answers.of_refusal(ApiError(Code.INVALID_REQUEST, "This is not HTTP/1.1"))
             answer.headers.append((b"x-request-id", secrets.token_hex(8).encode()))
             self._transport.write(self._encoded(*answer, keep_alive=False))
-        self._transport.close()
+        self._close()
 
     # What goes out
 
@@ -301,9 +340,11 @@ class Wire(asyncio.Protocol):
         if keep_alive:
             self._current = None
             self._deadline = self._loop.time() + _IDLE_SECONDS
+            if not self._last:
+                self._resume_reading()  # a large body may have stopped it
             self._start_next()
         elif exchange.complete:
-            self._transport.close()
+            self._close()
         else:
             exchange.size = 0
             self._deadline = self._loop.time() + _LINGER_SECONDS

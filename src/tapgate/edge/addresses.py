@@ -1,0 +1,42 @@
+"""Whose address counts: the peer's, or behind a trusted proxy the one that it names."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_address
+
+Network = IPv4Network | IPv6Network
+
+
+class Addresses:
+    def __init__(self, trusted_proxies: Sequence[Network]) -> None:
+        self._trusted = tuple(trusted_proxies)
+        self._named = lru_cache(maxsize=4096)(self._read)
+
+    def of(self, peer: str, headers: Mapping[bytes, bytes]) -> str:
+        if not self._trusted:
+            return peer
+        return self._named(peer, headers.get(b"x-forwarded-for", b""))
+
+    def _read(self, peer: str, forwarded: bytes) -> str:
+        """The last address that no trusted proxy has: what is before it, a client can make up."""
+        address = peer
+        hops = [hop.strip() for hop in forwarded.decode("latin-1").split(",") if hop.strip()]
+        while hops and self._is_trusted(address):
+            named = hops.pop()
+            if not _is_address(named):
+                break
+            address = named
+        return address
+
+    def _is_trusted(self, address: str) -> bool:
+        return _is_address(address) and any(
+            ip_address(address) in network for network in self._trusted
+        )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True

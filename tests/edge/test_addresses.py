@@ -1,0 +1,28 @@
+from ipaddress import ip_network
+
+import pytest
+
+from tapgate.edge.addresses import Addresses
+
+BEHIND = Addresses([ip_network("10.0.0.0/8"), ip_network("::1/128")])
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "address"),
+    [
+        ("10.0.0.1", b"203.0.113.7", "203.0.113.7"),
+        ("::1", b"203.0.113.7", "203.0.113.7"),
+        ("10.0.0.1", b"198.51.100.1, 203.0.113.7", "203.0.113.7"),  # the first may be made up
+        ("10.0.0.1", b"203.0.113.7, 10.0.0.2", "203.0.113.7"),  # two proxies
+        ("10.0.0.1", b"", "10.0.0.1"),
+        ("10.0.0.1", b"unknown", "10.0.0.1"),
+        ("203.0.113.9", b"10.0.0.3", "203.0.113.9"),  # no proxy of ours
+        ("local", b"203.0.113.7", "local"),
+    ],
+)
+def test_whose_address_counts(peer: str, forwarded: bytes, address: str) -> None:
+    assert BEHIND.of(peer, {b"x-forwarded-for": forwarded}) == address
+
+
+def test_without_trusted_proxies_only_the_peer_counts() -> None:
+    assert Addresses([]).of("127.0.0.1", {b"x-forwarded-for": b"203.0.113.7"}) == "127.0.0.1"
