@@ -92,7 +92,10 @@ async def test_a_lost_connection_fails_the_batch_and_moves_nothing(
     assert (await books.submit(orders[0])).code is None
 
 
-async def test_a_deadlock_is_tried_again(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [asyncpg.DeadlockDetectedError, asyncpg.UniqueViolationError])
+async def test_a_collision_is_tried_again(
+    books: Books, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
     """There should be none; should somebody else's statement make one, nobody notices."""
     (order,) = await transfers(books, 1)
     original, tries = engine.write, []
@@ -100,7 +103,7 @@ async def test_a_deadlock_is_tried_again(books: Books, monkeypatch: pytest.Monke
     async def fail_once(*everything: Any) -> None:
         tries.append(1)
         if len(tries) == 1:
-            raise asyncpg.DeadlockDetectedError("deadlock detected")
+            raise error("in each other's way")
         await original(*everything)
 
     monkeypatch.setattr(engine, "write", fail_once)

@@ -182,6 +182,7 @@ class Ledger:
             except (
                 asyncpg.DeadlockDetectedError,
                 asyncpg.SerializationError,
+                asyncpg.UniqueViolationError,  # two processes made the same identifier
                 LoadedTooEarlyError,
             ):
                 self.carried.tried_again += 1
