@@ -24,3 +24,10 @@ async def test_it_validates_and_describes_every_endpoint(document: dict[str, obj
         assert str(endpoint.status) in operation["responses"]
         for code in endpoint.errors:
             assert str(TABLE[code][0]) in operation["responses"], (endpoint.path, code)
+
+
+async def test_health_has_one_form_whether_well_or_not(document: dict[str, object]) -> None:
+    paths = document["paths"]
+    assert isinstance(paths, dict)
+    responses = paths["/health"]["get"]["responses"]
+    assert responses["503"]["content"] == responses["200"]["content"]

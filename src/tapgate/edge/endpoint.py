@@ -73,6 +73,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     handler: Handler
     access: Access
     status: int
+    other_statuses: tuple[int, ...]
     errors: tuple[Code, ...]
     body_type: Any  # a Struct, `bytes` for the body as it came, or None
     query_type: type[msgspec.Struct] | None
@@ -98,12 +99,14 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 class Options(TypedDict, total=False):
     """What a declaration may say beside method and path.
 
-    `media` is the content type of the answer; `invalid_is_400` is for what the interface answers
-    400 where 422 is usual.
+    `other_statuses` are those with which the same kind of answer is given too; `media` is the
+    content type of the answer; `invalid_is_400` is for what the interface answers 400 where 422 is
+    usual.
     """
 
     access: Required[Access]
     status: int
+    other_statuses: tuple[int, ...]
     errors: tuple[Code, ...]
     media: str
     body_limit: int
@@ -148,6 +151,7 @@ class Endpoints:
                     handler=handler,
                     access=options["access"],
                     status=options.get("status", 204 if nothing else 200),
+                    other_statuses=options.get("other_statuses", ()),
                     errors=options.get("errors", ()),
                     body_type=types.get("body"),
                     query_type=types.get("query"),

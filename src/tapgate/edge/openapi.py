@@ -120,6 +120,8 @@ class _Writer:
             by_status.setdefault(TABLE[code][0], []).append(code)
         for status, codes in sorted(by_status.items()):
             responses[str(status)] = self._refusals(codes)
+        for status in endpoint.other_statuses:
+            responses[str(status)] = success | self._content(endpoint)
         return responses
 
     def _content(self, endpoint: Endpoint) -> dict[str, Any]:

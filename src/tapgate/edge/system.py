@@ -36,7 +36,7 @@ class Subject(Protocol):
 def system_endpoints(app: Subject) -> Endpoints:
     endpoints = Endpoints("System")
 
-    @endpoints.get("/health", access=_PUBLIC)
+    @endpoints.get("/health", access=_PUBLIC, other_statuses=(503,))
     async def health(call: Call) -> Reply[Health]:
         """Tell whether the gateway and its ledger work.
 
