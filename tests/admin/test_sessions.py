@@ -5,6 +5,7 @@ import pytest
 
 from admin.stage import EMAIL, PASSWORD, Entries, Headers, LogIn
 from tapgate.edge.services import Services
+from world import World
 
 
 async def _log_in(client: httpx2.AsyncClient, email: str, password: str) -> httpx2.Response:
@@ -126,3 +127,13 @@ async def test_a_logout_ends_the_session_in_every_process_and_no_other_session(
     assert await _is_in(other_client, ada)
     (entry,) = await entries("admin.logout")
     assert entry["actor"]["id"] == entry["resource_id"]
+
+
+async def test_an_access_token_is_no_refresh_token(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    admin = await world.admin()
+    request = next(admin.auth_flow(httpx2.Request("GET", "http://gateway/")))
+    token = request.headers["Authorization"].removeprefix("Bearer ")
+    answer = await client.post("/api/v1/admin/refresh", json={"refresh_token": token})
+    assert (answer.status_code, answer.json()["code"]) == (401, "UNAUTHORIZED")

@@ -130,6 +130,11 @@ async def test_a_phone_number_is_kept_as_e164(world: World) -> None:
     assert record["phone_number"] == "+23276555001"
 
 
+async def test_any_number_within_e164_is_taken(world: World) -> None:
+    for phone in ("+232761234567", "+2327612345", "+123456789012345", "+1234567890"):
+        assert (await world.subscriber(phone_number=phone))["phone_number"] == phone
+
+
 async def test_a_phone_number_is_registered_once(client: httpx2.AsyncClient, world: World) -> None:
     record = await world.subscriber()
     written_otherwise = f"{record['phone_number'][:4]} {record['phone_number'][4:]}"

@@ -8,7 +8,7 @@ import msgspec
 from tapgate import clock, ids
 from tapgate.credentials.api_keys import ApiKey
 from tapgate.edge.endpoint import ROLES
-from tapgate.edge.fields import Choice, CompanyEmail, Moment, Password, Rule, Unacceptable
+from tapgate.edge.fields import Choice, CompanyEmail, Moment, Password, Rule, TextRule, Unacceptable
 from tapgate.errors import ApiError, Code, invalid_field
 
 SYSTEM_ADMIN = ROLES["A"]
@@ -25,20 +25,18 @@ SCOPES = (
 )
 
 
-class EachOnce(Rule):
-    """A list that has something in it, and nothing twice."""
+class NotEmpty(Rule):
+    """A list that has something in it; what is named twice is kept once."""
 
     example = ("payments:read", "balance:read")
 
     def check(self, value: list[str]) -> list[str]:
         if not value:
             raise Unacceptable("must not be empty")
-        if len(set(value)) < len(value):
-            raise Unacceptable("must not name anything twice")
-        return value
+        return list(dict.fromkeys(value))
 
     def schema(self) -> dict[str, Any]:
-        return {"minItems": 1, "uniqueItems": True}
+        return {"minItems": 1}
 
 
 class Login(msgspec.Struct, kw_only=True):
@@ -47,7 +45,7 @@ class Login(msgspec.Struct, kw_only=True):
 
 
 class Refresh(msgspec.Struct, kw_only=True):
-    refresh_token: str
+    refresh_token: Annotated[str, TextRule(4096)]  # whatever it is, only a known one is good
 
 
 class NewAdmin(msgspec.Struct, kw_only=True):
@@ -59,7 +57,7 @@ class NewAdmin(msgspec.Struct, kw_only=True):
 
 class NewApiKey(msgspec.Struct, kw_only=True):
     name: str
-    scopes: Annotated[list[Annotated[str, Choice(*SCOPES)]], EachOnce()]
+    scopes: Annotated[list[Annotated[str, Choice(*SCOPES)]], NotEmpty()]
     expires_at: Moment | None = None
 
 

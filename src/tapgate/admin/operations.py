@@ -102,15 +102,19 @@ async def disable(services: Services, origin: Origin, admin_id: int, *, by: int)
         system_admins = await queries.lock_active_system_admins(tx)
         before = await queries.one(tx, admin_id, locked=True)
         if admin_id == by:
-            raise ApiError(Code.FORBIDDEN, "Nobody can disable themselves")
+            raise _needs_another("Nobody can disable themselves")
         if before["status"] == "disabled":
             raise ApiError(Code.ALREADY_BLOCKED, "This admin is disabled already")
         if system_admins == {admin_id}:
-            raise ApiError(Code.FORBIDDEN, "The last active system_admin cannot be disabled")
+            raise _needs_another("The last active system_admin cannot be disabled")
         after = await _move(tx, services, origin, before, "disabled")
         ticket = await services.authenticator.sessions.end_all(tx, admin_id)
     await services.signals.settled(ticket)
     return after
+
+
+def _needs_another(message: str) -> ApiError:
+    return ApiError(Code.FORBIDDEN, message, details={"required": ["another system_admin"]})
 
 
 async def enable(services: Services, origin: Origin, admin_id: int) -> asyncpg.Record:

@@ -32,7 +32,7 @@ class LogQuery(PageQuery, kw_only=True):
 
 @endpoints.get("/api/v1/audit/logs", access=_ACCESS)
 async def list_audit_entries(call: Call, query: LogQuery) -> Page[Entry]:
-    """List audit entries, newest first.
+    """List audit entries, newest first: in the order of the chain.
 
     `hash` and `previous_hash` are null until the entry is sealed into the chain, which takes at
     most a few seconds.
@@ -40,10 +40,10 @@ async def list_audit_entries(call: Call, query: LogQuery) -> Page[Entry]:
     conditions = _conditions(query, call.services.settings.timezone)
     rows = await call.services.database.fetch(
         f"""SELECT {entry.COLUMNS} FROM audit_entries WHERE {conditions}
-            ORDER BY id DESC LIMIT {conditions.bind(query.limit + 1)}""",
+            ORDER BY sequence DESC LIMIT {conditions.bind(query.limit + 1)}""",
         *conditions.values,
     )
-    return cut(rows, query.limit, lambda row: row["id"], entry.shown)
+    return cut(rows, query.limit, lambda row: row["sequence"], entry.shown)
 
 
 @endpoints.get("/api/v1/audit/verify", access=_ACCESS)
@@ -58,7 +58,7 @@ async def verify_audit_chain(call: Call) -> Verification:
 
 def _conditions(query: LogQuery, zone: ZoneInfo) -> Conditions:
     conditions = Conditions()
-    conditions.where("id < {}", query.before)
+    conditions.where("sequence < {}", query.before)
     conditions.where("actor_id = {}", query.actor_id)
     conditions.where("event = {}", query.event)
     conditions.where("resource_type = {}", query.resource_type)

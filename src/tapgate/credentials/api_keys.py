@@ -76,7 +76,7 @@ class ApiKeys:
             id=self._new_id(),
             prefix=key[: len(self._begins_with) + _SHOWN_CHARACTERS],
             name=name,
-            scopes=sorted(set(scopes)),
+            scopes=list(dict.fromkeys(scopes)),
             expires_at=expires_at,
             created_at=self._clock(),
         )

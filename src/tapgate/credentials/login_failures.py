@@ -43,17 +43,12 @@ async def reserve(database: Database, source: Source, now: datetime) -> None:
 
 
 async def give_back(database: Database, source: Source) -> None:
-    """The try was not judged: it does not count."""
+    """The try was no failure: it does not count. Those before it still do."""
     await database.execute(
         "UPDATE login_failures SET failed_at = trim_array(failed_at, 1) "
         "WHERE email = $1 AND address = $2 AND failed_at <> '{}'",
         *source,
     )
-
-
-async def clear(database: Database, source: Source) -> None:
-    """The password was right."""
-    await database.execute("DELETE FROM login_failures WHERE email = $1 AND address = $2", *source)
 
 
 async def _refusal(database: Database, source: Source, now: datetime) -> ApiError:
@@ -63,7 +58,7 @@ async def _refusal(database: Database, source: Source, now: datetime) -> ApiErro
         *source,
         now - WINDOW,
     )
-    # None: cleared in between.
+    # None: given back in between.
     seconds = 1 if oldest is None else math.ceil((oldest + WINDOW - now).total_seconds())
     return ApiError(
         Code.RATE_LIMITED, "Too many failed logins", headers={"Retry-After": str(seconds)}

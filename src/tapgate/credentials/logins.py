@@ -32,7 +32,7 @@ class Logins:
                 raise
             if admin_id is None:
                 raise ApiError(Code.UNAUTHORIZED, "The e-mail or the password is wrong")
-            await login_failures.clear(self._database, source)
+            await login_failures.give_back(self._database, source)
             return admin_id
 
     async def _admin_with(self, email: str, password: str) -> int | None:

@@ -21,9 +21,9 @@ CREATE TABLE audit_entries (
     hash bytea
 );
 CREATE INDEX audit_unsealed ON audit_entries (sequence) WHERE hash IS NULL;
-CREATE INDEX audit_resource ON audit_entries (resource_id, id);
-CREATE INDEX audit_actor ON audit_entries (actor_id, id);
-CREATE INDEX audit_event ON audit_entries (event, id);
+CREATE INDEX audit_resource ON audit_entries (resource_id, sequence);
+CREATE INDEX audit_actor ON audit_entries (actor_id, sequence);
+CREATE INDEX audit_event ON audit_entries (event, sequence);
 CREATE INDEX audit_time ON audit_entries (occurred_at);
 
 -- The end of the chain, so that cutting it off shows too.
