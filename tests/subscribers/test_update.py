@@ -153,3 +153,25 @@ async def test_nobody_else_does(client: httpx2.AsyncClient, world: World) -> Non
             assert answer.json()["details"]["required"] == ["compliance_user", "system_admin"]
     answer = await client.get(f"{URL}/{record['id']}", auth=world.service())
     assert answer.json() == record
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"kyc_level": 9},
+        {"kyc_status": "nope"},
+        {"restricted": "x"},
+        {"kyc_level": 2, "first_name": 5},
+        {"restricted": True},
+    ],
+)
+async def test_who_may_not_send_a_field_is_told_so_first(
+    client: httpx2.AsyncClient, world: World, body: dict[str, object]
+) -> None:
+    """Before 400, 422 and 404."""
+    for caller in (await world.admin("S"), await world.api_key("subscribers:write")):
+        answer = await client.put(f"{URL}/sub_nobody", json=body, auth=caller)
+        assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
+        assert answer.json()["details"]["required"] == ["compliance_user", "system_admin"]
+    null = await client.put(f"{URL}/sub_nobody", json={"restricted": None}, auth=caller)
+    assert null.status_code == 404

@@ -82,6 +82,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     media: str
     body_limit: int
     invalid_is_400: bool
+    field_access: Mapping[str, Access]
 
     @property
     def name(self) -> str:
@@ -101,7 +102,7 @@ class Options(TypedDict, total=False):
 
     `other_statuses` are those with which the same kind of answer is given too; `media` is the
     content type of the answer; `invalid_is_400` is for what the interface answers 400 where 422 is
-    usual.
+    usual; `field_access` names fields of the body that fewer callers may send.
     """
 
     access: Required[Access]
@@ -111,6 +112,7 @@ class Options(TypedDict, total=False):
     media: str
     body_limit: int
     invalid_is_400: bool
+    field_access: Mapping[str, Access]
 
 
 class Endpoints:
@@ -160,6 +162,7 @@ class Endpoints:
                     media=options.get("media", "application/json"),
                     body_limit=options.get("body_limit", MEBIBYTE),
                     invalid_is_400=options.get("invalid_is_400", False),
+                    field_access=options.get("field_access", {}),
                 )
             )
             return handler

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from tapgate.edge.access import Guard
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Endpoint
@@ -21,6 +23,7 @@ class Route:
         self.body_limit = endpoint.body_limit
         self._handler = endpoint.handler
         self._names = endpoint.path_names
+        self._field_guards = {name: Guard(access) for name, access in endpoint.field_access.items()}
         self._read_body = _body_reader(endpoint, currency)
         self._read_query = (
             QueryReader(endpoint.query_type, currency).read if endpoint.query_type else None
@@ -29,11 +32,25 @@ class Route:
     async def run(self, call: Call, names: list[str]) -> Any:
         """Reads what the endpoint takes and lets it work."""
         arguments: dict[str, Any] = dict(zip(self._names, names, strict=True)) if names else {}
+        if self._field_guards:
+            self._require_field_access(call)
         if self._read_body is not None:
             arguments["body"] = self._read_body(call.body)
         if self._read_query is not None:
             arguments["query"] = self._read_query(call.query)
         return await self._handler(call, **arguments)
+
+    def _require_field_access(self, call: Call) -> None:
+        """Before the values are looked at: who may not send a field is not told more about it."""
+        try:
+            body = msgspec.json.decode(call.body)
+        except (ValueError, RecursionError):
+            return  # it is refused when it is read
+        sent = body if isinstance(body, dict) else {}
+        for name, guard in self._field_guards.items():
+            refusal = None if sent.get(name) is None else guard.refusal(call.principal)
+            if refusal is not None:
+                raise refusal
 
 
 def _body_reader(endpoint: Endpoint, currency: str) -> Any:

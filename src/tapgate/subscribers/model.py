@@ -154,11 +154,6 @@ class Update(msgspec.Struct, kw_only=True):
     kyc_status: KycStatus | None = None
     restricted: bool | None = None
 
-    @property
-    def concerns_compliance(self) -> bool:
-        """Whether it changes what only those who look after compliance may change."""
-        return not (self.kyc_level is None and self.kyc_status is None and self.restricted is None)
-
 
 class PhoneInQuery(PhoneRule):
     """A `+` that nobody encoded arrives as a space."""

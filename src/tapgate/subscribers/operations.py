@@ -7,9 +7,7 @@ import msgspec
 
 from tapgate.audit.changes import changes_between
 from tapgate.clock import platform_day
-from tapgate.edge.access import Guard
 from tapgate.edge.call import Call
-from tapgate.edge.endpoint import Access
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.pins import set_pin
@@ -18,8 +16,6 @@ from tapgate.subscribers.model import Move, Registration, Subscriber, Update
 from tapgate.subscribers.pins import require_strong
 from tapgate.subscribers.restriction import require_changeable
 from tapgate.subscribers.trail import record
-
-_COMPLIANCE = Guard(Access(roles="AC"))
 
 
 async def register(call: Call, registration: Registration) -> Subscriber:
@@ -53,9 +49,6 @@ async def register(call: Call, registration: Registration) -> Subscriber:
 
 async def update(call: Call, subscriber_id: int, update: Update) -> Subscriber:
     """What is already as asked for is no change; without any, nothing is written."""
-    refusal = _COMPLIANCE.refusal(call.principal) if update.concerns_compliance else None
-    if refusal is not None:
-        raise refusal
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
         await require_changeable(tx, call, before)

@@ -128,6 +128,7 @@ async def get_subscriber(call: Call, id: str) -> SubscriberRecord:
 @endpoints.put(
     "/api/v1/subscribers/{id}",
     access=Access(scope="subscribers:write", roles="ASC"),
+    field_access=dict.fromkeys(("kyc_level", "kyc_status", "restricted"), Access(roles="AC")),
     errors=(*_TO_CHANGE, Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
 )
 async def update(call: Call, id: str, body: Update) -> SubscriberRecord:
