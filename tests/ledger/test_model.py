@@ -67,7 +67,7 @@ steps = st.one_of(
     st.builds(Step, kind=st.just("settle"), original=st.integers(0, 30), release=st.booleans()),
     st.builds(Step, kind=st.just("wait"), hours=st.sampled_from([1, 6, 13])),
 )
-sequences = st.lists(steps, min_size=30, max_size=60)
+sequences = st.lists(steps, min_size=20, max_size=40)
 
 
 def rules() -> Rules:
@@ -241,7 +241,7 @@ def possible(step: Step, made: int) -> bool:
     return step.original is None or step.original < made
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(sequences)
 def test_decisions_agree_with_the_model(sequence: list[Step]) -> None:
     ledger, plain = InMemory(), new_model()
@@ -383,7 +383,7 @@ def batches_of(sequence: list[Step], cuts: set[int]) -> list[list[Step]]:
 
 async def test_batches_of_any_split_agree_with_the_model(economy: Books) -> None:
     """One copy of the economy takes the commands one by one, the other in batches."""
-    for number in range(30):
+    for number in range(40):
         sequence, cuts = draw(number)
         await compare(economy, sequence, cuts, number)
     async with economy.database.connection() as connection:
@@ -403,7 +403,7 @@ def draw(number: int) -> tuple[list[Step], set[int]]:
         suppress_health_check=list(HealthCheck),
     )
     @seed(number)
-    @given(sequences, st.sets(st.integers(0, 60), max_size=8))
+    @given(sequences, st.sets(st.integers(0, 40), max_size=8))
     def take(sequence: list[Step], cuts: set[int]) -> None:
         found.append((sequence, cuts))
 

@@ -141,3 +141,11 @@ async def test_what_is_declined_for_another_reason_raises_no_alert(books: Books)
     other = await books.subscriber()
     assert (await send(books, poor, other)).code == Code.INSUFFICIENT_FUNDS
     assert await alerts(books) == []
+
+
+async def test_failed_transactions_do_not_count(books: Books) -> None:
+    sender, receiver = await prepare(books)
+    for _ in range(21):
+        assert (await send(books, receiver, sender, 1)).code == Code.INSUFFICIENT_FUNDS
+    await books.give(await books.account_of(receiver), 10_00)
+    assert (await send(books, receiver, sender, 1)).code is None
