@@ -5,6 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tapgate import ids
 from tapgate.edge.services import Services
 from world import PIN, World
 
@@ -244,3 +245,26 @@ async def test_weak_pins_are_refused_where_the_platform_says_so(
     body["pin"] = PIN
     answer = await client.post(URL, json=body, auth=world.service())
     assert answer.status_code == 201
+
+
+async def test_what_others_see_of_a_name_never_shows_the_last_name(world: World) -> None:
+    for first, last, seen in (
+        ("Aminata", " Kamara ", "Aminata K."),
+        ("Mary Ann", "Koroma Kamara", "Mary Ann K."),
+    ):
+        record = await world.subscriber(first_name=first, last_name=last)
+        assert record["last_name"] == last.strip()
+        assert await public_name(world, record) == seen
+    answer = await world.client.put(
+        f"{URL}/{record['id']}", json={"last_name": "Sesay"}, auth=await world.admin()
+    )
+    assert answer.status_code == 200
+    assert await public_name(world, record) == "Mary Ann S."
+
+
+async def public_name(world: World, record: dict[str, Any]) -> str:
+    account_id = ids.read(ids.ACCOUNT, record["account_id"])
+    found: str = await world.services.database.fetchval(
+        "SELECT public_name FROM accounts WHERE id = $1", account_id
+    )
+    return found
