@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from audit.stage import ORIGIN, Write
+from audit.stage import ORIGIN, Write, seals
 from tapgate import clock, ids
 from tapgate.audit.chain import Sealer
 from tapgate.edge.services import Services
@@ -52,7 +52,7 @@ async def test_an_entry_has_its_hashes_once_it_is_sealed(
         "previous_hash": None,
         "hash": None,
     }
-    await Sealer(database).tick()
+    await seals(Sealer(database), 1)
     (sealed,) = (await client.get(LOGS, auth=reader)).json()["data"]
     assert sealed["previous_hash"] == "00" * 32
     assert len(bytes.fromhex(sealed["hash"])) == 32
@@ -139,7 +139,7 @@ async def test_verify_says_whether_the_log_is_what_was_written(
 ) -> None:
     async with database.transaction() as tx:
         await write(tx)
-    await Sealer(database).tick()
+    await seals(Sealer(database), 1)
     answer = await client.get("/api/v1/audit/verify", auth=reader)
     assert answer.json() == {"valid": True, "entries": 1, "unsealed": 0, "first_broken": None}
     await database.execute(
