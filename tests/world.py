@@ -202,6 +202,32 @@ class World:
         restricted: dict[str, Any] = answer.json()
         return restricted
 
+    async def card(self, subscriber_id: str, **fields: Any) -> str:
+        """The serial of a new card of a subscriber, active unless the fields say otherwise."""
+        number, card_id = next(_numbers), self.services.new_id()
+        holder = ids.read(ids.SUBSCRIBER, subscriber_id) or 0
+        columns = {
+            "id": card_id,
+            "serial": f"TAP-{number:06d}",
+            "uid": number.to_bytes(7).hex(":").upper().replace("00", "04", 1),
+            "type": "PARENT",
+            "status": "ACTIVE",
+            "subscriber_id": holder,
+            "account_id": await self.services.database.fetchval(
+                "SELECT account_id FROM subscribers WHERE id = $1", holder
+            ),
+            "pin_holder_id": holder,
+            "linked_at": self.services.clock(),
+            "created_at": self.services.clock(),
+            "updated_at": self.services.clock(),
+            **fields,
+        }
+        marks = ", ".join(f"${place}" for place in range(1, len(columns) + 1))
+        await self.services.database.execute(
+            f"INSERT INTO cards ({', '.join(columns)}) VALUES ({marks})", *columns.values()
+        )
+        return str(columns["serial"])
+
     async def give(self, subscriber_id: str, amount: str) -> None:
         """Cash comes in, through the ledger like everything else."""
         outcome = await self.services.ledger.submit(

@@ -40,9 +40,11 @@ from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
 from tapgate.subscribers import routes as subscribers
+from tapgate.wallets import routes as wallets
 
 NOUNS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
+    wallets.endpoints,
     account_rules.endpoints,
     admin.endpoints,
     audit.endpoints,

@@ -81,8 +81,11 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     answer_type: Any  # None: no content
     media: str
     body_limit: int
+    body_media: tuple[str, ...]
+    body_schema: Any  # what is described of a body that the handler reads itself
     invalid_is_400: bool
     field_access: Mapping[str, Access]
+    moves_money: bool
 
     @property
     def name(self) -> str:
@@ -101,8 +104,10 @@ class Options(TypedDict, total=False):
     """What a declaration may say beside method and path.
 
     `other_statuses` are those with which the same kind of answer is given too; `media` is the
-    content type of the answer; `invalid_is_400` is for what the interface answers 400 where 422 is
-    usual; `field_access` names fields of the body that fewer callers may send.
+    content type of the answer; `body_media` and `body_schema` describe a body that the handler
+    takes as bytes; `invalid_is_400` is for what the interface answers 400 where 422 is usual;
+    `field_access` names fields of the body that fewer callers may send; `moves_money` makes it
+    repeatable under a request id.
     """
 
     access: Required[Access]
@@ -111,8 +116,11 @@ class Options(TypedDict, total=False):
     errors: tuple[Code, ...]
     media: str
     body_limit: int
+    body_media: tuple[str, ...]
+    body_schema: Any
     invalid_is_400: bool
     field_access: Mapping[str, Access]
+    moves_money: bool
 
 
 class Endpoints:
@@ -161,8 +169,11 @@ class Endpoints:
                     answer_type=None if nothing else answer,
                     media=options.get("media", "application/json"),
                     body_limit=options.get("body_limit", MEBIBYTE),
+                    body_media=options.get("body_media", ("application/json",)),
+                    body_schema=options.get("body_schema"),
                     invalid_is_400=options.get("invalid_is_400", False),
                     field_access=options.get("field_access", {}),
+                    moves_money=options.get("moves_money", False),
                 )
             )
             return handler

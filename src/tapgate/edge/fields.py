@@ -68,6 +68,15 @@ class TextRule(Rule):
         return {"minLength": self.minimum, "maxLength": self.maximum}
 
 
+class RequestIdRule(TextRule):
+    """A client's own name for a request that moves money."""
+
+    example = "7b0c3f5e-0f5f-4f0e-9c55-3c1f3a2b9d10"
+
+    def __init__(self) -> None:
+        super().__init__(64)
+
+
 class NameRule(TextRule):
     """A person's name: blanks around it are slips of the pen."""
 
@@ -308,7 +317,7 @@ ANY_OBJECT = ObjectRule()
 Text = Annotated[str, TEXT]
 Name = Annotated[str, NameRule(255)]
 FreeText = Annotated[str, TextRule(500)]
-RequestKey = Annotated[str, TextRule(64)]
+RequestId = Annotated[str, RequestIdRule()]
 Password = Annotated[str, TextRule(255, minimum=12)]
 Phone = Annotated[str, PhoneRule()]
 Email = Annotated[str, EmailRule()]

@@ -28,7 +28,7 @@ class ErrorBody(msgspec.Struct, omit_defaults=True):
 
 
 def described(endpoints: Sequence[Endpoint], currency: str) -> bytes:
-    taken = [kind for one in endpoints for kind in (one.body_type, one.query_type)]
+    taken = [kind for one in endpoints for kind in (one.body_type, one.body_schema, one.query_type)]
     given = [one.answer_type for one in endpoints]
     schemas = Schemas(
         [kind for kind in taken if kind not in (None, bytes)],
@@ -55,7 +55,7 @@ def described(endpoints: Sequence[Endpoint], currency: str) -> bytes:
         "components": {
             "schemas": schemas.components,
             "securitySchemes": _security_schemes(),
-            "parameters": {"RequestId": _request_id()},
+            "parameters": {"RequestId": _request_id(), "IdempotencyKey": _idempotency_key()},
             "headers": _answer_headers(),
         },
     }
@@ -97,6 +97,8 @@ class _Writer:
 
     def _parameters(self, endpoint: Endpoint) -> list[dict[str, Any]]:
         parameters: list[dict[str, Any]] = [{"$ref": "#/components/parameters/RequestId"}]
+        if endpoint.moves_money:
+            parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
         for name in endpoint.path_names:
             schema = {"type": "string", "minLength": 1, "maxLength": 255}
             parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
@@ -105,15 +107,16 @@ class _Writer:
         return parameters
 
     def _body(self, endpoint: Endpoint) -> dict[str, Any]:
-        kind = endpoint.body_type
+        kind = endpoint.body_schema or endpoint.body_type
         if kind is bytes:
-            return {"required": True, "content": {"application/octet-stream": {}}}
+            return {"required": True, "content": {media: {} for media in endpoint.body_media}}
         required = any(field.required for field in msgspec.structs.fields(kind))
         content = {"schema": self._schemas.of(kind), "example": example(kind)}
-        return {"required": required, "content": {_JSON: content}}
+        return {"required": required, "content": dict.fromkeys(endpoint.body_media, content)}
 
     def _responses(self, endpoint: Endpoint) -> dict[str, Any]:
-        success = {"description": _SUCCESS.get(endpoint.status, "Done"), "headers": _HEADERS}
+        headers = _HEADERS | (_REPLAYED if endpoint.moves_money else {})
+        success = {"description": _SUCCESS.get(endpoint.status, "Done"), "headers": headers}
         responses = {str(endpoint.status): success | self._content(endpoint)}
         by_status: dict[int, list[Code]] = {}
         for code in _codes(endpoint):
@@ -160,6 +163,8 @@ def _codes(endpoint: Endpoint) -> list[Code]:
         codes += [Code.PROCESSOR_SUSPENDED, Code.TERMINAL_BLOCKED]
     if access.hmac == "partner":
         codes.append(Code.PARTNER_SUSPENDED)
+    if endpoint.moves_money:
+        codes.append(Code.DUPLICATE_REQUEST)
     codes += endpoint.errors
     codes += [Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.SERVICE_UNAVAILABLE]
     return list(dict.fromkeys(codes))
@@ -225,6 +230,15 @@ def _request_id() -> dict[str, Any]:
     }
 
 
+def _idempotency_key() -> dict[str, Any]:
+    return {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "The same as `request_id` in the body; one of the two is enough",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 64},
+    }
+
+
 def _answer_headers() -> dict[str, Any]:
     whole = {"type": "integer"}
     return {
@@ -239,3 +253,9 @@ def _answer_headers() -> dict[str, Any]:
 
 
 _HEADERS = {name: {"$ref": f"#/components/headers/{name}"} for name in _answer_headers()}
+_REPLAYED = {
+    "Idempotent-Replayed": {
+        "description": "`true` where the answer is that of an earlier request; nothing moved",
+        "schema": {"type": "string"},
+    }
+}

@@ -3,9 +3,10 @@
 import msgspec
 
 from tapgate import clock
+from tapgate.edge.bodies import Done, OptionalReason, Reason
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.fields import FreeText, OneTimeCode, Pin
+from tapgate.edge.fields import OneTimeCode, Pin
 from tapgate.edge.pages import Page, cut
 from tapgate.errors import Code
 from tapgate.subscribers import operations, pins, queries, restricted_access
@@ -30,14 +31,6 @@ _ANY_ADMIN = Access(roles="ACSF")
 _TO_READ = (Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED)
 _TO_CHANGE = (*_TO_READ, Code.NOT_CLOSABLE)
 _TO_TRY_A_PIN = (*_TO_CHANGE, Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
-
-
-class Reason(msgspec.Struct, kw_only=True):
-    reason: FreeText
-
-
-class OptionalReason(msgspec.Struct, kw_only=True):
-    reason: FreeText | None = None
 
 
 class PinTry(msgspec.Struct, kw_only=True):
@@ -75,11 +68,6 @@ class Verified(msgspec.Struct, kw_only=True):
     success: bool = True
     verified: bool = True
     message: str = "PIN verified"
-
-
-class Done(msgspec.Struct, kw_only=True):
-    success: bool = True
-    message: str
 
 
 class Granted(msgspec.Struct, kw_only=True):

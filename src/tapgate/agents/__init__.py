@@ -1,0 +1,1 @@
+"""Agents: people who take and hand out cash against a float."""

@@ -1,0 +1,1 @@
+"""Cards: NFC cards that reach a wallet."""

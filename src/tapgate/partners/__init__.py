@@ -1,0 +1,1 @@
+"""Partners: companies that fund wallets from outside."""

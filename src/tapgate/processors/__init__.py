@@ -1,0 +1,1 @@
+"""Processors: merchants, their terminals and their signing keys."""

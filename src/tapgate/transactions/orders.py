@@ -1,0 +1,158 @@
+"""How a call becomes an order for the ledger: repeatable under its request id, answered by a
+receipt."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import msgspec
+
+from tapgate import ids, money
+from tapgate.credentials.principals import Principal
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Reply
+from tapgate.edge.fields import RequestId, RequestIdRule, Unacceptable
+from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.ledger.commands import Answer, Command, RequestKey
+
+_HEADER: Final = "Idempotency-Key"
+_REPLAYED: Final = {"Idempotent-Replayed": "true"}
+
+#: Not part of what was asked: the name of the request itself, and PINs.
+_NOT_ASKED: Final = ("request_id", "pin", "agent_pin")
+
+_CHANNELS: Final = {
+    "api_key": "api",
+    "admin": "admin",
+    "service": "messaging",
+    "partner": "partner",
+    "processor": "pos",
+}
+
+_request_id = RequestIdRule()
+
+
+class Order(msgspec.Struct, kw_only=True):
+    """What every body that moves money may have."""
+
+    request_id: RequestId | None = None
+
+
+class Receipt(msgspec.Struct, kw_only=True):
+    """What every operation that moves money answers."""
+
+    success: bool = True
+    message: str
+    transaction_id: str
+    status: str
+
+
+R = TypeVar("R", bound=Receipt)
+
+
+class Shown:
+    """An answer of the ledger in the words of receipts."""
+
+    def __init__(self, answer: Answer, currency: str) -> None:
+        self._answer = answer
+        self._currency = currency
+        self.transaction_id = ids.show(ids.TRANSACTION, answer.transaction_id)
+        self.status = answer.status
+        self.amount = self.money(answer.amount)
+        self.fee = self.money(answer.fee)
+        self.commission = self.money(answer.commission)
+        self.payee_name = answer.payee_name
+
+    def money(self, minor: int) -> str:
+        return money.formatted(minor, self._currency)
+
+    def message(self, done: str) -> str:
+        if self.status == "under_review":
+            return "Held for review; the money moves when the review is over"
+        return done
+
+    @property
+    def payer_balance(self) -> str:
+        """What the payer has available; only of accounts that have a balance of their own."""
+        assert self._answer.payer_available is not None
+        return self.money(self._answer.payer_available)
+
+    @property
+    def payee_balance(self) -> str:
+        assert self._answer.payee_available is not None
+        return self.money(self._answer.payee_available)
+
+    @property
+    def refundable(self) -> str:
+        assert self._answer.refundable is not None
+        return self.money(self._answer.refundable)
+
+
+async def carry_out(call: Call, command: Command, show: Callable[[Shown], R]) -> Reply[R]:
+    """The receipt of what took place now or, for a repetition, before. Declines are raised."""
+    outcome = await call.services.ledger.submit(command)
+    shown = Shown(outcome.accepted(), call.services.settings.currency)
+    return Reply(show(shown), headers=_REPLAYED if outcome.replayed else {})
+
+
+def request_of(call: Call, body: Order, *, required: bool = False) -> RequestKey | None:
+    """The client's name for this request, from the body or the header, and what it stands for."""
+    request_id = _given_request_id(call, body)
+    if request_id is None:
+        if required:
+            raise _invalid("is required, here or in the header Idempotency-Key")
+        return None
+    return RequestKey(call.principal.scope, request_id, _fingerprint(call, body))
+
+
+def _given_request_id(call: Call, body: Order) -> str | None:
+    header = call.header(_HEADER)
+    if header is None:
+        return body.request_id
+    if body.request_id is not None and body.request_id != header:
+        raise _invalid("differs from the header Idempotency-Key")
+    try:
+        return _request_id.check(header)
+    except Unacceptable as refusal:
+        raise invalid_field(_HEADER, refusal.problems[""]) from None
+
+
+def _invalid(sentence: str) -> ApiError:
+    return ApiError(
+        Code.INVALID_REQUEST, f"request_id {sentence}", details={"fields": {"request_id": sentence}}
+    )
+
+
+def _fingerprint(call: Call, body: Order) -> bytes:
+    asked = msgspec.structs.asdict(body)
+    for name in _NOT_ASKED:
+        asked.pop(name, None)
+    path = call.path.removeprefix("/api/v1").encode()
+    encoded = msgspec.json.encode(asked, order="deterministic")
+    return hashlib.blake2b(path + b"\n" + encoded, digest_size=16).digest()
+
+
+def channel_of(caller: Principal) -> str:
+    """How an order came in, where its route does not say."""
+    return _CHANNELS[caller.kind]
+
+
+def minor(call: Call, amount: str) -> int:
+    """An amount that was checked when it was read."""
+    return money.parse(amount, call.services.settings.currency)
+
+
+def numbered(prefix: str, public_id: str | None) -> int:
+    """The number behind an identifier; 0, which nobody has, for what is none.
+
+    So that the ledger answers 404 in its turn: a repetition is recognised before.
+    """
+    return 0 if public_id is None else ids.read(prefix, public_id) or 0
+
+
+def require_currency(call: Call, currency: str | None) -> None:
+    if currency is not None and currency != call.services.settings.currency:
+        raise ApiError(
+            Code.CURRENCY_NOT_SUPPORTED,
+            f"This platform's currency is {call.services.settings.currency}",
+        )

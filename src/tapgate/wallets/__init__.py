@@ -1,0 +1,1 @@
+"""Wallets: balances, transfers, top-ups and statements."""

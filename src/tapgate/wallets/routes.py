@@ -1,0 +1,101 @@
+"""The endpoints of wallets."""
+
+import msgspec
+
+from tapgate import ids
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints, Reply
+from tapgate.edge.fields import Amount, CardSerial, FreeText, Pin, Text
+from tapgate.errors import Code
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command
+from tapgate.transactions.orders import (
+    Order,
+    Receipt,
+    Shown,
+    carry_out,
+    channel_of,
+    minor,
+    numbered,
+    request_of,
+)
+
+endpoints = Endpoints("Wallet")
+
+#: How a subscriber's payment may be declined.
+_DECLINES = (
+    Code.INVALID_PIN,
+    Code.ACCOUNT_LOCKED,
+    Code.SUBSCRIBER_BLOCKED,
+    Code.TRANSACTION_LIMIT_EXCEEDED,
+    Code.DAILY_LIMIT_EXCEEDED,
+    Code.MONTHLY_LIMIT_EXCEEDED,
+    Code.COMPLIANCE_REJECTED,
+    Code.INSUFFICIENT_FUNDS,
+    Code.MAX_BALANCE_EXCEEDED,
+)
+
+
+class P2pTransfer(Order, kw_only=True):
+    sender_id: Text
+    recipient_card_serial: CardSerial
+    amount: Amount
+    pin: Pin
+    memo: FreeText | None = None
+
+
+class Recipient(msgspec.Struct, kw_only=True):
+    """As much of a name as a sender may see."""
+
+    name: str | None
+    card_serial: str
+
+
+class P2pReceipt(Receipt, kw_only=True):
+    amount: str
+    fee_amount: str
+    sender_new_balance: str
+    recipient: Recipient
+
+
+@endpoints.post(
+    "/api/v1/wallet/transfer-p2p",
+    access=Access(scope="payments:write", roles="AF", service=True),
+    moves_money=True,
+    errors=(
+        Code.SUBSCRIBER_NOT_FOUND,
+        Code.CARD_NOT_FOUND,
+        Code.SELF_TRANSFER,
+        Code.CARD_NOT_ACTIVE,
+        *_DECLINES,
+    ),
+)
+async def transfer_p2p(call: Call, body: P2pTransfer) -> Reply[P2pReceipt]:
+    """Send money to the holder of a card.
+
+    The fee comes on top of the amount and is paid by the sender.
+    """
+
+    def receipt(shown: Shown) -> P2pReceipt:
+        return P2pReceipt(
+            message=shown.message("Transfer completed"),
+            transaction_id=shown.transaction_id,
+            status=shown.status,
+            amount=shown.amount,
+            fee_amount=shown.fee,
+            sender_new_balance=shown.payer_balance,
+            recipient=Recipient(name=shown.payee_name, card_serial=body.recipient_card_serial),
+        )
+
+    command = Command(
+        type=chart.TRANSFER_P2P,
+        channel=channel_of(call.principal),
+        payer=commands.subscriber(numbered(ids.SUBSCRIBER, body.sender_id)),
+        payee=commands.card(body.recipient_card_serial),
+        amount=minor(call, body.amount),
+        payer_pin=body.pin,
+        pin_policy="required",
+        request=request_of(call, body),
+        context=None if body.memo is None else {"memo": body.memo},
+    )
+    return await carry_out(call, command, receipt)

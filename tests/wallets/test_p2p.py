@@ -1,0 +1,62 @@
+"""Sending money to the holder of a card: interface 2.5, to the letter."""
+
+import uuid
+from typing import Any
+
+import httpx2
+
+from world import PIN, World
+
+P2P = "/api/v1/wallet/transfer-p2p"
+
+
+async def _order(world: World, **fields: Any) -> dict[str, Any]:
+    sender = await world.subscriber(balance="1000")
+    recipient = await world.subscriber(first_name="Mohamed", last_name="Sesay")
+    serial = await world.card(recipient["id"])
+    return {
+        "sender_id": sender["id"],
+        "recipient_card_serial": serial,
+        "amount": "100.00",
+        "pin": PIN,
+        **fields,
+    }
+
+
+async def test_the_fee_comes_on_top(client: httpx2.AsyncClient, world: World) -> None:
+    order = await _order(world)
+    key = await world.api_key("payments:write")
+    answer = await client.post(P2P, json=order, auth=key)
+    assert answer.status_code == 200, answer.text
+    receipt = answer.json()
+    assert receipt.pop("transaction_id").startswith("txn_")
+    assert receipt == {
+        "success": True,
+        "message": "Transfer completed",
+        "status": "completed",
+        "amount": "100.00 SLE",
+        "fee_amount": "1.50 SLE",
+        "sender_new_balance": "898.50 SLE",
+        "recipient": {"name": "Mohamed S.", "card_serial": order["recipient_card_serial"]},
+    }
+
+
+async def test_what_is_missing_includes_the_fee(client: httpx2.AsyncClient, world: World) -> None:
+    order = await _order(world, amount="999")
+    answer = await client.post(P2P, json=order, auth=await world.api_key("payments:write"))
+    assert (answer.status_code, answer.json()["code"]) == (402, "INSUFFICIENT_FUNDS")
+    assert answer.json()["details"] == {"available": 1000.0, "required": 1013.99}
+
+
+async def test_the_request_id_may_be_a_header(client: httpx2.AsyncClient, world: World) -> None:
+    order, key = await _order(world), await world.api_key("payments:write")
+    name = str(uuid.uuid4())
+    first = await client.post(P2P, json=order, auth=key, headers={"Idempotency-Key": name})
+    again = await client.post(P2P, json=order | {"request_id": name, "amount": "100"}, auth=key)
+    assert "Idempotent-Replayed" not in first.headers
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert again.json() == first.json()
+    both = await client.post(
+        P2P, json=order | {"request_id": "x"}, auth=key, headers={"Idempotency-Key": name}
+    )
+    assert (both.status_code, both.json()["code"]) == (400, "INVALID_REQUEST")
