@@ -18,6 +18,7 @@ from tapgate.credentials import signing
 from tapgate.edge.endpoint import ROLES
 from tapgate.edge.services import Services
 from tapgate.ledger import chart, commands
+from tapgate.ledger import rules as ledger_rules
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command
 from tapgate.notifications.messages import pending
@@ -135,6 +136,26 @@ class World:
             key = await keys.create_for_processor(tx, processor_id)
         return RequestSignature(ids.show(ids.KEY, key.id), key.secret)
 
+    async def account_of(self, key: RequestSignature) -> str:
+        """The account of the processor or partner that a key belongs to."""
+        account_id = await self.services.database.fetchval(
+            """SELECT account.id FROM hmac_keys key
+               JOIN accounts account ON account.owner_id = coalesce(processor_id, partner_id)
+               WHERE key.id = $1""",
+            ids.read(ids.KEY, key.id),
+        )
+        return ids.show(ids.ACCOUNT, account_id)
+
+    async def another_key(self, key: RequestSignature) -> RequestSignature:
+        """Of the same processor."""
+        async with self.services.database.transaction() as tx:
+            processor_id = await tx.fetchval(
+                "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.read(ids.KEY, key.id)
+            )
+            keys = self.services.authenticator.hmac_keys
+            made = await keys.create_for_processor(tx, processor_id)
+        return RequestSignature(ids.show(ids.KEY, made.id), made.secret)
+
     async def partner(self) -> RequestSignature:
         """A new partner, by its key."""
         partner_id = self.services.new_id()
@@ -240,6 +261,13 @@ class World:
             )
         )
         outcome.accepted()
+
+    async def without_compliance_rules(self) -> None:
+        """For tests of something else that takes many payments."""
+        async with self.services.database.transaction() as tx:
+            await tx.execute("UPDATE compliance_rules SET status = 'inactive'")
+            ticket = await self.services.signals.publish(tx, ledger_rules.CHANGED, "")
+        await self.services.signals.settled(ticket)
 
     async def code_sent_to(self, phone_number: str) -> str:
         """The one-time code that waits for a phone, the newest one."""

@@ -35,6 +35,7 @@ from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
 from tapgate.notifications.messages import Courier
+from tapgate.pos import routes as pos
 from tapgate.settings import Settings, SettingsError, load
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
@@ -45,6 +46,8 @@ from tapgate.wallets import routes as wallets
 NOUNS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
     wallets.endpoints,
+    pos.pos_endpoints,
+    pos.in_app_endpoints,
     account_rules.endpoints,
     admin.endpoints,
     audit.endpoints,
@@ -160,6 +163,7 @@ async def _background(services: Services) -> AsyncIterator[None]:
     tasks = [
         asyncio.create_task(Sealer(services.database).run()),
         asyncio.create_task(Courier(services).run()),
+        asyncio.create_task(services.authenticator.terminals.run()),
     ]
     try:
         yield

@@ -18,6 +18,7 @@ from tapgate.credentials.logins import Logins
 from tapgate.credentials.passwords import Passwords
 from tapgate.credentials.principals import Principal
 from tapgate.credentials.sessions import Sessions
+from tapgate.credentials.terminals import Terminals
 from tapgate.credentials.vault import Vault
 from tapgate.errors import ApiError, Code
 from tapgate.ids import IdSource
@@ -58,6 +59,7 @@ class Authenticator:
             database, signals, vault, clock, new_id, production=settings.production
         )
         self.hmac_keys = HmacKeys(database, signals, vault, clock, new_id)
+        self.terminals = Terminals(database, signals, clock)
         self.sessions = Sessions(
             database, signals, vault, clock, new_id, access_tokens=AccessTokens(settings.jwt_secret)
         )

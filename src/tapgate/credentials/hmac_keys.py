@@ -17,7 +17,8 @@ from tapgate.errors import Code
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals, Ticket
 
-_TOPIC = "hmac_keys"
+#: Announced when a signing key, its owner or a terminal has changed.
+CHANGED = "hmac_keys"
 _RANDOM_BYTES = 32
 _FIND = """
     SELECT key.id, key.secret, key.processor_id, key.terminal_id, key.partner_id,
@@ -62,7 +63,7 @@ class HmacKeys:
         self._clock = clock
         self._new_id = new_id
         # By the header's bytes, so that a payment's request need not be read as a number.
-        self._known: Cache[bytes, HmacKey] = Cache(signals, _TOPIC, self._load)
+        self._known: Cache[bytes, HmacKey] = Cache(signals, CHANGED, self._load)
 
     async def create_for_processor(
         self, tx: asyncpg.Connection, processor_id: int, terminal_id: int | None = None
@@ -90,7 +91,7 @@ class HmacKeys:
 
     async def owner_changed(self, tx: asyncpg.Connection) -> Ticket:
         """A processor, partner or terminal was suspended, blocked, activated: its keys with it."""
-        return await self._signals.publish(tx, _TOPIC, "")
+        return await self._signals.publish(tx, CHANGED, "")
 
     async def find(self, public_id: bytes) -> HmacKey | None:
         return await self._known.get(public_id)

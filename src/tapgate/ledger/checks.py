@@ -32,6 +32,11 @@ def _known(case: Case) -> No | None:
     return None
 
 
+def _callers_objection(case: Case) -> No | None:
+    objection = case.command.objection
+    return No(objection) if objection is not None else None
+
+
 def _between_others(case: Case) -> No | None:
     payer, payee = case.payer, case.payee
     if payer is not None and payer is payee:
@@ -228,6 +233,7 @@ def over_max_balance(state: State, payee: Account, credited: int) -> No | None:
 
 CHECKS: tuple[Callable[[Case], No | None], ...] = (
     _known,
+    _callers_objection,
     _between_others,
     _payer_pin,
     _payee_pin,

@@ -83,6 +83,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     request: RequestKey | None = None
     reference: PartnerReference | None = None
     context: dict[str, Any] | None = None  # terminal, merchant, memo, metadata: kept, not judged
+    objection: Code | None = None  # what the caller found; told when it is its turn
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):

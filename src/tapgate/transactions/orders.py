@@ -56,6 +56,7 @@ class Shown:
     def __init__(self, answer: Answer, currency: str) -> None:
         self._answer = answer
         self._currency = currency
+        self.number = answer.transaction_id
         self.transaction_id = ids.show(ids.TRANSACTION, answer.transaction_id)
         self.status = answer.status
         self.amount = self.money(answer.amount)
@@ -73,14 +74,25 @@ class Shown:
 
     @property
     def payer_balance(self) -> str:
-        """What the payer has available; only of accounts that have a balance of their own."""
-        assert self._answer.payer_available is not None
-        return self.money(self._answer.payer_available)
+        """What the payer has available."""
+        balance, _ = self.balances
+        assert balance is not None, "the platform's own accounts have no balance to show"
+        return balance
 
     @property
     def payee_balance(self) -> str:
-        assert self._answer.payee_available is not None
-        return self.money(self._answer.payee_available)
+        _, balance = self.balances
+        assert balance is not None, "the platform's own accounts have no balance to show"
+        return balance
+
+    @property
+    def balances(self) -> tuple[str | None, str | None]:
+        """What payer and payee have available; None for an account of the platform's own."""
+        payer, payee = self._answer.payer_available, self._answer.payee_available
+        return (
+            None if payer is None else self.money(payer),
+            None if payee is None else self.money(payee),
+        )
 
     @property
     def refundable(self) -> str:

@@ -9,6 +9,7 @@ from tapgate.edge.fields import Amount, CardSerial, FreeText, Pin, Text
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
+from tapgate.subscribers.restriction import require_open
 from tapgate.transactions.orders import (
     Order,
     Receipt,
@@ -99,3 +100,83 @@ async def transfer_p2p(call: Call, body: P2pTransfer) -> Reply[P2pReceipt]:
         context=None if body.memo is None else {"memo": body.memo},
     )
     return await carry_out(call, command, receipt)
+
+
+class Transfer(Order, kw_only=True):
+    from_account_id: Text
+    to_account_id: Text
+    amount: Amount
+    pin: Pin | None = None
+    description: FreeText | None = None
+
+
+class TransferReceipt(Receipt, kw_only=True):
+    """The platform's own accounts have no balance to show."""
+
+    amount: str
+    from_balance: str | None
+    to_balance: str | None
+
+
+@endpoints.post(
+    "/api/v1/wallet/transfer",
+    access=Access(scope="payments:write", roles="AF"),
+    moves_money=True,
+    errors=(
+        Code.ACCOUNT_NOT_FOUND,
+        Code.OTP_REQUIRED,
+        Code.SELF_TRANSFER,
+        Code.PIN_REQUIRED,
+        Code.AGENT_NOT_ACTIVE,
+        Code.PROCESSOR_SUSPENDED,
+        Code.PARTNER_SUSPENDED,
+        Code.INSUFFICIENT_FLOAT,
+        *_DECLINES,
+    ),
+)
+async def transfer(call: Call, body: Transfer) -> Reply[TransferReceipt]:
+    """Move money from one account to another.
+
+    An API key moves subscribers' money only, and needs the PIN. A system_admin or finance_user
+    moves any account's.
+    """
+
+    def receipt(shown: Shown) -> TransferReceipt:
+        from_balance, to_balance = shown.balances
+        return TransferReceipt(
+            message=shown.message("Transfer completed"),
+            transaction_id=shown.transaction_id,
+            status=shown.status,
+            amount=shown.amount,
+            from_balance=from_balance,
+            to_balance=to_balance,
+        )
+
+    by_key = call.principal.kind == "api_key"
+    payer, payee = (
+        numbered(ids.ACCOUNT, account) for account in (body.from_account_id, body.to_account_id)
+    )
+    await _require_open_wallets(call, [payee] if body.pin is not None else [payer, payee])
+    command = Command(
+        type=chart.TRANSFER,
+        channel=channel_of(call.principal),
+        payer=commands.account(payer),
+        payee=commands.account(payee),
+        amount=minor(call, body.amount),
+        payer_pin=body.pin,
+        pin_policy="required" if by_key else "if_given",
+        wallets_only=by_key,
+        request=request_of(call, body),
+        context=None if body.description is None else {"memo": body.description},
+    )
+    return await carry_out(call, command, receipt)
+
+
+async def _require_open_wallets(call: Call, accounts: list[int]) -> None:
+    """The receipt tells balances, which of restricted subscribers not everybody may see. Who knows
+    the PIN makes a payment of the subscriber's own."""
+    rows = await call.services.database.fetch(
+        "SELECT id FROM subscribers WHERE account_id = ANY ($1::bigint[]) AND restricted", accounts
+    )
+    for row in rows:
+        await require_open(call.services.database, call, row["id"], restricted=True)

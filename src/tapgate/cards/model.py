@@ -1,0 +1,2 @@
+def read_identifier(text: str) -> tuple[str, str | None]:
+    return text, text

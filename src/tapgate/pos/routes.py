@@ -1,0 +1,121 @@
+"""The endpoints of terminals, and their twins for apps, which have no PIN pad."""
+
+import msgspec
+
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints, Reply
+from tapgate.edge.fields import CardSerial, Pin, Text
+from tapgate.errors import Code
+from tapgate.pos import cards, payments
+from tapgate.pos.cards import CardCheck, CardFound
+from tapgate.pos.payments import InAppPayment, PaymentReceipt, PosPayment, Refund, RefundReceipt
+
+pos_endpoints = Endpoints("POS")
+in_app_endpoints = Endpoints("In-app payments")
+
+_SIGNED = Access(hmac="pos")
+
+_TO_PAY = (
+    Code.CURRENCY_NOT_SUPPORTED,
+    Code.CARD_NOT_FOUND,
+    Code.PIN_REQUIRED,
+    Code.CARD_NOT_ACTIVE,
+    Code.SUBSCRIBER_BLOCKED,
+    Code.TRANSACTION_LIMIT_EXCEEDED,
+    Code.CARD_LIMIT_EXCEEDED,
+    Code.DAILY_LIMIT_EXCEEDED,
+    Code.MONTHLY_LIMIT_EXCEEDED,
+    Code.COMPLIANCE_REJECTED,
+    Code.INSUFFICIENT_FUNDS,
+)
+_TO_REFUND = (
+    Code.TRANSACTION_NOT_FOUND,
+    Code.ALREADY_REFUNDED,
+    Code.NOT_REFUNDABLE,
+    Code.REFUND_EXCEEDS_REMAINING,
+    Code.INSUFFICIENT_FUNDS,
+)
+_PIN_TRIED = (Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
+
+
+class CardAndPin(msgspec.Struct, kw_only=True):
+    card_serial: CardSerial
+    pin: Pin
+
+
+class CardNamed(msgspec.Struct, kw_only=True):
+    card_serial: CardSerial
+
+
+class CardIdentifier(msgspec.Struct, kw_only=True):
+    card_identifier: Text
+
+
+@pos_endpoints.post(
+    "/api/v1/pos/payment",
+    access=_SIGNED,
+    moves_money=True,
+    errors=(Code.TERMINAL_NOT_FOUND, *_PIN_TRIED, *_TO_PAY),
+)
+async def pos_payment(call: Call, body: PosPayment) -> Reply[PaymentReceipt]:
+    """Take a payment by card.
+
+    Needs a `request_id`. Above the no-PIN limit of the holder's KYC level the PIN is needed. The
+    terminal is that of the key, or `terminal_id` where the key is the processor's own.
+    """
+    return await payments.pay_at_terminal(call, body)
+
+
+@pos_endpoints.post(
+    "/api/v1/pos/verify-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND, *_PIN_TRIED)
+)
+async def pos_verify_card(call: Call, body: CardAndPin) -> CardCheck:
+    """Verify a card and its PIN before a payment.
+
+    A card that cannot be used is answered with `is_active: false` and without a balance.
+    """
+    return await cards.verify_with_pin(call, body.card_serial, body.pin)
+
+
+@pos_endpoints.post("/api/v1/pos/lookup-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND,))
+async def pos_lookup_card(call: Call, body: CardIdentifier) -> CardFound:
+    """Look up a card by its serial or its NFC UID."""
+    return await cards.look_up(call, body.card_identifier)
+
+
+@pos_endpoints.post("/api/v1/pos/refund", access=_SIGNED, moves_money=True, errors=_TO_REFUND)
+async def pos_refund(call: Call, body: Refund) -> Reply[RefundReceipt]:
+    """Give back a payment, or a part of it.
+
+    Needs a `request_id`. Without `amount`: all that remains.
+    """
+    return await payments.refund(call, body, channel="pos")
+
+
+for _prefix in ("/api/v1/payment", "/payment"):
+
+    @in_app_endpoints.post(_prefix, access=_SIGNED, moves_money=True, errors=_TO_PAY)
+    async def in_app_payment(call: Call, body: InAppPayment) -> Reply[PaymentReceipt]:
+        """Take a payment in an app.
+
+        Needs a `request_id`. There is no PIN: the no-PIN limits always apply.
+        """
+        return await payments.pay_in_app(call, body)
+
+    @in_app_endpoints.post(f"{_prefix}/verify-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND,))
+    async def in_app_verify_card(call: Call, body: CardNamed) -> CardCheck:
+        """Verify a card before a payment in an app; answers no balance."""
+        return await cards.verify_without_pin(call, body.card_serial)
+
+    @in_app_endpoints.post(f"{_prefix}/lookup-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND,))
+    async def in_app_lookup_card(call: Call, body: CardIdentifier) -> CardFound:
+        """Look up a card by its serial or its NFC UID, for an app."""
+        return await cards.look_up(call, body.card_identifier)
+
+    @in_app_endpoints.post(f"{_prefix}/refund", access=_SIGNED, moves_money=True, errors=_TO_REFUND)
+    async def in_app_refund(call: Call, body: Refund) -> Reply[RefundReceipt]:
+        """Give back a payment, or a part of it, from an app.
+
+        Needs a `request_id`. Without `amount`: all that remains.
+        """
+        return await payments.refund(call, body, channel="in_app")

@@ -1,0 +1,188 @@
+"""Payments at a terminal and in an app."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from pos.stage import PAY, Shop, refusal
+from tapgate import ids
+from world import PIN, WRONG_PIN, RequestSignature, World
+
+TWINS = ["/payment", "/api/v1/payment"]
+
+
+async def test_a_payment_is_approved(world: World) -> None:
+    shop = await Shop.open(world)
+    answer = await shop.pay("100.00", metadata={"order": "A-17"}, merchant_name="Corner shop")
+    assert answer.status_code == 200, answer.text
+    receipt = answer.json()
+    assert receipt.pop("transaction_id").startswith("txn_")
+    assert len(receipt.pop("approval_code")) == 6
+    assert receipt == {
+        "success": True,
+        "message": "Payment approved",
+        "status": "completed",
+        "amount": "100.00 SLE",
+        "remaining_balance": "900.00 SLE",
+        "fee_amount": "1.00 SLE",
+        "metadata": {"order": "A-17"},
+    }
+
+
+@pytest.mark.parametrize("url", [PAY, *TWINS])
+async def test_a_request_id_is_required(world: World, url: str) -> None:
+    shop = await Shop.open(world)
+    answer = await shop.pay(url=url, request_id=None)
+    assert refusal(answer) == (400, "INVALID_REQUEST")
+    assert "request_id" in answer.json()["details"]["fields"]
+
+
+async def test_above_the_no_pin_limit_the_pin_is_needed(world: World) -> None:
+    shop = await Shop.open(world)
+    assert refusal(await shop.pay("500.01")) == (403, "PIN_REQUIRED")
+    assert (await shop.pay("500.01", pin=PIN)).status_code == 200
+
+
+async def test_five_times_the_no_pin_limit_is_all_of_a_day(world: World) -> None:
+    shop = await Shop.open(world, balance="5000")
+    for _ in range(5):
+        assert (await shop.pay("500")).status_code == 200
+    assert refusal(await shop.pay("0.01")) == (403, "PIN_REQUIRED")
+    assert (await shop.pay("0.01", pin=PIN)).status_code == 200
+
+
+async def test_a_wrong_pin_is_counted_and_three_lock(world: World) -> None:
+    shop = await Shop.open(world)
+    for remaining in (2, 1, 0):
+        answer = await shop.pay("10", pin=WRONG_PIN)
+        assert refusal(answer) == (400, "INVALID_PIN")
+        assert answer.json()["details"] == {"attempts_remaining": remaining}
+    assert refusal(await shop.pay("10", pin=PIN)) == (403, "ACCOUNT_LOCKED")
+    assert await shop.balance() == 1000_00
+
+
+async def test_the_pin_of_a_request_that_was_refused_does_not_use_the_request_up(
+    world: World,
+) -> None:
+    shop = await Shop.open(world)
+    wrong = await shop.pay("10", request_id="one", pin=WRONG_PIN)
+    right = await shop.pay("10", request_id="one", pin=PIN)
+    assert (wrong.status_code, right.status_code) == (400, 200)
+    assert "Idempotent-Replayed" not in right.headers
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("status", "BLOCKED"), ("status", "LOST"), ("expires_at", "past")]
+)
+async def test_a_card_that_is_not_active_is_declined(world: World, column: str, value: str) -> None:
+    past = world.services.clock() - timedelta(seconds=1)
+    shop = await Shop.open(world, **{column: past if value == "past" else value})
+    answer = await shop.pay()
+    assert refusal(answer) == (403, "CARD_NOT_ACTIVE")
+    assert answer.json()["details"] == {"party": "sender"}
+
+
+async def test_a_blocked_holder_is_declined(world: World) -> None:
+    shop = await Shop.open(world)
+    blocked = await world.client.post(
+        f"/api/v1/subscribers/{shop.customer['id']}/block",
+        json={"reason": "fraud"},
+        auth=await world.admin(),
+    )
+    assert blocked.status_code == 200
+    assert refusal(await shop.pay()) == (403, "SUBSCRIBER_BLOCKED")
+
+
+async def test_an_unknown_card_is_not_found(world: World) -> None:
+    shop = await Shop.open(world)
+    assert refusal(await shop.pay(card_serial="NOBODY-1")) == (404, "CARD_NOT_FOUND")
+
+
+async def test_another_currency_is_refused(world: World) -> None:
+    shop = await Shop.open(world)
+    assert refusal(await shop.pay(currency="USD")) == (422, "CURRENCY_NOT_SUPPORTED")
+    assert (await shop.pay(currency="SLE")).status_code == 200
+
+
+async def test_a_terminal_that_is_named_must_be_the_processors_own(world: World) -> None:
+    shop, other = await Shop.open(world), await Shop.open(world)
+    own, anothers = await shop.terminal(), await other.terminal()
+    blocked = await shop.terminal("blocked")
+    assert (await shop.pay("1", terminal_id=own)).status_code == 200
+    assert refusal(await shop.pay("1", terminal_id=anothers)) == (404, "TERMINAL_NOT_FOUND")
+    assert refusal(await shop.pay("1", terminal_id="none")) == (404, "TERMINAL_NOT_FOUND")
+    assert refusal(await shop.pay("1", terminal_id=blocked)) == (403, "TERMINAL_BLOCKED")
+    await world.services.authenticator.terminals.write_down()
+    seen = await world.services.database.fetch(
+        "SELECT id FROM terminals WHERE last_seen_at IS NOT NULL"
+    )
+    assert [ids.show(ids.TERMINAL, row["id"]) for row in seen] == [own]
+
+
+async def test_a_repetition_is_answered_even_when_the_terminal_is_blocked_by_now(
+    world: World,
+) -> None:
+    shop = await Shop.open(world)
+    terminal = await shop.terminal()
+    first = await shop.pay("1", request_id="one", terminal_id=terminal)
+    async with world.services.database.transaction() as tx:
+        await tx.execute("UPDATE terminals SET status = 'blocked'")
+        ticket = await world.services.authenticator.hmac_keys.owner_changed(tx)
+    await world.services.signals.settled(ticket)
+    again = await shop.pay("1", request_id="one", terminal_id=terminal)
+    assert again.json() == first.json()
+    assert refusal(await shop.pay("1", terminal_id=terminal)) == (403, "TERMINAL_BLOCKED")
+
+
+async def test_a_terminals_key_fixes_the_terminal(world: World) -> None:
+    shop = await Shop.open(world)
+    own, other = await shop.terminal(), await shop.terminal()
+    async with world.services.database.transaction() as tx:
+        processor_id = await tx.fetchval("SELECT processor_id FROM terminals LIMIT 1")
+        key = await world.services.authenticator.hmac_keys.create_for_processor(
+            tx, processor_id, ids.read(ids.TERMINAL, own)
+        )
+    till = RequestSignature(ids.show(ids.KEY, key.id), key.secret)
+    assert (await shop.pay("1", auth=till, terminal_id=other)).status_code == 200
+    context = await world.services.database.fetchval(
+        "SELECT context FROM transactions WHERE type = 'pos_payment'"
+    )
+    assert context["terminal_id"] == own
+
+
+async def test_an_app_cannot_give_a_pin(world: World) -> None:
+    shop = await Shop.open(world)
+    answer = await shop.pay("500.01", url="/payment", pin=PIN)
+    assert refusal(answer) == (403, "PIN_REQUIRED")
+
+
+async def test_the_twins_are_one_path(world: World) -> None:
+    shop = await Shop.open(world)
+    first, second = [await shop.pay("5", url=url, request_id="one") for url in TWINS]
+    assert first.json() == second.json()
+    assert second.headers["Idempotent-Replayed"] == "true"
+    assert first.json()["fee_amount"] == "0.05 SLE"
+    at_a_terminal = await shop.pay("5", request_id="one")
+    assert refusal(at_a_terminal) == (409, "DUPLICATE_REQUEST")
+
+
+async def test_200_payments_at_once_on_a_wallet_that_affords_100(world: World) -> None:
+    await world.without_compliance_rules()
+    shop = await Shop.open(world, balance="200")
+    answers = await asyncio.gather(*(shop.pay("2", pin=PIN) for _ in range(200)))
+    paid = [answer for answer in answers if answer.status_code == 200]
+    declined = {refusal(answer) for answer in answers if answer.status_code != 200}
+    assert len(paid) == 100
+    assert declined == {(402, "INSUFFICIENT_FUNDS")}
+    assert await shop.balance() == 0
+
+
+async def test_a_day_limit_is_not_passed_by_payments_at_once(world: World) -> None:
+    await world.without_compliance_rules()
+    shop = await Shop.open(world, balance="200000")
+    answers = await asyncio.gather(*(shop.pay("10000", pin=PIN) for _ in range(20)))
+    paid = [answer for answer in answers if answer.status_code == 200]
+    declined = {refusal(answer) for answer in answers if answer.status_code != 200}
+    assert len(paid) == 10
+    assert declined == {(403, "DAILY_LIMIT_EXCEEDED")}

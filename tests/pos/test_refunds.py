@@ -1,0 +1,97 @@
+"""Giving payments back: in parts, never more than was paid, only by who was paid."""
+
+import asyncio
+
+import pytest
+
+from pos.stage import Shop, refusal
+from tapgate import ids
+from world import World
+
+
+async def test_parts_add_up_to_the_whole(world: World) -> None:
+    shop = await Shop.open(world)
+    paid = (await shop.pay("100")).json()["transaction_id"]
+    first = await shop.refund(paid, "30")
+    assert first.status_code == 200, first.text
+    receipt = first.json()
+    assert receipt.pop("transaction_id").startswith("txn_")
+    assert receipt == {
+        "success": True,
+        "message": "Refund completed",
+        "status": "completed",
+        "original_transaction_id": paid,
+        "amount": "30.00 SLE",
+        "refundable_amount": "70.00 SLE",
+    }
+    assert refusal(await shop.refund(paid, "70.01")) == (422, "REFUND_EXCEEDS_REMAINING")
+    assert (await shop.refund(paid)).json()["amount"] == "70.00 SLE"
+    assert refusal(await shop.refund(paid)) == (409, "ALREADY_REFUNDED")
+    assert await shop.balance() == 1000_00
+
+
+async def test_another_processors_payment_is_not_found(world: World) -> None:
+    shop, other = await Shop.open(world), await Shop.open(world)
+    paid = (await shop.pay("100")).json()["transaction_id"]
+    assert refusal(await other.refund(paid)) == (404, "TRANSACTION_NOT_FOUND")
+    assert refusal(await shop.refund("txn_none")) == (404, "TRANSACTION_NOT_FOUND")
+
+
+async def test_any_key_of_the_processor_may(world: World) -> None:
+    shop = await Shop.open(world)
+    paid = (await shop.pay("100")).json()["transaction_id"]
+    other_key = await world.another_key(shop.till)
+    shop.till = other_key
+    assert (await shop.refund(paid, url="/payment/refund")).status_code == 200
+
+
+async def test_a_declined_payment_or_a_refund_cannot_be_refunded(world: World) -> None:
+    shop = await Shop.open(world, balance="50")
+    declined = await shop.pay("100", request_id="too much")
+    assert refusal(declined) == (402, "INSUFFICIENT_FUNDS")
+    row = await world.services.database.fetchrow(
+        "SELECT id FROM transactions WHERE request_id = 'too much'"
+    )
+    assert row is not None
+    failed = ids.show(ids.TRANSACTION, row["id"])
+    assert refusal(await shop.refund(failed)) == (409, "NOT_REFUNDABLE")
+    paid = (await shop.pay("20")).json()["transaction_id"]
+    refunded = (await shop.refund(paid)).json()["transaction_id"]
+    assert refusal(await shop.refund(refunded))[0] in (404, 409)
+
+
+@pytest.mark.parametrize(
+    ("action", "answered"), [("block", None), ("close", (409, "NOT_REFUNDABLE"))]
+)
+async def test_a_blocked_payer_gets_the_money_back_and_a_closed_one_does_not(
+    world: World, action: str, answered: tuple[int, str] | None
+) -> None:
+    shop = await Shop.open(world, balance="100")
+    paid = (await shop.pay("100")).json()["transaction_id"]
+    moved = await world.client.post(
+        f"/api/v1/subscribers/{shop.customer['id']}/{action}",
+        json={"reason": "asked for"},
+        auth=await world.admin(),
+    )
+    assert moved.status_code == 200, moved.text
+    answer = await shop.refund(paid)
+    assert (None if answer.status_code == 200 else refusal(answer)) == answered
+
+
+async def test_a_reason_is_needed(world: World) -> None:
+    shop = await Shop.open(world)
+    paid = (await shop.pay("100")).json()["transaction_id"]
+    assert refusal(await shop.refund(paid, reason=None)) == (400, "INVALID_REQUEST")
+    assert refusal(await shop.refund(paid, request_id=None)) == (400, "INVALID_REQUEST")
+
+
+@pytest.mark.parametrize("part", ["10", "7"])
+async def test_refunds_at_once_never_exceed_the_payment(world: World, part: str) -> None:
+    shop = await Shop.open(world, balance="100")
+    paid = (await shop.pay("100")).json()["transaction_id"]
+    await shop.pay("0.01")  # declined: nothing is left
+    answers = await asyncio.gather(*(shop.refund(paid, part) for _ in range(20)))
+    given_back = sum(answer.status_code == 200 for answer in answers)
+    assert given_back == 100 // int(part)
+    assert {refusal(answer)[0] for answer in answers if answer.status_code != 200} <= {409, 422}
+    assert await shop.balance() == given_back * int(part) * 100
