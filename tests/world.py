@@ -146,6 +146,12 @@ class World:
         )
         return ids.show(ids.ACCOUNT, account_id)
 
+    async def processor_of(self, key: RequestSignature) -> str:
+        processor_id = await self.services.database.fetchval(
+            "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.read(ids.KEY, key.id)
+        )
+        return ids.show(ids.PROCESSOR, processor_id)
+
     async def another_key(self, key: RequestSignature) -> RequestSignature:
         """Of the same processor."""
         async with self.services.database.transaction() as tx:
