@@ -1,2 +1,0 @@
-def read_identifier(text: str) -> tuple[str, str | None]:
-    return text, text
