@@ -35,6 +35,11 @@ from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
 from tapgate.notifications.messages import Courier
+from tapgate.partners import routes as partners
+from tapgate.partners.top_ups import routes as top_ups
+from tapgate.processors import routes as processors
+from tapgate.processors.keys import routes as signing_keys
+from tapgate.processors.terminals import routes as terminals
 from tapgate.settings import Settings, SettingsError, load
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
@@ -45,6 +50,11 @@ from tapgate.wallets import routes as wallets
 NOUNS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
     wallets.endpoints,
+    processors.endpoints,
+    terminals.endpoints,
+    signing_keys.endpoints,
+    partners.endpoints,
+    top_ups.endpoints,
     account_rules.endpoints,
     admin.endpoints,
     audit.endpoints,

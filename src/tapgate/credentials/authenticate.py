@@ -19,6 +19,7 @@ from tapgate.credentials.passwords import Passwords
 from tapgate.credentials.principals import Principal
 from tapgate.credentials.sessions import Sessions
 from tapgate.credentials.vault import Vault
+from tapgate.credentials.webhook_secrets import WebhookSecrets
 from tapgate.errors import ApiError, Code
 from tapgate.ids import IdSource
 from tapgate.settings import Settings
@@ -58,6 +59,7 @@ class Authenticator:
             database, signals, vault, clock, new_id, production=settings.production
         )
         self.hmac_keys = HmacKeys(database, signals, vault, clock, new_id)
+        self.webhook_secrets = WebhookSecrets(vault)
         self.sessions = Sessions(
             database, signals, vault, clock, new_id, access_tokens=AccessTokens(settings.jwt_secret)
         )
