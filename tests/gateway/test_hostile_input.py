@@ -6,6 +6,7 @@ import httpx2
 import msgspec
 import pytest
 
+from agents.stage import new_agent
 from tapgate.edge.endpoint import Endpoint
 from tapgate.gateway import NOUNS
 from world import World
@@ -33,6 +34,8 @@ async def caller(world: World, endpoint: Endpoint) -> httpx2.Auth | None:
 
 async def path_of(world: World, endpoint: Endpoint) -> str:
     """To something that exists where that matters, so that the body is looked at."""
+    if "agents/{id}" in endpoint.path:
+        return endpoint.path.replace("{id}", (await new_agent(world))["id"])
     if "subscribers/{id}" not in endpoint.path:
         return re.sub(r"\{[a-z_]+\}", "1", endpoint.path)
     return endpoint.path.replace("{id}", (await world.subscriber())["id"])
