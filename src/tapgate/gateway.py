@@ -16,6 +16,8 @@ from tapgate import ids, worker
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
+from tapgate.agents import money_routes as agent_money
+from tapgate.agents import routes as agents
 from tapgate.audit import routes as audit
 from tapgate.audit.chain import Sealer
 from tapgate.audit.trail import record_denial
@@ -55,6 +57,8 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
     signing_keys.endpoints,
     partners.endpoints,
     top_ups.endpoints,
+    agents.endpoints,
+    agent_money.endpoints,
     account_rules.endpoints,
     admin.endpoints,
     audit.endpoints,

@@ -6,6 +6,7 @@ import httpx2
 import msgspec
 import pytest
 
+from agents.stage import new_agent
 from tapgate.edge.endpoint import Endpoint
 from tapgate.gateway import NOUNS
 from world import World
@@ -39,6 +40,8 @@ async def path_of(world: World, endpoint: Endpoint) -> str:
         return re.sub(
             r"\{[a-z_]+\}", "1", endpoint.path.replace("{id}", answer.json()["processor_id"])
         )
+    if "agents/{id}" in endpoint.path:
+        return endpoint.path.replace("{id}", (await new_agent(world))["id"])
     if "subscribers/{id}" not in endpoint.path:
         return re.sub(r"\{[a-z_]+\}", "1", endpoint.path)
     return endpoint.path.replace("{id}", (await world.subscriber())["id"])
