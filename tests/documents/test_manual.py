@@ -6,11 +6,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from edge.stage import things
 from tapgate.cli.manual import INDEX, OPERATIONS, description, pages, write
-from tapgate.edge.endpoint import Endpoint
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoint, Endpoints, Reply
+from tapgate.edge.fields import Text
 from tapgate.edge.openapi import described
 from tapgate.edge.reading import BodyReader
 from tapgate.errors import Code
@@ -69,28 +71,120 @@ def test_every_example_is_accepted(document: dict[str, Any], endpoint: Endpoint)
     BodyReader(endpoint.body_type, "SLE").read(json.dumps(example).encode())
 
 
-def stage_page() -> str:
-    document = json.loads(described(list(things), "SLE"))
-    (page,) = (text for name, text in pages(document, "").items() if name != INDEX)
-    return page
+stage = Endpoints("Stage")
 
 
-def example_of(page: str, name: str) -> str:
-    section = page.split(f"\n`{name}`", 1)[1]
-    return section.split("```sh\n", 1)[1].split("\n```", 1)[0]
+class Part(msgspec.Struct):
+    """A part of something."""
+
+    label: Text
+    inside: bool = False
 
 
-def test_a_bearer_is_shown_where_it_is_taken() -> None:
-    words = shlex.split(example_of(stage_page(), "POST /api/v1/things"))
-    assert words[:3] == ["curl", "-s", "$TAPGATE/api/v1/things"]
-    assert "Authorization: Bearer $KEY" in words
-    assert json.loads(words[words.index("-d") + 1])["name"]
+class Paid(msgspec.Struct):
+    part: Part
 
 
-def test_a_signature_is_shown_where_it_is_needed() -> None:
-    example = example_of(stage_page(), "POST /pay")
-    assert "$(tapgate sign pos POST /pay" in example
-    assert "Bearer" not in example
+@stage.post("/pay", access=Access(hmac="pos"))
+@stage.post("/api/v1/pay", access=Access(hmac="pos"))
+async def pay(call: Call, body: Part) -> Paid:
+    """Pay."""
+    raise NotImplementedError
+
+
+@stage.post("/fund", access=Access(scope="payments:write", roles="A", hmac="partner"))
+async def fund(call: Call, body: Part) -> Paid:
+    """Fund."""
+    raise NotImplementedError
+
+
+@stage.get("/subscribers/{id}", access=Access(service=True))
+async def look(call: Call, id: str) -> Paid:
+    """Look."""
+    raise NotImplementedError
+
+
+@stage.post(
+    "/upload", access=Access(roles="A"), body_media=("multipart/form-data", "text/csv"), status=201
+)
+async def upload(call: Call, body: bytes) -> Reply[bytes]:
+    """Upload."""
+    raise NotImplementedError
+
+
+@stage.put("/parts", access=Access(scope="parts:write"))
+async def put_parts(call: Call, body: Part) -> list[Part]:
+    """Put | parts."""
+    raise NotImplementedError
+
+
+@stage.delete("/parts", access=Access(public=True))
+async def delete_parts(call: Call) -> None:
+    """Delete."""
+    raise NotImplementedError
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return pages(json.loads(described(list(stage), "SLE")), "")["stage.md"]
+
+
+def section(page: str, heading: str) -> str:
+    return page.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def example(page: str, heading: str) -> str:
+    return section(page, heading).split("```sh\n", 1)[1].split("\n```", 1)[0]
+
+
+@pytest.mark.parametrize(
+    ("heading", "credential"),
+    [
+        ("Pay", '$(tapgate sign pos POST /api/v1/pay -d "$BODY" --key-id $KEY_ID'),
+        ("Fund", '$(tapgate sign partner POST /fund -d "$BODY" --key-id $KEY_ID'),
+        ("Look", "$(tapgate sign service GET /subscribers/sub_0800000000000)"),
+        ("Upload", '-H "Authorization: Bearer $TOKEN"'),
+        ("Put | parts", '-H "Authorization: Bearer $KEY"'),
+    ],
+)
+def test_an_example_has_the_right_kind_of_credential(
+    page: str, heading: str, credential: str
+) -> None:
+    assert credential in example(page, heading)
+
+
+def test_an_example_is_a_command_for_the_shell(page: str) -> None:
+    words = shlex.split(example(page, "Put | parts"))
+    assert words[:5] == ["curl", "-s", "-X", "PUT", "$TAPGATE/parts"]
+    assert json.loads(words[words.index("-d") + 1]) == {"label": "text", "inside": True}
+    assert example(page, "Delete") == "curl -s -X DELETE $TAPGATE/parts"
+    assert shlex.split(example(page, "Upload"))[-2:] == ["-F", "file=@FILE"]
+    body = shlex.split(example(page, "Pay").partition("\n")[0])
+    assert json.loads(body[0].removeprefix("BODY=")) == {"label": "text", "inside": True}
+
+
+def test_what_is_served_at_two_paths_is_one_operation(page: str) -> None:
+    assert page.count("\n## Pay\n") == 1
+    assert "`POST /api/v1/pay`\\\n`POST /pay`" in section(page, "Pay")
+    assert "| `POST /pay` | [Pay](#pay) |" in page
+
+
+def test_fields_show_their_type_and_rule(page: str) -> None:
+    assert "| `label` | string | yes | 1 to 255 characters | `text` |" in section(page, "Fund")
+    assert "| `inside` | true or false | no | default `false` | `true` |" in section(page, "Fund")
+
+
+def test_what_stands_in_several_answers_is_shown_once(page: str) -> None:
+    assert "| `part` | [Part](#part) |" in section(page, "Look")
+    assert "\nlist of [Part](#part).\n" in section(page, "Put | parts")
+    assert section(page, "Part").startswith("\nA part of something.\n")
+    assert "| `label` | string |" in section(page, "Part")
+
+
+def test_what_is_no_json_is_named(page: str) -> None:
+    upload = section(page, "Upload")
+    assert "**Body** (`multipart/form-data` or `text/csv`)\n\nThe bytes of a file." in upload
+    assert "**Answer** 204\n\nNo body." in section(page, "Delete")
 
 
 def test_what_was_written_by_hand_stays(document: dict[str, Any], made: dict[str, str]) -> None:

@@ -88,9 +88,11 @@ class Operation(NamedTuple):
         names = schemas.names_in(self.answer)
         if not names:
             yield f"{' or '.join(map(code, self._success['content']))}."
+        elif "$ref" not in self.answer or names[0] in schemas.links:
+            yield f"{schemas.type(self.answer)}."
         for name in names:
-            linked = schemas.links.get(name)
-            yield given(schemas.fields(name)) if linked is None else f"{linked}."
+            if name not in schemas.links:
+                yield given(schemas.fields(name))
 
     def _errors(self) -> Iterator[str]:
         refusals = [

@@ -87,9 +87,10 @@ class Schemas:
 
     def field(self, name: str, schema: Schema, *, required: bool) -> Field:
         (example,) = schema.get("examples", [None])
-        return Field(name, self._type(schema), required, _rule(schema), example)
+        return Field(name, self.type(schema), required, _rule(schema), example)
 
-    def _type(self, schema: Schema) -> str:
+    def type(self, schema: Schema) -> str:
+        """In words, with links to what is shown elsewhere."""
         words = [self._plain_type(one) for one in _choices(schema)]
         return " or ".join([*words, *(["null"] if _nullable(schema) else [])])
 
@@ -98,7 +99,7 @@ class Schemas:
             name = _name(schema)
             return self.links.get(name, "object")
         if schema.get("type") == "array":
-            return f"list of {self._type(schema.get('items', {}))}"
+            return f"list of {self.type(schema.get('items', {}))}"
         if "enum" in schema and "type" not in schema:
             return "string"
         return _TYPES.get(schema.get("type", ""), "any")
