@@ -7,13 +7,14 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command 'make lock'
 
-.PHONY: help run test lint lock clean
+.PHONY: help run test lint docs lock clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make run    start Tapgate on http://127.0.0.1:8000, with a database of its own in .tapgate'
 	@echo 'make test   check the style and the types, then run the tests'
 	@echo 'make lint   check the style and the types only'
+	@echo 'make docs   write docs/api again, after an endpoint has changed'
 	@echo 'make lock   pin the newest versions of all packages'
 	@echo 'make clean  remove what was installed and cached; the data in .tapgate stays'
 
@@ -30,6 +31,9 @@ lint: .venv/installed-dev
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports >/dev/null || $(BIN)/lint-imports
+
+docs: .venv/installed
+	@$(BIN)/tapgate manual docs/api
 
 lock: .venv/installed-dev
 	@$(COMPILE) --upgrade --extra build --output-file requirements.lock pyproject.toml

@@ -169,9 +169,10 @@ class World:
             account_id = await self._account(tx, chart.CLEARING, partner_id)
             await tx.execute(
                 """INSERT INTO partners (id, account_id, webhook_secret, created_at)
-                   VALUES ($1, $2, '', now())""",
+                   VALUES ($1, $2, $3, now())""",
                 partner_id,
                 account_id,
+                self.services.authenticator.webhook_secrets.make(partner_id).sealed,
             )
             key = await self.services.authenticator.hmac_keys.create_for_partner(tx, partner_id)
         partner = ids.show(ids.PARTNER, partner_id)

@@ -16,6 +16,8 @@ from tapgate import ids, worker
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
+from tapgate.agents import money_routes as agent_money
+from tapgate.agents import routes as agents
 from tapgate.audit import routes as audit
 from tapgate.audit.chain import Sealer
 from tapgate.audit.trail import record_denial
@@ -35,7 +37,12 @@ from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
 from tapgate.notifications.messages import Courier
+from tapgate.partners import routes as partners
+from tapgate.partners.top_ups import routes as top_ups
 from tapgate.pos import routes as pos
+from tapgate.processors import routes as processors
+from tapgate.processors.keys import routes as signing_keys
+from tapgate.processors.terminals import routes as terminals
 from tapgate.settings import Settings, SettingsError, load
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
@@ -48,6 +55,13 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
     wallets.endpoints,
     pos.pos_endpoints,
     pos.in_app_endpoints,
+    processors.endpoints,
+    terminals.endpoints,
+    signing_keys.endpoints,
+    partners.endpoints,
+    top_ups.endpoints,
+    agents.endpoints,
+    agent_money.endpoints,
     account_rules.endpoints,
     admin.endpoints,
     audit.endpoints,

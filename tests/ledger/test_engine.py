@@ -6,9 +6,10 @@ from typing import Any
 import asyncpg
 import pytest
 
-from ledger.books import PIN, Books, is_right_pin, movement
+from ledger.books import PIN, WRONG_PIN, Books, is_right_pin, movement
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, commands, engine, load
+from tapgate.ledger.accounts import lock_account
 from tapgate.ledger.commands import Command
 from tapgate.ledger.pin_tries import PinState
 
@@ -180,6 +181,29 @@ async def test_batches_that_take_from_each_others_merchants_do_not_deadlock(book
     for _ in range(20):
         await asyncio.gather(books.submit_together(batch(0, 1)), books.submit_together(batch(1, 0)))
     assert books.ledger.carried.tried_again == 0
+
+
+async def test_who_is_named_by_one_account_is_locked_with_all_of_them(books: Books) -> None:
+    """An agent has two accounts and one PIN: tries by way of both must not pass each other by."""
+    agent, customer = await books.agent(), await books.subscriber()
+    accounts = [await books.account_of(agent, kind) for kind in (chart.FLOAT, chart.COMMISSION)]
+    wrong = [
+        movement(
+            chart.TRANSFER,
+            commands.account(account),
+            commands.subscriber(customer),
+            1_00,
+            payer_pin=WRONG_PIN,
+        )
+        for account in accounts
+    ]
+    for held, order in zip(accounts, reversed(wrong), strict=True):
+        async with books.database.transaction() as tx:
+            await lock_account(tx, held)
+            submitted = asyncio.create_task(books.submit(order))
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(asyncio.shield(submitted), 0.1)
+        assert (await submitted).code == Code.INVALID_PIN
 
 
 async def test_a_card_linked_while_the_batch_is_loaded(

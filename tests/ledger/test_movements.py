@@ -93,7 +93,7 @@ async def test_cash_in_earns_the_agent_a_commission(books: Books) -> None:
 async def test_cash_out_needs_both_pins(books: Books) -> None:
     agent, customer = await books.agent(), await books.subscriber(100_00)
 
-    async def cash_out(customer_pin: str, agent_pin: str) -> Code | None:
+    async def cash_out(customer_pin: str, agent_pin: str) -> tuple[Code | None, object]:
         outcome = await books.submit(
             movement(
                 chart.AGENT_CASHOUT,
@@ -105,11 +105,16 @@ async def test_cash_out_needs_both_pins(books: Books) -> None:
                 pin_policy="required",
             )
         )
-        return outcome.code
+        return outcome.code, outcome.details
 
-    assert await cash_out("0000", PIN) == Code.INVALID_PIN
-    assert await cash_out(PIN, "0000") == Code.INVALID_PIN
-    assert await cash_out(PIN, PIN) is None
+    wrong = Code.INVALID_PIN
+    # The customer's first; the agent's is not looked at, and not counted, before that is right.
+    assert await cash_out("0000", "0000") == (wrong, {"attempts_remaining": 2})
+    agents_is_wrong = {"attempts_remaining": 2, "party": "receiver"}
+    assert await cash_out(PIN, "0000") == (wrong, agents_is_wrong)
+    # Which was right, so it is counted anew.
+    assert await cash_out("0000", PIN) == (wrong, {"attempts_remaining": 2})
+    assert await cash_out(PIN, PIN) == (None, None)
     assert await books.balance(agent, chart.FLOAT) == 40_00
     assert await books.balance(customer) == 60_00
 

@@ -29,7 +29,9 @@ _SYSTEM_ADMIN = Access(roles="A")
 async def log_in(call: Call, body: Login) -> Tokens:
     """Log in with e-mail and password.
 
-    Five failures for one e-mail from one address in 15 minutes: 429, with the right password too.
+    `token` is the bearer token of all other calls and lives `expires_in` seconds; `refresh_token`
+    gets the next one. Five failures for one e-mail from one address in 15 minutes: 429, with the
+    right password too.
     """
     return await operations.log_in(call.services, call.origin, body.email, body.password)
 
@@ -38,21 +40,25 @@ async def log_in(call: Call, body: Login) -> Tokens:
 async def refresh(call: Call, body: Refresh) -> Tokens:
     """Exchange a refresh token for new tokens.
 
-    Each is good for once: a second use ends the session and all its tokens.
+    A refresh token is good for once: a second use looks like theft and ends the session with all
+    its tokens, access tokens too.
     """
     return await operations.refresh(call.services, call.origin, body.refresh_token)
 
 
 @endpoints.post("/api/v1/admin/logout", access=_EVERY_ADMIN)
 async def log_out(call: Call) -> None:
-    """End the session: its tokens are refused at once."""
+    """Log out.
+
+    The session ends: its access token and its refresh token are refused at once, everywhere.
+    """
     admin_id, session_id = _logged_in(call)
     await operations.log_out(call.services, call.origin, admin_id=admin_id, session_id=session_id)
 
 
 @endpoints.get("/api/v1/admin/me", access=_EVERY_ADMIN)
 async def get_me(call: Call) -> Me:
-    """Tell who is logged in."""
+    """Get the admin who is logged in."""
     admin_id, _ = _logged_in(call)
     return model.me(await queries.one(call.services.database, admin_id))
 
@@ -63,14 +69,19 @@ async def get_me(call: Call) -> Me:
 async def create_admin(call: Call, body: NewAdmin) -> Admin:
     """Create an admin.
 
-    The password has 12 to 255 characters and is neither the e-mail address nor the name.
+    The password has 12 to 255 characters and is neither the e-mail address nor the name. The role
+    decides what the admin may do: `system_admin` everything, `compliance_user` alerts, rules and
+    blocking, `support_user` reading and basic support, `finance_user` transactions and funding.
     """
     return model.admin(await operations.create(call.services, call.origin, body))
 
 
 @endpoints.get("/api/v1/admin/users", access=_SYSTEM_ADMIN)
 async def list_admins(call: Call, query: PageQuery) -> Page[Admin]:
-    """List admins, newest first."""
+    """List admins.
+
+    Newest first, disabled ones too.
+    """
     rows = await queries.page(call.services.database, before=query.before, limit=query.limit + 1)
     return cut(rows, query.limit, lambda row: int(row["id"]), model.admin)
 
@@ -81,9 +92,10 @@ async def list_admins(call: Call, query: PageQuery) -> Page[Admin]:
     errors=(Code.NOT_FOUND, Code.ALREADY_BLOCKED),
 )
 async def disable_admin(call: Call, id: str) -> Admin:
-    """Disable an admin: the sessions end at once, nobody can log in.
+    """Disable an admin.
 
-    403 for oneself and for the last active system_admin.
+    The admin's sessions end at once and there is no new one. Nobody can disable oneself or the last
+    active system_admin: 403.
     """
     own_id, _ = _logged_in(call)
     return model.admin(
@@ -97,13 +109,21 @@ async def disable_admin(call: Call, id: str) -> Admin:
     errors=(Code.NOT_FOUND, Code.NOT_BLOCKED),
 )
 async def enable_admin(call: Call, id: str) -> Admin:
-    """Enable an admin who was disabled."""
+    """Enable an admin who was disabled.
+
+    The password is the old one; sessions that were ended stay ended.
+    """
     return model.admin(await operations.enable(call.services, call.origin, _admin_id(id)))
 
 
 @endpoints.post("/api/v1/admin/api-keys", access=_SYSTEM_ADMIN, status=201)
 async def create_api_key(call: Call, body: NewApiKey) -> CreatedApiKey:
-    """Create an API key. The key is shown this once."""
+    """Create an API key.
+
+    `key` is shown this once; only `prefix` is shown later. It starts with `svc_live_` in production
+    and with `svc_test_` everywhere else, and is accepted only where it was made. Without
+    `expires_at` it does not expire.
+    """
     admin_id, _ = _logged_in(call)
     key, secret = await operations.create_api_key(
         call.services, call.origin, body, created_by=admin_id
@@ -113,7 +133,10 @@ async def create_api_key(call: Call, body: NewApiKey) -> CreatedApiKey:
 
 @endpoints.get("/api/v1/admin/api-keys", access=_SYSTEM_ADMIN)
 async def list_api_keys(call: Call, query: PageQuery) -> Page[ShownApiKey]:
-    """List the API keys that are not deleted, newest first."""
+    """List API keys.
+
+    Newest first, those that are not deleted, without the keys themselves.
+    """
     keys = await call.services.authenticator.api_keys.page(
         before=query.before, limit=query.limit + 1
     )
@@ -122,7 +145,10 @@ async def list_api_keys(call: Call, query: PageQuery) -> Page[ShownApiKey]:
 
 @endpoints.delete("/api/v1/admin/api-keys/{id}", access=_SYSTEM_ADMIN, errors=(Code.NOT_FOUND,))
 async def delete_api_key(call: Call, id: str) -> None:
-    """Delete an API key: it is refused at once."""
+    """Delete an API key.
+
+    It is refused at once, by every process.
+    """
     number = ids.read(ids.KEY, id)
     if number is None:
         raise model.no_such_key()

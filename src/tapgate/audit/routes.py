@@ -32,8 +32,10 @@ class LogQuery(PageQuery, kw_only=True):
 
 @endpoints.get("/api/v1/audit/logs", access=_ACCESS)
 async def list_audit_entries(call: Call, query: LogQuery) -> Page[Entry]:
-    """List audit entries, newest first: in the order of the chain.
+    """List audit entries.
 
+    Newest first, in the order of the chain. `from` and `to` are inclusive; a day is one of the
+    platform's time zone. `changes` has the old and the new value of each field, secrets masked.
     `hash` and `previous_hash` are null until the entry is sealed into the chain, which takes at
     most a few seconds.
     """
@@ -48,8 +50,9 @@ async def list_audit_entries(call: Call, query: LogQuery) -> Page[Entry]:
 
 @endpoints.get("/api/v1/audit/verify", access=_ACCESS)
 async def verify_audit_chain(call: Call) -> Verification:
-    """Recompute the chain over the whole audit log.
+    """Verify the audit log.
 
+    Recomputes the chain of hashes over all of it. `unsealed` entries are not in the chain yet.
     `first_broken` names the first entry that was changed, moved or put in, or that follows on one
     that was removed; when the sealed end itself is gone, it is that end's sequence number.
     """

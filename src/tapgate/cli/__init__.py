@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -93,6 +94,15 @@ def messages(
     settings = load(os.environ)
     with supervisor.database_url(settings) as url:
         asyncio.run(show(settings, url, to))
+
+
+@app.command(hidden=True)
+def manual(folder: Annotated[Path, typer.Argument(help="Where the pages are.")]) -> None:
+    """Write the reference of the interface, a page for each kind of thing."""
+    from tapgate.cli.manual import write  # noqa: PLC0415
+
+    for name in write(folder):
+        print(f"changed {folder / name}")
 
 
 def _run(environ: Mapping[str, str]) -> None:

@@ -20,6 +20,7 @@ from tapgate.credentials.principals import Principal
 from tapgate.credentials.sessions import Sessions
 from tapgate.credentials.terminals import Terminals
 from tapgate.credentials.vault import Vault
+from tapgate.credentials.webhook_secrets import WebhookSecrets
 from tapgate.errors import ApiError, Code
 from tapgate.ids import IdSource
 from tapgate.settings import Settings
@@ -60,6 +61,7 @@ class Authenticator:
         )
         self.hmac_keys = HmacKeys(database, signals, vault, clock, new_id)
         self.terminals = Terminals(database, signals, clock)
+        self.webhook_secrets = WebhookSecrets(vault)
         self.sessions = Sessions(
             database, signals, vault, clock, new_id, access_tokens=AccessTokens(settings.jwt_secret)
         )

@@ -4,6 +4,7 @@ The server must know a secret to check a signature, so it is sealed by the vault
 """
 
 import secrets
+from datetime import datetime
 
 import asyncpg
 import msgspec
@@ -37,6 +38,14 @@ class NewHmacKey(msgspec.Struct, frozen=True):
 
     id: int
     secret: str
+
+
+class ProcessorKey(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be known about a processor's key afterwards."""
+
+    id: int
+    terminal_id: int | None
+    created_at: datetime
 
 
 class HmacKey(msgspec.Struct, frozen=True):
@@ -92,6 +101,18 @@ class HmacKeys:
     async def owner_changed(self, tx: asyncpg.Connection) -> Ticket:
         """A processor, partner or terminal was suspended, blocked, activated: its keys with it."""
         return await self._signals.publish(tx, CHANGED, "")
+
+    async def page(self, processor_id: int, *, before: int, limit: int) -> list[ProcessorKey]:
+        """The newest keys of a processor and its terminals that are not deleted."""
+        rows = await self._database.fetch(
+            "SELECT id, terminal_id, created_at FROM hmac_keys "
+            "WHERE processor_id = $1 AND deleted_at IS NULL AND id < $2 "
+            "ORDER BY id DESC LIMIT $3",
+            processor_id,
+            before,
+            limit,
+        )
+        return [ProcessorKey(**row) for row in rows]
 
     async def find(self, public_id: bytes) -> HmacKey | None:
         return await self._known.get(public_id)

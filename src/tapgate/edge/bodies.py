@@ -16,3 +16,9 @@ class OptionalReason(msgspec.Struct, kw_only=True):
 class Done(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str
+
+
+def missing(field: str) -> ValueError:
+    """For the `__post_init__` of a body that needs one field or another: answered as a missing
+    field is, before any value is looked at."""
+    return ValueError(f"Object missing required field `{field}`")

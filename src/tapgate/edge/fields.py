@@ -149,7 +149,7 @@ class Digits(Rule):
         return value
 
     def schema(self) -> dict[str, Any]:
-        return {"pattern": f"^[0-9]{{{self.count}}}$"}
+        return {"pattern": f"^[0-9]{{{self.count}}}$", "description": f"{self.count} digits"}
 
 
 _SHORTEST_PHONE, _LONGEST_PHONE = 7, 15
@@ -275,7 +275,10 @@ class CardSerialRule(Rule):
         return value
 
     def schema(self) -> dict[str, Any]:
-        return {"pattern": "^[A-Za-z0-9-]{1,32}$"}
+        return {
+            "pattern": "^[A-Za-z0-9-]{1,32}$",
+            "description": "1 to 32 letters, digits or dashes",
+        }
 
 
 class ObjectRule(Rule):
@@ -323,6 +326,7 @@ Phone = Annotated[str, PhoneRule()]
 Email = Annotated[str, EmailRule()]
 CompanyEmail = Annotated[str, EmailRule(within_a_company=True)]  # ada@intranet
 Pin = Annotated[str, Digits(4, example="4071")]
+NewPin = Annotated[str, Digits(4, example="8352")]  # another one, in examples
 OneTimeCode = Annotated[str, Digits(6, example="402917")]
 Amount = Annotated[str, AmountRule()]
 AmountOrZero = Annotated[str, AmountRule(allow_zero=True)]

@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate import VERSION
 from tapgate.edge.endpoint import Access, Endpoint
-from tapgate.edge.schemas import Schema, Schemas, example
+from tapgate.edge.schemas import Schema, Schemas, example, path_example
 from tapgate.errors import TABLE, ApiError, Code
 
 _JSON = "application/json"
@@ -86,7 +86,7 @@ class _Writer:
             "operationId": name,
             "tags": [endpoint.tag],
             "summary": endpoint.summary,
-            "description": "\n\n".join(filter(None, [endpoint.description, _who(endpoint.access)])),
+            "description": "\n\n".join(filter(None, [endpoint.description, _who(endpoint)])),
             "security": _security(endpoint.access),
             "parameters": self._parameters(endpoint),
             "responses": self._responses(endpoint),
@@ -100,7 +100,8 @@ class _Writer:
         if endpoint.moves_money:
             parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
         for name in endpoint.path_names:
-            schema = {"type": "string", "minLength": 1, "maxLength": 255}
+            schema: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
+            schema["examples"] = [path_example(endpoint.path, name)]
             parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
         for name, schema in self._queries.get(endpoint.query_type, {}).items():
             parameters.append({"name": name, "in": "query", "schema": schema})
@@ -110,8 +111,11 @@ class _Writer:
         kind = endpoint.body_schema or endpoint.body_type
         if kind is bytes:
             return {"required": True, "content": {media: {} for media in endpoint.body_media}}
+        fewer_may_send = endpoint.field_access
         required = any(field.required for field in msgspec.structs.fields(kind))
-        content = {"schema": self._schemas.of(kind), "example": example(kind)}
+        # What everybody who may call may also send.
+        shown = {name: one for name, one in example(kind).items() if name not in fewer_may_send}
+        content = {"schema": self._schemas.of(kind), "example": shown}
         return {"required": required, "content": dict.fromkeys(endpoint.body_media, content)}
 
     def _responses(self, endpoint: Endpoint) -> dict[str, Any]:
@@ -170,9 +174,20 @@ def _codes(endpoint: Endpoint) -> list[Code]:
     return list(dict.fromkeys(codes))
 
 
-def _who(access: Access) -> str:
+def _who(endpoint: Endpoint) -> str:
+    access = endpoint.access
     if access.public:
         return "Public."
+    sentences = [f"Access: {_callers(access)}."]
+    fields: dict[Access, list[str]] = {}
+    for name, fewer in endpoint.field_access.items():
+        fields.setdefault(fewer, []).append(f"`{name}`")
+    for fewer, names in fields.items():
+        sentences.append(f"{', '.join(names)} only from: {_callers(fewer)}.")
+    return " ".join(sentences)
+
+
+def _callers(access: Access) -> str:
     kinds = [
         access.scope and f"an API key with the scope `{access.scope}`",
         access.roles and f"an admin ({', '.join(sorted(access.role_names))})",
@@ -180,7 +195,7 @@ def _who(access: Access) -> str:
         access.hmac == "partner" and "a partner's signature",
         access.service and "an internal service's signature",
     ]
-    return f"Access: {'; '.join(kind for kind in kinds if kind)}."
+    return "; ".join(kind for kind in kinds if kind)
 
 
 def _security(access: Access) -> list[dict[str, list[str]]]:

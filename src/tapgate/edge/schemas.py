@@ -46,6 +46,43 @@ _TEXT_EXAMPLES = {
     "to_account_id": ids.show(ids.ACCOUNT, (1 << 58) + 1),
     "to_agent_id": ids.show(ids.AGENT, (1 << 58) + 1),
     "transaction_id": ids.show(ids.TRANSACTION, 1 << 58),
+    "actor_id": ids.show(ids.ADMIN, 1 << 58),
+    "card_identifier": "TAP-000001",
+    "currency": "SLE",
+    "event": "subscriber.blocked",
+    "merchant_id": "M-204",
+    "merchant_name": "Kamara Stores",
+    "partner_reference": "A-17",
+    "reference": "A-17",
+    "refresh_token": "the one of the login",
+    "requirements": "A verified identity document",
+    "resource_id": ids.show(ids.SUBSCRIBER, 1 << 58),
+    "resource_type": "subscriber",
+    "search": "Kamara",
+    "transaction_ref": "ORDER-1188",
+    "url": "https://shop.example/tapgate",
+}
+
+#: What stands in a path behind these words.
+_PATH_EXAMPLES = {
+    "account-rules": "1",
+    "agents": ids.show(ids.AGENT, 1 << 58),
+    "alerts": ids.show(ids.ALERT, 1 << 58),
+    "api-keys": ids.show(ids.KEY, 1 << 58),
+    "balance": ids.show(ids.SUBSCRIBER, 1 << 58),
+    "cards": "TAP-000001",
+    "docs": "swagger-ui.css",
+    "deliveries": ids.show(ids.DELIVERY, 1 << 58),
+    "keys": ids.show(ids.KEY, 1 << 58),
+    "kyc-documents": ids.show(ids.DOCUMENT, 1 << 58),
+    "partners": ids.show(ids.PARTNER, 1 << 58),
+    "processors": ids.show(ids.PROCESSOR, 1 << 58),
+    "rules": ids.show(ids.RULE, 1 << 58),
+    "subscribers": ids.show(ids.SUBSCRIBER, 1 << 58),
+    "terminals": ids.show(ids.TERMINAL, 1 << 58),
+    "transactions": ids.show(ids.TRANSACTION, 1 << 58),
+    "users": ids.show(ids.ADMIN, 1 << 58),
+    "webhook-endpoints": ids.show(ids.WEBHOOK_ENDPOINT, 1 << 58),
 }
 
 
@@ -104,6 +141,12 @@ def example(kind: Any, name: str = "") -> Any:
     if isinstance(rule, TextRule):
         return _TEXT_EXAMPLES.get(name, rule.example)
     return True if bare is bool else 1.5 if rule is None else rule.example
+
+
+def path_example(path: str, name: str) -> str:
+    """Something that could stand in a path for `{name}`."""
+    before = path.partition(f"/{{{name}}}")[0].rpartition("/")[2]
+    return _PATH_EXAMPLES.get(before, name)
 
 
 def _given_example(kind: Any) -> Any:

@@ -74,7 +74,11 @@ def _within_no_pin_limit(case: Case) -> No | None:
 def _payee_pin(case: Case) -> No | None:
     if case.command.payee_pin is None:
         return None
-    return _judge_pin(case, case.payee, case.payee_card, case.command.payee_pin)
+    objection = _judge_pin(case, case.payee, case.payee_card, case.command.payee_pin)
+    if objection is None or objection.details is None:
+        return objection
+    # Two PINs were given: say that it is not the payer's.
+    return objection._replace(details=objection.details | {"party": "receiver"})
 
 
 def _judge_pin(case: Case, account: Account | None, card: Card | None, pin: str) -> No | None:

@@ -3,7 +3,8 @@
 Locks are taken in one total order, so that batches never wait for each other in a circle: names of
 requests, then accounts by number, then merchants' accounts by number. A batch that only credits
 merchants does not lock them here at all: many pay into them at once, and `write` adds to them
-last. A batch that also takes from a merchant locks all of its merchants here, at once.
+last. A batch that also takes from a merchant locks all of its merchants here, at once. Who is named
+by one account is locked with all accounts: the PIN and its tries are the owner's.
 """
 
 import hashlib
@@ -27,6 +28,8 @@ _LOCK_ACCOUNTS = f"""
         SELECT account_id FROM cards WHERE serial = ANY ($1::text[])
         UNION ALL SELECT id FROM accounts WHERE owner_id = ANY ($2::bigint[])
         UNION ALL SELECT unnest($3::bigint[])
+        UNION ALL SELECT other.id FROM accounts named JOIN accounts other USING (owner_id)
+                  WHERE named.id = ANY ($3::bigint[])
         UNION ALL SELECT unnest(ARRAY[from_account, to_account])
                   FROM transactions WHERE id = ANY ($4::bigint[])
     )) AND checked

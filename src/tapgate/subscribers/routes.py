@@ -6,7 +6,7 @@ from tapgate import clock
 from tapgate.edge.bodies import Done, OptionalReason, Reason
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.fields import OneTimeCode, Pin
+from tapgate.edge.fields import NewPin, OneTimeCode, Pin
 from tapgate.edge.pages import Page, cut
 from tapgate.errors import Code
 from tapgate.subscribers import operations, pins, queries, restricted_access
@@ -39,12 +39,12 @@ class PinTry(msgspec.Struct, kw_only=True):
 
 class PinChange(msgspec.Struct, kw_only=True):
     old_pin: Pin
-    new_pin: Pin
+    new_pin: NewPin
 
 
 class PinReset(msgspec.Struct, kw_only=True):
     otp: OneTimeCode
-    new_pin: Pin
+    new_pin: NewPin
 
 
 class CodeTry(msgspec.Struct, kw_only=True):
@@ -86,18 +86,23 @@ def _shown(call: Call, subscriber: Subscriber) -> SubscriberRecord:
     errors=(Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
 )
 async def register(call: Call, body: Registration) -> Registered:
-    """Register a subscriber."""
+    """Register a subscriber.
+
+    The subscriber gets an empty wallet and starts as `ACTIVE` on KYC level 1. The phone number is
+    kept in E.164; it and the number of the identity document belong to one subscriber each, also
+    after that one was closed.
+    """
     record = _shown(call, await operations.register(call, body))
     return Registered(subscriber_id=record.id, subscriber=record)
 
 
 @endpoints.get("/api/v1/subscribers", access=_READ)
 async def list_subscribers(call: Call, query: Filters) -> Page[SubscriberRecord]:
-    """List subscribers, newest first.
+    """List subscribers.
 
-    `search` is a whole subscriber identifier, or words that each occur, in any case, in the name,
-    the phone number or the number of the identity document. Restricted subscribers are left out
-    for those to whom they are closed.
+    Newest first. `search` is a whole subscriber identifier, or words that each occur, in any case,
+    in the name, the phone number or the number of the identity document. Restricted subscribers are
+    left out for those to whom they are closed.
     """
     services = call.services
     rows = await queries.page(services.database, query, call.principal, services.clock())
@@ -106,7 +111,11 @@ async def list_subscribers(call: Call, query: Filters) -> Page[SubscriberRecord]
 
 @endpoints.get("/api/v1/subscribers/{id}", access=_READ, errors=_TO_READ)
 async def get_subscriber(call: Call, id: str) -> SubscriberRecord:
-    """Get a subscriber."""
+    """Get a subscriber.
+
+    A restricted subscriber is closed to API keys, and to an admin until the one-time code of
+    `restricted-access` was verified: `OTP_REQUIRED`.
+    """
     database = call.services.database
     subscriber = await queries.get(database, read_id(id))
     await require_open(database, call, subscriber.id, restricted=subscriber.restricted)
@@ -122,8 +131,9 @@ async def get_subscriber(call: Call, id: str) -> SubscriberRecord:
 async def update(call: Call, id: str, body: Update) -> SubscriberRecord:
     """Update a subscriber.
 
-    What is left out stays as it is. `kyc_level`, `kyc_status` and `restricted` are changed by
-    system_admin and compliance_user only.
+    What is left out or null stays as it is. A higher `kyc_level` has higher limits: see the account
+    rules. `restricted` closes the record to API keys, and to admins without a one-time code from
+    the subscriber's phone. Nothing of a closed subscriber can be changed.
     """
     return _shown(call, await operations.update(call, read_id(id), body))
 
@@ -136,7 +146,9 @@ async def update(call: Call, id: str, body: Update) -> SubscriberRecord:
 async def block(call: Call, id: str, body: Reason) -> Moved:
     """Block a subscriber.
 
-    Payments are refused at once, with every card; restricted subscribers can be blocked too.
+    Every payment from and to the wallet is refused at once, with every card; the cards themselves
+    stay as they are. A refund still arrives. Restricted subscribers can be blocked too, without a
+    one-time code.
     """
     subscriber = await operations.block(call, read_id(id), body.reason)
     return Moved(message="Subscriber blocked", subscriber=_shown(call, subscriber))
@@ -148,7 +160,10 @@ async def block(call: Call, id: str, body: Reason) -> Moved:
     errors=(*_TO_CHANGE, Code.NOT_BLOCKED),
 )
 async def unblock(call: Call, id: str, body: OptionalReason) -> Moved:
-    """Unblock a subscriber."""
+    """Unblock a subscriber.
+
+    Cards that were active before work again; cards that were blocked themselves stay blocked.
+    """
     subscriber = await operations.unblock(call, read_id(id), body.reason)
     return Moved(message="Subscriber unblocked", subscriber=_shown(call, subscriber))
 
@@ -157,7 +172,8 @@ async def unblock(call: Call, id: str, body: OptionalReason) -> Moved:
 async def close(call: Call, id: str, body: Reason) -> Moved:
     """Close a subscriber for good.
 
-    The wallet must be empty and nothing in it held.
+    The wallet must be empty and nothing in it held, else `NOT_CLOSABLE`; whatever is asked of a
+    closed subscriber later is answered with the same code.
     """
     subscriber = await operations.close(call, read_id(id), body.reason)
     return Moved(message="Subscriber closed", subscriber=_shown(call, subscriber))
@@ -165,7 +181,11 @@ async def close(call: Call, id: str, body: Reason) -> Moved:
 
 @endpoints.post("/api/v1/subscribers/{id}/verify-pin", access=_PIN, errors=_TO_TRY_A_PIN)
 async def verify_pin(call: Call, id: str, body: PinTry) -> Verified:
-    """Verify the PIN."""
+    """Verify the PIN.
+
+    A wrong PIN is counted like one at a terminal: the third in a row locks it for 30 minutes, a
+    right one starts the count again.
+    """
     await pins.verify_pin(call, read_id(id), body.pin)
     return Verified()
 
@@ -177,14 +197,22 @@ async def verify_pin(call: Call, id: str, body: PinTry) -> Verified:
     invalid_is_400=True,
 )
 async def change_pin(call: Call, id: str, body: PinChange) -> Done:
-    """Change the PIN."""
+    """Change the PIN.
+
+    A wrong old PIN is counted as in verify-pin. Whatever is wrong with a PIN's form is answered
+    with 400 here, and `SAME_PIN` only when the old PIN was right.
+    """
     await pins.change_pin(call, read_id(id), body.old_pin, body.new_pin)
     return Done(message="PIN changed")
 
 
 @endpoints.post("/api/v1/subscribers/{id}/reset-pin", access=_RESET, errors=_TO_CHANGE)
 async def request_pin_reset(call: Call, id: str) -> Done:
-    """Send a one-time code to the phone, to set a new PIN with."""
+    """Ask for a new PIN.
+
+    Sends a one-time code of 6 digits to the subscriber's phone. It is good for 5 minutes and 3
+    tries, and replaces the one before.
+    """
     await pins.request_pin_reset(call, read_id(id))
     return Done(message="A one-time code was sent to the subscriber's phone")
 
@@ -195,7 +223,11 @@ async def request_pin_reset(call: Call, id: str) -> Done:
     errors=(*_TO_CHANGE, Code.INVALID_OTP),
 )
 async def reset_pin(call: Call, id: str, body: PinReset) -> Done:
-    """Set a new PIN with the one-time code; a locked PIN is unlocked."""
+    """Set a new PIN with the one-time code.
+
+    The old PIN is not needed, and its lock ends. A code that is wrong three times, expired or used
+    is no longer any good: ask for another.
+    """
     await pins.reset_pin(call, read_id(id), body.otp, body.new_pin)
     return Done(message="PIN reset")
 
@@ -206,7 +238,11 @@ async def reset_pin(call: Call, id: str, body: PinReset) -> Done:
     errors=(Code.SUBSCRIBER_NOT_FOUND,),
 )
 async def request_restricted_access(call: Call, id: str) -> Done:
-    """Send a one-time code to the phone of a restricted subscriber."""
+    """Ask for access to a restricted subscriber.
+
+    Sends a one-time code to the subscriber's phone, for this admin only. It is good for 5 minutes
+    and 3 tries.
+    """
     await restricted_access.request_access(call, read_id(id))
     return Done(message="A one-time code was sent to the subscriber's phone")
 
@@ -217,6 +253,10 @@ async def request_restricted_access(call: Call, id: str) -> Done:
     errors=(Code.SUBSCRIBER_NOT_FOUND, Code.INVALID_OTP),
 )
 async def verify_restricted_access(call: Call, id: str, body: CodeTry) -> Granted:
-    """Open a restricted subscriber to this admin for 15 minutes."""
+    """Open a restricted subscriber with the one-time code.
+
+    Until `expires_at`, 15 minutes from now, this admin sees and changes this subscriber as any
+    other.
+    """
     expires_at = await restricted_access.grant_access(call, read_id(id), body.otp)
     return Granted(expires_at=clock.rfc3339(expires_at))

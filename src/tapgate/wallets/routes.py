@@ -74,7 +74,10 @@ class P2pReceipt(Receipt, kw_only=True):
 async def transfer_p2p(call: Call, body: P2pTransfer) -> Reply[P2pReceipt]:
     """Send money to the holder of a card.
 
-    The fee comes on top of the amount and is paid by the sender.
+    The money arrives in the wallet that the card spends from. The fee comes on top of the amount
+    and is paid by the sender; limits count the amount without it. A transfer that a compliance rule
+    wants to look at has the status `under_review`: the money is held, and moves or comes back when
+    the review is over.
     """
 
     def receipt(shown: Shown) -> P2pReceipt:

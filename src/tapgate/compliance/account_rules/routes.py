@@ -15,7 +15,12 @@ endpoints = Endpoints("Account rules")
     errors=(Code.RULE_NOT_FOUND,),
 )
 async def get_account_rule(call: Call, kyc_level: str) -> AccountRuleRecord:
-    """Get the limits of a KYC level."""
+    """Get the limits of a KYC level.
+
+    What a subscriber of this level may hold (`max_balance`), send at once, in a day and in a month
+    of the platform's time zone, and pay without a PIN: each payment up to `no_pin_limit`, and five
+    times that on one card in one day. `requirements` says what it takes to reach the level.
+    """
     rule = await queries.get(call.services.database, read_level(kyc_level))
     return shown(rule, call.services.settings.currency)
 
@@ -28,7 +33,9 @@ async def get_account_rule(call: Call, kyc_level: str) -> AccountRuleRecord:
 async def update_account_rule(call: Call, kyc_level: str, body: Update) -> AccountRuleRecord:
     """Change the limits of a KYC level.
 
-    What is left out stays as it is. A day's limit must be within the month's.
+    What is left out stays as it is. A day's limit must be within the month's. The next payment is
+    decided by the new limits, in every process; `no_pin_limit` may be zero: every payment then
+    needs the PIN.
     """
     rule = await operations.update(call, read_level(kyc_level), body)
     return shown(rule, call.services.settings.currency)

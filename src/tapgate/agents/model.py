@@ -1,0 +1,231 @@
+"""What an agent is, what clients see of one, and how its state may move."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Final, Literal, NamedTuple
+
+import msgspec
+
+from tapgate import clock, ids, money
+from tapgate.edge.fields import Choice, Email, Name, Phone, Pin, Text, Whole
+from tapgate.edge.pages import PageQuery
+from tapgate.errors import ApiError, Code, invalid_field
+
+AgentType = Annotated[str, Choice("sub_agent", "super_agent")]
+CommissionTier = Annotated[int, Whole(1, 3)]
+#: As both of the agent's accounts have it.
+Status = Literal["active", "blocked", "closed"]
+
+#: The accounts' words for a state, and the clients'.
+SHOWN_STATUS: Final[Mapping[Status, str]] = {
+    "active": "active",
+    "blocked": "suspended",
+    "closed": "terminated",
+}
+
+
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent as the platform knows it; money in minor units."""
+
+    id: int
+    account_id: int  # of the float, which is the agent's account to clients
+    commission_account_id: int
+    agent_type: str
+    name: str
+    phone_number: str
+    currency: str
+    created_at: datetime
+    updated_at: datetime
+    parent_agent_id: int | None = None
+    business_name: str | None = None
+    email: str | None = None
+    address: str | None = None
+    commission_tier: int = 1
+    status: Status = "active"
+    status_reason: str | None = None
+    float_balance: int = 0
+    commission_balance: int = 0
+    held: int = 0  # of both
+
+    @property
+    def public_name(self) -> str:
+        """What a customer may see: the business, or a masked name, `Aminata K.`"""
+        if self.business_name is not None:
+            return self.business_name
+        first, *others = self.name.split()
+        return f"{first} {others[-1][0]}." if others else first
+
+    @property
+    def public_id(self) -> str:
+        return ids.show(ids.AGENT, self.id)
+
+
+class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent as clients see it. Every field is always there; what is not known is null."""
+
+    id: str
+    agent_type: str
+    parent_agent_id: str | None
+    name: str
+    business_name: str | None
+    phone_number: str
+    email: str | None
+    address: str | None
+    commission_tier: int
+    status: str
+    account_id: str
+    float_balance: str
+    commission_balance: str
+    currency: str
+    created_at: str
+    updated_at: str
+
+
+class AgentBalance(msgspec.Struct, frozen=True, kw_only=True):
+    agent_id: str
+    float_balance: str
+    commission_balance: str
+    currency: str
+
+
+def shown(agent: Agent) -> AgentRecord:
+    parent = agent.parent_agent_id
+    return AgentRecord(
+        id=agent.public_id,
+        agent_type=agent.agent_type,
+        parent_agent_id=None if parent is None else ids.show(ids.AGENT, parent),
+        name=agent.name,
+        business_name=agent.business_name,
+        phone_number=agent.phone_number,
+        email=agent.email,
+        address=agent.address,
+        commission_tier=agent.commission_tier,
+        status=SHOWN_STATUS[agent.status],
+        account_id=ids.show(ids.ACCOUNT, agent.account_id),
+        float_balance=money.plain(agent.float_balance, agent.currency),
+        commission_balance=money.plain(agent.commission_balance, agent.currency),
+        currency=agent.currency,
+        created_at=clock.rfc3339(agent.created_at),
+        updated_at=clock.rfc3339(agent.updated_at),
+    )
+
+
+def balance_of(agent: Agent) -> AgentBalance:
+    return AgentBalance(
+        agent_id=agent.public_id,
+        float_balance=money.plain(agent.float_balance, agent.currency),
+        commission_balance=money.plain(agent.commission_balance, agent.currency),
+        currency=agent.currency,
+    )
+
+
+class AgentRegistration(msgspec.Struct, kw_only=True):
+    agent_type: AgentType
+    name: Name
+    phone_number: Phone
+    pin: Pin
+    parent_agent_id: Text | None = None
+    business_name: Name | None = None
+    email: Email | None = None
+    address: Text | None = None
+    commission_tier: CommissionTier = 1
+
+    def __post_init__(self) -> None:
+        # Here, because it is told before any value is looked at.
+        if self.agent_type == "sub_agent" and self.parent_agent_id is None:
+            raise ApiError(Code.MISSING_PARENT)
+
+
+class AgentFilters(PageQuery, kw_only=True):
+    """Which agents a list is to show."""
+
+    status: Annotated[str, Choice(*SHOWN_STATUS.values())] | None = None
+    agent_type: AgentType | None = None
+    parent_agent_id: Text | None = None
+
+
+def registered(
+    registration: AgentRegistration,
+    parent: Agent | None,
+    *,
+    id: int,
+    account_id: int,
+    commission_account_id: int,
+    currency: str,
+    now: datetime,
+) -> Agent:
+    """The agent that a registration makes."""
+    return Agent(
+        id=id,
+        account_id=account_id,
+        commission_account_id=commission_account_id,
+        agent_type=registration.agent_type,
+        parent_agent_id=None if parent is None else parent.id,
+        name=registration.name,
+        business_name=registration.business_name,
+        phone_number=registration.phone_number,
+        email=registration.email,
+        address=registration.address,
+        commission_tier=registration.commission_tier,
+        currency=currency,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def parent_id(registration: AgentRegistration) -> int | None:
+    """Whose sub-agent it is to be."""
+    if registration.parent_agent_id is None:
+        return None
+    if registration.agent_type == "super_agent":
+        raise invalid_field("parent_agent_id", "must not be given for a super_agent")
+    return read_id(registration.parent_agent_id)
+
+
+def require_fit_parent(parent: Agent) -> None:
+    if parent.agent_type != "super_agent":
+        raise invalid_field("parent_agent_id", "must be a super_agent")
+    if parent.status == "closed":
+        raise invalid_field("parent_agent_id", "must not be a terminated agent")
+
+
+class Move(NamedTuple):
+    """A change of state: from which states it leads where, and how it is refused from others."""
+
+    done: str
+    leads: Mapping[Status, Status]
+    refusal: Code
+
+
+SUSPEND: Final = Move("suspended", {"active": "blocked"}, Code.ALREADY_SUSPENDED)
+ACTIVATE: Final = Move("activated", {"blocked": "active"}, Code.NOT_SUSPENDED)
+TERMINATE: Final = Move("terminated", {"active": "closed", "blocked": "closed"}, Code.NOT_CLOSABLE)
+
+
+def moved(agent: Agent, move: Move, reason: str | None) -> Agent:
+    """The agent in its next state, or a refusal by name."""
+    require_not_terminated(agent)
+    status = move.leads.get(agent.status)
+    if status is None:
+        raise ApiError(move.refusal)
+    if status == "closed" and (agent.float_balance or agent.commission_balance or agent.held):
+        raise ApiError(Code.NOT_CLOSABLE, "The agent still has float or commission")
+    return msgspec.structs.replace(agent, status=status, status_reason=reason)
+
+
+def require_not_terminated(agent: Agent) -> None:
+    """Terminated is final: nothing is changed any more."""
+    if agent.status == "closed":
+        raise ApiError(Code.NOT_CLOSABLE, "The agent is terminated")
+
+
+def not_found() -> ApiError:
+    return ApiError(Code.AGENT_NOT_FOUND)
+
+
+def read_id(text: str) -> int:
+    """The number behind an agent's identifier; what is not one names nobody."""
+    number = ids.read(ids.AGENT, text)
+    if number is None:
+        raise not_found()
+    return number

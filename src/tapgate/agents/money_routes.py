@@ -1,0 +1,287 @@
+"""The endpoints that move an agent's money: float in, cash in, cash out, on to sub-agents, and the
+commission earned."""
+
+from tapgate import ids
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints, Reply
+from tapgate.edge.fields import Amount, CardSerial, FreeText, Pin, Text
+from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command, Party
+from tapgate.transactions.orders import (
+    Order,
+    Receipt,
+    Shown,
+    carry_out,
+    minor,
+    numbered,
+    request_of,
+)
+
+endpoints = Endpoints("Agents")
+
+_CHANNEL = "agent"
+_TREASURY = Access(roles="AF")
+_AT_THE_COUNTER = Access(scope="payments:write", roles="AF")
+
+_AGENT = (Code.AGENT_NOT_FOUND, Code.AGENT_NOT_ACTIVE)
+_PIN = (Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
+_CUSTOMER = (
+    Code.SUBSCRIBER_NOT_FOUND,
+    Code.CARD_NOT_FOUND,
+    Code.SUBSCRIBER_BLOCKED,
+    Code.CARD_NOT_ACTIVE,
+)
+_LIMITS = (
+    Code.TRANSACTION_LIMIT_EXCEEDED,
+    Code.CARD_LIMIT_EXCEEDED,
+    Code.DAILY_LIMIT_EXCEEDED,
+    Code.MONTHLY_LIMIT_EXCEEDED,
+    Code.COMPLIANCE_REJECTED,
+)
+
+
+class FloatFunding(Order, kw_only=True):
+    amount: Amount
+    description: FreeText | None = None
+
+
+class CashIn(Order, kw_only=True):
+    """The customer is named by `subscriber_id` or by `card_serial`."""
+
+    agent_id: Text
+    subscriber_id: Text | None = None
+    card_serial: CardSerial | None = None
+    amount: Amount
+    agent_pin: Pin
+
+    def __post_init__(self) -> None:
+        # Here, because what is missing is told before any value is looked at.
+        if self.subscriber_id is None and self.card_serial is None:
+            sentence = "is required, or card_serial"
+            raise ApiError(
+                Code.INVALID_REQUEST,
+                f"subscriber_id {sentence}",
+                details={"fields": {"subscriber_id": sentence}},
+            )
+        if self.subscriber_id is not None and self.card_serial is not None:
+            raise invalid_field("card_serial", "must not be given together with subscriber_id")
+
+    @property
+    def customer(self) -> Party:
+        if self.card_serial is not None:
+            return commands.card(self.card_serial)
+        return commands.subscriber(numbered(ids.SUBSCRIBER, self.subscriber_id))
+
+
+class CashOut(CashIn, kw_only=True):
+    """`pin` is the subscriber's; for a child card it is the card's own."""
+
+    pin: Pin
+
+
+class FloatTransfer(Order, kw_only=True):
+    from_agent_id: Text
+    to_agent_id: Text
+    amount: Amount
+    pin: Pin
+    description: FreeText | None = None
+
+
+class CommissionPayout(Order, kw_only=True):
+    """All the commission there is."""
+
+
+class FundingReceipt(Receipt, kw_only=True):
+    amount: str
+    new_balance: str
+
+
+class CashOutReceipt(Receipt, kw_only=True):
+    amount: str
+    agent_balance: str
+    subscriber_balance: str
+
+
+class CashInReceipt(CashOutReceipt, kw_only=True):
+    commission_earned: str
+
+
+class FloatTransferReceipt(Receipt, kw_only=True):
+    amount: str
+    from_balance: str
+    to_balance: str
+
+
+class PayoutReceipt(Receipt, kw_only=True):
+    amount: str
+    float_balance: str
+
+
+@endpoints.post("/api/v1/agents/{id}/fund", access=_TREASURY, moves_money=True, errors=_AGENT)
+async def fund_agent(call: Call, id: str, body: FloatFunding) -> Reply[FundingReceipt]:
+    """Fund an agent's float: cash came in."""
+
+    def receipt(shown: Shown) -> FundingReceipt:
+        return FundingReceipt(
+            message=shown.message("Float funded"),
+            transaction_id=shown.transaction_id,
+            status=shown.status,
+            amount=shown.amount,
+            new_balance=shown.payee_balance,
+        )
+
+    command = Command(
+        type=chart.AGENT_FUND,
+        channel=_CHANNEL,
+        payer=commands.CASH,
+        payee=_agent(id),
+        amount=minor(call, body.amount),
+        request=request_of(call, body),
+        context=_memo(body.description),
+    )
+    return await carry_out(call, command, receipt)
+
+
+@endpoints.post(
+    "/api/v1/agents/cashin",
+    access=_AT_THE_COUNTER,
+    moves_money=True,
+    errors=(*_AGENT, *_CUSTOMER, *_PIN, Code.INSUFFICIENT_FLOAT, Code.MAX_BALANCE_EXCEEDED),
+)
+async def cash_in(call: Call, body: CashIn) -> Reply[CashInReceipt]:
+    """Take cash from a customer and put it into the wallet, out of the agent's float.
+
+    The platform pays the agent a commission. The customer is named by `subscriber_id` or by
+    `card_serial`.
+    """
+
+    def receipt(shown: Shown) -> CashInReceipt:
+        return CashInReceipt(
+            message=shown.message("Cash-in completed"),
+            transaction_id=shown.transaction_id,
+            status=shown.status,
+            amount=shown.amount,
+            agent_balance=shown.payer_balance,
+            subscriber_balance=shown.payee_balance,
+            commission_earned=shown.commission,
+        )
+
+    command = Command(
+        type=chart.AGENT_CASHIN,
+        channel=_CHANNEL,
+        payer=_agent(body.agent_id),
+        payee=body.customer,
+        amount=minor(call, body.amount),
+        payer_pin=body.agent_pin,
+        pin_policy="required",
+        request=request_of(call, body),
+    )
+    return await carry_out(call, command, receipt)
+
+
+@endpoints.post(
+    "/api/v1/agents/cashout",
+    access=_AT_THE_COUNTER,
+    moves_money=True,
+    errors=(*_AGENT, *_CUSTOMER, *_PIN, *_LIMITS, Code.INSUFFICIENT_FUNDS),
+)
+async def cash_out(call: Call, body: CashOut) -> Reply[CashOutReceipt]:
+    """Hand out cash to a customer against money from the wallet.
+
+    The customer's PIN is looked at first, then the agent's; `details.party` is `receiver` when it
+    is the agent's that is wrong or locked.
+    """
+
+    def receipt(shown: Shown) -> CashOutReceipt:
+        return CashOutReceipt(
+            message=shown.message("Cash-out completed"),
+            transaction_id=shown.transaction_id,
+            status=shown.status,
+            amount=shown.amount,
+            agent_balance=shown.payee_balance,
+            subscriber_balance=shown.payer_balance,
+        )
+
+    command = Command(
+        type=chart.AGENT_CASHOUT,
+        channel=_CHANNEL,
+        payer=body.customer,
+        payee=_agent(body.agent_id),
+        amount=minor(call, body.amount),
+        payer_pin=body.pin,
+        payee_pin=body.agent_pin,
+        pin_policy="required",
+        request=request_of(call, body),
+    )
+    return await carry_out(call, command, receipt)
+
+
+@endpoints.post(
+    "/api/v1/agents/transfer",
+    access=_AT_THE_COUNTER,
+    moves_money=True,
+    errors=(*_AGENT, Code.SELF_TRANSFER, *_PIN, Code.INSUFFICIENT_FLOAT),
+)
+async def transfer_float(call: Call, body: FloatTransfer) -> Reply[FloatTransferReceipt]:
+    """Transfer float to one's own sub-agent."""
+
+    def receipt(shown: Shown) -> FloatTransferReceipt:
+        return FloatTransferReceipt(
+            message=shown.message("Transfer completed"),
+            transaction_id=shown.transaction_id,
+            status=shown.status,
+            amount=shown.amount,
+            from_balance=shown.payer_balance,
+            to_balance=shown.payee_balance,
+        )
+
+    command = Command(
+        type=chart.AGENT_TRANSFER,
+        channel=_CHANNEL,
+        payer=_agent(body.from_agent_id),
+        payee=_agent(body.to_agent_id),
+        amount=minor(call, body.amount),
+        payer_pin=body.pin,
+        pin_policy="required",
+        request=request_of(call, body),
+        context=_memo(body.description),
+    )
+    return await carry_out(call, command, receipt)
+
+
+@endpoints.post(
+    "/api/v1/agents/{id}/payout-commission",
+    access=_TREASURY,
+    moves_money=True,
+    errors=(*_AGENT, Code.INSUFFICIENT_FUNDS),
+)
+async def pay_out_commission(call: Call, id: str, body: CommissionPayout) -> Reply[PayoutReceipt]:
+    """Pay all the commission that an agent has earned into the float."""
+
+    def receipt(shown: Shown) -> PayoutReceipt:
+        return PayoutReceipt(
+            message=shown.message("Commission paid out"),
+            transaction_id=shown.transaction_id,
+            status=shown.status,
+            amount=shown.amount,
+            float_balance=shown.payee_balance,
+        )
+
+    command = Command(
+        type=chart.COMMISSION_PAYOUT,
+        channel=_CHANNEL,
+        payer=commands.commission_of(numbered(ids.AGENT, id)),
+        payee=_agent(id),
+        amount=None,
+        request=request_of(call, body),
+    )
+    return await carry_out(call, command, receipt)
+
+
+def _agent(public_id: str) -> Party:
+    return commands.agent(numbered(ids.AGENT, public_id))
+
+
+def _memo(description: str | None) -> dict[str, str] | None:
+    return None if description is None else {"memo": description}

@@ -1,0 +1,110 @@
+"""What can happen to an agent: registered, suspended, activated, terminated, given another PIN."""
+
+import asyncpg
+import msgspec
+
+from tapgate.agents import model, queries
+from tapgate.agents.model import Agent, AgentRegistration, Move
+from tapgate.agents.trail import record
+from tapgate.audit.changes import changes_between
+from tapgate.audit.trail import MASK
+from tapgate.edge.call import Call
+from tapgate.errors import ApiError, Code
+from tapgate.ledger import chart
+from tapgate.ledger.accounts import open_account
+from tapgate.ledger.pins import check_pin, set_pin
+from tapgate.subscribers.pins import require_strong
+
+#: The audit log says that a PIN was changed, never from what to what.
+_PIN_CHANGED = {"pin": (MASK, MASK)}
+
+
+async def register(call: Call, registration: AgentRegistration) -> Agent:
+    services = call.services
+    require_strong(call, "pin", registration.pin)
+    parent_id = model.parent_id(registration)
+    async with services.database.transaction() as tx:
+        agent = model.registered(
+            registration,
+            None if parent_id is None else await _lock_parent(tx, parent_id),
+            id=services.new_id(),
+            account_id=services.new_id(),
+            commission_account_id=services.new_id(),
+            currency=services.settings.currency,
+            now=services.clock(),
+        )
+        await _open_accounts(tx, agent)
+        await queries.add(tx, agent)
+        await set_pin(tx, agent.id, services.pins.make(registration.pin))
+        state = {"status": (None, model.SHOWN_STATUS[agent.status])}
+        await record(tx, call, agent, "created", changes=state)
+    return agent
+
+
+async def _lock_parent(tx: asyncpg.Connection, parent_id: int) -> Agent:
+    """Locked, so that it is not terminated while it gets another sub-agent."""
+    parent = await queries.lock(tx, parent_id)
+    model.require_fit_parent(parent)
+    return parent
+
+
+async def _open_accounts(tx: asyncpg.Connection, agent: Agent) -> None:
+    for account_id, kind in (
+        (agent.account_id, chart.FLOAT),
+        (agent.commission_account_id, chart.COMMISSION),
+    ):
+        await open_account(
+            tx,
+            id=account_id,
+            kind=kind,
+            owner_id=agent.id,
+            holder_name=agent.name,
+            public_name=agent.public_name,
+            currency=agent.currency,
+        )
+
+
+async def suspend(call: Call, agent_id: int, reason: str) -> Agent:
+    return await _move(call, agent_id, model.SUSPEND, reason)
+
+
+async def activate(call: Call, agent_id: int, reason: str | None) -> Agent:
+    return await _move(call, agent_id, model.ACTIVATE, reason)
+
+
+async def terminate(call: Call, agent_id: int, reason: str) -> Agent:
+    """For good, once float and commission are gone. Sub-agents stay as they are."""
+    return await _move(call, agent_id, model.TERMINATE, reason)
+
+
+async def _move(call: Call, agent_id: int, move: Move, reason: str | None) -> Agent:
+    async with call.services.database.transaction() as tx:
+        before = await queries.lock(tx, agent_id)
+        after = msgspec.structs.replace(
+            model.moved(before, move, reason), updated_at=call.services.clock()
+        )
+        await queries.save_state(tx, after)
+        changes = changes_between(model.shown(before), model.shown(after))
+        await record(tx, call, after, move.done, reason=reason, changes=changes)
+    return after
+
+
+async def change_pin(call: Call, agent_id: int, old_pin: str, new_pin: str) -> None:
+    services = call.services
+    # The interface answers 400 to every new PIN that is not acceptable.
+    require_strong(call, "new_pin", new_pin, refusal=Code.INVALID_REQUEST)
+    is_same = new_pin == old_pin
+    async with services.database.transaction() as tx:
+        agent = await queries.lock(tx, agent_id)
+        model.require_not_terminated(agent)
+        verdict = await check_pin(tx, agent.id, old_pin, services.pins.matches, services.clock())
+        # A wrong PIN is not raised in here, so that its count is committed.
+        if verdict.code is not None:
+            await record(tx, call, agent, "pin_changed", result="failure", reason=verdict.code)
+        elif not is_same:
+            await set_pin(tx, agent.id, services.pins.make(new_pin))
+            await record(tx, call, agent, "pin_changed", changes=_PIN_CHANGED)
+    if verdict.code is not None:
+        raise ApiError(verdict.code, details=verdict.details)
+    if is_same:
+        raise ApiError(Code.SAME_PIN)

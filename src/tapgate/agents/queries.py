@@ -1,0 +1,106 @@
+"""The SQL of agents. Name, state and money are on the rows of their two accounts, whose locks guard
+the agent's row too."""
+
+import asyncpg
+
+from tapgate import ids
+from tapgate.agents.model import SHOWN_STATUS, Agent, AgentFilters, not_found
+from tapgate.errors import ApiError, Code
+from tapgate.ledger.accounts import lock_account
+from tapgate.store.conditions import Conditions
+from tapgate.store.database import Database
+from tapgate.transactions.orders import numbered
+
+_SELECT = """
+    SELECT agent.id, agent.account_id, agent.commission_account_id, agent.agent_type,
+           agent.parent_agent_id, agent.business_name, agent.phone_number, agent.email,
+           agent.address, agent.commission_tier, agent.created_at, agent.updated_at,
+           own.holder_name AS name, own.status, own.status_reason, own.currency,
+           own.balance AS float_balance, earned.balance AS commission_balance,
+           own.held + earned.held AS held
+    FROM agents agent
+    JOIN accounts own ON own.id = agent.account_id
+    JOIN accounts earned ON earned.id = agent.commission_account_id"""
+
+_ACCOUNT_STATUS = {shown: status for status, shown in SHOWN_STATUS.items()}
+
+_PHONE_TAKEN = "agents_phone_number_key"
+
+
+async def get(reader: Database | asyncpg.Connection, agent_id: int) -> Agent:
+    row = await reader.fetchrow(f"{_SELECT} WHERE agent.id = $1", agent_id)
+    if row is None:
+        raise not_found()
+    return Agent(**row)
+
+
+async def lock(tx: asyncpg.Connection, agent_id: int) -> Agent:
+    """Whoever holds these locks decides alone: state, PIN; every movement of money waits."""
+    accounts = await tx.fetchrow(
+        "SELECT account_id, commission_account_id FROM agents WHERE id = $1", agent_id
+    )
+    if accounts is None:
+        raise not_found()
+    # In the order in which the ledger locks them, so that neither waits for the other in a circle.
+    for account_id in sorted(accounts):
+        await lock_account(tx, account_id)
+    # Read only now: before, somebody else may still have been changing it.
+    return await get(tx, agent_id)
+
+
+async def page(database: Database, filters: AgentFilters) -> list[Agent]:
+    """The newest of those who match; one more than the limit."""
+    conditions = Conditions()
+    conditions.where("agent.id < {}", filters.before)
+    conditions.where("own.status = {}", filters.status and _ACCOUNT_STATUS[filters.status])
+    conditions.where("agent.agent_type = {}", filters.agent_type)
+    if filters.parent_agent_id is not None:
+        parent_id = numbered(ids.AGENT, filters.parent_agent_id)
+        conditions.where("agent.parent_agent_id = {}", parent_id)
+    limit = conditions.bind(filters.limit + 1)
+    rows = await database.fetch(
+        f"{_SELECT} WHERE {conditions} ORDER BY agent.id DESC LIMIT {limit}", *conditions.values
+    )
+    return [Agent(**row) for row in rows]
+
+
+async def add(tx: asyncpg.Connection, agent: Agent) -> None:
+    """Both accounts must have been opened."""
+    try:
+        await tx.execute(
+            """INSERT INTO agents
+                   (id, account_id, commission_account_id, agent_type, parent_agent_id,
+                    business_name, phone_number, email, address, commission_tier, created_at,
+                    updated_at)
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)""",
+            agent.id,
+            agent.account_id,
+            agent.commission_account_id,
+            agent.agent_type,
+            agent.parent_agent_id,
+            agent.business_name,
+            agent.phone_number,
+            agent.email,
+            agent.address,
+            agent.commission_tier,
+            agent.created_at,
+            agent.updated_at,
+        )
+    except asyncpg.UniqueViolationError as error:
+        if error.constraint_name != _PHONE_TAKEN:
+            raise
+        raise ApiError(Code.DUPLICATE_PHONE) from None
+
+
+async def save_state(tx: asyncpg.Connection, agent: Agent) -> None:
+    """Store the state, on both accounts. The caller has locked the agent."""
+    await tx.execute(
+        """UPDATE accounts SET status = $3, status_reason = $4, updated_at = $5
+           WHERE id IN ($1, $2)""",
+        agent.account_id,
+        agent.commission_account_id,
+        agent.status,
+        agent.status_reason,
+        agent.updated_at,
+    )
+    await tx.execute("UPDATE agents SET updated_at = $2 WHERE id = $1", agent.id, agent.updated_at)

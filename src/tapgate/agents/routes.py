@@ -1,0 +1,126 @@
+"""The endpoints of agents themselves: their records, states and PINs."""
+
+import msgspec
+
+from tapgate.agents import operations, queries
+from tapgate.agents.model import (
+    AgentBalance,
+    AgentFilters,
+    AgentRecord,
+    AgentRegistration,
+    balance_of,
+    read_id,
+    shown,
+)
+from tapgate.edge.bodies import Done, OptionalReason, Reason
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.fields import Pin
+from tapgate.edge.pages import Page, cut
+from tapgate.errors import Code
+
+endpoints = Endpoints("Agents")
+
+_ADMIN = Access(roles="A")
+_READ = Access(scope="payments:read", roles="ACSF")
+
+_TO_CHANGE = (Code.AGENT_NOT_FOUND, Code.NOT_CLOSABLE)
+
+
+class AgentPinChange(msgspec.Struct, kw_only=True):
+    old_pin: Pin
+    new_pin: Pin
+
+
+class AgentRegistered(msgspec.Struct, kw_only=True):
+    success: bool = True
+    message: str = "Agent registered"
+    agent_id: str
+    agent: AgentRecord
+
+
+class AgentMoved(msgspec.Struct, kw_only=True):
+    success: bool = True
+    message: str
+    agent: AgentRecord
+
+
+@endpoints.post(
+    "/api/v1/agents",
+    access=_ADMIN,
+    status=201,
+    errors=(Code.MISSING_PARENT, Code.AGENT_NOT_FOUND, Code.DUPLICATE_PHONE),
+)
+async def register_agent(call: Call, body: AgentRegistration) -> AgentRegistered:
+    """Register an agent.
+
+    A sub_agent needs a `parent_agent_id`, which is a super_agent's; a super_agent has none.
+    """
+    record = shown(await operations.register(call, body))
+    return AgentRegistered(agent_id=record.id, agent=record)
+
+
+@endpoints.get("/api/v1/agents", access=_READ)
+async def list_agents(call: Call, query: AgentFilters) -> Page[AgentRecord]:
+    """List agents, newest first."""
+    rows = await queries.page(call.services.database, query)
+    return cut(rows, query.limit, key=lambda row: row.id, show=shown)
+
+
+@endpoints.get("/api/v1/agents/{id}", access=_READ, errors=(Code.AGENT_NOT_FOUND,))
+async def get_agent(call: Call, id: str) -> AgentRecord:
+    """Get an agent."""
+    return shown(await queries.get(call.services.database, read_id(id)))
+
+
+@endpoints.get(
+    "/api/v1/agents/{id}/balance",
+    access=Access(scope="balance:read", roles="ACSF"),
+    errors=(Code.AGENT_NOT_FOUND,),
+)
+async def get_agent_balance(call: Call, id: str) -> AgentBalance:
+    """Get an agent's float and the commission that is not paid out yet."""
+    return balance_of(await queries.get(call.services.database, read_id(id)))
+
+
+@endpoints.post(
+    "/api/v1/agents/{id}/suspend", access=_ADMIN, errors=(*_TO_CHANGE, Code.ALREADY_SUSPENDED)
+)
+async def suspend_agent(call: Call, id: str, body: Reason) -> AgentMoved:
+    """Suspend an agent.
+
+    From then on the agent moves no money and gets none.
+    """
+    agent = await operations.suspend(call, read_id(id), body.reason)
+    return AgentMoved(message="Agent suspended", agent=shown(agent))
+
+
+@endpoints.post(
+    "/api/v1/agents/{id}/activate", access=_ADMIN, errors=(*_TO_CHANGE, Code.NOT_SUSPENDED)
+)
+async def activate_agent(call: Call, id: str, body: OptionalReason) -> AgentMoved:
+    """Let a suspended agent work again."""
+    agent = await operations.activate(call, read_id(id), body.reason)
+    return AgentMoved(message="Agent activated", agent=shown(agent))
+
+
+@endpoints.post("/api/v1/agents/{id}/terminate", access=_ADMIN, errors=_TO_CHANGE)
+async def terminate_agent(call: Call, id: str, body: Reason) -> AgentMoved:
+    """Terminate an agent for good.
+
+    Float and commission must be zero. Sub-agents stay as they are.
+    """
+    agent = await operations.terminate(call, read_id(id), body.reason)
+    return AgentMoved(message="Agent terminated", agent=shown(agent))
+
+
+@endpoints.post(
+    "/api/v1/agents/{id}/change-pin",
+    access=_ADMIN,
+    errors=(*_TO_CHANGE, Code.INVALID_PIN, Code.SAME_PIN, Code.ACCOUNT_LOCKED),
+    invalid_is_400=True,
+)
+async def change_agent_pin(call: Call, id: str, body: AgentPinChange) -> Done:
+    """Change an agent's PIN."""
+    await operations.change_pin(call, read_id(id), body.old_pin, body.new_pin)
+    return Done(message="PIN changed")

@@ -1,0 +1,120 @@
+"""`tapgate manual`: the reference of the interface as Markdown, a page for each tag, made of the
+same description as openapi.json."""
+
+import json
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any, cast
+
+from tapgate.cli.manual.markdown import Anchors, code, link, table
+from tapgate.cli.manual.operations import Operation, given
+from tapgate.cli.manual.schemas import Schemas, linked
+from tapgate.edge.openapi import described
+from tapgate.edge.system import Subject, system_endpoints
+from tapgate.gateway import NOUNS
+
+INDEX = "README.md"
+
+#: The index page is written by hand up to here.
+OPERATIONS = "## Operations"
+
+_MADE = "<!-- Made by `make docs` from the declarations of the endpoints. Change those. -->"
+_CURRENCY = "SLE"
+
+
+def description() -> dict[str, Any]:
+    """The whole interface in OpenAPI, with what is about the gateway itself at the end."""
+    nobody = cast(Subject, None)  # the endpoints are described here, and not called
+    endpoints = [*chain.from_iterable(NOUNS), *system_endpoints(nobody)]
+    document: dict[str, Any] = json.loads(described(endpoints, _CURRENCY))
+    return document
+
+
+def pages(document: dict[str, Any], index: str) -> dict[str, str]:
+    """All pages by their file's name; `index` is the index page as it is now."""
+    by_tag: dict[str, list[Operation]] = {one["name"]: [] for one in document["tags"]}
+    for operation in _operations(document):
+        by_tag[operation.described["tags"][0]].append(operation)
+    schemas = document["components"]["schemas"]
+    made = {
+        _file(tag): _page(tag, operations, Schemas(schemas)) for tag, operations in by_tag.items()
+    }
+    by_hand = index.partition(f"\n{OPERATIONS}\n")[0].rstrip()
+    return made | {INDEX: f"{by_hand}\n\n{_index(by_tag)}\n"}
+
+
+def write(folder: Path) -> list[str]:
+    """Writes the pages that changed, removes those that are no more, and names both."""
+    folder.mkdir(parents=True, exist_ok=True)
+    index = folder / INDEX
+    made = pages(description(), index.read_text() if index.exists() else "# The interface\n")
+    changed = []
+    for name, text in made.items():
+        file = folder / name
+        if not file.exists() or file.read_text() != text:
+            file.write_text(text)
+            changed.append(name)
+    for file in sorted(folder.glob("*.md")):
+        if file.name not in made:
+            file.unlink()
+            changed.append(file.name)
+    return changed
+
+
+def _operations(document: dict[str, Any]) -> Iterator[Operation]:
+    alike: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {}
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            same = {name: what for name, what in operation.items() if name != "operationId"}
+            _, names = alike.setdefault(f"{method} {json.dumps(same)}", (operation, []))
+            names.append((method.upper(), path))
+    for operation, names in alike.values():
+        yield Operation(tuple(names), operation)
+
+
+def _page(tag: str, operations: list[Operation], schemas: Schemas) -> str:
+    anchors = Anchors()
+    anchors.of(tag)
+    sections = [(operation, anchors.of(operation.summary)) for operation in operations]
+    roots = [one for each in operations for one in (each.body, each.answer) if one is not None]
+    objects = schemas.shared(roots)
+    for name in objects:
+        title = schemas.title(name)
+        schemas.links[name] = linked(title, anchors.of(title))
+    blocks = [_MADE, f"# {tag}", _contents(sections)]
+    for operation, _ in sections:
+        blocks += [f"## {operation.summary}", *operation.section(schemas)]
+    for name in objects:
+        blocks += [f"## {schemas.title(name)}", schemas.description(name)]
+        blocks.append(given(schemas.fields(name)))
+    return "\n\n".join(filter(None, blocks)) + "\n"
+
+
+def _contents(sections: list[tuple[Operation, str]]) -> str:
+    return table(
+        ("Operation", ""),
+        [
+            (code(f"{method} {path}"), linked(operation.summary, anchor))
+            for operation, anchor in sections
+            for method, path in operation.names
+        ],
+    )
+
+
+def _index(by_tag: dict[str, list[Operation]]) -> str:
+    blocks = [OPERATIONS, _MADE]
+    for tag, operations in by_tag.items():
+        anchors = Anchors()
+        anchors.of(tag)
+        rows = []
+        for operation in operations:
+            target = f"{_file(tag)}#{anchors.of(operation.summary)}"
+            for method, path in operation.names:
+                rows.append((code(f"{method} {path}"), link(operation.summary, target)))
+        blocks += [f"### {link(tag, _file(tag))}", table(("Operation", ""), rows)]
+    return "\n\n".join(blocks)
+
+
+def _file(tag: str) -> str:
+    return tag.lower().replace(" ", "-") + ".md"

@@ -1,0 +1,169 @@
+"""What is taken and given, read from the schemas of the interface description: names, types and
+rules of fields, in words."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from tapgate.cli.manual.markdown import code, link
+
+Schema = dict[str, Any]
+
+_TYPES = {
+    "string": "string",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "object": "object",
+    "array": "list",
+}
+_ONE_OF = "one of "
+#: The bounds of the type itself say nothing.
+_UNBOUNDED = {-(2**63), 2**63 - 1}
+
+
+class Field(NamedTuple):
+    name: str
+    type: str
+    required: bool
+    rule: str
+    example: Any
+
+    @property
+    def is_choice(self) -> bool:
+        return self.rule.startswith(_ONE_OF)
+
+
+class Schemas:
+    """The schemas of one page.
+
+    What stands inside several objects is shown once and linked, by `links`; everything else is
+    shown where it is used, with a path such as `data[].id` for its fields.
+    """
+
+    def __init__(self, components: dict[str, Schema]) -> None:
+        self._components = components
+        self.links: dict[str, str] = {}
+
+    def shared(self, roots: Iterable[Schema]) -> list[str]:
+        """The objects that are used more than once, and somewhere inside another."""
+        used: Counter[str] = Counter()
+        inside: dict[str, None] = {}
+        for root in roots:
+            known: set[str] = set()
+            waiting = [(name, False) for name in _named(root)]
+            while waiting:
+                name, is_inside = waiting.pop(0)
+                used[name] += 1
+                if is_inside:
+                    inside[name] = None
+                if name not in known:
+                    known.add(name)
+                    members = self._components[name].get("properties", {}).values()
+                    waiting += [(below, True) for one in members for below in _named(one)]
+        return [name for name in inside if used[name] > 1]
+
+    def title(self, name: str) -> str:
+        return str(self._components[name].get("title", name))
+
+    def description(self, name: str) -> str:
+        return str(self._components[name].get("description", ""))
+
+    def names_in(self, schema: Schema) -> list[str]:
+        """The objects that a schema speaks of: usually the one that it is."""
+        return list(_named(schema))
+
+    def fields(self, name: str, prefix: str = "") -> Iterator[Field]:
+        component = self._components[name]
+        required = component.get("required", [])
+        for member, schema in component.get("properties", {}).items():
+            yield self.field(prefix + member, schema, required=member in required)
+            for below in _named(schema):
+                if below not in self.links:
+                    dots = (
+                        "[]." if "array" in (one.get("type") for one in _choices(schema)) else "."
+                    )
+                    yield from self.fields(below, prefix + member + dots)
+
+    def field(self, name: str, schema: Schema, *, required: bool) -> Field:
+        (example,) = schema.get("examples", [None])
+        return Field(name, self.type(schema), required, _rule(schema), example)
+
+    def type(self, schema: Schema) -> str:
+        """In words, with links to what is shown elsewhere."""
+        words = [self._plain_type(one) for one in _choices(schema)]
+        return " or ".join([*words, *(["null"] if _nullable(schema) else [])])
+
+    def _plain_type(self, schema: Schema) -> str:
+        if "$ref" in schema:
+            name = _name(schema)
+            return self.links.get(name, "object")
+        if schema.get("type") == "array":
+            return f"list of {self.type(schema.get('items', {}))}"
+        if "enum" in schema and "type" not in schema:
+            return "string"
+        return _TYPES.get(schema.get("type", ""), "any")
+
+
+def linked(title: str, anchor: str) -> str:
+    return link(title, f"#{anchor}")
+
+
+def _choices(schema: Schema) -> list[Schema]:
+    """A schema, or what it may be beside null."""
+    return [one for one in schema.get("anyOf", [schema]) if one.get("type") != "null"]
+
+
+def _nullable(schema: Schema) -> bool:
+    return any(one.get("type") == "null" for one in schema.get("anyOf", []))
+
+
+def _name(schema: Schema) -> str:
+    return str(schema["$ref"].rpartition("/")[2])
+
+
+def _named(schema: Schema) -> Iterator[str]:
+    """The objects that a schema speaks of."""
+    for one in _choices(schema):
+        if "$ref" in one:
+            yield _name(one)
+        elif "items" in one:
+            yield from _named(one["items"])
+
+
+def _rule(schema: Schema) -> str:
+    words = [word for one in _choices(schema) for word in _rules(one)]
+    default = schema.get("default")
+    if default is not None:
+        words.append(f"default {code(default)}")
+    return "; ".join(dict.fromkeys(words))
+
+
+def _rules(schema: Schema) -> Iterator[str]:
+    if "description" in schema and "$ref" not in schema:
+        yield schema["description"]
+    elif "pattern" in schema:
+        yield f"matches {code(schema['pattern'])}"
+    elif schema.get("format") == "date":
+        yield "`YYYY-MM-DD`"
+    elif schema.get("format") == "date-time":
+        yield "RFC 3339 time"
+    elif schema.get("format") == "email":
+        yield "e-mail address"
+    elif "maxLength" in schema:
+        yield f"{schema.get('minLength', 0)} to {schema['maxLength']} characters"
+    if "enum" in schema:
+        yield _ONE_OF + ", ".join(code(word) for word in schema["enum"])
+    yield from _bounds(schema)
+    if "items" in schema:
+        yield from (f"each {word}" for word in _rules(schema["items"]))
+
+
+def _bounds(schema: Schema) -> Iterator[str]:
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if {least, most} - _UNBOUNDED - {None}:
+        yield f"{least} to {most}"
+    if "maxItems" in schema:
+        yield f"{schema.get('minItems', 0)} to {schema['maxItems']} items"
+    elif schema.get("minItems"):
+        yield f"at least {schema['minItems']}"

@@ -1,0 +1,92 @@
+"""What a partner is, what clients see of one, and how its state may move."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from tapgate import clock, ids, money
+from tapgate.edge.fields import AmountOrZero, Name
+from tapgate.errors import ApiError, Code
+
+Status = Literal["active", "suspended"]
+
+#: How the account of a partner keeps its state.
+ACCOUNT_STATUS: Final[Mapping[str, str]] = {"active": "active", "suspended": "blocked"}
+
+
+class Partner(msgspec.Struct, frozen=True, kw_only=True):
+    """One partner as the platform knows it; money in minor units."""
+
+    id: int
+    account_id: int
+    name: str
+    currency: str
+    created_at: datetime
+    status: Status = "active"
+    balance: int = 0
+    overdraft: int = 0
+
+
+class PartnerRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A partner as clients see it. The balance is negative while it uses its overdraft."""
+
+    id: str
+    name: str
+    status: str
+    account_id: str
+    balance: str
+    overdraft_limit: str
+    currency: str
+    created_at: str
+
+
+def shown(partner: Partner) -> PartnerRecord:
+    return PartnerRecord(
+        id=ids.show(ids.PARTNER, partner.id),
+        name=partner.name,
+        status=partner.status,
+        account_id=ids.show(ids.ACCOUNT, partner.account_id),
+        balance=money.plain(partner.balance, partner.currency),
+        overdraft_limit=money.plain(partner.overdraft, partner.currency),
+        currency=partner.currency,
+        created_at=clock.rfc3339(partner.created_at),
+    )
+
+
+class NewPartner(msgspec.Struct, kw_only=True):
+    name: Name
+    overdraft_limit: AmountOrZero | None = None
+
+
+class Move(NamedTuple):
+    """A change of state: from where it leads where, and how it is refused from elsewhere."""
+
+    done: str
+    start: Status
+    end: Status
+    refusal: Code
+
+
+SUSPEND: Final = Move("suspended", "active", "suspended", Code.ALREADY_SUSPENDED)
+ACTIVATE: Final = Move("activated", "suspended", "active", Code.NOT_SUSPENDED)
+
+
+def moved(partner: Partner, move: Move) -> Partner:
+    """The partner in its next state, or a refusal by name."""
+    if partner.status != move.start:
+        raise ApiError(move.refusal)
+    return msgspec.structs.replace(partner, status=move.end)
+
+
+def not_found() -> ApiError:
+    return ApiError(Code.PARTNER_NOT_FOUND)
+
+
+def read_id(text: str) -> int:
+    """The number behind a partner's identifier; what is not one names nobody."""
+    number = ids.read(ids.PARTNER, text)
+    if number is None:
+        raise not_found()
+    return number

@@ -1,0 +1,93 @@
+"""What can happen to a partner: created, suspended, activated."""
+
+from typing import NamedTuple
+
+from tapgate import ids, money
+from tapgate.audit import trail
+from tapgate.audit.changes import changes_between
+from tapgate.credentials.hmac_keys import NewHmacKey
+from tapgate.edge.call import Call
+from tapgate.ledger import chart
+from tapgate.ledger.accounts import open_account
+from tapgate.partners import model, queries
+from tapgate.partners.model import Move, NewPartner, Partner
+
+
+class Created(NamedTuple):
+    partner: Partner
+    key: NewHmacKey
+    webhook_secret: str
+
+
+async def create(call: Call, new: NewPartner) -> Created:
+    """With its signing key and the secret of its webhook."""
+    services, currency = call.services, call.services.settings.currency
+    partner = Partner(
+        id=services.new_id(),
+        account_id=services.new_id(),
+        name=new.name,
+        currency=currency,
+        created_at=services.clock(),
+        overdraft=money.parse(new.overdraft_limit or "0", currency, allow_zero=True),
+    )
+    webhook_secret = services.authenticator.webhook_secrets.make(partner.id)
+    async with services.database.transaction() as tx:
+        await open_account(
+            tx,
+            id=partner.account_id,
+            kind=chart.CLEARING,
+            owner_id=partner.id,
+            holder_name=partner.name,
+            public_name=partner.name,
+            currency=currency,
+            overdraft=partner.overdraft,
+        )
+        await queries.add(tx, partner, webhook_secret.sealed)
+        key = await services.authenticator.hmac_keys.create_for_partner(tx, partner.id)
+        record = model.shown(partner)
+        await trail.record(
+            tx,
+            services,
+            call.origin,
+            event="partner.created",
+            resource_type="partner",
+            resource_id=record.id,
+            changes={
+                "name": (None, record.name),
+                "status": (None, record.status),
+                "overdraft_limit": (None, record.overdraft_limit),
+                "api_key_id": (None, ids.show(ids.KEY, key.id)),
+            },
+        )
+    return Created(partner, key, webhook_secret.secret)
+
+
+async def suspend(call: Call, partner_id: int, reason: str | None) -> Partner:
+    """From the moment that this returns, no process lets its keys or its webhook in."""
+    return await _move(call, partner_id, model.SUSPEND, reason)
+
+
+async def activate(call: Call, partner_id: int, reason: str | None) -> Partner:
+    return await _move(call, partner_id, model.ACTIVATE, reason)
+
+
+async def _move(call: Call, partner_id: int, move: Move, reason: str | None) -> Partner:
+    services = call.services
+    async with services.database.transaction() as tx:
+        before = await queries.lock(tx, partner_id)
+        after = model.moved(before, move)
+        await queries.save_state(tx, after, reason, services.clock())
+        record = model.shown(after)
+        await trail.record(
+            tx,
+            services,
+            call.origin,
+            event=f"partner.{move.done}",
+            resource_type="partner",
+            resource_id=record.id,
+            reason=reason,
+            changes=changes_between(model.shown(before), record),
+        )
+        ticket = await services.authenticator.hmac_keys.owner_changed(tx)
+    await services.signals.settled(ticket)
+    return after

@@ -1,0 +1,63 @@
+"""The SQL of partners. State, name, money and overdraft are on the account's row, whose lock guards
+both rows."""
+
+from datetime import datetime
+
+import asyncpg
+
+from tapgate.ledger.accounts import lock_account
+from tapgate.partners.model import ACCOUNT_STATUS, Partner, not_found
+from tapgate.store.database import Database
+
+_SELECT = """
+    SELECT p.id, p.account_id, p.created_at, a.holder_name AS name, a.currency, a.balance,
+           a.overdraft, CASE a.status WHEN 'active' THEN 'active' ELSE 'suspended' END AS status
+    FROM partners p JOIN accounts a ON a.id = p.account_id"""
+
+
+async def get(reader: Database | asyncpg.Connection, partner_id: int) -> Partner:
+    row = await reader.fetchrow(f"{_SELECT} WHERE p.id = $1", partner_id)
+    if row is None:
+        raise not_found()
+    return Partner(**row)
+
+
+async def lock(tx: asyncpg.Connection, partner_id: int) -> Partner:
+    """Whoever holds this lock decides alone about the partner's state."""
+    account_id = await tx.fetchval("SELECT account_id FROM partners WHERE id = $1", partner_id)
+    if account_id is None:
+        raise not_found()
+    await lock_account(tx, account_id)
+    # Read only now: before, somebody else may still have been changing it.
+    return await get(tx, partner_id)
+
+
+async def page(database: Database, *, before: int, limit: int) -> list[Partner]:
+    rows = await database.fetch(
+        f"{_SELECT} WHERE p.id < $1 ORDER BY p.id DESC LIMIT $2", before, limit
+    )
+    return [Partner(**row) for row in rows]
+
+
+async def add(tx: asyncpg.Connection, partner: Partner, webhook_secret: bytes) -> None:
+    """Its account must have been opened; the secret is sealed."""
+    await tx.execute(
+        "INSERT INTO partners (id, account_id, webhook_secret, created_at) VALUES ($1, $2, $3, $4)",
+        partner.id,
+        partner.account_id,
+        webhook_secret,
+        partner.created_at,
+    )
+
+
+async def save_state(
+    tx: asyncpg.Connection, partner: Partner, reason: str | None, now: datetime
+) -> None:
+    """The caller has locked the partner."""
+    await tx.execute(
+        "UPDATE accounts SET status = $2, status_reason = $3, updated_at = $4 WHERE id = $1",
+        partner.account_id,
+        ACCOUNT_STATUS[partner.status],
+        reason if partner.status == "suspended" else None,
+        now,
+    )

@@ -1,0 +1,132 @@
+"""The endpoints of partners."""
+
+import msgspec
+
+from tapgate import ids
+from tapgate.edge.bodies import OptionalReason
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints, Reply
+from tapgate.edge.fields import Amount
+from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.errors import Code
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command
+from tapgate.partners import operations, queries
+from tapgate.partners.model import NewPartner, PartnerRecord, read_id, shown
+from tapgate.transactions.orders import (
+    Order,
+    Receipt,
+    Shown,
+    carry_out,
+    channel_of,
+    minor,
+    numbered,
+    request_of,
+)
+
+endpoints = Endpoints("Partners")
+
+_ACCESS = Access(roles="A")
+
+
+class PartnerCreated(msgspec.Struct, kw_only=True):
+    """The only time that the secrets are shown."""
+
+    partner: PartnerRecord
+    api_key_id: str
+    hmac_secret: str
+    webhook_secret: str
+
+
+class PartnerMoved(msgspec.Struct, kw_only=True):
+    success: bool = True
+    message: str
+    partner: PartnerRecord
+
+
+class PartnerDeposit(Order, kw_only=True):
+    amount: Amount
+
+
+class PartnerDepositReceipt(Receipt, kw_only=True):
+    amount: str
+    new_balance: str
+
+
+@endpoints.post("/api/v1/admin/partners", access=_ACCESS, status=201)
+async def create_partner(call: Call, body: NewPartner) -> PartnerCreated:
+    """Create a partner, with its signing key and the secret of its webhook.
+
+    The secrets are shown this once.
+    """
+    partner, key, webhook_secret = await operations.create(call, body)
+    return PartnerCreated(
+        partner=shown(partner),
+        api_key_id=ids.show(ids.KEY, key.id),
+        hmac_secret=key.secret,
+        webhook_secret=webhook_secret,
+    )
+
+
+@endpoints.get("/api/v1/admin/partners", access=_ACCESS)
+async def list_partners(call: Call, query: PageQuery) -> Page[PartnerRecord]:
+    """List partners, newest first."""
+    rows = await queries.page(call.services.database, before=query.before, limit=query.limit + 1)
+    return cut(rows, query.limit, key=lambda row: row.id, show=shown)
+
+
+@endpoints.get("/api/v1/admin/partners/{id}", access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND,))
+async def get_partner(call: Call, id: str) -> PartnerRecord:
+    """Get a partner."""
+    return shown(await queries.get(call.services.database, read_id(id)))
+
+
+@endpoints.post(
+    "/api/v1/admin/partners/{id}/fund",
+    access=Access(roles="AF"),
+    moves_money=True,
+    errors=(Code.PARTNER_NOT_FOUND, Code.PARTNER_SUSPENDED),
+)
+async def fund_partner(call: Call, id: str, body: PartnerDeposit) -> Reply[PartnerDepositReceipt]:
+    """Put money on a partner's account, to fund subscribers with."""
+
+    def receipt(shown: Shown) -> PartnerDepositReceipt:
+        return PartnerDepositReceipt(
+            message=shown.message("Partner funded"),
+            transaction_id=shown.transaction_id,
+            status=shown.status,
+            amount=shown.amount,
+            new_balance=shown.payee_balance,
+        )
+
+    command = Command(
+        type=chart.PARTNER_DEPOSIT,
+        channel=channel_of(call.principal),
+        payer=commands.CASH,
+        payee=commands.partner(numbered(ids.PARTNER, id)),
+        amount=minor(call, body.amount),
+        request=request_of(call, body),
+    )
+    return await carry_out(call, command, receipt)
+
+
+@endpoints.post(
+    "/api/v1/admin/partners/{id}/suspend",
+    access=_ACCESS,
+    errors=(Code.PARTNER_NOT_FOUND, Code.ALREADY_SUSPENDED),
+)
+async def suspend_partner(call: Call, id: str, body: OptionalReason) -> PartnerMoved:
+    """Suspend a partner: its keys and its webhook are refused at once."""
+    partner = await operations.suspend(call, read_id(id), body.reason)
+    return PartnerMoved(message="Partner suspended", partner=shown(partner))
+
+
+@endpoints.post(
+    "/api/v1/admin/partners/{id}/activate",
+    access=_ACCESS,
+    errors=(Code.PARTNER_NOT_FOUND, Code.NOT_SUSPENDED),
+)
+async def activate_partner(call: Call, id: str, body: OptionalReason) -> PartnerMoved:
+    """Activate a partner that was suspended."""
+    partner = await operations.activate(call, read_id(id), body.reason)
+    return PartnerMoved(message="Partner activated", partner=shown(partner))

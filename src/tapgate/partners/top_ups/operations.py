@@ -1,0 +1,142 @@
+"""A partner funds a subscriber: by a signed webhook, or by an order in its name."""
+
+from functools import cache
+
+from tapgate import ids
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Reply
+from tapgate.edge.reading import BodyReader
+from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command, PartnerReference, Party, RequestKey
+from tapgate.partners.top_ups import queries
+from tapgate.partners.top_ups.model import (
+    FundFromPartner,
+    TopUpReceipt,
+    WebhookTopUp,
+    receipt,
+    require_one_name,
+)
+from tapgate.subscribers.restriction import require_open
+from tapgate.transactions.orders import (
+    carry_out,
+    channel_of,
+    minor,
+    numbered,
+    request_of,
+    require_currency,
+)
+
+_SIGNATURE = "X-Webhook-Signature"
+
+
+async def by_webhook(call: Call, partner: str, raw_body: bytes) -> Reply[TopUpReceipt]:
+    """Who sent it is settled before anything in it is looked at."""
+    partner_id = numbered(ids.PARTNER, partner)
+    await _require_genuine(call, partner_id, raw_body)
+    body: WebhookTopUp = _reader(call.services.settings.currency).read(raw_body)
+    require_one_name(body)
+    require_currency(call, body.currency)
+    return await _top_up(
+        call,
+        partner_id,
+        body.reference,
+        body.amount,
+        await _named_in_webhook(call, body),
+        channel="partner",
+    )
+
+
+async def by_order(call: Call, body: FundFromPartner) -> Reply[TopUpReceipt]:
+    request = request_of(call, body)
+    partner_id = _paying_partner(call, body)
+    require_one_name(body)
+    return await _top_up(
+        call,
+        partner_id,
+        body.partner_reference,
+        body.amount,
+        await _named_in_order(call, body),
+        channel=channel_of(call.principal),
+        request=request,
+    )
+
+
+async def _top_up(
+    call: Call,
+    partner_id: int,
+    reference: str,
+    amount: str,
+    payee: Party,
+    *,
+    channel: str,
+    request: RequestKey | None = None,
+) -> Reply[TopUpReceipt]:
+    command = Command(
+        type=chart.PARTNER_FUND,
+        channel=channel,
+        payer=commands.partner(partner_id),
+        payee=payee,
+        amount=minor(call, amount),
+        request=request,
+        reference=PartnerReference(partner_id, reference),
+    )
+    return await carry_out(call, command, receipt)
+
+
+async def _require_genuine(call: Call, partner_id: int, raw_body: bytes) -> None:
+    """The same answer after the same work, whether the partner or the signature is wrong."""
+    services = call.services
+    sender = await queries.sender(services.database, partner_id)
+    sealed = None if sender is None else sender.webhook_secret
+    genuine = services.authenticator.webhook_secrets.is_genuine(
+        partner_id, sealed, call.header(_SIGNATURE), raw_body
+    )
+    if sender is None or not genuine:
+        raise ApiError(Code.UNAUTHORIZED, f"Unknown partner, or {_SIGNATURE} is missing or wrong")
+    if sender.suspended:
+        raise ApiError(Code.PARTNER_SUSPENDED)
+
+
+@cache
+def _reader(currency: str) -> BodyReader:
+    return BodyReader(WebhookTopUp, currency)
+
+
+async def _named_in_webhook(call: Call, body: WebhookTopUp) -> Party:
+    if body.card_serial is not None:
+        return commands.card(body.card_serial)
+    assert body.phone_number is not None
+    found = await queries.subscriber_by_phone(call.services.database, body.phone_number)
+    return commands.subscriber(found or 0)
+
+
+async def _named_in_order(call: Call, body: FundFromPartner) -> Party:
+    """The receipt tells the subscriber's balance, which may be closed to the caller."""
+    database = call.services.database
+    if body.card_serial is not None:
+        payee = commands.card(body.card_serial)
+        receiver = await queries.receiver_by_card(database, body.card_serial)
+    else:
+        subscriber_id = numbered(ids.SUBSCRIBER, body.subscriber_id)
+        payee = commands.subscriber(subscriber_id)
+        receiver = await queries.receiver_by_id(database, subscriber_id)
+    if receiver is not None:
+        await require_open(database, call, receiver.subscriber_id, restricted=receiver.restricted)
+    return payee
+
+
+def _paying_partner(call: Call, body: FundFromPartner) -> int:
+    """Who signs as a partner pays; everybody else says which partner does."""
+    own = call.principal.partner_id
+    if own is None:
+        if body.partner_id is None:
+            raise ApiError(
+                Code.INVALID_REQUEST,
+                "partner_id is required",
+                details={"fields": {"partner_id": "is required"}},
+            )
+        return numbered(ids.PARTNER, body.partner_id)
+    if body.partner_id is not None and numbered(ids.PARTNER, body.partner_id) != own:
+        raise invalid_field("partner_id", "must be the partner's who signs")
+    return own

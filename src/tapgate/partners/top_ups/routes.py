@@ -1,0 +1,51 @@
+"""The endpoints through which partners fund subscribers."""
+
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints, Reply
+from tapgate.errors import Code
+from tapgate.partners.top_ups import operations
+from tapgate.partners.top_ups.model import FundFromPartner, TopUpReceipt, WebhookTopUp
+
+endpoints = Endpoints("Partners")
+
+_DECLINES = (
+    Code.DUPLICATE_REFERENCE,
+    Code.SUBSCRIBER_NOT_FOUND,
+    Code.CARD_NOT_FOUND,
+    Code.PARTNER_SUSPENDED,
+    Code.INSUFFICIENT_FUNDS,
+    Code.SUBSCRIBER_BLOCKED,
+    Code.CARD_NOT_ACTIVE,
+    Code.MAX_BALANCE_EXCEEDED,
+)
+
+
+@endpoints.post(
+    "/api/v1/wallet/fund-from-partner",
+    access=Access(scope="payments:write", roles="AF", hmac="partner"),
+    moves_money=True,
+    errors=(Code.PARTNER_NOT_FOUND, Code.OTP_REQUIRED, *_DECLINES),
+)
+async def fund_from_partner(call: Call, body: FundFromPartner) -> Reply[TopUpReceipt]:
+    """Fund a subscriber from a partner's account.
+
+    Give `subscriber_id` or `card_serial`; `partner_id` unless the partner itself signs. A
+    `partner_reference` is one top-up, however it is asked for: the same again answers as before.
+    """
+    return await operations.by_order(call, body)
+
+
+@endpoints.post(
+    "/api/v1/webhooks/partners/{partner_id}",
+    access=Access(public=True),
+    body_schema=WebhookTopUp,
+    errors=(Code.UNAUTHORIZED, Code.CURRENCY_NOT_SUPPORTED, *_DECLINES),
+)
+async def receive_partner_webhook(call: Call, partner_id: str, body: bytes) -> Reply[TopUpReceipt]:
+    """Fund a subscriber by a partner's webhook.
+
+    Signed by the header `X-Webhook-Signature`: the hex HMAC-SHA-256 of the raw body with the
+    partner's webhook secret, bare or after `sha256=`. Give `card_serial` or `phone_number`. A
+    `reference` is one top-up: delivered again, it answers as before and pays nothing.
+    """
+    return await operations.by_webhook(call, partner_id, body)

@@ -1,0 +1,55 @@
+"""What can happen to a signing key: given out, deleted."""
+
+import asyncpg
+
+from tapgate import ids
+from tapgate.audit import trail
+from tapgate.credentials.hmac_keys import NewHmacKey
+from tapgate.edge.call import Call
+from tapgate.errors import ApiError, Code
+from tapgate.processors import queries as processors
+from tapgate.processors.terminals import queries as terminals
+
+
+async def create(call: Call, processor_id: int, terminal_id: int | None) -> NewHmacKey:
+    """With a terminal: a further key of the terminal's own."""
+    services = call.services
+    async with services.database.transaction() as tx:
+        await processors.require(tx, processor_id)
+        if terminal_id is not None:
+            await terminals.lock(tx, terminal_id, processor_id=processor_id)
+        key = await services.authenticator.hmac_keys.create_for_processor(
+            tx, processor_id, terminal_id
+        )
+        changes: trail.Changes = {"processor_id": (None, ids.show(ids.PROCESSOR, processor_id))}
+        if terminal_id is not None:
+            changes = {**changes, "terminal_id": (None, ids.show(ids.TERMINAL, terminal_id))}
+        await _record(tx, call, key.id, "created", changes)
+    return key
+
+
+async def delete(call: Call, processor_id: int, key_id: int) -> None:
+    """Also the last one. From the moment that this returns, no process lets it in."""
+    services = call.services
+    async with services.database.transaction() as tx:
+        await processors.require(tx, processor_id)
+        ticket = await services.authenticator.hmac_keys.delete(tx, key_id, owner_id=processor_id)
+        if ticket is None:
+            raise ApiError(Code.NOT_FOUND, "The processor has no such key")
+        changes = {"processor_id": (ids.show(ids.PROCESSOR, processor_id), None)}
+        await _record(tx, call, key_id, "deleted", changes)
+    await services.signals.settled(ticket)
+
+
+async def _record(
+    tx: asyncpg.Connection, call: Call, key_id: int, action: str, changes: trail.Changes
+) -> None:
+    await trail.record(
+        tx,
+        call.services,
+        call.origin,
+        event=f"signing_key.{action}",
+        resource_type="signing_key",
+        resource_id=ids.show(ids.KEY, key_id),
+        changes=changes,
+    )

@@ -1,0 +1,85 @@
+"""The endpoints of signing keys."""
+
+import msgspec
+
+from tapgate import clock, ids
+from tapgate.credentials.hmac_keys import ProcessorKey
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.fields import Text
+from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.errors import Code
+from tapgate.processors import model as processors
+from tapgate.processors import queries as processor_queries
+from tapgate.processors.keys import operations
+from tapgate.transactions.orders import numbered
+
+endpoints = Endpoints("Processors")
+
+_ACCESS = Access(roles="A")
+
+
+class NewSigningKey(msgspec.Struct, kw_only=True):
+    """With a terminal: a key of the terminal's own."""
+
+    terminal_id: Text | None = None
+
+
+class SigningKeyCreated(msgspec.Struct, kw_only=True):
+    """The only time that the secret is shown."""
+
+    api_key_id: str
+    hmac_secret: str
+
+
+class SigningKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    api_key_id: str
+    terminal_id: str | None
+    created_at: str
+
+
+def _shown(key: ProcessorKey) -> SigningKeyRecord:
+    terminal = key.terminal_id
+    return SigningKeyRecord(
+        api_key_id=ids.show(ids.KEY, key.id),
+        terminal_id=None if terminal is None else ids.show(ids.TERMINAL, terminal),
+        created_at=clock.rfc3339(key.created_at),
+    )
+
+
+@endpoints.post(
+    "/api/v1/processors/{id}/keys",
+    access=_ACCESS,
+    status=201,
+    errors=(Code.PROCESSOR_NOT_FOUND, Code.TERMINAL_NOT_FOUND),
+)
+async def create_signing_key(call: Call, id: str, body: NewSigningKey) -> SigningKeyCreated:
+    """Create a further signing key of a processor, or of one of its terminals.
+
+    Those before it stay good until they are deleted. The secret is shown this once.
+    """
+    named = body.terminal_id
+    terminal_id = None if named is None else numbered(ids.TERMINAL, named)
+    key = await operations.create(call, processors.read_id(id), terminal_id)
+    return SigningKeyCreated(api_key_id=ids.show(ids.KEY, key.id), hmac_secret=key.secret)
+
+
+@endpoints.get("/api/v1/processors/{id}/keys", access=_ACCESS, errors=(Code.PROCESSOR_NOT_FOUND,))
+async def list_signing_keys(call: Call, id: str, query: PageQuery) -> Page[SigningKeyRecord]:
+    """List the signing keys of a processor and its terminals that are not deleted, newest first."""
+    services, processor_id = call.services, processors.read_id(id)
+    await processor_queries.require(services.database, processor_id)
+    keys = await services.authenticator.hmac_keys.page(
+        processor_id, before=query.before, limit=query.limit + 1
+    )
+    return cut(keys, query.limit, key=lambda key: key.id, show=_shown)
+
+
+@endpoints.delete(
+    "/api/v1/processors/{id}/keys/{api_key_id}",
+    access=_ACCESS,
+    errors=(Code.PROCESSOR_NOT_FOUND, Code.NOT_FOUND),
+)
+async def delete_signing_key(call: Call, id: str, api_key_id: str) -> None:
+    """Delete a signing key: it is refused at once, also if it is the last one."""
+    await operations.delete(call, processors.read_id(id), numbered(ids.KEY, api_key_id))

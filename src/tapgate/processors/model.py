@@ -1,0 +1,110 @@
+"""What a processor is, what clients see of one, and how its state may move."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Final, Literal, NamedTuple
+
+import msgspec
+
+from tapgate import clock, ids, money
+from tapgate.edge.fields import Choice, Email, Name, Phone
+from tapgate.edge.pages import PageQuery
+from tapgate.errors import ApiError, Code
+
+Status = Literal["active", "suspended"]
+
+#: How the account of a processor keeps its state.
+ACCOUNT_STATUS: Final[Mapping[str, str]] = {"active": "active", "suspended": "blocked"}
+
+
+class Processor(msgspec.Struct, frozen=True, kw_only=True):
+    """One processor as the platform knows it; money in minor units."""
+
+    id: int
+    account_id: int
+    name: str
+    phone_number: str
+    email: str
+    currency: str
+    created_at: datetime
+    updated_at: datetime
+    status: Status = "active"
+    suspend_reason: str | None = None
+    balance: int = 0
+
+
+class ProcessorRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A processor as clients see it. Every field is always there; what is not known is null."""
+
+    id: str
+    name: str
+    phone_number: str
+    email: str
+    status: str
+    suspend_reason: str | None
+    account_id: str
+    balance: str
+    currency: str
+    created_at: str
+    updated_at: str
+
+
+def shown(processor: Processor) -> ProcessorRecord:
+    return ProcessorRecord(
+        id=ids.show(ids.PROCESSOR, processor.id),
+        name=processor.name,
+        phone_number=processor.phone_number,
+        email=processor.email,
+        status=processor.status,
+        suspend_reason=processor.suspend_reason,
+        account_id=ids.show(ids.ACCOUNT, processor.account_id),
+        balance=money.plain(processor.balance, processor.currency),
+        currency=processor.currency,
+        created_at=clock.rfc3339(processor.created_at),
+        updated_at=clock.rfc3339(processor.updated_at),
+    )
+
+
+class NewProcessor(msgspec.Struct, kw_only=True):
+    name: Name
+    phone_number: Phone
+    email: Email
+
+
+class ProcessorFilters(PageQuery, kw_only=True):
+    """Which processors a list is to show."""
+
+    status: Annotated[str, Choice("active", "suspended")] | None = None
+
+
+class Move(NamedTuple):
+    """A change of state: from where it leads where, and how it is refused from elsewhere."""
+
+    done: str
+    start: Status
+    end: Status
+    refusal: Code
+
+
+SUSPEND: Final = Move("suspended", "active", "suspended", Code.ALREADY_SUSPENDED)
+ACTIVATE: Final = Move("activated", "suspended", "active", Code.NOT_SUSPENDED)
+
+
+def moved(processor: Processor, move: Move, reason: str | None) -> Processor:
+    """The processor in its next state, or a refusal by name."""
+    if processor.status != move.start:
+        raise ApiError(move.refusal)
+    suspend_reason = reason if move.end == "suspended" else None
+    return msgspec.structs.replace(processor, status=move.end, suspend_reason=suspend_reason)
+
+
+def not_found() -> ApiError:
+    return ApiError(Code.PROCESSOR_NOT_FOUND)
+
+
+def read_id(text: str) -> int:
+    """The number behind a processor's identifier; what is not one names nobody."""
+    number = ids.read(ids.PROCESSOR, text)
+    if number is None:
+        raise not_found()
+    return number

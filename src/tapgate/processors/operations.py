@@ -1,0 +1,97 @@
+"""What can happen to a processor: created, suspended, activated."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from tapgate import ids
+from tapgate.audit import trail
+from tapgate.audit.changes import changes_between
+from tapgate.credentials.hmac_keys import NewHmacKey
+from tapgate.edge.call import Call
+from tapgate.ledger import chart
+from tapgate.ledger.accounts import open_account
+from tapgate.notifications import events
+from tapgate.processors import model, queries
+from tapgate.processors.model import Move, NewProcessor, Processor
+
+
+class Created(NamedTuple):
+    processor: Processor
+    key: NewHmacKey
+
+
+async def create(call: Call, new: NewProcessor) -> Created:
+    """With its first signing key."""
+    services, now = call.services, call.services.clock()
+    processor = Processor(
+        id=services.new_id(),
+        account_id=services.new_id(),
+        name=new.name,
+        phone_number=new.phone_number,
+        email=new.email,
+        currency=services.settings.currency,
+        created_at=now,
+        updated_at=now,
+    )
+    async with services.database.transaction() as tx:
+        await open_account(
+            tx,
+            id=processor.account_id,
+            kind=chart.SETTLEMENT,
+            owner_id=processor.id,
+            holder_name=processor.name,
+            public_name=processor.name,
+            currency=processor.currency,
+        )
+        await queries.add(tx, processor)
+        key = await services.authenticator.hmac_keys.create_for_processor(tx, processor.id)
+        await trail.record(
+            tx,
+            services,
+            call.origin,
+            event="processor.created",
+            resource_type="processor",
+            resource_id=ids.show(ids.PROCESSOR, processor.id),
+            changes={
+                "name": (None, processor.name),
+                "status": (None, processor.status),
+                "api_key_id": (None, ids.show(ids.KEY, key.id)),
+            },
+        )
+    return Created(processor, key)
+
+
+async def suspend(call: Call, processor_id: int, reason: str) -> Processor:
+    """From the moment that this returns, no process lets its keys in."""
+    return await _move(call, processor_id, model.SUSPEND, reason)
+
+
+async def activate(call: Call, processor_id: int, reason: str | None) -> Processor:
+    return await _move(call, processor_id, model.ACTIVATE, reason)
+
+
+async def _move(call: Call, processor_id: int, move: Move, reason: str | None) -> Processor:
+    services = call.services
+    async with services.database.transaction() as tx:
+        before = await queries.lock(tx, processor_id)
+        after = msgspec.structs.replace(
+            model.moved(before, move, reason), updated_at=services.clock()
+        )
+        await queries.save_state(tx, after)
+        record = model.shown(after)
+        await trail.record(
+            tx,
+            services,
+            call.origin,
+            event=f"processor.{move.done}",
+            resource_type="processor",
+            resource_id=record.id,
+            reason=reason,
+            changes=changes_between(model.shown(before), record),
+        )
+        if move is model.SUSPEND:
+            await events.publish(tx, services, "processor.suspended", record)
+        ticket = await services.authenticator.hmac_keys.owner_changed(tx)
+    await services.signals.settled(ticket)
+    return after

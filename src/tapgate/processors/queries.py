@@ -1,0 +1,85 @@
+"""The SQL of processors. State, name and money are on the account's row, whose lock guards both
+rows."""
+
+import asyncpg
+
+from tapgate.ledger.accounts import lock_account
+from tapgate.processors.model import (
+    ACCOUNT_STATUS,
+    Processor,
+    ProcessorFilters,
+    not_found,
+)
+from tapgate.store.conditions import Conditions
+from tapgate.store.database import Database
+
+_SELECT = """
+    SELECT p.id, p.account_id, p.phone_number, p.email, p.created_at, p.updated_at,
+           a.holder_name AS name, a.currency, a.balance, a.status_reason AS suspend_reason,
+           CASE a.status WHEN 'active' THEN 'active' ELSE 'suspended' END AS status
+    FROM processors p JOIN accounts a ON a.id = p.account_id"""
+
+
+async def get(reader: Database | asyncpg.Connection, processor_id: int) -> Processor:
+    row = await reader.fetchrow(f"{_SELECT} WHERE p.id = $1", processor_id)
+    if row is None:
+        raise not_found()
+    return Processor(**row)
+
+
+async def require(reader: Database | asyncpg.Connection, processor_id: int) -> None:
+    """Refuse what would belong to a processor that is not there."""
+    if not await reader.fetchval(
+        "SELECT EXISTS (SELECT FROM processors WHERE id = $1)", processor_id
+    ):
+        raise not_found()
+
+
+async def lock(tx: asyncpg.Connection, processor_id: int) -> Processor:
+    """Whoever holds this lock decides alone about the processor's state."""
+    account_id = await tx.fetchval("SELECT account_id FROM processors WHERE id = $1", processor_id)
+    if account_id is None:
+        raise not_found()
+    await lock_account(tx, account_id)
+    # Read only now: before, somebody else may still have been changing it.
+    return await get(tx, processor_id)
+
+
+async def page(database: Database, filters: ProcessorFilters) -> list[Processor]:
+    """The newest of those that match; one more than the limit."""
+    conditions = Conditions()
+    conditions.where("p.id < {}", filters.before)
+    conditions.where("a.status = {}", filters.status and ACCOUNT_STATUS[filters.status])
+    limit = conditions.bind(filters.limit + 1)
+    rows = await database.fetch(
+        f"{_SELECT} WHERE {conditions} ORDER BY p.id DESC LIMIT {limit}", *conditions.values
+    )
+    return [Processor(**row) for row in rows]
+
+
+async def add(tx: asyncpg.Connection, processor: Processor) -> None:
+    """Its account must have been opened."""
+    await tx.execute(
+        """INSERT INTO processors (id, account_id, phone_number, email, created_at, updated_at)
+           VALUES ($1, $2, $3, $4, $5, $6)""",
+        processor.id,
+        processor.account_id,
+        processor.phone_number,
+        processor.email,
+        processor.created_at,
+        processor.updated_at,
+    )
+
+
+async def save_state(tx: asyncpg.Connection, processor: Processor) -> None:
+    """The caller has locked the processor."""
+    await tx.execute(
+        "UPDATE processors SET updated_at = $2 WHERE id = $1", processor.id, processor.updated_at
+    )
+    await tx.execute(
+        "UPDATE accounts SET status = $2, status_reason = $3, updated_at = $4 WHERE id = $1",
+        processor.account_id,
+        ACCOUNT_STATUS[processor.status],
+        processor.suspend_reason,
+        processor.updated_at,
+    )

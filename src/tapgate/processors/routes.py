@@ -1,0 +1,154 @@
+"""The endpoints of processors."""
+
+import msgspec
+
+from tapgate import ids
+from tapgate.edge.bodies import OptionalReason, Reason
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints, Reply
+from tapgate.edge.fields import Amount, FreeText, Text
+from tapgate.edge.pages import Page, cut
+from tapgate.errors import Code
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command
+from tapgate.processors import operations, queries
+from tapgate.processors.model import (
+    NewProcessor,
+    ProcessorFilters,
+    ProcessorRecord,
+    read_id,
+    shown,
+)
+from tapgate.transactions.orders import (
+    Order,
+    Receipt,
+    Shown,
+    carry_out,
+    channel_of,
+    minor,
+    numbered,
+    request_of,
+)
+
+endpoints = Endpoints("Processors")
+
+_READ = Access(scope="payments:read", roles="ACSF")
+_MOVE = Access(roles="AC")
+
+
+class ProcessorCreated(msgspec.Struct, kw_only=True):
+    """The only time that the secret is shown."""
+
+    success: bool = True
+    message: str = "Processor created"
+    processor_id: str
+    processor: ProcessorRecord
+    api_key_id: str
+    hmac_secret: str
+
+
+class ProcessorMoved(msgspec.Struct, kw_only=True):
+    success: bool = True
+    message: str
+    processor: ProcessorRecord
+
+
+class ProcessorTransfer(Order, kw_only=True):
+    subscriber_id: Text
+    amount: Amount
+    description: FreeText | None = None
+
+
+class ProcessorTransferReceipt(Receipt, kw_only=True):
+    amount: str
+    processor_balance: str
+
+
+@endpoints.post("/api/v1/processors", access=Access(roles="A"), status=201)
+async def create_processor(call: Call, body: NewProcessor) -> ProcessorCreated:
+    """Create a processor, with its first signing key.
+
+    The secret is shown this once.
+    """
+    processor, key = await operations.create(call, body)
+    record = shown(processor)
+    return ProcessorCreated(
+        processor_id=record.id,
+        processor=record,
+        api_key_id=ids.show(ids.KEY, key.id),
+        hmac_secret=key.secret,
+    )
+
+
+@endpoints.get("/api/v1/processors", access=_READ)
+async def list_processors(call: Call, query: ProcessorFilters) -> Page[ProcessorRecord]:
+    """List processors, newest first."""
+    rows = await queries.page(call.services.database, query)
+    return cut(rows, query.limit, key=lambda row: row.id, show=shown)
+
+
+@endpoints.get("/api/v1/processors/{id}", access=_READ, errors=(Code.PROCESSOR_NOT_FOUND,))
+async def get_processor(call: Call, id: str) -> ProcessorRecord:
+    """Get a processor."""
+    return shown(await queries.get(call.services.database, read_id(id)))
+
+
+@endpoints.post(
+    "/api/v1/processors/{id}/suspend",
+    access=_MOVE,
+    errors=(Code.PROCESSOR_NOT_FOUND, Code.ALREADY_SUSPENDED),
+)
+async def suspend_processor(call: Call, id: str, body: Reason) -> ProcessorMoved:
+    """Suspend a processor: all its keys are refused at once."""
+    processor = await operations.suspend(call, read_id(id), body.reason)
+    return ProcessorMoved(message="Processor suspended", processor=shown(processor))
+
+
+@endpoints.post(
+    "/api/v1/processors/{id}/activate",
+    access=_MOVE,
+    errors=(Code.PROCESSOR_NOT_FOUND, Code.NOT_SUSPENDED),
+)
+async def activate_processor(call: Call, id: str, body: OptionalReason) -> ProcessorMoved:
+    """Activate a processor that was suspended."""
+    processor = await operations.activate(call, read_id(id), body.reason)
+    return ProcessorMoved(message="Processor activated", processor=shown(processor))
+
+
+@endpoints.post(
+    "/api/v1/processors/{id}/transfer",
+    access=Access(roles="AF"),
+    moves_money=True,
+    errors=(
+        Code.PROCESSOR_NOT_FOUND,
+        Code.SUBSCRIBER_NOT_FOUND,
+        Code.PROCESSOR_SUSPENDED,
+        Code.INSUFFICIENT_FUNDS,
+        Code.SUBSCRIBER_BLOCKED,
+        Code.MAX_BALANCE_EXCEEDED,
+    ),
+)
+async def transfer_from_processor(
+    call: Call, id: str, body: ProcessorTransfer
+) -> Reply[ProcessorTransferReceipt]:
+    """Send money from a processor's settlement account to a subscriber."""
+
+    def receipt(shown: Shown) -> ProcessorTransferReceipt:
+        return ProcessorTransferReceipt(
+            message=shown.message("Transfer completed"),
+            transaction_id=shown.transaction_id,
+            status=shown.status,
+            amount=shown.amount,
+            processor_balance=shown.payer_balance,
+        )
+
+    command = Command(
+        type=chart.PROCESSOR_TRANSFER,
+        channel=channel_of(call.principal),
+        payer=commands.processor(numbered(ids.PROCESSOR, id)),
+        payee=commands.subscriber(numbered(ids.SUBSCRIBER, body.subscriber_id)),
+        amount=minor(call, body.amount),
+        request=request_of(call, body),
+        context=None if body.description is None else {"memo": body.description},
+    )
+    return await carry_out(call, command, receipt)

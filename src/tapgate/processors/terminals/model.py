@@ -1,0 +1,76 @@
+"""What a terminal is, what clients see of one, and how its state may move."""
+
+from datetime import datetime
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from tapgate import clock, ids
+from tapgate.edge.fields import Name
+from tapgate.errors import ApiError, Code
+
+Status = Literal["active", "blocked"]
+
+
+class Terminal(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    processor_id: int
+    name: str
+    created_at: datetime
+    status: Status = "active"
+    #: The newest of its keys that is not deleted.
+    key_id: int | None = None
+    last_seen_at: datetime | None = None
+
+
+class TerminalRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A terminal as clients see it. Every field is always there; what is not known is null."""
+
+    id: str
+    processor_id: str
+    name: str
+    status: str
+    api_key_id: str | None
+    last_seen_at: str | None
+    created_at: str
+
+
+def shown(terminal: Terminal) -> TerminalRecord:
+    key_id, seen = terminal.key_id, terminal.last_seen_at
+    return TerminalRecord(
+        id=ids.show(ids.TERMINAL, terminal.id),
+        processor_id=ids.show(ids.PROCESSOR, terminal.processor_id),
+        name=terminal.name,
+        status=terminal.status,
+        api_key_id=None if key_id is None else ids.show(ids.KEY, key_id),
+        last_seen_at=None if seen is None else clock.rfc3339(seen),
+        created_at=clock.rfc3339(terminal.created_at),
+    )
+
+
+class NewTerminal(msgspec.Struct, kw_only=True):
+    name: Name
+
+
+class Move(NamedTuple):
+    """A change of state: from where it leads where, and how it is refused from elsewhere."""
+
+    done: str
+    start: Status
+    end: Status
+    refusal: Code
+
+
+BLOCK: Final = Move("blocked", "active", "blocked", Code.ALREADY_BLOCKED)
+UNBLOCK: Final = Move("unblocked", "blocked", "active", Code.NOT_BLOCKED)
+
+
+def moved(terminal: Terminal, move: Move) -> Terminal:
+    """The terminal in its next state, or a refusal by name."""
+    if terminal.status != move.start:
+        raise ApiError(move.refusal)
+    return msgspec.structs.replace(terminal, status=move.end)
+
+
+def not_found() -> ApiError:
+    return ApiError(Code.TERMINAL_NOT_FOUND)

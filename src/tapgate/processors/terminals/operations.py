@@ -1,0 +1,90 @@
+"""What can happen to a terminal: added, blocked, unblocked."""
+
+from typing import NamedTuple
+
+import asyncpg
+import msgspec
+
+from tapgate.audit import trail
+from tapgate.audit.changes import changes_between
+from tapgate.credentials.hmac_keys import NewHmacKey
+from tapgate.edge.call import Call
+from tapgate.processors import queries as processors
+from tapgate.processors.terminals import model, queries
+from tapgate.processors.terminals.model import Move, NewTerminal, Terminal
+
+
+class Added(NamedTuple):
+    terminal: Terminal
+    key: NewHmacKey
+
+
+async def add(call: Call, processor_id: int, new: NewTerminal) -> Added:
+    """With a signing key of its own."""
+    services = call.services
+    terminal = Terminal(
+        id=services.new_id(),
+        processor_id=processor_id,
+        name=new.name,
+        created_at=services.clock(),
+    )
+    async with services.database.transaction() as tx:
+        await processors.require(tx, processor_id)
+        await queries.add(tx, terminal)
+        key = await services.authenticator.hmac_keys.create_for_processor(
+            tx, processor_id, terminal.id
+        )
+        terminal = msgspec.structs.replace(terminal, key_id=key.id)
+        record = model.shown(terminal)
+        changes: trail.Changes = {
+            field: (None, getattr(record, field))
+            for field in ("processor_id", "name", "status", "api_key_id")
+        }
+        await _record(tx, call, terminal, "created", changes=changes)
+    return Added(terminal, key)
+
+
+async def block(call: Call, processor_id: int, terminal_id: int, reason: str | None) -> Terminal:
+    """From the moment that this returns, no process lets its keys in."""
+    return await _move(call, processor_id, terminal_id, model.BLOCK, reason)
+
+
+async def unblock(call: Call, processor_id: int, terminal_id: int, reason: str | None) -> Terminal:
+    return await _move(call, processor_id, terminal_id, model.UNBLOCK, reason)
+
+
+async def _move(
+    call: Call, processor_id: int, terminal_id: int, move: Move, reason: str | None
+) -> Terminal:
+    services = call.services
+    async with services.database.transaction() as tx:
+        await processors.require(tx, processor_id)
+        before = await queries.lock(tx, terminal_id, processor_id=processor_id)
+        after = model.moved(before, move)
+        await queries.save_state(tx, after)
+        changes = changes_between(model.shown(before), model.shown(after))
+        await _record(tx, call, after, move.done, reason=reason, changes=changes)
+        ticket = await services.authenticator.hmac_keys.owner_changed(tx)
+    await services.signals.settled(ticket)
+    return after
+
+
+async def _record(
+    tx: asyncpg.Connection,
+    call: Call,
+    terminal: Terminal,
+    action: str,
+    *,
+    reason: str | None = None,
+    changes: trail.Changes,
+) -> None:
+    await trail.record(
+        tx,
+        call.services,
+        call.origin,
+        event=f"terminal.{action}",
+        resource_type="terminal",
+        resource_id=model.shown(terminal).id,
+        reason=reason,
+        changes=changes,
+    )

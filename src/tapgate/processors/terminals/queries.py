@@ -1,0 +1,51 @@
+"""The SQL of terminals. Their keys are the credentials' business."""
+
+import asyncpg
+
+from tapgate.processors.terminals.model import Terminal, not_found
+from tapgate.store.database import Database
+
+_SELECT = """
+    SELECT t.id, t.processor_id, t.name, t.status, t.last_seen_at, t.created_at,
+           (SELECT max(id) FROM hmac_keys
+            WHERE terminal_id = t.id AND deleted_at IS NULL) AS key_id
+    FROM terminals t"""
+
+
+async def lock(tx: asyncpg.Connection, terminal_id: int, *, processor_id: int) -> Terminal:
+    """Another processor's terminal is as good as none."""
+    row = await tx.fetchrow(
+        f"{_SELECT} WHERE t.id = $1 AND t.processor_id = $2 FOR NO KEY UPDATE OF t",
+        terminal_id,
+        processor_id,
+    )
+    if row is None:
+        raise not_found()
+    return Terminal(**row)
+
+
+async def page(database: Database, processor_id: int, *, before: int, limit: int) -> list[Terminal]:
+    rows = await database.fetch(
+        f"{_SELECT} WHERE t.processor_id = $1 AND t.id < $2 ORDER BY t.id DESC LIMIT $3",
+        processor_id,
+        before,
+        limit,
+    )
+    return [Terminal(**row) for row in rows]
+
+
+async def add(tx: asyncpg.Connection, terminal: Terminal) -> None:
+    await tx.execute(
+        "INSERT INTO terminals (id, processor_id, name, status, created_at) "
+        "VALUES ($1, $2, $3, $4, $5)",
+        terminal.id,
+        terminal.processor_id,
+        terminal.name,
+        terminal.status,
+        terminal.created_at,
+    )
+
+
+async def save_state(tx: asyncpg.Connection, terminal: Terminal) -> None:
+    """The caller has locked the terminal."""
+    await tx.execute("UPDATE terminals SET status = $2 WHERE id = $1", terminal.id, terminal.status)

@@ -1,0 +1,94 @@
+"""The endpoints of terminals."""
+
+import msgspec
+
+from tapgate import ids
+from tapgate.edge.bodies import OptionalReason
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.errors import Code
+from tapgate.processors import model as processors
+from tapgate.processors import queries as processor_queries
+from tapgate.processors.terminals import operations, queries
+from tapgate.processors.terminals.model import NewTerminal, TerminalRecord, shown
+from tapgate.transactions.orders import numbered
+
+endpoints = Endpoints("Processors")
+
+_ACCESS = Access(roles="A")
+
+
+class TerminalAdded(msgspec.Struct, kw_only=True):
+    """The only time that the secret is shown."""
+
+    terminal: TerminalRecord
+    api_key_id: str
+    hmac_secret: str
+
+
+class TerminalMoved(msgspec.Struct, kw_only=True):
+    success: bool = True
+    message: str
+    terminal: TerminalRecord
+
+
+@endpoints.post(
+    "/api/v1/processors/{id}/terminals",
+    access=_ACCESS,
+    status=201,
+    errors=(Code.PROCESSOR_NOT_FOUND,),
+)
+async def add_terminal(call: Call, id: str, body: NewTerminal) -> TerminalAdded:
+    """Add a terminal, with a signing key of its own.
+
+    The secret is shown this once.
+    """
+    terminal, key = await operations.add(call, processors.read_id(id), body)
+    return TerminalAdded(
+        terminal=shown(terminal), api_key_id=ids.show(ids.KEY, key.id), hmac_secret=key.secret
+    )
+
+
+@endpoints.get(
+    "/api/v1/processors/{id}/terminals", access=_ACCESS, errors=(Code.PROCESSOR_NOT_FOUND,)
+)
+async def list_terminals(call: Call, id: str, query: PageQuery) -> Page[TerminalRecord]:
+    """List a processor's terminals, newest first.
+
+    `api_key_id` is the newest of a terminal's keys that are not deleted.
+    """
+    database, processor_id = call.services.database, processors.read_id(id)
+    await processor_queries.require(database, processor_id)
+    rows = await queries.page(database, processor_id, before=query.before, limit=query.limit + 1)
+    return cut(rows, query.limit, key=lambda row: row.id, show=shown)
+
+
+@endpoints.post(
+    "/api/v1/processors/{id}/terminals/{terminal_id}/block",
+    access=_ACCESS,
+    errors=(Code.PROCESSOR_NOT_FOUND, Code.TERMINAL_NOT_FOUND, Code.ALREADY_BLOCKED),
+)
+async def block_terminal(
+    call: Call, id: str, terminal_id: str, body: OptionalReason
+) -> TerminalMoved:
+    """Block a terminal: its keys are refused at once."""
+    terminal = await operations.block(
+        call, processors.read_id(id), numbered(ids.TERMINAL, terminal_id), body.reason
+    )
+    return TerminalMoved(message="Terminal blocked", terminal=shown(terminal))
+
+
+@endpoints.post(
+    "/api/v1/processors/{id}/terminals/{terminal_id}/unblock",
+    access=_ACCESS,
+    errors=(Code.PROCESSOR_NOT_FOUND, Code.TERMINAL_NOT_FOUND, Code.NOT_BLOCKED),
+)
+async def unblock_terminal(
+    call: Call, id: str, terminal_id: str, body: OptionalReason
+) -> TerminalMoved:
+    """Unblock a terminal."""
+    terminal = await operations.unblock(
+        call, processors.read_id(id), numbered(ids.TERMINAL, terminal_id), body.reason
+    )
+    return TerminalMoved(message="Terminal unblocked", terminal=shown(terminal))

@@ -1,0 +1,93 @@
+"""Reading agents: one, its balance, and lists of them."""
+
+from typing import Any
+
+import httpx2
+
+from agents.stage import URL, cash_in, fund, move, new_agent, new_sub_agent, refusal
+from tapgate import ids
+from world import World
+
+UNKNOWN = (ids.show(ids.AGENT, 1), "agt_1", "agt_" + "u" * 13, "acc_0000000000001", "é")
+
+
+async def test_newest_first_in_pages(client: httpx2.AsyncClient, world: World) -> None:
+    records = [await new_agent(world) for _ in range(5)]
+    key = await world.api_key("payments:read")
+    seen: list[dict[str, Any]] = []
+    query = {"limit": "2"}
+    for has_more in (True, True, False):
+        page = (await client.get(URL, params=query, auth=key)).json()
+        assert page["has_more"] is has_more
+        seen += page["data"]
+        query["cursor"] = page["next_cursor"]
+    assert page["next_cursor"] is None
+    assert seen == records[::-1]
+
+
+async def test_filters(client: httpx2.AsyncClient, world: World) -> None:
+    parent, suspended, terminated = [await new_agent(world) for _ in range(3)]
+    sub_agent = await new_sub_agent(world, parent)
+    await move(world, suspended, "suspend")
+    await move(world, terminated, "terminate")
+    key = await world.api_key("payments:read")
+
+    async def found(**query: str) -> list[str]:
+        answer = await client.get(URL, params=query, auth=key)
+        assert answer.status_code == 200, answer.text
+        return [record["id"] for record in answer.json()["data"]]
+
+    assert await found(status="active") == [sub_agent["id"], parent["id"]]
+    assert await found(status="suspended") == [suspended["id"]]
+    assert await found(status="terminated") == [terminated["id"]]
+    assert await found(agent_type="sub_agent") == [sub_agent["id"]]
+    assert await found(agent_type="super_agent", status="active") == [parent["id"]]
+    assert await found(parent_agent_id=parent["id"]) == [sub_agent["id"]]
+    assert await found(parent_agent_id=suspended["id"]) == []
+    assert await found(parent_agent_id="agt_nobody") == []
+
+
+async def test_filter_values_that_cannot_be(client: httpx2.AsyncClient, world: World) -> None:
+    admin = await world.admin("S")
+    for query in ({"status": "ACTIVE"}, {"agent_type": "agent"}, {"limit": "0"}, {"cursor": "x"}):
+        answer = await client.get(URL, params=query, auth=admin)
+        assert refusal(answer) == (422, "VALIDATION_FAILED"), query
+        assert list(answer.json()["details"]["fields"]) == list(query)
+
+
+async def test_the_balance(client: httpx2.AsyncClient, world: World) -> None:
+    agent, customer = await new_agent(world), await world.subscriber()
+    await fund(world, agent, "1000")
+    await cash_in(world, agent, customer, "250")
+    key = await world.api_key("balance:read")
+    answer = await client.get(f"{URL}/{agent['id']}/balance", auth=key)
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "agent_id": agent["id"],
+        "float_balance": "750.00",
+        "commission_balance": "2.50",
+        "currency": "SLE",
+    }
+    record = (await client.get(f"{URL}/{agent['id']}", auth=await world.admin("F"))).json()
+    assert (record["float_balance"], record["commission_balance"]) == ("750.00", "2.50")
+
+
+async def test_whoever_does_not_exist_is_not_found(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    admin = await world.admin()
+    requests: list[tuple[str, str, Any]] = [
+        ("GET", "", None),
+        ("GET", "/balance", None),
+        ("POST", "/fund", {"amount": "5"}),
+        ("POST", "/suspend", {"reason": "r"}),
+        ("POST", "/activate", None),
+        ("POST", "/terminate", {"reason": "r"}),
+        ("POST", "/change-pin", {"old_pin": "5927", "new_pin": "4071"}),
+        ("POST", "/payout-commission", None),
+    ]
+    for method, path, body in requests:
+        for unknown in UNKNOWN:
+            url = f"{URL}/{unknown}{path}"
+            answer = await client.request(method, url, json=body, auth=admin)
+            assert refusal(answer) == (404, "AGENT_NOT_FOUND"), url

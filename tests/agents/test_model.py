@@ -1,0 +1,255 @@
+"""Random days of agents against the plainest model of them: after every step, every answer and
+every balance is the model's, and all accounts together hold nothing."""
+
+from typing import Any, NamedTuple
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from agents.stage import AGENT_PIN, URL, new_agent, new_sub_agent
+from tapgate import ids, money
+from tapgate.ledger.verify import verify
+from world import PIN, WRONG_PIN, World
+
+#: name -> whose sub-agent, commission tier
+AGENTS = {"boss": (None, 1), "left": ("boss", 2), "right": ("boss", 3), "rival": (None, 1)}
+CUSTOMERS = ("ami", "ben")
+OPENING_FLOAT, OPENING_WALLET = 100_00, 50_00
+
+
+class Step(NamedTuple):
+    kind: str
+    agent: str
+    other: str = ""
+    amount: int = 0
+    pin: str = AGENT_PIN
+
+
+agents = st.sampled_from(list(AGENTS))
+customers = st.sampled_from(CUSTOMERS)
+amounts = st.integers(1, 70_00)
+pins = st.sampled_from([AGENT_PIN] * 9 + [WRONG_PIN])
+words = st.sampled_from(["payout-commission", "suspend", "activate", "terminate"])
+
+
+def orders(kind: str, agent: st.SearchStrategy[str], other: st.SearchStrategy[str]) -> Any:
+    return st.tuples(st.just(kind), agent, other, amounts, pins).map(lambda made: Step(*made))
+
+
+sequences = st.lists(
+    st.one_of(
+        orders("fund", agents, st.just("")),
+        orders("cashin", agents, customers),
+        orders("cashout", agents, customers),
+        orders("transfer", agents, agents),
+        orders("transfer", st.just("boss"), st.sampled_from(["left", "right"])),
+        st.tuples(words, agents).map(lambda made: Step(*made)),
+        st.tuples(words, st.just("left")).map(lambda made: Step(*made)),
+    ),
+    min_size=15,
+    max_size=30,
+)
+
+
+class Model:
+    def __init__(self) -> None:
+        self.floats = dict.fromkeys(AGENTS, OPENING_FLOAT)
+        self.commissions = dict.fromkeys(AGENTS, 0)
+        self.wallets = dict.fromkeys(CUSTOMERS, OPENING_WALLET)
+        self.states = dict.fromkeys(AGENTS, "active")
+        self.tries = dict.fromkeys(AGENTS, 3)
+
+    def run(self, step: Step) -> str | None:
+        """The code of a refusal; None when it was done."""
+        match step.kind:
+            case "fund":
+                return self._fund(step)
+            case "cashin":
+                return self._pin(step) or self._cash_in(step)
+            case "cashout":
+                return self._pin(step) or self._cash_out(step)
+            case "transfer":
+                return self._stranger(step) or self._pin(step) or self._transfer(step)
+            case "payout-commission":
+                return self._pay_out(step)
+        return self._move(step)
+
+    def _pin(self, step: Step) -> str | None:
+        if self.tries[step.agent] == 0:
+            return "ACCOUNT_LOCKED"
+        if step.pin == AGENT_PIN:
+            self.tries[step.agent] = 3
+            return None
+        self.tries[step.agent] -= 1
+        return "INVALID_PIN"
+
+    def _inactive(self, agent: str) -> str | None:
+        return None if self.states[agent] == "active" else "AGENT_NOT_ACTIVE"
+
+    def _fund(self, step: Step) -> str | None:
+        if code := self._inactive(step.agent):
+            return code
+        self.floats[step.agent] += step.amount
+        return None
+
+    def _cash_in(self, step: Step) -> str | None:
+        if code := self._inactive(step.agent):
+            return code
+        if step.amount > self.floats[step.agent]:
+            return "INSUFFICIENT_FLOAT"
+        self.floats[step.agent] -= step.amount
+        self.wallets[step.other] += step.amount
+        half_percents = AGENTS[step.agent][1] + 1
+        self.commissions[step.agent] += (step.amount * half_percents + 100) // 200
+        return None
+
+    def _cash_out(self, step: Step) -> str | None:
+        if code := self._inactive(step.agent):
+            return code
+        if step.amount > self.wallets[step.other]:
+            return "INSUFFICIENT_FUNDS"
+        self.wallets[step.other] -= step.amount
+        self.floats[step.agent] += step.amount
+        return None
+
+    def _stranger(self, step: Step) -> str | None:
+        if step.agent == step.other:
+            return "SELF_TRANSFER"
+        return None if AGENTS[step.other][0] == step.agent else "FORBIDDEN"
+
+    def _transfer(self, step: Step) -> str | None:
+        if code := self._inactive(step.agent):
+            return code
+        if step.amount > self.floats[step.agent]:
+            return "INSUFFICIENT_FLOAT"
+        if code := self._inactive(step.other):
+            return code
+        self.floats[step.agent] -= step.amount
+        self.floats[step.other] += step.amount
+        return None
+
+    def _pay_out(self, step: Step) -> str | None:
+        if code := self._inactive(step.agent):
+            return code
+        if self.commissions[step.agent] == 0:
+            return "INSUFFICIENT_FUNDS"
+        self.floats[step.agent] += self.commissions[step.agent]
+        self.commissions[step.agent] = 0
+        return None
+
+    def _move(self, step: Step) -> str | None:
+        state = self.states[step.agent]
+        if state == "terminated":
+            return "NOT_CLOSABLE"
+        if step.kind == "suspend" and state == "suspended":
+            return "ALREADY_SUSPENDED"
+        if step.kind == "activate" and state == "active":
+            return "NOT_SUSPENDED"
+        if step.kind == "terminate" and self.floats[step.agent] + self.commissions[step.agent]:
+            return "NOT_CLOSABLE"
+        self.states[step.agent] = {
+            "suspend": "suspended",
+            "activate": "active",
+            "terminate": "terminated",
+        }[step.kind]
+        return None
+
+
+def shown(amount: int) -> str:
+    return money.plain(amount, "SLE")
+
+
+class Town:
+    """The same agents and customers in the gateway."""
+
+    def __init__(self, world: World, auth: Any) -> None:
+        self.world = world
+        self.auth = auth
+        self.names: dict[str, str] = {}
+
+    @classmethod
+    async def build(cls, world: World) -> "Town":
+        town = cls(world, await world.admin())
+        records: dict[str, dict[str, Any]] = {}
+        for name, (parent, tier) in AGENTS.items():
+            more: dict[str, Any] = {"commission_tier": tier, "balance": shown(OPENING_FLOAT)}
+            if parent is None:
+                records[name] = await new_agent(world, **more)
+            else:
+                records[name] = await new_sub_agent(world, records[parent], **more)
+        for name in CUSTOMERS:
+            records[name] = await world.subscriber(balance=shown(OPENING_WALLET))
+        town.names = {name: record["id"] for name, record in records.items()}
+        return town
+
+    async def run(self, step: Step) -> str | None:
+        agent = self.names[step.agent]
+        amount = shown(step.amount)
+        customer = {
+            "agent_id": agent,
+            "subscriber_id": self.names.get(step.other),
+            "amount": amount,
+            "agent_pin": step.pin,
+        }
+        path, body = {
+            "fund": (f"/{agent}/fund", {"amount": amount}),
+            "cashin": ("/cashin", customer),
+            "cashout": ("/cashout", customer | {"pin": PIN}),
+            "transfer": (
+                "/transfer",
+                {
+                    "from_agent_id": agent,
+                    "to_agent_id": self.names.get(step.other),
+                    "amount": amount,
+                    "pin": step.pin,
+                },
+            ),
+        }.get(step.kind, (f"/{agent}/{step.kind}", {"reason": "r"}))
+        answer = await self.world.client.post(URL + path, json=body, auth=self.auth)
+        assert answer.status_code < 500, answer.text
+        code: str | None = answer.json().get("code")
+        return code
+
+    async def balances(self) -> dict[tuple[str, str], int]:
+        names = {
+            int(ids.read(public[:4], public) or 0): name for name, public in self.names.items()
+        }
+        rows = await self.world.services.database.fetch(
+            "SELECT owner_id, kind, balance FROM accounts WHERE owner_id = ANY ($1)", list(names)
+        )
+        return {(names[row["owner_id"]], row["kind"]): row["balance"] for row in rows}
+
+    async def total(self) -> int:
+        """Of all accounts; what the platform's own hold is what their entries say."""
+        found = await self.world.services.database.fetchval(
+            """SELECT (SELECT sum(balance) FROM accounts)
+                    + (SELECT coalesce(sum(CASE WHEN credit_account = a.id THEN amount
+                                                ELSE -amount END), 0)
+                       FROM accounts a JOIN entries ON a.id IN (credit_account, debit_account)
+                       WHERE a.owner_id IS NULL)"""
+        )
+        return int(found)
+
+
+@given(sequences)
+@settings(
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],  # to find a smaller example takes minutes
+    suppress_health_check=[HealthCheck.function_scoped_fixture],  # each example builds its own
+)
+async def test_random_days_agree_with_the_model(world: World, sequence: list[Step]) -> None:
+    model, town = Model(), await Town.build(world)
+    for step in sequence:
+        assert await town.run(step) == model.run(step), step
+        assert await town.balances() == {
+            **{(name, "float"): balance for name, balance in model.floats.items()},
+            **{(name, "commission"): balance for name, balance in model.commissions.items()},
+            **{(name, "wallet"): balance for name, balance in model.wallets.items()},
+        }
+        assert await town.total() == 0
+    async with world.services.database.connection() as connection:
+        proof = await verify(connection)
+    assert proof.holds, [finding for finding in proof.findings if finding.broken]

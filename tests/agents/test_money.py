@@ -1,0 +1,215 @@
+"""Float in, cash in, cash out, on to sub-agents, commission out: every receipt."""
+
+import uuid
+from typing import Any
+
+import httpx2
+import pytest
+
+from agents.stage import (
+    AGENT_PIN,
+    balances,
+    cash_in,
+    cash_out,
+    fund,
+    new_agent,
+    new_sub_agent,
+    pay_out,
+    refusal,
+    transfer,
+)
+from tapgate.edge.services import Services
+from tapgate.ledger.pins import set_pin
+from world import PIN, WRONG_PIN, World
+
+CHILD_PIN = "6138"
+
+
+def without_id(answer: httpx2.Response) -> dict[str, Any]:
+    assert answer.status_code == 200, answer.text
+    receipt: dict[str, Any] = answer.json()
+    assert receipt.pop("transaction_id").startswith("txn_")
+    return receipt
+
+
+async def child_card(world: World, subscriber: dict[str, Any], **fields: Any) -> str:
+    card_id = world.services.new_id()
+    async with world.services.database.transaction() as tx:
+        await set_pin(tx, card_id, world.services.pins.make(CHILD_PIN))
+    return await world.card(
+        subscriber["id"], id=card_id, type="CHILD", pin_holder_id=card_id, **fields
+    )
+
+
+async def test_funding_the_float(world: World) -> None:
+    agent = await new_agent(world)
+    await fund(world, agent, "1000")
+    answer = await fund(world, agent, "234.5", description="Float for the weekend")
+    assert without_id(answer) == {
+        "success": True,
+        "message": "Float funded",
+        "status": "completed",
+        "amount": "234.50 SLE",
+        "new_balance": "1,234.50 SLE",
+    }
+    assert await balances(world, agent) == ("1234.50", "0.00")
+
+
+@pytest.mark.parametrize(("tier", "earned"), [(1, "1.00"), (2, "1.50"), (3, "2.00")])
+async def test_cash_in_earns_by_the_tier(world: World, tier: int, earned: str) -> None:
+    agent = await new_agent(world, balance="500", commission_tier=tier)
+    customer = await world.subscriber(balance="20")
+    answer = await cash_in(world, agent, customer, "100")
+    assert without_id(answer) == {
+        "success": True,
+        "message": "Cash-in completed",
+        "status": "completed",
+        "amount": "100.00 SLE",
+        "agent_balance": "400.00 SLE",
+        "subscriber_balance": "120.00 SLE",
+        "commission_earned": f"{earned} SLE",
+    }
+    assert await balances(world, agent) == ("400.00", earned)
+
+
+async def test_cash_out(world: World) -> None:
+    agent, customer = await new_agent(world), await world.subscriber(balance="100")
+    answer = await cash_out(world, agent, customer, "40")
+    assert without_id(answer) == {
+        "success": True,
+        "message": "Cash-out completed",
+        "status": "completed",
+        "amount": "40.00 SLE",
+        "agent_balance": "40.00 SLE",
+        "subscriber_balance": "60.00 SLE",
+    }
+    assert await balances(world, agent) == ("40.00", "0.00")
+
+
+async def test_a_transfer_to_ones_own_sub_agent(world: World) -> None:
+    parent = await new_agent(world, balance="100")
+    sub_agent = await new_sub_agent(world, parent)
+    answer = await transfer(world, parent, sub_agent, "30", description="For Saturday")
+    assert without_id(answer) == {
+        "success": True,
+        "message": "Transfer completed",
+        "status": "completed",
+        "amount": "30.00 SLE",
+        "from_balance": "70.00 SLE",
+        "to_balance": "30.00 SLE",
+    }
+
+
+async def test_commission_goes_to_who_did_the_cash_in_and_is_paid_out_at_once(
+    world: World,
+) -> None:
+    parent, customer = await new_agent(world, balance="700"), await world.subscriber()
+    sub_agent = await new_sub_agent(world, parent)
+    await transfer(world, parent, sub_agent, "600")
+    await cash_in(world, sub_agent, customer, "500")
+    assert await balances(world, parent) == ("100.00", "0.00")
+    assert await balances(world, sub_agent) == ("100.00", "5.00")
+    assert without_id(await pay_out(world, sub_agent)) == {
+        "success": True,
+        "message": "Commission paid out",
+        "status": "completed",
+        "amount": "5.00 SLE",
+        "float_balance": "105.00 SLE",
+    }
+    answer = await pay_out(world, sub_agent, request_id="again")
+    assert refusal(answer) == (402, "INSUFFICIENT_FUNDS")
+    # Nothing was recorded under that name.
+    await cash_in(world, sub_agent, customer, "100")
+    answer = await pay_out(world, sub_agent, request_id="again")
+    assert without_id(answer)["amount"] == "1.00 SLE"
+
+
+async def test_all_of_it_is_recorded_as_coming_through_agents(
+    world: World, services: Services
+) -> None:
+    agent, customer = await new_agent(world), await world.subscriber()
+    sub_agent = await new_sub_agent(world, agent)
+    await fund(world, agent, "1000", description="Float for the weekend")
+    await cash_in(world, agent, customer, "500")
+    await cash_out(world, agent, customer, "50")
+    await transfer(world, agent, sub_agent, "50", description="For Saturday")
+    await pay_out(world, agent)
+    rows = await services.database.fetch(
+        "SELECT type, channel, context->>'memo' FROM transactions ORDER BY id"
+    )
+    assert [tuple(row) for row in rows] == [
+        ("agent_fund", "agent", "Float for the weekend"),
+        ("agent_cashin", "agent", None),
+        ("agent_cashout", "agent", None),
+        ("agent_transfer", "agent", "For Saturday"),
+        ("commission_payout", "agent", None),
+    ]
+
+
+async def test_a_customer_may_be_named_by_a_card(world: World) -> None:
+    agent, customer = await new_agent(world, balance="100"), await world.subscriber()
+    serial = await world.card(customer["id"])
+    by_card = {"subscriber_id": None, "card_serial": serial}
+    answer = await cash_in(world, agent, customer, "80", **by_card)
+    assert answer.json()["subscriber_balance"] == "80.00 SLE"
+    answer = await cash_out(world, agent, customer, "30", **by_card)
+    assert answer.json()["subscriber_balance"] == "50.00 SLE"
+
+
+async def test_a_child_card_takes_its_own_pin_and_has_its_own_limit(world: World) -> None:
+    agent, parent = await new_agent(world), await world.subscriber(balance="100")
+    serial = await child_card(world, parent, daily_limit=50_00)
+    by_card = {"subscriber_id": None, "card_serial": serial}
+    answer = await cash_out(world, agent, parent, "30", **by_card)
+    assert refusal(answer) == (400, "INVALID_PIN")
+    answer = await cash_out(world, agent, parent, "30", pin=CHILD_PIN, **by_card)
+    assert answer.json()["subscriber_balance"] == "70.00 SLE"
+    answer = await cash_out(world, agent, parent, "20.01", pin=CHILD_PIN, **by_card)
+    assert refusal(answer) == (403, "CARD_LIMIT_EXCEEDED")
+    assert answer.json()["details"] == {"limit": "50.00", "used": "30.00", "attempted": "20.01"}
+
+
+async def test_a_restricted_subscriber_is_served_too(world: World) -> None:
+    agent, customer = await new_agent(world, balance="100"), await world.restricted_subscriber()
+    assert (await cash_in(world, agent, customer, "80")).status_code == 200
+    assert (await cash_out(world, agent, customer, "80")).status_code == 200
+
+
+async def test_a_repetition_gets_the_first_answer_and_moves_nothing(world: World) -> None:
+    agent, customer = await new_agent(world), await world.subscriber()
+    admin, name = await world.admin(), str(uuid.uuid4())
+
+    async def post(path: str, **body: Any) -> httpx2.Response:
+        return await world.client.post(
+            f"/api/v1/agents{path}", json={"request_id": name, **body}, auth=admin
+        )
+
+    first = await post(f"/{agent['id']}/fund", amount="100")
+    again = await post(f"/{agent['id']}/fund", amount="100.00")
+    assert again.json() == first.json()
+    assert again.headers["Idempotent-Replayed"] == "true"
+    other = await new_agent(world)
+    for answer in (
+        await post(f"/{agent['id']}/fund", amount="101"),
+        await post(f"/{other['id']}/fund", amount="100"),
+        await post(f"/{agent['id']}/payout-commission"),
+    ):
+        assert refusal(answer) == (409, "DUPLICATE_REQUEST")
+    name = str(uuid.uuid4())
+    order = {"agent_id": agent["id"], "subscriber_id": customer["id"], "amount": "40"}
+    wrong = await post("/cashin", **order, agent_pin=WRONG_PIN)
+    assert refusal(wrong) == (400, "INVALID_PIN")
+    first = await post("/cashin", **order, agent_pin=AGENT_PIN)
+    again = await post("/cashin", **order, agent_pin=WRONG_PIN)
+    assert again.json() == first.json()
+    name = str(uuid.uuid4())
+    declined = await post("/cashout", **order | {"amount": "41"}, agent_pin=AGENT_PIN, pin=PIN)
+    await fund(world, agent, "500")
+    await cash_in(world, agent, customer, "500")
+    again = await post("/cashout", **order | {"amount": "41"}, agent_pin=AGENT_PIN, pin=PIN)
+    assert refusal(again) == refusal(declined) == (402, "INSUFFICIENT_FUNDS")
+    name = str(uuid.uuid4())
+    first = await post(f"/{agent['id']}/payout-commission")
+    again = await post(f"/{agent['id']}/payout-commission")
+    assert again.json() == first.json()
+    assert await balances(world, agent) == ("65.40", "0.00")

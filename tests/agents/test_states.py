@@ -1,0 +1,216 @@
+"""Suspending, activating and terminating: every move from every state."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx2
+import pytest
+
+from agents.stage import (
+    AGENT_PIN,
+    URL,
+    ask,
+    balances,
+    cash_in,
+    cash_out,
+    fund,
+    in_state,
+    move,
+    new_agent,
+    new_sub_agent,
+    pay_out,
+    refusal,
+    register,
+    transfer,
+)
+from tapgate import ids
+from tapgate.agents.model import ACTIVATE, SUSPEND, TERMINATE, Agent, moved
+from tapgate.edge.services import Services
+from tapgate.errors import ApiError, Code
+from world import World
+
+
+@pytest.mark.parametrize(
+    ("status", "verb", "result"),
+    [
+        ("active", "suspend", "suspended"),
+        ("active", "activate", "NOT_SUSPENDED"),
+        ("active", "terminate", "terminated"),
+        ("suspended", "suspend", "ALREADY_SUSPENDED"),
+        ("suspended", "activate", "active"),
+        ("suspended", "terminate", "terminated"),
+        ("terminated", "suspend", "NOT_CLOSABLE"),
+        ("terminated", "activate", "NOT_CLOSABLE"),
+        ("terminated", "terminate", "NOT_CLOSABLE"),
+    ],
+)
+async def test_every_move_from_every_state(
+    world: World, status: str, verb: str, result: str
+) -> None:
+    agent = await in_state(world, status)
+    answer = await move(world, agent, verb)
+    if answer.status_code == 200:
+        assert list(answer.json()) == ["success", "message", "agent"]
+        assert answer.json()["agent"]["status"] == result
+        assert answer.json()["agent"]["updated_at"] > agent["updated_at"]
+    else:
+        assert refusal(answer) == (409, result)
+
+
+def test_the_table_of_moves_has_every_way_out_of_every_state() -> None:
+    moves = (SUSPEND, ACTIVATE, TERMINATE)
+    ways = {(move.done, *way) for move in moves for way in move.leads.items()}
+    assert ways == {
+        ("suspended", "active", "blocked"),
+        ("activated", "blocked", "active"),
+        ("terminated", "active", "closed"),
+        ("terminated", "blocked", "closed"),
+    }
+
+
+async def test_a_move_is_in_the_audit_log_with_both_states(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    agent, admin = await new_agent(world), await world.admin()
+    url = f"{URL}/{agent['id']}"
+    await client.post(f"{url}/suspend", json={"reason": "cash was missing"}, auth=admin)
+    await client.post(f"{url}/activate", auth=admin)
+    await client.post(f"{url}/terminate", json={"reason": "gave up"}, auth=admin)
+    expected: list[tuple[str, str | None, list[str]]] = [
+        ("suspended", "cash was missing", ["active", "suspended"]),
+        ("activated", None, ["suspended", "active"]),
+        ("terminated", "gave up", ["active", "terminated"]),
+    ]
+    for event, reason, states in expected:
+        (entry,) = await world.audit(agent["id"], f"agent.{event}")
+        assert entry["actor"]["id"] == admin.id
+        assert (entry["reason"], entry["changes"]) == (reason, {"status": states})
+
+
+async def test_the_state_is_that_of_both_accounts(world: World, services: Services) -> None:
+    agent = await in_state(world, "suspended")
+    rows = await services.database.fetch(
+        "SELECT status, status_reason FROM accounts WHERE owner_id = $1",
+        ids.read(ids.AGENT, agent["id"]),
+    )
+    assert [tuple(row) for row in rows] == [("blocked", "agent asked")] * 2
+
+
+async def test_a_reason_is_required(client: httpx2.AsyncClient, world: World) -> None:
+    agent, admin = await new_agent(world), await world.admin()
+    bodies: list[tuple[dict[str, Any], int]] = [
+        ({}, 400),
+        ({"reason": None}, 400),
+        ({"reason": 7}, 400),
+        ({"reason": ""}, 422),
+        ({"reason": "r" * 501}, 422),
+    ]
+    for verb in ("suspend", "terminate"):
+        for body, status in bodies:
+            answer = await client.post(f"{URL}/{agent['id']}/{verb}", json=body, auth=admin)
+            assert answer.status_code == status, body
+            assert list(answer.json()["details"]["fields"]) == ["reason"]
+
+
+async def test_who_has_float_or_commission_is_not_terminated(world: World) -> None:
+    agent, customer = await new_agent(world, balance="100"), await world.subscriber()
+    assert refusal(await move(world, agent, "terminate")) == (409, "NOT_CLOSABLE")
+    await cash_in(world, agent, customer, "100")
+    assert await balances(world, agent) == ("0.00", "1.00")
+    assert refusal(await move(world, agent, "terminate")) == (409, "NOT_CLOSABLE")
+    await pay_out(world, agent)
+    await cash_in(world, agent, customer, "1")
+    await pay_out(world, agent)
+    assert await balances(world, agent) == ("0.01", "0.00")
+    # The commission on the last cent rounds to nothing.
+    await cash_in(world, agent, customer, "0.01")
+    assert (await move(world, agent, "terminate")).status_code == 200
+
+
+def test_nor_is_one_of_whom_something_is_held() -> None:
+    now = datetime(2026, 1, 31, tzinfo=UTC)
+    agent = Agent(
+        id=1,
+        account_id=2,
+        commission_account_id=3,
+        agent_type="super_agent",
+        name="Foday Bangura",
+        phone_number="+23276000001",
+        currency="SLE",
+        created_at=now,
+        updated_at=now,
+        held=1,
+    )
+    with pytest.raises(ApiError) as objection:
+        moved(agent, TERMINATE, "gave up")
+    assert objection.value.code == Code.NOT_CLOSABLE
+
+
+async def test_the_pin_of_a_terminated_agent_is_not_changed(world: World) -> None:
+    agent = await in_state(world, "terminated")
+    path = f"/{agent['id']}/change-pin"
+    answer = await ask(world, path, old_pin=AGENT_PIN, new_pin="4071")
+    assert refusal(answer) == (409, "NOT_CLOSABLE")
+
+
+async def test_sub_agents_work_on_without_their_super_agent(world: World) -> None:
+    parent, customer = await new_agent(world), await world.subscriber()
+    sub_agent = await new_sub_agent(world, parent, balance="50")
+    assert (await move(world, parent, "terminate")).status_code == 200
+    assert (await cash_in(world, sub_agent, customer, "50")).status_code == 200
+
+
+@pytest.mark.parametrize("verb", ["suspend", "terminate"])
+async def test_who_is_not_active_moves_no_money_and_gets_none(world: World, verb: str) -> None:
+    parent, customer = await new_agent(world, balance="100"), await world.subscriber(balance="9")
+    agent = await new_sub_agent(world, parent)
+    grandchild_of_nobody = await new_agent(world)
+    assert (await move(world, agent, verb)).status_code == 200
+    for answer, party in (
+        (await cash_in(world, agent, customer, "5"), "sender"),
+        (await cash_out(world, agent, customer, "5"), "receiver"),
+        (await transfer(world, parent, agent, "5"), "receiver"),
+        (await pay_out(world, agent), "sender"),
+        (await fund(world, agent, "5"), "receiver"),
+    ):
+        assert refusal(answer) == (403, "AGENT_NOT_ACTIVE")
+        assert answer.json()["details"] == {"party": party}
+    assert (await move(world, parent, "suspend")).status_code == 200
+    answer = await transfer(world, parent, agent, "5")
+    assert answer.json()["details"] == {"party": "sender"}
+    assert refusal(await transfer(world, agent, grandchild_of_nobody, "5")) == (403, "FORBIDDEN")
+    assert await balances(world, agent) == ("0.00", "0.00")
+
+
+async def test_of_many_suspensions_at_once_one_suspends(world: World) -> None:
+    agent = await new_agent(world)
+    answers = await asyncio.gather(*(move(world, agent, "suspend") for _ in range(5)))
+    assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409]
+    assert len(await world.audit(agent["id"], "agent.suspended")) == 1
+
+
+async def test_no_float_arrives_at_an_agent_who_is_being_terminated(world: World) -> None:
+    for _ in range(5):
+        agent = await new_agent(world)
+        terminated, funded = await asyncio.gather(
+            move(world, agent, "terminate"), fund(world, agent, "5")
+        )
+        assert {terminated.status_code, funded.status_code} in ({200, 409}, {200, 403})
+        expected = "5.00" if funded.status_code == 200 else "0.00"
+        assert await balances(world, agent) == (expected, "0.00")
+
+
+async def test_nobody_becomes_the_sub_agent_of_who_is_being_terminated(world: World) -> None:
+    parent = await new_agent(world)
+    child = {"agent_type": "sub_agent", "parent_agent_id": parent["id"]}
+    *registered, terminated = await asyncio.gather(
+        *(register(world, **child) for _ in range(6)), move(world, parent, "terminate")
+    )
+    assert terminated.status_code == 200
+    end = terminated.json()["agent"]["updated_at"]
+    for answer in registered:
+        if answer.status_code == 201:
+            assert answer.json()["agent"]["created_at"] <= end
+        else:
+            assert refusal(answer) == (422, "VALIDATION_FAILED")

@@ -1,0 +1,28 @@
+"""The secrets of partners' webhooks."""
+
+import pytest
+
+from tapgate.credentials import signing
+from tapgate.credentials.vault import Vault, VaultError
+from tapgate.credentials.webhook_secrets import WebhookSecrets
+
+BODY = b'{"amount":"25.00"}'
+
+
+def test_a_secret_is_sealed_for_its_partner_alone(vault: Vault) -> None:
+    secrets = WebhookSecrets(vault)
+    new, other = secrets.make(7), secrets.make(7)
+    assert new.secret != other.secret
+    assert new.secret.encode() not in new.sealed
+    signature = signing.webhook_signature(new.secret.encode(), BODY)
+    assert secrets.is_genuine(7, new.sealed, signature, BODY)
+    assert not secrets.is_genuine(7, other.sealed, signature, BODY)
+    with pytest.raises(VaultError):
+        secrets.is_genuine(8, new.sealed, signature, BODY)
+
+
+@pytest.mark.parametrize("signature", [None, "", "0" * 64])
+def test_nobody_signs_for_a_partner_who_is_not_there(vault: Vault, signature: str | None) -> None:
+    secrets = WebhookSecrets(vault)
+    assert not secrets.is_genuine(7, None, signature, BODY)
+    assert not secrets.is_genuine(7, secrets.make(7).sealed, signature, BODY)

@@ -1,0 +1,51 @@
+"""docs/errors.md explains every code, with the status and the text that the code has."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tapgate.errors import TABLE, Code
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "errors.md"
+TEXT = DOCUMENT.read_text()
+
+ROW = re.compile(r"^\| \[`([A-Z_]+)`\]\(#([a-z_]+)\) \| (\d+) \| (.+) \|$", re.MULTILINE)
+SECTION = re.compile(r"^### ([A-Z_]+)\n\n(.*?)(?=^#|\Z)", re.MULTILINE | re.DOTALL)
+FIRST_LINE = re.compile(
+    r"\*\*(\d{3})\*\* · request id: ((used up|free|none|belongs to the first request)\b.*)"
+)
+
+ROWS = {code: (anchor, int(status), text) for code, anchor, status, text in ROW.findall(TEXT)}
+SECTIONS = dict(SECTION.findall(TEXT))
+
+ADD = (
+    'Add to docs/errors.md: a row in "All codes", and in the group where it belongs a section'
+    " `### CODE` with a first line `**STATUS** · request id: used up|free|none`, when it happens,"
+    " `*Details:*` if it has any, and `*What to do:*`."
+)
+
+
+def test_every_code_is_in_the_table_and_has_a_section() -> None:
+    missing = [code for code in TABLE if code not in ROWS or code not in SECTIONS]
+    assert not missing, f"not explained: {', '.join(missing)}. {ADD}"
+
+
+def test_there_is_no_code_that_does_not_exist() -> None:
+    unknown = (ROWS.keys() | SECTIONS.keys()) - set(TABLE)
+    assert not unknown, f"no such code in errors.TABLE: {', '.join(unknown)}. Remove it."
+    named = set(re.findall(r"`([A-Z]+_[A-Z_]+)`", TEXT))
+    names_of_others = {name for name in named if name.startswith("TAPGATE_")}
+    assert named - names_of_others <= set(TABLE), "the text names a code that does not exist"
+
+
+@pytest.mark.parametrize("code", TABLE)
+def test_status_and_text_are_those_of_the_table(code: Code) -> None:
+    status, text = TABLE[code]
+    assert ROWS.get(code) == (code.lower(), status, text), ADD
+    first, *rest = SECTIONS.get(code, "").strip().split("\n\n")
+    found = FIRST_LINE.fullmatch(first)
+    assert found is not None, f"the first line of {code} is not as it should be. {ADD}"
+    assert int(found[1]) == status
+    assert rest, f"{code}: it is not said when it happens. {ADD}"
+    assert rest[-1].startswith("*What to do:* "), f"{code}: what should a client do? {ADD}"

@@ -1,0 +1,204 @@
+"""docs/api is what the endpoints say, and its examples are what they take."""
+
+import json
+import shlex
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tapgate.cli.manual import INDEX, OPERATIONS, description, pages, write
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoint, Endpoints, Reply
+from tapgate.edge.fields import Text
+from tapgate.edge.openapi import described
+from tapgate.edge.reading import BodyReader
+from tapgate.errors import Code
+from tapgate.gateway import NOUNS
+
+FOLDER = Path(__file__).parents[2] / "docs" / "api"
+ENDPOINTS = list(chain.from_iterable(NOUNS))
+WITH_BODY = [one for one in ENDPOINTS if one.body_type not in (None, bytes)]
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    return description()
+
+
+@pytest.fixture(scope="module")
+def made(document: dict[str, Any]) -> dict[str, str]:
+    return pages(document, (FOLDER / INDEX).read_text())
+
+
+def test_the_pages_are_those_that_the_endpoints_make(made: dict[str, str]) -> None:
+    there = {file.name: file.read_text() for file in FOLDER.glob("*.md")}
+    stale = sorted(name for name in there | made if there.get(name) != made.get(name))
+    assert not stale, f"docs/api is not up to date ({', '.join(stale)}): run make docs"
+
+
+def test_the_pages_are_the_same_every_time(made: dict[str, str]) -> None:
+    assert pages(description(), made[INDEX]) == made
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: one.name)
+def test_every_operation_is_in_the_index_and_on_its_page(
+    made: dict[str, str], endpoint: Endpoint
+) -> None:
+    assert f"| `{endpoint.name}` | [{endpoint.summary}](" in made[INDEX]
+    page = made[endpoint.tag.lower().replace(" ", "-") + ".md"]
+    assert f"`{endpoint.name}`" in page
+    for code in endpoint.errors:
+        assert f"[`{code}`](../errors.md#{code.lower()})" in page
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: one.name)
+def test_every_operation_says_what_it_does(endpoint: Endpoint) -> None:
+    assert endpoint.summary, (
+        f"{endpoint.handler.__qualname__} needs a docstring: its first line is the heading in"
+        " docs/api, the rest explains it"
+    )
+
+
+@pytest.mark.parametrize("endpoint", WITH_BODY, ids=lambda one: one.name)
+def test_every_example_is_accepted(document: dict[str, Any], endpoint: Endpoint) -> None:
+    operation = document["paths"][endpoint.path][endpoint.method.lower()]
+    (example, *_) = (one["example"] for one in operation["requestBody"]["content"].values())
+    # Raises what a client would be told: then the field's rule has a wrong `example`, or needs
+    # one of its own in edge/schemas.py.
+    BodyReader(endpoint.body_type, "SLE").read(json.dumps(example).encode())
+
+
+stage = Endpoints("Stage")
+
+
+class Part(msgspec.Struct):
+    """A part of something."""
+
+    label: Text
+    inside: bool = False
+
+
+class Paid(msgspec.Struct):
+    part: Part
+
+
+@stage.post("/pay", access=Access(hmac="pos"))
+@stage.post("/api/v1/pay", access=Access(hmac="pos"))
+async def pay(call: Call, body: Part) -> Paid:
+    """Pay."""
+    raise NotImplementedError
+
+
+@stage.post("/fund", access=Access(scope="payments:write", roles="A", hmac="partner"))
+async def fund(call: Call, body: Part) -> Paid:
+    """Fund."""
+    raise NotImplementedError
+
+
+@stage.get("/subscribers/{id}", access=Access(service=True))
+async def look(call: Call, id: str) -> Paid:
+    """Look."""
+    raise NotImplementedError
+
+
+@stage.post(
+    "/upload", access=Access(roles="A"), body_media=("multipart/form-data", "text/csv"), status=201
+)
+async def upload(call: Call, body: bytes) -> Reply[bytes]:
+    """Upload."""
+    raise NotImplementedError
+
+
+@stage.put("/parts", access=Access(scope="parts:write"))
+async def put_parts(call: Call, body: Part) -> list[Part]:
+    """Put | parts."""
+    raise NotImplementedError
+
+
+@stage.delete("/parts", access=Access(public=True))
+async def delete_parts(call: Call) -> None:
+    """Delete."""
+    raise NotImplementedError
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return pages(json.loads(described(list(stage), "SLE")), "")["stage.md"]
+
+
+def section(page: str, heading: str) -> str:
+    return page.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
+
+
+def example(page: str, heading: str) -> str:
+    return section(page, heading).split("```sh\n", 1)[1].split("\n```", 1)[0]
+
+
+@pytest.mark.parametrize(
+    ("heading", "credential"),
+    [
+        ("Pay", '$(tapgate sign pos POST /api/v1/pay -d "$BODY" --key-id $KEY_ID'),
+        ("Fund", '$(tapgate sign partner POST /fund -d "$BODY" --key-id $KEY_ID'),
+        ("Look", "$(tapgate sign service GET /subscribers/sub_0800000000000)"),
+        ("Upload", '-H "Authorization: Bearer $TOKEN"'),
+        ("Put | parts", '-H "Authorization: Bearer $KEY"'),
+    ],
+)
+def test_an_example_has_the_right_kind_of_credential(
+    page: str, heading: str, credential: str
+) -> None:
+    assert credential in example(page, heading)
+
+
+def test_an_example_is_a_command_for_the_shell(page: str) -> None:
+    words = shlex.split(example(page, "Put | parts"))
+    assert words[:5] == ["curl", "-s", "-X", "PUT", "$TAPGATE/parts"]
+    assert json.loads(words[words.index("-d") + 1]) == {"label": "text", "inside": True}
+    assert example(page, "Delete") == "curl -s -X DELETE $TAPGATE/parts"
+    assert shlex.split(example(page, "Upload"))[-2:] == ["-F", "file=@FILE"]
+    body = shlex.split(example(page, "Pay").partition("\n")[0])
+    assert json.loads(body[0].removeprefix("BODY=")) == {"label": "text", "inside": True}
+
+
+def test_what_is_served_at_two_paths_is_one_operation(page: str) -> None:
+    assert page.count("\n## Pay\n") == 1
+    assert "`POST /api/v1/pay`\\\n`POST /pay`" in section(page, "Pay")
+    assert "| `POST /pay` | [Pay](#pay) |" in page
+
+
+def test_fields_show_their_type_and_rule(page: str) -> None:
+    assert "| `label` | string | yes | 1 to 255 characters | `text` |" in section(page, "Fund")
+    assert "| `inside` | true or false | no | default `false` | `true` |" in section(page, "Fund")
+
+
+def test_what_stands_in_several_answers_is_shown_once(page: str) -> None:
+    assert "| `part` | [Part](#part) |" in section(page, "Look")
+    assert "\nlist of [Part](#part).\n" in section(page, "Put | parts")
+    assert section(page, "Part").startswith("\nA part of something.\n")
+    assert "| `label` | string |" in section(page, "Part")
+
+
+def test_what_is_no_json_is_named(page: str) -> None:
+    upload = section(page, "Upload")
+    assert "**Body** (`multipart/form-data` or `text/csv`)\n\nThe bytes of a file." in upload
+    assert "**Answer** 204\n\nNo body." in section(page, "Delete")
+
+
+def test_what_was_written_by_hand_stays(document: dict[str, Any], made: dict[str, str]) -> None:
+    again = pages(document, "# Mine\n\nWords.\n\n## Operations\n\nstale\n")[INDEX]
+    assert again.startswith("# Mine\n\nWords.\n\n## Operations\n")
+    assert "stale" not in again
+    assert again.endswith(made[INDEX].split(OPERATIONS, 1)[1])
+
+
+def test_writing_changes_what_is_stale_only(tmp_path: Path) -> None:
+    assert len(write(tmp_path)) > 5
+    assert write(tmp_path) == []
+    (tmp_path / "gone.md").write_text("of an endpoint that is no more")
+    (tmp_path / "audit.md").write_text("stale")
+    assert write(tmp_path) == ["audit.md", "gone.md"]
+    assert not (tmp_path / "gone.md").exists()
+    assert Code.UNAUTHORIZED in (tmp_path / "audit.md").read_text()

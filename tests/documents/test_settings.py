@@ -1,0 +1,132 @@
+"""docs/settings.md has every setting that is read, with its default, and none that is not."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tapgate.settings import PRODUCTION, Settings, SettingsError, load
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "settings.md"
+SETTING = re.compile(r"TAPGATE_[A-Z_]+")
+ADD = (
+    "Add a row to the table where it belongs in docs/settings.md:"
+    " | `TAPGATE_NAME` | `default` | what it does | in production | `example` |"
+)
+
+
+class Row(NamedTuple):
+    name: str
+    default: str
+    what: str
+    production: str
+    example: str
+
+
+def rows() -> Iterator[Row]:
+    for line in DOCUMENT.read_text().splitlines():
+        if line.startswith("| `TAPGATE_"):
+            row = Row(*(cell.strip() for cell in line[1:-1].split("|")))
+            bare = {name: getattr(row, name).strip("`") for name in ("name", "default", "example")}
+            yield row._replace(**bare)
+
+
+ROWS = {row.name: row for row in rows()}
+
+
+class Watched(Mapping[str, str]):
+    """An environment that knows what was asked of it."""
+
+    def __init__(self, variables: dict[str, str]) -> None:
+        self._variables = variables
+        self.asked: set[str] = set()
+
+    def __getitem__(self, name: str) -> str:
+        self.asked.add(name)
+        return self._variables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("flow.pem").write_text("-----BEGIN PRIVATE KEY-----\n")
+
+
+def read_settings() -> set[str]:
+    """Every variable that is looked at, in development and in production."""
+    development, production = Watched({}), Watched(examples())
+    load(development)
+    assert load(production).production
+    return development.asked | production.asked
+
+
+def examples() -> dict[str, str]:
+    return {row.name: row.example for row in ROWS.values()}
+
+
+def test_every_setting_is_documented_and_nothing_else() -> None:
+    read = read_settings()
+    assert len(read) > 25
+    missing = sorted(read - ROWS.keys())
+    assert not missing, f"not documented: {', '.join(missing)}. {ADD}"
+    named = set(SETTING.findall(DOCUMENT.read_text()))
+    unknown = sorted(named - read)
+    assert not unknown, f"settings.py does not read {', '.join(unknown)}: remove it."
+
+
+def test_every_row_is_whole() -> None:
+    for row in ROWS.values():
+        assert row.default, f"{row.name} has no default; write none. {ADD}"
+        assert row.example, f"{row.name} has no example. {ADD}"
+        assert row.what, f"{row.name} does not say what it does. {ADD}"
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value) if value not in (None, ()) else "none"
+
+
+def test_the_defaults_are_right() -> None:
+    here = load({})
+    elsewhere = load({"TAPGATE_DATA_DIR": "elsewhere"})
+    for row in ROWS.values():
+        field = row.name.removeprefix("TAPGATE_").lower()
+        if field not in Settings.__struct_fields__:
+            continue  # nothing to compare with
+        value = getattr(here, field)
+        made = field != "data_dir" and value != getattr(elsewhere, field)
+        assert row.default == ("made" if made else shown(value)), f"the default of {row.name}"
+
+
+def test_the_examples_are_accepted_together() -> None:
+    settings = load(examples())
+    assert settings.environment == PRODUCTION
+    for row in ROWS.values():
+        load({**examples(), row.name: row.example})
+
+
+def test_what_production_requires_is_said() -> None:
+    """Asks for one after another, as an operator would who reads only what is complained about."""
+    given = {"TAPGATE_ENVIRONMENT": PRODUCTION}
+    required: set[str] = set()
+    while True:
+        try:
+            load(given)
+            break
+        except SettingsError as error:
+            found = SETTING.match(str(error))
+            assert found is not None
+            assert found[0] not in required, error
+            required.add(found[0])
+            given[found[0]] = examples()[found[0]]
+    said = {row.name for row in ROWS.values() if row.production.startswith("required")}
+    assert said == required, "the column `In production` begins with `required` for these, only"

@@ -1,0 +1,158 @@
+"""Partners are created, funded, shown and listed."""
+
+import asyncio
+
+import httpx2
+import pytest
+
+from partners.stage import UNKNOWN, URL, balance_of, created, deliver, said, signed, suspend
+from tapgate.edge.services import Services
+from world import World
+
+
+async def test_a_partner_is_created_with_secrets_that_are_shown_once_and_kept_sealed(
+    client: httpx2.AsyncClient, world: World, services: Services
+) -> None:
+    admin = await world.admin()
+    new = {"name": "Big Bank", "overdraft_limit": "250"}
+    answer = await client.post(URL, json=new, auth=admin)
+    assert answer.status_code == 201, answer.text
+    body = answer.json()
+    assert list(body) == ["partner", "api_key_id", "hmac_secret", "webhook_secret"]
+    partner = body["partner"]
+    assert partner == {
+        "id": partner["id"],
+        "name": "Big Bank",
+        "status": "active",
+        "account_id": partner["account_id"],
+        "balance": "0.00",
+        "overdraft_limit": "250.00",
+        "currency": "SLE",
+        "created_at": partner["created_at"],
+    }
+    assert partner["id"].startswith("ptn_")
+    assert said(await client.get(URL, auth=signed(body))) == (403, "FORBIDDEN")
+    kept = await services.database.fetchval("SELECT webhook_secret FROM partners")
+    assert body["webhook_secret"].encode() not in kept
+    (entry,) = await world.audit(partner["id"], "partner.created")
+    assert entry["changes"]["overdraft_limit"] == [None, "250.00"]
+    assert not {body["hmac_secret"], body["webhook_secret"]} & set(str(entry).split("'"))
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "named"),
+    [
+        ({}, 400, "name"),
+        ({"name": "B", "overdraft_limit": 5}, 400, "overdraft_limit"),
+        ({"name": ""}, 422, "name"),
+        ({"name": "B", "overdraft_limit": "-1"}, 422, "overdraft_limit"),
+        ({"name": "B", "overdraft_limit": "0.001"}, 422, "overdraft_limit"),
+    ],
+)
+async def test_what_is_not_acceptable_is_named(
+    client: httpx2.AsyncClient, world: World, body: dict[str, object], status: int, named: str
+) -> None:
+    answer = await client.post(URL, json=body, auth=await world.admin())
+    assert answer.status_code == status
+    assert list(answer.json()["details"]["fields"]) == [named]
+
+
+async def test_without_an_overdraft_there_is_none(world: World) -> None:
+    for fields in ({}, {"overdraft_limit": None}, {"overdraft_limit": "0"}):
+        assert (await created(world, **fields))["partner"]["overdraft_limit"] == "0.00"
+
+
+async def test_a_partner_is_funded_once_per_request(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    new = await created(world)
+    url, admin = f"{URL}/{new['partner']['id']}/fund", await world.admin("F")
+    order = {"amount": "1500", "request_id": "one"}
+    answers = await asyncio.gather(*(client.post(url, json=order, auth=admin) for _ in range(5)))
+    receipts = [answer.json() for answer in answers]
+    assert receipts == [receipts[0]] * 5
+    assert receipts[0] == {
+        "success": True,
+        "message": "Partner funded",
+        "transaction_id": receipts[0]["transaction_id"],
+        "status": "completed",
+        "amount": "1,500.00 SLE",
+        "new_balance": "1,500.00 SLE",
+    }
+    assert await balance_of(world, new) == "1500.00"
+    other = await client.post(url, json=order | {"amount": "1"}, auth=admin)
+    assert said(other) == (409, "DUPLICATE_REQUEST")
+    row = await world.services.database.fetchrow("SELECT type, channel FROM transactions")
+    assert row is not None
+    assert tuple(row) == ("partner_deposit", "admin")
+
+
+async def test_a_suspended_partner_is_not_funded(client: httpx2.AsyncClient, world: World) -> None:
+    new = await created(world)
+    await suspend(world, new)
+    url = f"{URL}/{new['partner']['id']}/fund"
+    answer = await client.post(url, json={"amount": "1"}, auth=await world.admin())
+    assert said(answer) == (403, "PARTNER_SUSPENDED")
+    assert answer.json()["details"] == {"party": "receiver"}
+
+
+async def test_partners_are_listed_newest_first_in_pages(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    admin = await world.admin()
+    made = [(await created(world, name=name))["partner"] for name in ("one", "two", "three")]
+    first = (await client.get(URL, params={"limit": 2}, auth=admin)).json()
+    assert first["data"] == [made[2], made[1]]
+    rest = {"limit": 2, "cursor": first["next_cursor"]}
+    second = (await client.get(URL, params=rest, auth=admin)).json()
+    assert second == {"data": [made[0]], "has_more": False, "next_cursor": None}
+
+
+@pytest.mark.parametrize("id", UNKNOWN)
+async def test_an_unknown_partner_is_not_found(
+    client: httpx2.AsyncClient, world: World, id: str
+) -> None:
+    admin = await world.admin()
+    for method, path in (
+        ("GET", ""),
+        ("POST", "/fund"),
+        ("POST", "/suspend"),
+        ("POST", "/activate"),
+    ):
+        body = {"amount": "1"} if path == "/fund" else None
+        answer = await client.request(method, f"{URL}/{id}{path}", json=body, auth=admin)
+        assert said(answer) == (404, "PARTNER_NOT_FOUND"), path
+
+
+async def test_a_suspended_partners_keys_and_webhook_are_refused_at_once_in_every_process(
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: World
+) -> None:
+    new = await created(world)
+    url, admin = f"{URL}/{new['partner']['id']}", await world.admin()
+    for verb, status, to_key, to_webhook in (
+        ("suspend", "suspended", (403, "PARTNER_SUSPENDED"), (403, "PARTNER_SUSPENDED")),
+        ("activate", "active", (403, "FORBIDDEN"), (400, "INVALID_REQUEST")),
+        ("suspend", "suspended", (403, "PARTNER_SUSPENDED"), (403, "PARTNER_SUSPENDED")),
+    ):
+        answer = await client.post(f"{url}/{verb}", json={"reason": "unpaid"}, auth=admin)
+        assert answer.status_code == 200, answer.text
+        assert list(answer.json()) == ["success", "message", "partner"]
+        assert answer.json()["partner"] == new["partner"] | {"status": status}
+        for process in (other_client, client):
+            assert said(await process.get(URL, auth=signed(new))) == to_key
+            # Before anything in the body is looked at.
+            assert said(await deliver(process, new, b"not JSON")) == to_webhook
+    entry, _ = await world.audit(new["partner"]["id"], "partner.suspended")
+    assert (entry["reason"], entry["changes"]) == ("unpaid", {"status": ["active", "suspended"]})
+    (entry,) = await world.audit(new["partner"]["id"], "partner.activated")
+    assert entry["changes"] == {"status": ["suspended", "active"]}
+
+
+async def test_a_move_that_is_not_there_is_refused(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    new = await created(world)
+    url, admin = f"{URL}/{new['partner']['id']}", await world.admin()
+    assert said(await client.post(f"{url}/activate", auth=admin)) == (409, "NOT_SUSPENDED")
+    await suspend(world, new)
+    assert said(await client.post(f"{url}/suspend", auth=admin)) == (409, "ALREADY_SUSPENDED")

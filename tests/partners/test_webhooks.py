@@ -1,0 +1,244 @@
+"""A partner's webhook: signed, delivered perhaps more than once, paid once."""
+
+import asyncio
+import json
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+
+from gateway.test_hostile_input import CANARY, HOSTILE_BODIES, HOSTILE_VALUES
+from partners.stage import UNKNOWN, balance_of, created, deliver, said, suspend, wallet_of
+from tapgate import ids
+from tapgate.credentials import signing
+from tapgate.partners.top_ups.model import WebhookTopUp
+from world import World
+
+NOBODY = {"message": "Unknown partner, or X-Webhook-Signature is missing or wrong"}
+
+
+async def _top_up(world: World, **fields: Any) -> dict[str, Any]:
+    customer = await world.subscriber()
+    return {
+        "reference": "INV-1",
+        "phone_number": customer["phone_number"],
+        "amount": "40.00",
+        "currency": "SLE",
+        **fields,
+    }
+
+
+async def test_a_webhook_funds_the_subscriber(client: httpx2.AsyncClient, world: World) -> None:
+    new, customer = await created(world, balance="100"), await world.subscriber(balance="1000")
+    serial = await world.card(customer["id"])
+    body = {"reference": "INV-1", "card_serial": serial, "amount": "40"}
+    answer = await deliver(client, new, body)
+    assert answer.status_code == 200, answer.text
+    receipt = answer.json()
+    assert receipt == {
+        "success": True,
+        "message": "Wallet funded",
+        "transaction_id": receipt["transaction_id"],
+        "status": "completed",
+        "amount": "40.00 SLE",
+        "new_balance": "1,040.00 SLE",
+    }
+    row = await world.services.database.fetchrow(
+        """SELECT type, channel, partner_reference, to_card_serial FROM transactions
+           WHERE id = $1""",
+        ids.read(ids.TRANSACTION, receipt["transaction_id"]),
+    )
+    assert row is not None
+    assert tuple(row) == ("partner_fund", "partner", "INV-1", serial)
+    by_phone = body | {"reference": "INV-2", "phone_number": customer["phone_number"]}
+    del by_phone["card_serial"]
+    assert (await deliver(client, new, by_phone)).json()["new_balance"] == "1,080.00 SLE"
+    assert await balance_of(world, new) == "20.00"
+
+
+@pytest.mark.parametrize("form", ["{}", "sha256={}"])
+@pytest.mark.parametrize("case", [str.lower, str.upper])
+async def test_every_form_of_the_signature_is_taken(
+    client: httpx2.AsyncClient, world: World, form: str, case: Any
+) -> None:
+    new, body = await created(world, balance="100"), await _top_up(world)
+    raw = json.dumps(body).encode()
+    signature = case(signing.webhook_signature(new["webhook_secret"].encode(), raw))
+    headers = {"X-Webhook-Signature": form.format(signature)}
+    assert (await deliver(client, new, raw, **headers)).status_code == 200
+
+
+async def test_strangers_are_told_nothing(client: httpx2.AsyncClient, world: World) -> None:
+    new, other = await created(world, balance="100"), await created(world)
+    body = await _top_up(world)
+    raw = json.dumps(body).encode()
+    right = signing.webhook_signature(new["webhook_secret"].encode(), raw)
+    by_hmac_secret = signing.webhook_signature(new["hmac_secret"].encode(), raw)
+    url = f"/api/v1/webhooks/partners/{new['partner']['id']}"
+    answers = [await client.post(url, content=raw)]
+    for signature in ("", "sha256=", right[:-1], right + "0", "é", "0" * 64, by_hmac_secret):
+        headers = {"X-Webhook-Signature": signature.encode()}
+        answers.append(await client.post(url, content=raw, headers=headers))
+    answers.append(await deliver(client, new | {"partner": other["partner"]}, raw))
+    answers.append(await deliver(client, new, raw + b" ", **{"X-Webhook-Signature": right}))
+    answers.append(await deliver(client, new, b"not JSON", **{"X-Webhook-Signature": right}))
+    answers += [await deliver(client, new | {"partner": {"id": id}}, raw) for id in UNKNOWN]
+    for answer in answers:
+        assert said(answer) == (401, "UNAUTHORIZED")
+        assert answer.json() == {"error": "Unauthorized", "code": "UNAUTHORIZED", **NOBODY}
+    assert await balance_of(world, new) == "100.00"
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "named"),
+    [
+        ({"phone_number": None}, 400, "card_serial"),
+        ({"phone_number": None, "amount": "no"}, 400, "card_serial"),
+        ({"reference": None}, 400, "reference"),
+        ({"amount": None}, 400, "amount"),
+        ({"amount": 40}, 400, "amount"),
+        ({"card_serial": "TAP-000001"}, 422, "card_serial"),
+        ({"card_serial": "TAP_1", "phone_number": None}, 422, "card_serial"),
+        ({"phone_number": "076"}, 422, "phone_number"),
+        ({"reference": ""}, 422, "reference"),
+        ({"reference": "\0"}, 422, "reference"),
+        ({"amount": "0"}, 422, "amount"),
+    ],
+)
+async def test_what_is_not_acceptable_is_named(
+    client: httpx2.AsyncClient, world: World, change: dict[str, Any], status: int, named: str
+) -> None:
+    new, body = await created(world), await _top_up(world, **change)
+    answer = await deliver(client, new, body)
+    assert answer.status_code == status, answer.text
+    assert list(answer.json()["details"]["fields"]) == [named]
+
+
+@pytest.mark.parametrize("raw", [b"", b"null", b"[]", b"{", b"\xff", b"[" * 100_000])
+async def test_what_is_no_body_is_400(client: httpx2.AsyncClient, world: World, raw: bytes) -> None:
+    answer = await deliver(client, await created(world), raw)
+    assert said(answer) == (400, "INVALID_REQUEST")
+
+
+async def test_whatever_a_partner_signs_is_answered_without_an_echo(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    new = await created(world)
+    fields = [field.encode_name for field in msgspec.structs.fields(WebhookTopUp)]
+    filled = [msgspec.json.encode(dict.fromkeys(fields, value)) for value in HOSTILE_VALUES]
+    for raw in (*HOSTILE_BODIES, *filled):
+        answer = await deliver(client, new, raw)
+        assert answer.status_code in (400, 422), (raw[:80], answer.text)
+        assert CANARY not in answer.text
+
+
+async def test_another_currency_is_refused(client: httpx2.AsyncClient, world: World) -> None:
+    answer = await deliver(client, await created(world), await _top_up(world, currency="USD"))
+    assert said(answer) == (422, "CURRENCY_NOT_SUPPORTED")
+
+
+async def test_who_is_not_there_is_not_found(client: httpx2.AsyncClient, world: World) -> None:
+    new = await created(world, balance="100")
+    body = await _top_up(world, phone_number=world.phone())
+    assert said(await deliver(client, new, body)) == (404, "SUBSCRIBER_NOT_FOUND")
+    del body["phone_number"]
+    answer = await deliver(client, new, body | {"card_serial": "NONE"})
+    assert said(answer) == (404, "CARD_NOT_FOUND")
+
+
+async def test_a_redelivery_answers_as_before_and_a_changed_one_is_a_conflict(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    new, body = await created(world, balance="100"), await _top_up(world)
+    first = await deliver(client, new, body)
+    again = await deliver(client, new, body | {"amount": "40"})
+    assert (again.status_code, again.json()) == (200, first.json())
+    assert again.headers["Idempotent-Replayed"] == "true"
+    for change in ({"amount": "41"}, {"phone_number": (await world.subscriber())["phone_number"]}):
+        assert said(await deliver(client, new, body | change)) == (409, "DUPLICATE_REFERENCE")
+
+
+async def test_a_decline_does_not_use_the_reference_up(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    new, body = await created(world), await _top_up(world)
+    for _ in range(2):
+        answer = await deliver(client, new, body)
+        assert said(answer) == (402, "INSUFFICIENT_FUNDS")
+        assert answer.json()["details"] == {"available": 0.0, "required": 40.0}
+        assert "Idempotent-Replayed" not in answer.headers
+    failed = await world.services.database.fetchval(
+        "SELECT count(*) FROM transactions WHERE status = 'failed'"
+    )
+    assert failed == 2
+    await world.client.post(
+        f"/api/v1/admin/partners/{new['partner']['id']}/fund",
+        json={"amount": "40"},
+        auth=await world.admin(),
+    )
+    assert (await deliver(client, new, body)).status_code == 200
+
+
+async def test_a_suspended_partner_records_nothing(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    new, body = await created(world), await _top_up(world)
+    await suspend(world, new)
+    assert said(await deliver(client, new, body)) == (403, "PARTNER_SUSPENDED")
+    assert await world.services.database.fetchval("SELECT count(*) FROM transactions") == 0
+
+
+async def test_a_receiver_who_cannot_take_it_declines(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    new, customer = await created(world, balance="600000"), await world.subscriber()
+    body = await _top_up(world, phone_number=customer["phone_number"])
+    answer = await deliver(client, new, body | {"amount": "500000.01"})
+    assert said(answer) == (403, "MAX_BALANCE_EXCEEDED")
+    lost = {"reference": "INV-2", "amount": "1"}
+    lost["card_serial"] = await world.card(customer["id"], status="LOST")
+    answer = await deliver(client, new, lost)
+    assert said(answer) == (403, "CARD_NOT_ACTIVE")
+    await world.client.post(
+        f"/api/v1/subscribers/{customer['id']}/block",
+        json={"reason": "lost phone"},
+        auth=await world.admin(),
+    )
+    answer = await deliver(client, new, body)
+    assert said(answer) == (403, "SUBSCRIBER_BLOCKED")
+    assert answer.json()["details"] == {"party": "receiver"}
+
+
+async def test_a_restricted_subscriber_is_funded(client: httpx2.AsyncClient, world: World) -> None:
+    new, customer = await created(world, balance="100"), await world.restricted_subscriber()
+    body = await _top_up(world, phone_number=customer["phone_number"])
+    assert (await deliver(client, new, body)).json()["new_balance"] == "40.00 SLE"
+
+
+async def test_the_same_webhook_many_times_at_once_pays_once(
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: World
+) -> None:
+    new, customer = await created(world, balance="1000"), await world.subscriber()
+    body = await _top_up(world, phone_number=customer["phone_number"])
+    answers = await asyncio.gather(
+        *(deliver(process, new, body) for process in [client, other_client] * 10)
+    )
+    assert [answer.status_code for answer in answers] == [200] * 20
+    assert len({answer.text for answer in answers}) == 1
+    paid = [answer for answer in answers if "Idempotent-Replayed" not in answer.headers]
+    assert len(paid) == 1
+    assert await balance_of(world, new) == "960.00"
+    assert await wallet_of(world, customer) == "40.00"
+
+
+async def test_of_two_webhooks_with_one_reference_at_once_one_pays(
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: World
+) -> None:
+    new = await created(world, balance="1000")
+    bodies = [await _top_up(world) for _ in range(2)]
+    answers = await asyncio.gather(
+        deliver(client, new, bodies[0]), deliver(other_client, new, bodies[1])
+    )
+    assert sorted(answer.status_code for answer in answers) == [200, 409]
+    assert await balance_of(world, new) == "960.00"

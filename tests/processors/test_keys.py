@@ -1,0 +1,107 @@
+"""The signing keys of a processor are rotated."""
+
+from typing import Any
+
+import httpx2
+
+from processors.stage import GOOD, URL, created, said_to, signed
+from tapgate import ids
+from world import World
+
+GONE = (401, "UNAUTHORIZED")
+
+
+async def _new_key(world: World, url: str, **body: Any) -> dict[str, Any]:
+    answer = await world.client.post(f"{url}/keys", json=body or None, auth=await world.admin())
+    assert answer.status_code == 201, answer.text
+    assert list(answer.json()) == ["api_key_id", "hmac_secret"]
+    key: dict[str, Any] = answer.json()
+    return key
+
+
+async def test_a_key_is_rotated_and_the_old_one_refused_at_once_in_every_process(
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: World
+) -> None:
+    old = await created(world)
+    url, admin = f"{URL}/{old['processor_id']}", await world.admin()
+    new = await _new_key(world, url)
+    assert new["hmac_secret"] != old["hmac_secret"]
+    for process in (client, other_client):
+        assert await said_to(process, signed(new)) == GOOD
+        assert await said_to(process, signed(old)) == GOOD
+    answer = await client.delete(f"{url}/keys/{old['api_key_id']}", auth=admin)
+    assert (answer.status_code, answer.content) == (204, b"")
+    for process in (other_client, client):
+        assert await said_to(process, signed(old)) == GONE
+        assert await said_to(process, signed(new)) == GOOD
+    (entry,) = await world.audit(new["api_key_id"], "signing_key.created")
+    assert entry["changes"] == {"processor_id": [None, old["processor_id"]]}
+    (entry,) = await world.audit(old["api_key_id"], "signing_key.deleted")
+    assert entry["actor"]["id"] == admin.id
+
+    # The last one may go, too.
+    await client.delete(f"{url}/keys/{new['api_key_id']}", auth=admin)
+    assert await said_to(client, signed(new)) == GONE
+    assert (await client.get(f"{url}/keys", auth=admin)).json()["data"] == []
+
+
+async def test_a_terminals_key_is_rotated_too(client: httpx2.AsyncClient, world: World) -> None:
+    url, admin = f"{URL}/{(await created(world))['processor_id']}", await world.admin()
+    added = (await client.post(f"{url}/terminals", json={"name": "Till"}, auth=admin)).json()
+    terminal_id = added["terminal"]["id"]
+
+    async def key_shown() -> Any:
+        (terminal,) = (await client.get(f"{url}/terminals", auth=admin)).json()["data"]
+        return terminal["api_key_id"]
+
+    new = await _new_key(world, url, terminal_id=terminal_id)
+    assert await key_shown() == new["api_key_id"]
+    await client.delete(f"{url}/keys/{new['api_key_id']}", auth=admin)
+    assert await key_shown() == added["api_key_id"]
+    await client.delete(f"{url}/keys/{added['api_key_id']}", auth=admin)
+    assert await key_shown() is None
+
+
+async def test_a_key_for_anothers_terminal_is_refused(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    url, admin = f"{URL}/{(await created(world))['processor_id']}", await world.admin()
+    others = f"{URL}/{(await created(world))['processor_id']}/terminals"
+    till = (await client.post(others, json={"name": "Till"}, auth=admin)).json()["terminal"]
+    for terminal_id in (till["id"], "ter_1"):
+        answer = await client.post(f"{url}/keys", json={"terminal_id": terminal_id}, auth=admin)
+        assert (answer.status_code, answer.json()["code"]) == (404, "TERMINAL_NOT_FOUND")
+
+
+async def test_keys_are_listed_newest_first_in_pages_without_secrets(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    new = await created(world)
+    url, admin = f"{URL}/{new['processor_id']}", await world.admin()
+    await created(world)
+    till = (await client.post(f"{url}/terminals", json={"name": "Till"}, auth=admin)).json()
+    newest = await _new_key(world, url)
+    answer = await client.get(f"{url}/keys", params={"limit": 2}, auth=admin)
+    first = answer.json()
+    rest = {"limit": 2, "cursor": first["next_cursor"]}
+    second = (await client.get(f"{url}/keys", params=rest, auth=admin)).json()
+    shown = [(key["api_key_id"], key["terminal_id"]) for key in first["data"] + second["data"]]
+    assert shown == [
+        (newest["api_key_id"], None),
+        (till["api_key_id"], till["terminal"]["id"]),
+        (new["api_key_id"], None),
+    ]
+    assert set(first["data"][0]) == {"api_key_id", "terminal_id", "created_at"}
+    assert second["has_more"] is False
+
+
+async def test_what_is_not_the_processors_key_is_not_found(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    new, others = await created(world), await created(world)
+    url, admin = f"{URL}/{new['processor_id']}/keys", await world.admin()
+    await client.delete(f"{url}/{new['api_key_id']}", auth=admin)
+    for key in (new["api_key_id"], others["api_key_id"], ids.show(ids.KEY, 1), "key_1", "é"):
+        answer = await client.delete(f"{url}/{key}", auth=admin)
+        assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+    assert await said_to(client, signed(others)) == GOOD

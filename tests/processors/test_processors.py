@@ -1,0 +1,127 @@
+"""Processors are created, shown and listed."""
+
+import httpx2
+import pytest
+
+from processors.stage import GOOD, REASON, UNKNOWN, URL, created, give, said_to, signed
+from world import World
+
+
+async def test_a_processor_is_created_with_a_key_that_works(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    new = {"name": " Corner Shop ", "phone_number": "+232 76 123456", "email": "Shop@Example.com"}
+    admin = await world.admin()
+    answer = await client.post(URL, json=new, auth=admin)
+    assert answer.status_code == 201, answer.text
+    body = answer.json()
+    processor = body["processor"]
+    assert list(body) == [
+        "success",
+        "message",
+        "processor_id",
+        "processor",
+        "api_key_id",
+        "hmac_secret",
+    ]
+    assert body["processor_id"] == processor["id"]
+    assert processor["id"].startswith("prc_")
+    assert processor["account_id"].startswith("acc_")
+    assert processor["created_at"] == processor["updated_at"]
+    shown = {
+        field: value
+        for field, value in processor.items()
+        if field not in ("id", "account_id", "created_at", "updated_at")
+    }
+    assert shown == {
+        "name": "Corner Shop",
+        "phone_number": "+23276123456",
+        "email": "shop@example.com",
+        "status": "active",
+        "suspend_reason": None,
+        "balance": "0.00",
+        "currency": "SLE",
+    }
+    assert await said_to(client, signed(body)) == GOOD
+    (entry,) = await world.audit(processor["id"], "processor.created")
+    assert entry["actor"]["id"] == admin.id
+    assert entry["changes"] == {
+        "name": [None, "Corner Shop"],
+        "status": [None, "active"],
+        "api_key_id": [None, body["api_key_id"]],
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "named"),
+    [
+        ({"name": None}, 400, "name"),
+        ({"phone_number": None}, 400, "phone_number"),
+        ({"email": None}, 400, "email"),
+        ({"name": 5}, 400, "name"),
+        ({"name": " "}, 422, "name"),
+        ({"phone_number": "076"}, 422, "phone_number"),
+        ({"email": "shop"}, 422, "email"),
+    ],
+)
+async def test_what_is_not_acceptable_is_named(
+    client: httpx2.AsyncClient, world: World, change: dict[str, object], status: int, named: str
+) -> None:
+    new = {"name": "Shop", "phone_number": "+23276123456", "email": "a@example.com", **change}
+    answer = await client.post(URL, json=new, auth=await world.admin())
+    assert answer.status_code == status
+    assert list(answer.json()["details"]["fields"]) == [named]
+
+
+async def test_a_record_shows_what_the_processor_has(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    processor = (await created(world))["processor"]
+    await give(world, processor["id"], "1234.5")
+    for caller in (await world.api_key("payments:read"), await world.admin("S")):
+        answer = await client.get(f"{URL}/{processor['id']}", auth=caller)
+        assert answer.json() == processor | {"balance": "1234.50"}
+
+
+@pytest.mark.parametrize("id", UNKNOWN)
+async def test_an_unknown_processor_is_not_found(
+    client: httpx2.AsyncClient, world: World, id: str
+) -> None:
+    admin = await world.admin()
+    customer = await world.subscriber()
+    url = f"{URL}/{id}"
+    terminal = f"{url}/terminals/ter_0000000000001"
+    for method, path, body in (
+        ("GET", url, None),
+        ("POST", f"{url}/suspend", REASON),
+        ("POST", f"{url}/activate", REASON),
+        ("POST", f"{url}/transfer", {"subscriber_id": customer["id"], "amount": "1"}),
+        ("POST", f"{url}/terminals", {"name": "Till 1"}),
+        ("GET", f"{url}/terminals", None),
+        ("POST", f"{terminal}/block", None),
+        ("POST", f"{terminal}/unblock", None),
+        ("POST", f"{url}/keys", None),
+        ("GET", f"{url}/keys", None),
+        ("DELETE", f"{url}/keys/key_0000000000001", None),
+    ):
+        answer = await client.request(method, path, json=body, auth=admin)
+        assert (answer.status_code, answer.json()["code"]) == (404, "PROCESSOR_NOT_FOUND"), path
+
+
+async def test_processors_are_listed_newest_first_in_pages_and_by_status(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    admin = await world.admin()
+    made = [(await created(world, name=name))["processor"] for name in ("one", "two", "three")]
+    first = (await client.get(URL, params={"limit": 2}, auth=admin)).json()
+    assert first["data"] == [made[2], made[1]]
+    rest = {"limit": 2, "cursor": first["next_cursor"]}
+    second = (await client.get(URL, params=rest, auth=admin)).json()
+    assert second == {"data": [made[0]], "has_more": False, "next_cursor": None}
+
+    await client.post(f"{URL}/{made[1]['id']}/suspend", json=REASON, auth=admin)
+    for status, names in (("suspended", ["two"]), ("active", ["three", "one"])):
+        page = (await client.get(URL, params={"status": status}, auth=admin)).json()
+        assert [record["name"] for record in page["data"]] == names
+    answer = await client.get(URL, params={"status": "blocked"}, auth=admin)
+    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")

@@ -1,0 +1,99 @@
+"""Money from a processor's settlement account to a subscriber."""
+
+import asyncio
+from typing import Any
+
+import httpx2
+import pytest
+
+from processors.stage import REASON, URL, created, give
+from tapgate import ids
+from world import World
+
+
+async def _funded(world: World, amount: str = "100") -> str:
+    """The address of transfers of a new processor that has money."""
+    processor_id: str = (await created(world))["processor_id"]
+    await give(world, processor_id, amount)
+    return f"{URL}/{processor_id}/transfer"
+
+
+async def test_a_receipt_says_what_is_left(client: httpx2.AsyncClient, world: World) -> None:
+    url, customer = await _funded(world, "2000"), await world.subscriber()
+    order = {"subscriber_id": customer["id"], "amount": "750", "description": "Prize"}
+    answer = await client.post(url, json=order, auth=await world.admin("F"))
+    assert answer.status_code == 200, answer.text
+    receipt = answer.json()
+    transaction = ids.read(ids.TRANSACTION, receipt.pop("transaction_id"))
+    assert receipt == {
+        "success": True,
+        "message": "Transfer completed",
+        "status": "completed",
+        "amount": "750.00 SLE",
+        "processor_balance": "1,250.00 SLE",
+    }
+    row = await world.services.database.fetchrow(
+        "SELECT type, channel, fee_amount, context FROM transactions WHERE id = $1", transaction
+    )
+    assert row is not None
+    assert tuple(row) == ("processor_transfer", "admin", 0, {"memo": "Prize"})
+    shown = await client.get(f"/api/v1/subscribers/{customer['id']}", auth=world.service())
+    assert shown.json()["balance"] == "750.00"
+
+
+async def test_a_repetition_moves_nothing(client: httpx2.AsyncClient, world: World) -> None:
+    url, customer, admin = await _funded(world), await world.subscriber(), await world.admin()
+    order = {"subscriber_id": customer["id"], "amount": "10", "request_id": "one"}
+    first, again = [await client.post(url, json=order, auth=admin) for _ in range(2)]
+    assert again.json() == first.json()
+    assert again.headers["Idempotent-Replayed"] == "true"
+    other = await client.post(url, json=order | {"amount": "11"}, auth=admin)
+    assert (other.status_code, other.json()["code"]) == (409, "DUPLICATE_REQUEST")
+
+
+async def test_more_than_there_is_is_refused(client: httpx2.AsyncClient, world: World) -> None:
+    url, customer = await _funded(world), await world.subscriber()
+    order = {"subscriber_id": customer["id"], "amount": "100.01"}
+    answer = await client.post(url, json=order, auth=await world.admin())
+    assert (answer.status_code, answer.json()["code"]) == (402, "INSUFFICIENT_FUNDS")
+    assert answer.json()["details"] == {"available": 100.0, "required": 100.01}
+
+
+async def test_many_at_once_never_take_more_than_there_is(
+    client: httpx2.AsyncClient, other_client: httpx2.AsyncClient, world: World
+) -> None:
+    url, customer, admin = await _funded(world), await world.subscriber(), await world.admin()
+    order = {"subscriber_id": customer["id"], "amount": "30"}
+    answers = await asyncio.gather(
+        *(process.post(url, json=order, auth=admin) for process in [client, other_client] * 5)
+    )
+    assert sorted(answer.status_code for answer in answers) == [200] * 3 + [402] * 7
+    record = await client.get(url.removesuffix("/transfer"), auth=admin)
+    assert record.json()["balance"] == "10.00"
+
+
+async def test_states_and_limits_decline_it(client: httpx2.AsyncClient, world: World) -> None:
+    url, admin = await _funded(world, "600000"), await world.admin()
+    customer = await world.subscriber()
+
+    async def refused(amount: str = "1") -> Any:
+        order = {"subscriber_id": customer["id"], "amount": amount}
+        answer = await client.post(url, json=order, auth=admin)
+        return answer.status_code, answer.json()["code"], answer.json().get("details")
+
+    status, code, details = await refused("500000.01")
+    assert (status, code) == (403, "MAX_BALANCE_EXCEEDED")
+    assert details["party"] == "receiver"
+    await client.post(f"/api/v1/subscribers/{customer['id']}/block", json=REASON, auth=admin)
+    assert await refused() == (403, "SUBSCRIBER_BLOCKED", {"party": "receiver"})
+    await client.post(url.replace("/transfer", "/suspend"), json=REASON, auth=admin)
+    assert await refused() == (403, "PROCESSOR_SUSPENDED", {"party": "sender"})
+
+
+@pytest.mark.parametrize("id", [ids.show(ids.SUBSCRIBER, 1), "sub_1", "x"])
+async def test_an_unknown_subscriber_is_not_found(
+    client: httpx2.AsyncClient, world: World, id: str
+) -> None:
+    order = {"subscriber_id": id, "amount": "1"}
+    answer = await client.post(await _funded(world), json=order, auth=await world.admin())
+    assert (answer.status_code, answer.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
