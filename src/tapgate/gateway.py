@@ -40,10 +40,12 @@ from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
 from tapgate.subscribers import routes as subscribers
+from tapgate.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.wallets import routes as wallets
 
 NOUNS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
+    kyc_documents.endpoints,
     wallets.endpoints,
     account_rules.endpoints,
     admin.endpoints,
