@@ -19,6 +19,7 @@ from tapgate.admin import routes as admin
 from tapgate.audit import routes as audit
 from tapgate.audit.chain import Sealer
 from tapgate.audit.trail import record_denial
+from tapgate.cards import routes as cards
 from tapgate.clock import Clock, system_clock
 from tapgate.compliance.account_rules import routes as account_rules
 from tapgate.credentials.authenticate import Authenticator
@@ -46,6 +47,7 @@ from tapgate.wallets import routes as wallets
 NOUNS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
     kyc_documents.endpoints,
+    cards.endpoints,
     wallets.endpoints,
     account_rules.endpoints,
     admin.endpoints,
