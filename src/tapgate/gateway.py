@@ -21,6 +21,7 @@ from tapgate.agents import routes as agents
 from tapgate.audit import routes as audit
 from tapgate.audit.chain import Sealer
 from tapgate.audit.trail import record_denial
+from tapgate.cards import routes as cards
 from tapgate.clock import Clock, system_clock
 from tapgate.compliance.account_rules import routes as account_rules
 from tapgate.credentials.authenticate import Authenticator
@@ -48,10 +49,13 @@ from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
 from tapgate.subscribers import routes as subscribers
+from tapgate.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.wallets import routes as wallets
 
 NOUNS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
+    kyc_documents.endpoints,
+    cards.endpoints,
     wallets.endpoints,
     pos.pos_endpoints,
     pos.in_app_endpoints,

@@ -1,1 +1,1 @@
-"""Cards: NFC cards that reach a wallet."""
+"""Cards: what subscribers and their children pay with."""

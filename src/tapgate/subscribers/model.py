@@ -231,6 +231,19 @@ def moved(subscriber: Subscriber, move: Move, reason: str | None) -> Subscriber:
     return msgspec.structs.replace(subscriber, status=status, status_reason=reason)
 
 
+_EVENTS: Final = {"blocked": "subscriber.blocked", "active": "subscriber.unblocked"}
+
+
+def events_of(before: Subscriber, after: Subscriber) -> list[str]:
+    """What others may have asked to be told about a change. Nobody is told of a closing."""
+    events = []
+    if after.status != before.status and after.status in _EVENTS:
+        events.append(_EVENTS[after.status])
+    if (after.kyc_level, after.kyc_status) != (before.kyc_level, before.kyc_status):
+        events.append("subscriber.kyc_changed")
+    return events
+
+
 def require_not_closed(subscriber: Subscriber) -> None:
     """Closed is final: nothing is changed any more."""
     if subscriber.status == "closed":

@@ -11,6 +11,7 @@ from tapgate.edge.call import Call
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.pins import set_pin
+from tapgate.notifications.events import publish
 from tapgate.subscribers import model, queries
 from tapgate.subscribers.model import Move, Registration, Subscriber, Update
 from tapgate.subscribers.pins import require_strong
@@ -44,6 +45,7 @@ async def register(call: Call, registration: Registration) -> Subscriber:
         await set_pin(tx, subscriber.id, services.pins.make(registration.pin))
         state = {"status": (None, subscriber.status.upper())}
         await record(tx, call, subscriber.id, "created", changes=state)
+        await publish(tx, services, "subscriber.created", model.shown(subscriber, services.clock()))
     return subscriber
 
 
@@ -56,7 +58,7 @@ async def update(call: Call, subscriber_id: int, update: Update) -> Subscriber:
         model.require_plausible(after, _today(call))
         if after == before:
             return before
-        return await _save(tx, call, before, after, action="updated")
+        return await save(tx, call, before, after, action="updated")
 
 
 async def block(call: Call, subscriber_id: int, reason: str) -> Subscriber:
@@ -85,10 +87,10 @@ async def _move(
     tx: asyncpg.Connection, call: Call, before: Subscriber, move: Move, reason: str | None
 ) -> Subscriber:
     after = model.moved(before, move, reason)
-    return await _save(tx, call, before, after, action=move.done, reason=reason)
+    return await save(tx, call, before, after, action=move.done, reason=reason)
 
 
-async def _save(
+async def save(
     tx: asyncpg.Connection,
     call: Call,
     before: Subscriber,
@@ -97,11 +99,15 @@ async def _save(
     action: str,
     reason: str | None = None,
 ) -> Subscriber:
+    """A change with its audit entry and whatever others asked to be told about it."""
     now = call.services.clock()
     after = msgspec.structs.replace(after, updated_at=now)
     await queries.save(tx, after)
-    changes = changes_between(model.shown(before, now), model.shown(after, now))
+    shown = model.shown(after, now)
+    changes = changes_between(model.shown(before, now), shown)
     await record(tx, call, after.id, action, reason=reason, changes=changes)
+    for event in model.events_of(before, after):
+        await publish(tx, call.services, event, shown)
     return after
 
 

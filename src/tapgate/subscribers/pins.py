@@ -21,7 +21,7 @@ _CHANGED = {"pin": (MASK, MASK)}
 async def verify_pin(call: Call, subscriber_id: int, pin: str) -> None:
     async with call.services.database.transaction() as tx:
         subscriber = await _lock(tx, call, subscriber_id)
-        verdict = await _try(tx, call, subscriber, pin, "pin_verified")
+        verdict = await judge(tx, call, subscriber, pin, "pin_verified")
     _require_right(verdict)
 
 
@@ -31,7 +31,7 @@ async def change_pin(call: Call, subscriber_id: int, old_pin: str, new_pin: str)
     is_same = new_pin == old_pin
     async with call.services.database.transaction() as tx:
         subscriber = await _lock(tx, call, subscriber_id)
-        verdict = await _try(tx, call, subscriber, old_pin, "pin_changed")
+        verdict = await judge(tx, call, subscriber, old_pin, "pin_changed")
         if verdict.code is None and not is_same:
             await set_pin(tx, subscriber.id, call.services.pins.make(new_pin))
             await record(tx, call, subscriber.id, "pin_changed", changes=_CHANGED)
@@ -77,10 +77,11 @@ async def _lock(tx: asyncpg.Connection, call: Call, subscriber_id: int) -> Subsc
     return subscriber
 
 
-async def _try(
+async def judge(
     tx: asyncpg.Connection, call: Call, subscriber: Subscriber, pin: str, action: str
 ) -> PinVerdict:
-    """Judges a try. Nothing is raised in here, so that its count is committed in any case."""
+    """Judges a try at the PIN of a subscriber that the caller has locked. Nothing is raised in
+    here, so that its count is committed in any case."""
     services = call.services
     verdict = await check_pin(tx, subscriber.id, pin, services.pins.matches, services.clock())
     if verdict.code is not None:
@@ -88,9 +89,14 @@ async def _try(
     return verdict
 
 
+def refusal(verdict: PinVerdict) -> ApiError | None:
+    return None if verdict.code is None else ApiError(verdict.code, details=verdict.details)
+
+
 def _require_right(verdict: PinVerdict) -> None:
-    if verdict.code is not None:
-        raise ApiError(verdict.code, details=verdict.details)
+    no = refusal(verdict)
+    if no is not None:
+        raise no
 
 
 def _reset(subscriber_id: int) -> Question:

@@ -54,13 +54,16 @@ async def _has_access(
 
 
 def show_only_open(conditions: Conditions, caller: Principal, now: datetime) -> None:
-    """Leave out of a list over `subscribers s` whoever is closed to the caller."""
+    """Leave out of a list over `subscribers s` whoever is closed to the caller.
+
+    What belongs to no subscriber, in a list that joins them from the left, stays in.
+    """
     match caller.kind:
         case "api_key":
-            conditions.add("NOT s.restricted")
+            conditions.add("s.restricted IS NOT TRUE")
         case "admin":
             conditions.add(
-                f"""(NOT s.restricted OR EXISTS (
+                f"""(s.restricted IS NOT TRUE OR EXISTS (
                     SELECT FROM restricted_access access
                     WHERE access.subscriber_id = s.id
                       AND access.admin_id = {conditions.bind(caller.admin_id)}

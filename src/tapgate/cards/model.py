@@ -1,0 +1,244 @@
+"""What a card is, what clients see of one, and how its state may move."""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from typing import Annotated, Final, Literal, NamedTuple
+
+import msgspec
+
+from tapgate import clock, ids, money
+from tapgate.edge.fields import Amount, CardSerial, Choice, Name, Pin, Text
+from tapgate.edge.pages import PageQuery
+from tapgate.errors import ApiError, Code
+from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
+
+#: As it is stored. That a card has expired follows from its `expires_at`.
+StoredStatus = Literal["UNASSIGNED", "ACTIVE", "BLOCKED", "LOST"]
+Status = Literal["UNASSIGNED", "ACTIVE", "BLOCKED", "LOST", "EXPIRED"]
+Type = Literal["PARENT", "CHILD"]
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True):
+    """One card as the platform knows it; money in minor units."""
+
+    id: int
+    serial: str
+    status: StoredStatus
+    created_at: datetime
+    updated_at: datetime
+    uid: str | None = None
+    type: Type | None = None
+    status_reason: str | None = None
+    subscriber_id: int | None = None
+    account_id: int | None = None
+    pin_holder_id: int | None = None
+    subscriber_name: str | None = None
+    child_name: str | None = None
+    relationship: str | None = None
+    daily_limit: int | None = None
+    usage_day: date | None = None
+    day_spent: int = 0
+    expires_at: datetime | None = None
+    linked_at: datetime | None = None
+    #: Whether its subscriber is.
+    restricted: bool = False
+
+    @property
+    def holder_name(self) -> str | None:
+        return self.subscriber_name if self.child_name is None else self.child_name
+
+    def status_at(self, now: datetime) -> Status:
+        """A lost card stays lost; every other one expires."""
+        if self.status != "LOST" and self.expires_at is not None and self.expires_at <= now:
+            return "EXPIRED"
+        return self.status
+
+    def spent_on(self, today: date) -> int:
+        return self.day_spent if self.usage_day is not None and self.usage_day >= today else 0
+
+
+class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A card as clients see it. Every field is always there; what is not known is null."""
+
+    serial: str
+    mac_address: str | None
+    type: str | None
+    status: str
+    status_reason: str | None
+    subscriber_id: str | None
+    holder_name: str | None
+    parent_subscriber_id: str | None
+    daily_limit: str | None
+    spent_today: str | None
+    currency: str
+    expires_at: str | None
+    linked_at: str | None
+    created_at: str
+    updated_at: str
+
+
+class View(NamedTuple):
+    """What a record also depends on: when it is looked at, and how the platform counts."""
+
+    now: datetime
+    today: date
+    currency: str
+
+
+def shown(card: Card, view: View) -> CardRecord:
+    limit, currency = card.daily_limit, view.currency
+    subscriber_id = None if card.subscriber_id is None else _public_id(card.subscriber_id)
+    return CardRecord(
+        serial=card.serial,
+        mac_address=card.uid,
+        type=card.type,
+        status=card.status_at(view.now),
+        status_reason=card.status_reason,
+        subscriber_id=subscriber_id,
+        holder_name=card.holder_name,
+        parent_subscriber_id=subscriber_id if card.type == "CHILD" else None,
+        daily_limit=None if limit is None else money.plain(limit, currency),
+        spent_today=None if limit is None else money.plain(card.spent_on(view.today), currency),
+        currency=currency,
+        expires_at=_time(card.expires_at),
+        linked_at=_time(card.linked_at),
+        created_at=clock.rfc3339(card.created_at),
+        updated_at=clock.rfc3339(card.updated_at),
+    )
+
+
+def _public_id(subscriber_id: int) -> str:
+    return ids.show(ids.SUBSCRIBER, subscriber_id)
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else clock.rfc3339(moment)
+
+
+class Link(msgspec.Struct, kw_only=True):
+    subscriber_id: Text
+    card_serial: CardSerial
+    pin: Pin
+
+
+class Child(msgspec.Struct, kw_only=True):
+    parent_subscriber_id: Text
+    card_serial: CardSerial
+    parent_pin: Pin
+    child_pin: Pin
+    daily_limit: Amount
+    child_name: Name
+    child_relationship: Text | None = None
+
+
+class Filters(PageQuery, kw_only=True):
+    """Which cards a list is to show."""
+
+    subscriber_id: Text | None = None
+    status: Annotated[str, Choice("UNASSIGNED", "ACTIVE", "BLOCKED", "LOST", "EXPIRED")] | None = (
+        None
+    )
+    type: Annotated[str, Choice("PARENT", "CHILD")] | None = None
+    search: Text | None = None
+
+
+#: From which status to which a card may move.
+Leads = Mapping[Status, StoredStatus]
+
+_BLOCKED: Final[Leads] = {"ACTIVE": "BLOCKED"}
+#: A card that is blocked may still turn out to be gone.
+_LOST: Final[Leads] = {"ACTIVE": "LOST", "BLOCKED": "LOST"}
+_UNBLOCKED: Final[Leads] = {"BLOCKED": "ACTIVE"}
+
+_BLOCK_LEADS: Final[Mapping[str, Leads]] = {
+    "lost": _LOST,
+    "stolen": _LOST,
+    "damaged": _LOST,
+    "fraud": _BLOCKED,
+    "customer_request": _BLOCKED,
+    "compliance": _BLOCKED,
+}
+
+BlockReason = Annotated[str, Choice(*_BLOCK_LEADS)]
+
+
+class Block(msgspec.Struct, kw_only=True):
+    reason: BlockReason
+
+
+def blocked(card: Card, reason: str, now: datetime) -> Card:
+    """Blocked, or lost for good: the reason decides."""
+    status = card.status_at(now)
+    if status == "UNASSIGNED":
+        raise ApiError(Code.CARD_NOT_LINKED)
+    next_status = _BLOCK_LEADS[reason].get(status)
+    if next_status is None:
+        raise ApiError(Code.ALREADY_BLOCKED)
+    return msgspec.structs.replace(card, status=next_status, status_reason=reason)
+
+
+def unblocked(card: Card, reason: str | None, now: datetime) -> Card:
+    status = card.status_at(now)
+    if status in ("LOST", "EXPIRED"):
+        raise ApiError(Code.PERMANENT_BLOCK)
+    if status == "UNASSIGNED":
+        raise ApiError(Code.CARD_NOT_LINKED)
+    next_status = _UNBLOCKED.get(status)
+    if next_status is None:
+        raise ApiError(Code.NOT_BLOCKED)
+    return msgspec.structs.replace(card, status=next_status, status_reason=reason)
+
+
+def why_not_linkable(card: Card, holder: Subscriber, now: datetime) -> ApiError | None:
+    """Answered, not raised: the PIN that was tried before counts in any case."""
+    match card.status_at(now):
+        case "ACTIVE" | "BLOCKED":
+            return ApiError(Code.CARD_ALREADY_LINKED)
+        case "LOST" | "EXPIRED":
+            return ApiError(Code.CARD_NOT_ACTIVE)
+    match holder.status:
+        case "blocked":
+            return ApiError(Code.SUBSCRIBER_BLOCKED)
+        case "closed":
+            return ApiError(Code.NOT_CLOSABLE, "The subscriber is closed")
+    return None
+
+
+def why_not_another_child(holder: Subscriber, children: int) -> ApiError | None:
+    allowed = MAX_CHILD_CARDS[holder.category]
+    if allowed is None or children < allowed:
+        return None
+    return ApiError(Code.MAX_CHILD_CARDS)
+
+
+def linked(card: Card, holder: Subscriber, now: datetime) -> Card:
+    """One of its subscriber's own cards; the PIN is the subscriber's."""
+    return msgspec.structs.replace(
+        card,
+        type="PARENT",
+        status="ACTIVE",
+        subscriber_id=holder.id,
+        account_id=holder.account_id,
+        pin_holder_id=holder.id,
+        subscriber_name=holder.name,
+        restricted=holder.restricted,
+        linked_at=now,
+    )
+
+
+def linked_to_child(
+    card: Card, holder: Subscriber, child: Child, currency: str, now: datetime
+) -> Card:
+    """It spends from the same wallet, with a PIN and a limit of its own."""
+    return msgspec.structs.replace(
+        linked(card, holder, now),
+        type="CHILD",
+        pin_holder_id=card.id,
+        child_name=child.child_name,
+        relationship=child.child_relationship,
+        daily_limit=money.parse(child.daily_limit, currency),
+    )
+
+
+def not_found() -> ApiError:
+    return ApiError(Code.CARD_NOT_FOUND)

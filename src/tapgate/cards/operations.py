@@ -1,0 +1,97 @@
+"""What can happen to a card: linked, linked to a child, blocked, unblocked."""
+
+import asyncpg
+import msgspec
+
+from tapgate.audit.changes import changes_between
+from tapgate.cards import model, queries
+from tapgate.cards.model import Card, Child, Link, View
+from tapgate.cards.trail import record
+from tapgate.clock import platform_day
+from tapgate.edge.call import Call
+from tapgate.ledger.pins import set_pin
+from tapgate.notifications.events import publish
+from tapgate.subscribers import queries as subscribers
+from tapgate.subscribers.model import Subscriber, read_id
+from tapgate.subscribers.pins import judge, refusal, require_strong
+from tapgate.subscribers.restriction import require_changeable, require_open
+
+
+async def link(call: Call, link: Link) -> Card:
+    async with call.services.database.transaction() as tx:
+        holder, card = await _lock_both(tx, call, link.subscriber_id, link.card_serial)
+        no = refusal(await judge(tx, call, holder, link.pin, "pin_verified"))
+        now = call.services.clock()
+        no = no or model.why_not_linkable(card, holder, now)
+        if no is None:
+            after = model.linked(card, holder, now)
+            return await _save(tx, call, card, after, action="linked")
+    raise no
+
+
+async def link_to_child(call: Call, child: Child) -> Card:
+    services = call.services
+    require_strong(call, "child_pin", child.child_pin)
+    async with services.database.transaction() as tx:
+        holder, card = await _lock_both(tx, call, child.parent_subscriber_id, child.card_serial)
+        no = refusal(await judge(tx, call, holder, child.parent_pin, "pin_verified"))
+        now = services.clock()
+        no = no or model.why_not_linkable(card, holder, now)
+        if no is None:
+            children = await queries.count_children(tx, holder.id, now)
+            no = model.why_not_another_child(holder, children)
+        if no is None:
+            after = model.linked_to_child(card, holder, child, services.settings.currency, now)
+            await set_pin(tx, card.id, services.pins.make(child.child_pin))
+            return await _save(tx, call, card, after, action="linked")
+    raise no
+
+
+async def block(call: Call, serial: str, reason: str) -> Card:
+    """Open to whoever may block at all, also for restricted subscribers: it protects them."""
+    async with call.services.database.transaction() as tx:
+        before = await queries.lock(tx, serial)
+        after = model.blocked(before, reason, call.services.clock())
+        return await _save(tx, call, before, after, action="blocked", reason=reason)
+
+
+async def unblock(call: Call, serial: str, reason: str | None) -> Card:
+    async with call.services.database.transaction() as tx:
+        before = await queries.lock(tx, serial)
+        if before.subscriber_id is not None:
+            holder = await subscribers.get(tx, before.subscriber_id)
+            await require_changeable(tx, call, holder)
+        after = model.unblocked(before, reason, call.services.clock())
+        return await _save(tx, call, before, after, action="unblocked", reason=reason)
+
+
+async def _lock_both(
+    tx: asyncpg.Connection, call: Call, subscriber_id: str, serial: str
+) -> tuple[Subscriber, Card]:
+    holder = await subscribers.lock(tx, read_id(subscriber_id))
+    card = await queries.lock_to_link(tx, serial)
+    await require_open(tx, call, holder.id, restricted=holder.restricted)
+    return holder, card
+
+
+async def _save(
+    tx: asyncpg.Connection,
+    call: Call,
+    before: Card,
+    after: Card,
+    *,
+    action: str,
+    reason: str | None = None,
+) -> Card:
+    after = msgspec.structs.replace(after, updated_at=call.services.clock())
+    await queries.save(tx, after)
+    old, new = (model.shown(card, view(call)) for card in (before, after))
+    await record(tx, call, after.serial, action, reason=reason, changes=changes_between(old, new))
+    await publish(tx, call.services, f"card.{action}", new)
+    return after
+
+
+def view(call: Call) -> View:
+    """How a card is to be shown now."""
+    now, settings = call.services.clock(), call.services.settings
+    return View(now, platform_day(now, settings.timezone), settings.currency)

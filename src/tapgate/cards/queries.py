@@ -1,0 +1,143 @@
+"""The SQL of cards. Once a card is linked, its account's lock guards its row too."""
+
+from datetime import datetime
+
+import asyncpg
+
+from tapgate import ids
+from tapgate.cards.model import Card, Filters, not_found
+from tapgate.cards.uids import read_uid
+from tapgate.credentials.principals import Principal
+from tapgate.ledger.accounts import lock_account
+from tapgate.store.conditions import Conditions
+from tapgate.store.database import Database
+from tapgate.subscribers.restriction import show_only_open
+
+_SELECT = """
+    SELECT c.id, c.serial, c.uid, c.type, c.status, c.status_reason, c.subscriber_id, c.account_id,
+           c.pin_holder_id, c.holder_name AS child_name, c.relationship, c.daily_limit,
+           c.usage_day, c.day_spent, c.expires_at, c.linked_at, c.created_at, c.updated_at,
+           a.holder_name AS subscriber_name, coalesce(s.restricted, false) AS restricted
+    FROM cards c LEFT JOIN subscribers s ON s.id = c.subscriber_id
+                 LEFT JOIN accounts a ON a.id = c.account_id"""
+
+
+async def get(reader: Database | asyncpg.Connection, serial: str) -> Card:
+    row = await reader.fetchrow(f"{_SELECT} WHERE c.serial = $1", serial)
+    if row is None:
+        raise not_found()
+    return Card(**row)
+
+
+async def find(reader: Database | asyncpg.Connection, identifier: str) -> Card | None:
+    """By its serial, or by its UID in any spelling. A serial that looks like a UID is a serial."""
+    row = await reader.fetchrow(
+        f"""{_SELECT} WHERE c.serial = $1 OR c.uid = $2
+            ORDER BY c.serial = $1 DESC LIMIT 1""",
+        identifier,
+        read_uid(identifier),
+    )
+    return None if row is None else Card(**row)
+
+
+async def lock(tx: asyncpg.Connection, serial: str) -> Card:
+    """Whoever holds this lock decides alone; payments with the card wait.
+
+    A card that is not linked has no account to lock, and nothing but a link to wait for.
+    """
+    card = await get(tx, serial)
+    if card.account_id is None:
+        return card
+    await lock_account(tx, card.account_id)
+    return await get(tx, serial)
+
+
+async def lock_to_link(tx: asyncpg.Connection, serial: str) -> Card:
+    """Two who link the same card queue here. The caller has locked the wallet's account, which
+    comes first."""
+    await tx.execute("SELECT FROM cards WHERE serial = $1 FOR NO KEY UPDATE", serial)
+    return await get(tx, serial)
+
+
+async def count_children(tx: asyncpg.Connection, subscriber_id: int, now: datetime) -> int:
+    """The child cards that are not gone for good. The caller has locked the subscriber."""
+    count: int = await tx.fetchval(
+        """SELECT count(*) FROM cards
+           WHERE subscriber_id = $1 AND type = 'CHILD' AND status <> 'LOST'
+             AND (expires_at IS NULL OR expires_at > $2)""",
+        subscriber_id,
+        now,
+    )
+    return count
+
+
+async def page(
+    database: Database, filters: Filters, caller: Principal, now: datetime
+) -> list[Card]:
+    """The newest of those that match and that the caller may see; one more than the limit."""
+    conditions = Conditions()
+    conditions.where("c.id < {}", filters.before)
+    if filters.subscriber_id is not None:
+        number = ids.read(ids.SUBSCRIBER, filters.subscriber_id)
+        conditions.where("c.subscriber_id = {}", 0 if number is None else number)
+    if filters.status is not None:
+        _add_status(conditions, filters.status, now)
+    conditions.where("c.type = {}", filters.type)
+    if filters.search is not None:
+        _add_search(conditions, filters.search)
+    show_only_open(conditions, caller, now)
+    limit = conditions.bind(filters.limit + 1)
+    rows = await database.fetch(
+        f"{_SELECT} WHERE {conditions} ORDER BY c.id DESC LIMIT {limit}", *conditions.values
+    )
+    return [Card(**row) for row in rows]
+
+
+def _add_status(conditions: Conditions, status: str, now: datetime) -> None:
+    """As `Card.status_at` has it."""
+    if status == "EXPIRED":
+        conditions.where("c.status <> 'LOST' AND c.expires_at <= {}", now)
+        return
+    conditions.where("c.status = {}", status)
+    if status != "LOST":
+        conditions.where("(c.expires_at IS NULL OR c.expires_at > {})", now)
+
+
+def _add_search(conditions: Conditions, search: str) -> None:
+    """Words, each of them anywhere in the serial or, in any spelling, in the UID."""
+    words = "card_words(c.serial, c.uid)"
+    for word in search.upper().split():
+        choices = []
+        for spelling in dict.fromkeys((word, word.replace(":", "").replace("-", ""))):
+            if not spelling:
+                continue
+            text = conditions.bind(spelling)
+            found = f"strpos({words}, {text}) > 0"
+            if len(spelling) >= 3:
+                # The same again for the index, which knows only which trigrams there are.
+                found += f" AND trigrams({words}) @> trigrams({text})"
+            choices.append(found)
+        conditions.add(f"({' OR '.join(choices)})")
+
+
+async def save(tx: asyncpg.Connection, card: Card) -> None:
+    """Store all that may change but what is spent. The caller has locked the card."""
+    await tx.execute(
+        """UPDATE cards
+           SET type = $2, status = $3, status_reason = $4, subscriber_id = $5, account_id = $6,
+               pin_holder_id = $7, holder_name = $8, relationship = $9, daily_limit = $10,
+               linked_at = $11, updated_at = $12
+           WHERE id = $1""",
+        card.id,
+        card.type,
+        card.status,
+        card.status_reason,
+        card.subscriber_id,
+        card.account_id,
+        card.pin_holder_id,
+        card.child_name,
+        card.relationship,
+        card.daily_limit,
+        card.linked_at,
+        card.updated_at,
+    )

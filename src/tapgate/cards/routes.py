@@ -1,0 +1,136 @@
+"""The endpoints of cards."""
+
+import msgspec
+
+from tapgate.cards import operations, queries
+from tapgate.cards.model import Block, Card, CardRecord, Child, Filters, Link, shown
+from tapgate.cards.operations import view
+from tapgate.cards.upload import Uploaded, upload
+from tapgate.edge.bodies import OptionalReason
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import MEBIBYTE, Access, Endpoints
+from tapgate.edge.pages import Page, cut
+from tapgate.errors import Code
+from tapgate.subscribers.restriction import require_open
+
+endpoints = Endpoints("Cards")
+
+_READ = Access(scope="cards:read", roles="ACSF", service=True)
+_BLOCK = Access(scope="cards:write", roles="ACS", service=True)
+
+_TO_LINK = (
+    Code.SUBSCRIBER_NOT_FOUND,
+    Code.CARD_NOT_FOUND,
+    Code.OTP_REQUIRED,
+    Code.INVALID_PIN,
+    Code.ACCOUNT_LOCKED,
+    Code.CARD_ALREADY_LINKED,
+    Code.CARD_NOT_ACTIVE,
+    Code.SUBSCRIBER_BLOCKED,
+    Code.NOT_CLOSABLE,
+)
+
+
+class Moved(msgspec.Struct, kw_only=True):
+    success: bool = True
+    message: str
+    card: CardRecord
+
+
+def _moved(call: Call, message: str, card: Card) -> Moved:
+    return Moved(message=message, card=shown(card, view(call)))
+
+
+@endpoints.post(
+    "/api/v1/cards/link",
+    access=Access(scope="cards:write", roles="AS", service=True),
+    errors=_TO_LINK,
+)
+async def link(call: Call, body: Link) -> Moved:
+    """Link a card to a subscriber, whose PIN is the card's from then on."""
+    return _moved(call, "Card linked", await operations.link(call, body))
+
+
+@endpoints.post(
+    "/api/v1/cards/child",
+    access=Access(scope="cards:write", roles="AS"),
+    status=201,
+    errors=(*_TO_LINK, Code.MAX_CHILD_CARDS),
+)
+async def link_to_child(call: Call, body: Child) -> Moved:
+    """Create a child card.
+
+    It spends from its parent's wallet, up to a daily limit and with a PIN of its own.
+    """
+    return _moved(call, "Child card created", await operations.link_to_child(call, body))
+
+
+@endpoints.get("/api/v1/cards", access=_READ)
+async def list_cards(call: Call, query: Filters) -> Page[CardRecord]:
+    """List cards, newest first.
+
+    `search` is words that each occur, in any case, in the serial or the NFC UID. Cards of
+    restricted subscribers are left out for those to whom they are closed.
+    """
+    services, now = call.services, view(call)
+    rows = await queries.page(services.database, query, call.principal, now.now)
+    return cut(rows, query.limit, key=lambda row: row.id, show=lambda row: shown(row, now))
+
+
+@endpoints.get(
+    "/api/v1/cards/{serial}", access=_READ, errors=(Code.CARD_NOT_FOUND, Code.OTP_REQUIRED)
+)
+async def get_card(call: Call, serial: str) -> CardRecord:
+    """Get a card."""
+    database = call.services.database
+    card = await queries.get(database, serial)
+    if card.subscriber_id is not None:
+        await require_open(database, call, card.subscriber_id, restricted=card.restricted)
+    return shown(card, view(call))
+
+
+@endpoints.post(
+    "/api/v1/cards/{serial}/block",
+    access=_BLOCK,
+    errors=(Code.CARD_NOT_FOUND, Code.CARD_NOT_LINKED, Code.ALREADY_BLOCKED),
+)
+async def block(call: Call, serial: str, body: Block) -> Moved:
+    """Block a card.
+
+    Payments with it are refused at once. `lost`, `stolen` and `damaged` are for good; a blocked
+    card may still be reported so. Cards of restricted subscribers can be blocked too.
+    """
+    return _moved(call, "Card blocked", await operations.block(call, serial, body.reason))
+
+
+@endpoints.post(
+    "/api/v1/cards/{serial}/unblock",
+    access=_BLOCK,
+    errors=(
+        Code.CARD_NOT_FOUND,
+        Code.OTP_REQUIRED,
+        Code.NOT_CLOSABLE,
+        Code.CARD_NOT_LINKED,
+        Code.NOT_BLOCKED,
+        Code.PERMANENT_BLOCK,
+    ),
+)
+async def unblock(call: Call, serial: str, body: OptionalReason) -> Moved:
+    """Unblock a card that is not lost or expired."""
+    return _moved(call, "Card unblocked", await operations.unblock(call, serial, body.reason))
+
+
+@endpoints.post(
+    "/api/v1/cards/upload-csv",
+    access=Access(roles="A"),
+    body_limit=8 * MEBIBYTE,
+    body_media=("text/csv", "multipart/form-data"),
+)
+async def upload_csv(call: Call, body: bytes) -> Uploaded:
+    """Upload new cards as a CSV file.
+
+    The file is the body, or `file` in a form. Its header is `Serial No.,MAC Address` and perhaps
+    `,Expiry Date`; it has at most 10,000 rows. Cards that are there already are skipped; good rows
+    are kept when others are bad. `row` is the line in the file, the header is 1.
+    """
+    return await upload(call, call.header("content-type"), body)

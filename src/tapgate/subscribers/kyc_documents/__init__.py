@@ -1,0 +1,1 @@
+"""KYC documents: pictures that prove who a subscriber is."""

@@ -1,0 +1,114 @@
+"""Pictures that strangers send: decoded, and made anew from nothing but their pixels."""
+
+import base64
+import binascii
+import io
+import re
+from typing import Final, NamedTuple
+
+from PIL import Image, ImageOps
+
+from tapgate.errors import ApiError, invalid_field
+from tapgate.subscribers.kyc_documents.model import MEDIA_TYPES
+
+#: What a good phone takes. A picture needs three or four bytes of memory for each.
+MAX_PIXELS: Final = 40_000_000
+
+#: MPO is a JPEG with further pictures behind the first, as many phones take them.
+_KINDS: Final = {"JPEG": "image/jpeg", "MPO": "image/jpeg", "PNG": "image/png"}
+_JPEG_QUALITY: Final = 90
+
+#: Cameras write one, the web's progressive pictures about ten. Each one may be a few bytes long and
+#: makes the decoder go over the whole picture.
+_MAX_JPEG_SCANS: Final = 40
+_JPEG_MARKER: Final = re.compile(rb"\xff+([\x01-\xfe])")
+_START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
+#: What can be kept as it is; all else becomes RGB.
+_JPEG_MODES: Final = frozenset({"L", "RGB"})
+_PNG_MODES: Final = frozenset({"1", "L", "I;16", "RGB"})
+
+
+class Picture(NamedTuple):
+    media_type: str
+    content: bytes
+
+
+def read_picture(data_uri: str) -> Picture:
+    """The picture in a data URI. Takes long, so not for the event loop."""
+    announced, _, encoded = data_uri.partition(",")
+    try:
+        content = base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        raise _no("is not valid base64") from None
+    picture = made_anew(content)
+    if picture.media_type != MEDIA_TYPES[announced.lower()]:
+        raise _no("is not of the type that it is announced as")
+    return picture
+
+
+def made_anew(content: bytes) -> Picture:
+    try:
+        return _made_anew(content)
+    except ApiError:
+        raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise _too_large() from None
+    except Exception:
+        # A decoder fails in many ways when it is given what is meant to make it fail.
+        raise _no("is not a JPEG or PNG picture, or damaged") from None
+
+
+def _made_anew(content: bytes) -> Picture:
+    with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as image:
+        media_type = _KINDS[image.format or ""]
+        # Known from the head of the file; nothing has been decoded yet.
+        if image.width * image.height > MAX_PIXELS:
+            raise _too_large()
+        if media_type == "image/png" and getattr(image, "is_animated", False):
+            raise _no("must not be animated")
+        if media_type == "image/jpeg" and _jpeg_scans(content) > _MAX_JPEG_SCANS:
+            raise _no(f"must not have more than {_MAX_JPEG_SCANS} scans")
+        image.load()
+        ImageOps.exif_transpose(image, in_place=True)
+        if media_type == "image/jpeg":
+            return Picture(media_type, _jpeg(image))
+        return Picture(media_type, _png(image))
+
+
+def _jpeg_scans(content: bytes) -> int:
+    """How often the first picture in a JPEG file is gone over."""
+    scans = position = 0
+    while (found := _JPEG_MARKER.search(content, position)) is not None:
+        marker, position = found[1][0], found.end()
+        if marker == _END_OF_IMAGE:
+            break
+        scans += marker == _START_OF_SCAN
+        # Below are none that a decoder knows; restarts and the start are only markers.
+        if marker > _END_OF_IMAGE or 0xC0 <= marker < 0xD0:
+            position += int.from_bytes(content[position : position + 2])
+    return scans
+
+
+def _jpeg(image: Image.Image) -> bytes:
+    return _saved(image if image.mode in _JPEG_MODES else image.convert("RGB"), "JPEG")
+
+
+def _png(image: Image.Image) -> bytes:
+    if image.has_transparency_data:
+        return _saved(image.convert("RGBA"), "PNG")
+    return _saved(image if image.mode in _PNG_MODES else image.convert("RGB"), "PNG")
+
+
+def _saved(image: Image.Image, form: str) -> bytes:
+    image.info = {}  # where, when and with what it was taken
+    file = io.BytesIO()
+    image.save(file, form, quality=_JPEG_QUALITY)
+    return file.getvalue()
+
+
+def _too_large() -> ApiError:
+    return _no(f"must not have more than {MAX_PIXELS // 1_000_000} million pixels")
+
+
+def _no(sentence: str) -> ApiError:
+    return invalid_field("image", sentence)

@@ -1,0 +1,77 @@
+"""What a KYC document is, and how it is sent."""
+
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from tapgate import clock, ids
+from tapgate.edge.fields import Choice, Rule, Unacceptable
+from tapgate.errors import ApiError, Code
+
+DocumentType = Annotated[str, Choice("id_front", "id_back", "selfie", "proof_of_address")]
+
+#: How a picture of each kind is announced in a data URI.
+MEDIA_TYPES: Final = {f"data:{media};base64": media for media in ("image/jpeg", "image/png")}
+
+
+class ImageRule(Rule):
+    """A data URI. What is in it is looked at later, where it keeps nobody waiting."""
+
+    example = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="  # noqa: E501
+
+    def check(self, value: str) -> str:
+        announced, comma, _ = value[:64].partition(",")
+        if not comma or announced.lower() not in MEDIA_TYPES:
+            raise Unacceptable("must be a data URI with a JPEG or PNG: data:image/jpeg;base64,...")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"pattern": "^data:image/(jpeg|png);base64,"}
+
+
+class NewDocument(msgspec.Struct, kw_only=True):
+    document_type: DocumentType
+    image: Annotated[str, ImageRule()]
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A document without its picture."""
+
+    id: int
+    document_type: str
+    created_at: datetime
+
+
+class DocumentRecord(msgspec.Struct, frozen=True, kw_only=True):
+    document_id: str
+    document_type: str
+    created_at: str
+
+
+def shown(document: Document) -> DocumentRecord:
+    return DocumentRecord(
+        document_id=public_id(document.id),
+        document_type=document.document_type,
+        created_at=clock.rfc3339(document.created_at),
+    )
+
+
+def public_id(document_id: int) -> str:
+    return ids.show(ids.DOCUMENT, document_id)
+
+
+def read_id(text: str) -> int:
+    number = ids.read(ids.DOCUMENT, text)
+    if number is None:
+        raise not_found()
+    return number
+
+
+def not_found() -> ApiError:
+    return ApiError(Code.NOT_FOUND, "There is no such document")
+
+
+def seal_context(document_id: int) -> bytes:
+    """A sealed picture opens as this document's only."""
+    return b"kyc document %d" % document_id

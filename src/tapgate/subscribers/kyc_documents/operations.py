@@ -1,0 +1,58 @@
+"""What can happen to a KYC document: added, looked at."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+
+from tapgate.edge.call import Call
+from tapgate.subscribers import queries as subscribers
+from tapgate.subscribers.kyc_documents import queries
+from tapgate.subscribers.kyc_documents.images import Picture, read_picture
+from tapgate.subscribers.kyc_documents.model import Document, NewDocument, public_id, seal_context
+from tapgate.subscribers.model import Subscriber
+from tapgate.subscribers.operations import save
+from tapgate.subscribers.restriction import require_changeable, require_open
+from tapgate.subscribers.trail import record
+
+#: Two at once, however many are sent: a large picture needs some 300 MB while it is worked on.
+_WORKERS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="pictures")
+
+
+async def add(call: Call, subscriber_id: int, new: NewDocument) -> tuple[Document, Subscriber]:
+    """Whoever sends a document asks to be looked at again: the status is pending."""
+    services = call.services
+    document = Document(services.new_id(), new.document_type, services.clock())
+    sealed = await asyncio.get_running_loop().run_in_executor(
+        _WORKERS, _read_and_seal, call, document.id, new.image
+    )
+    async with services.database.transaction() as tx:
+        before = await subscribers.lock(tx, subscriber_id)
+        await require_changeable(tx, call, before)
+        await queries.add(tx, document, subscriber_id, sealed)
+        changes = {new.document_type: (None, public_id(document.id))}
+        await record(tx, call, subscriber_id, "kyc_document_added", changes=changes)
+        after = msgspec.structs.replace(before, kyc_status="PENDING")
+        if after != before:
+            after = await save(tx, call, before, after, action="updated")
+    return document, after
+
+
+async def look_at(call: Call, subscriber_id: int, document_id: int) -> Picture:
+    """Who looked at it is in the audit log."""
+    async with call.services.database.transaction() as tx:
+        subscriber = await subscribers.get(tx, subscriber_id)
+        await require_open(tx, call, subscriber.id, restricted=subscriber.restricted)
+        sealed = await queries.get_sealed(tx, subscriber_id, document_id)
+        reason = public_id(document_id)
+        await record(tx, call, subscriber_id, "kyc_document_seen", reason=reason)
+    content = await asyncio.get_running_loop().run_in_executor(
+        _WORKERS, call.services.vault.open, sealed.content, seal_context(document_id)
+    )
+    return Picture(sealed.media_type, content)
+
+
+def _read_and_seal(call: Call, document_id: int, image: str) -> Picture:
+    picture = read_picture(image)
+    sealed = call.services.vault.seal(picture.content, seal_context(document_id))
+    return Picture(picture.media_type, sealed)

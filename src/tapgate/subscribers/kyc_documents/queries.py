@@ -1,0 +1,47 @@
+"""The SQL of KYC documents."""
+
+import asyncpg
+
+from tapgate.edge.pages import PageQuery
+from tapgate.store.database import Database
+from tapgate.subscribers.kyc_documents.images import Picture
+from tapgate.subscribers.kyc_documents.model import Document, not_found
+
+
+async def add(
+    tx: asyncpg.Connection, document: Document, subscriber_id: int, sealed: Picture
+) -> None:
+    await tx.execute(
+        """INSERT INTO kyc_documents
+               (id, subscriber_id, document_type, media_type, image, created_at)
+           VALUES ($1, $2, $3, $4, $5, $6)""",
+        document.id,
+        subscriber_id,
+        document.document_type,
+        sealed.media_type,
+        sealed.content,
+        document.created_at,
+    )
+
+
+async def page(database: Database, subscriber_id: int, query: PageQuery) -> list[Document]:
+    """The newest ones; one more than the limit."""
+    rows = await database.fetch(
+        """SELECT id, document_type, created_at FROM kyc_documents
+           WHERE subscriber_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3""",
+        subscriber_id,
+        query.before,
+        query.limit + 1,
+    )
+    return [Document(*row) for row in rows]
+
+
+async def get_sealed(tx: asyncpg.Connection, subscriber_id: int, document_id: int) -> Picture:
+    row = await tx.fetchrow(
+        "SELECT media_type, image FROM kyc_documents WHERE id = $1 AND subscriber_id = $2",
+        document_id,
+        subscriber_id,
+    )
+    if row is None:
+        raise not_found()
+    return Picture(*row)

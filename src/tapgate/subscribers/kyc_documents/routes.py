@@ -1,0 +1,78 @@
+"""The endpoints of KYC documents."""
+
+import msgspec
+
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import MEBIBYTE, Access, Endpoints, Reply
+from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.errors import Code
+from tapgate.subscribers import queries as subscribers
+from tapgate.subscribers.kyc_documents import operations, queries
+from tapgate.subscribers.kyc_documents.model import (
+    DocumentRecord,
+    NewDocument,
+    public_id,
+    read_id,
+    shown,
+)
+from tapgate.subscribers.model import read_id as read_subscriber_id
+from tapgate.subscribers.restriction import require_open
+
+endpoints = Endpoints("Subscribers")
+
+_ACCESS = Access(scope="subscribers:write", roles="ASC", service=True)
+_TO_READ = (Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED)
+
+
+class Added(msgspec.Struct, kw_only=True):
+    document_id: str
+    document_type: str
+    kyc_status: str
+
+
+@endpoints.post(
+    "/api/v1/subscribers/{id}/kyc-documents",
+    access=_ACCESS,
+    status=201,
+    body_limit=8 * MEBIBYTE,
+    errors=(*_TO_READ, Code.NOT_CLOSABLE),
+)
+async def add_document(call: Call, id: str, body: NewDocument) -> Added:
+    """Add a KYC document.
+
+    What is kept of the picture is what it shows: it is decoded and encoded anew, turned upright,
+    without anything that was written into the file. The subscriber's KYC status becomes PENDING.
+    """
+    document, subscriber = await operations.add(call, read_subscriber_id(id), body)
+    return Added(
+        document_id=public_id(document.id),
+        document_type=document.document_type,
+        kyc_status=subscriber.kyc_status,
+    )
+
+
+@endpoints.get("/api/v1/subscribers/{id}/kyc-documents", access=_ACCESS, errors=_TO_READ)
+async def list_documents(call: Call, id: str, query: PageQuery) -> Page[DocumentRecord]:
+    """List the KYC documents of a subscriber, newest first, without their pictures."""
+    database = call.services.database
+    subscriber = await subscribers.get(database, read_subscriber_id(id))
+    await require_open(database, call, subscriber.id, restricted=subscriber.restricted)
+    rows = await queries.page(database, subscriber.id, query)
+    return cut(rows, query.limit, key=lambda row: row.id, show=shown)
+
+
+@endpoints.get(
+    "/api/v1/subscribers/{id}/kyc-documents/{document_id}",
+    access=Access(roles="AC"),
+    media="image/*",
+    errors=(*_TO_READ, Code.NOT_FOUND),
+)
+async def get_picture(call: Call, id: str, document_id: str) -> Reply[bytes]:
+    """Get the picture of a KYC document."""
+    subscriber_id = read_subscriber_id(id)
+    picture = await operations.look_at(call, subscriber_id, read_id(document_id))
+    return Reply(
+        picture.content,
+        content_type=picture.media_type,
+        headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"},
+    )

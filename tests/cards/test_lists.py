@@ -1,0 +1,145 @@
+"""Lists of cards, and who may look at which."""
+
+from datetime import timedelta
+from typing import Any
+
+from cards.stage import URL, card, link_to_child, new_card, refusal
+from tapgate.cards import queries
+from world import World
+
+
+async def listed(world: World, *, caller: Any = None, **filters: str) -> list[str]:
+    answer = await world.client.get(URL, params=filters, auth=caller or world.service())
+    assert answer.status_code == 200, answer.text
+    return [record["serial"] for record in answer.json()["data"]]
+
+
+async def test_pages_newest_first(world: World) -> None:
+    holder = await world.subscriber()
+    serials = [await new_card(world), await world.card(holder["id"]), await new_card(world)]
+    answer = await world.client.get(URL, params={"limit": "2"}, auth=world.service())
+    page = answer.json()
+    assert list(page) == ["data", "has_more", "next_cursor"]
+    assert page["data"] == [await card(world, serials[2]), await card(world, serials[1])]
+    assert page["has_more"] is True
+    await new_card(world)
+    cursor = {"limit": "2", "cursor": page["next_cursor"]}
+    page = (await world.client.get(URL, params=cursor, auth=world.service())).json()
+    assert [record["serial"] for record in page["data"]] == [serials[0]]
+    assert (page["has_more"], page["next_cursor"]) == (False, None)
+
+
+async def test_filters(world: World) -> None:
+    now = world.services.clock()
+    holder, other = await world.subscriber(), await world.subscriber()
+    later, before = now + timedelta(days=1), now - timedelta(days=1)
+    unassigned = await new_card(world, expires_at=later)
+    active = await world.card(holder["id"], expires_at=later)
+    blocked = await world.card(holder["id"], status="BLOCKED")
+    lost = await world.card(other["id"], status="LOST", expires_at=before)
+    expired = await world.card(other["id"], status="BLOCKED", expires_at=before)
+    never_used = await new_card(world, expires_at=before)
+    child = await new_card(world)
+    await link_to_child(world, child, holder["id"])
+    for filters, serials in [
+        ({"subscriber_id": holder["id"]}, [child, blocked, active]),
+        ({"subscriber_id": "sub_"}, []),
+        ({"subscriber_id": "sub_0000000000000"}, []),
+        ({"status": "UNASSIGNED"}, [unassigned]),
+        ({"status": "ACTIVE"}, [child, active]),
+        ({"status": "BLOCKED"}, [blocked]),
+        ({"status": "LOST"}, [lost]),
+        ({"status": "EXPIRED"}, [never_used, expired]),
+        ({"type": "CHILD"}, [child]),
+        ({"type": "PARENT"}, [expired, lost, blocked, active]),
+        ({"type": "PARENT", "status": "ACTIVE", "subscriber_id": holder["id"]}, [active]),
+    ]:
+        assert await listed(world, **filters) == serials, filters
+    for status in ("UNASSIGNED", "ACTIVE", "BLOCKED", "LOST", "EXPIRED"):
+        for serial in await listed(world, status=status):
+            assert (await card(world, serial))["status"] == status
+    for name, value in (("status", "active"), ("type", "child"), ("limit", "0"), ("search", "")):
+        answer = await world.client.get(URL, params={name: value}, auth=world.service())
+        assert answer.status_code == 422
+        assert list(answer.json()["details"]["fields"]) == [name]
+
+
+async def test_search_finds_parts_of_serials_and_uids(world: World) -> None:
+    first = await new_card(world, serial="ACME-0042", uid="04:A2:B3:C4:D5:E6:F7")
+    second = await new_card(world, serial="acme-0043", uid="DE:AD:BE:EF")
+    third = await new_card(world, serial="ZZ9")
+    for search, serials in [
+        ("acme", [second, first]),
+        ("ACME-004", [second, first]),
+        ("0043", [second]),
+        ("43", [second]),
+        ("b3:c4:d5", [first]),
+        ("B3-C4-D5", [first]),
+        ("b3c4d5", [first]),
+        ("04:a2:b3:c4:d5:e6:f7", [first]),
+        ("deadbeef", [second]),
+        ("acme beef", [second]),
+        ("zz", [third]),
+        ("%", []),
+        ("_", []),
+        ("nothing", []),
+        (":", []),
+    ]:
+        assert await listed(world, search=search) == serials, search
+
+
+async def test_a_search_is_answered_by_the_index(world: World) -> None:
+    await world.services.database.execute(
+        """INSERT INTO cards (id, serial, status, created_at, updated_at)
+           SELECT n, 'BULK-' || md5(n::text), 'UNASSIGNED', now(), now()
+           FROM generate_series(1, 5000) n"""
+    )
+    await world.services.database.execute("ANALYZE cards")
+    plan = await world.services.database.fetch(
+        """EXPLAIN SELECT FROM cards c
+           WHERE strpos(card_words(c.serial, c.uid), 'ABCDEF') > 0
+             AND trigrams(card_words(c.serial, c.uid)) @> trigrams('ABCDEF')"""
+    )
+    assert any("cards_search" in row[0] for row in plan), plan
+
+
+async def test_a_card_is_found_by_serial_or_uid(world: World) -> None:
+    database = world.services.database
+    serial = await new_card(world, uid="04:A2:B3:C4:D5:E6:F7")
+    short = await new_card(world, uid="DE:AD:BE:EF")
+    for identifier in (
+        serial,
+        "04:A2:B3:C4:D5:E6:F7",
+        "04-a2-b3-c4-d5-e6-f7",
+        "04a2b3c4d5e6f7",
+    ):
+        found = await queries.find(database, identifier)
+        assert found is not None
+        assert found.serial == serial
+    for nothing in ("", "NEW-NOT-THERE", "04:A2", "04:A2-B3:C4:D5:E6:F7", serial.lower()):
+        assert await queries.find(database, nothing) is None
+    looks_like_a_uid = await new_card(world, serial="DEADBEEF")
+    for identifier, expected in (("DEADBEEF", looks_like_a_uid), ("DE:AD:BE:EF", short)):
+        found = await queries.find(database, identifier)
+        assert found is not None
+        assert found.serial == expected
+
+
+async def test_restricted_subscribers_cards_are_closed_and_left_out(world: World) -> None:
+    restricted, holder = await world.restricted_subscriber(), await world.subscriber()
+    closed, open_card = await world.card(restricted["id"]), await world.card(holder["id"])
+    nobodys = await new_card(world)
+    for caller in (await world.api_key("cards:read"), *[await world.admin(r) for r in "ACSF"]):
+        assert await listed(world, caller=caller) == [nobodys, open_card]
+        assert await listed(world, caller=caller, subscriber_id=restricted["id"]) == []
+        answer = await world.client.get(f"{URL}/{closed}", auth=caller)
+        assert refusal(answer) == (403, "OTP_REQUIRED")
+        assert (await world.client.get(f"{URL}/{nobodys}", auth=caller)).status_code == 200
+    assert await listed(world) == [nobodys, open_card, closed]
+    admin = await world.admin("F")
+    url = f"/api/v1/subscribers/{restricted['id']}/restricted-access"
+    await world.client.post(url, auth=admin)
+    code = await world.code_sent_to(restricted["phone_number"])
+    await world.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
+    assert await listed(world, caller=admin) == [nobodys, open_card, closed]
+    assert (await world.client.get(f"{URL}/{closed}", auth=admin)).status_code == 200

@@ -1,0 +1,63 @@
+"""What others are told about subscribers."""
+
+from typing import Any
+
+import httpx2
+
+from world import World
+
+URL = "/api/v1/subscribers"
+
+
+async def told(world: World) -> list[tuple[str, Any]]:
+    rows = await world.services.database.fetch("SELECT type, data FROM events ORDER BY id")
+    return [(row["type"], row["data"]) for row in rows]
+
+
+async def test_every_change_that_others_may_want_to_know(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    await world.services.database.execute(
+        """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
+           VALUES ($1, 'https://example.com', '{*}', '', now())""",
+        world.services.new_id(),
+    )
+    admin, record = await world.admin(), await world.subscriber()
+    url = f"{URL}/{record['id']}"
+    expected = [("subscriber.created", record)]
+    changes: list[tuple[str, str, Any, str | None]] = [
+        ("POST", "/block", {"reason": "r"}, "subscriber.blocked"),
+        ("POST", "/unblock", None, "subscriber.unblocked"),
+        ("PUT", "", {"first_name": "Eve"}, None),
+        ("PUT", "", {"kyc_level": 2}, "subscriber.kyc_changed"),
+        ("PUT", "", {"kyc_level": 2}, None),
+        ("PUT", "", {"kyc_status": "VERIFIED", "kyc_level": 3}, "subscriber.kyc_changed"),
+        ("POST", "/close", {"reason": "r"}, None),
+    ]
+    for method, path, body, event in changes:
+        answer = await client.request(method, url + path, json=body, auth=admin)
+        assert answer.status_code == 200, answer.text
+        if event is not None:
+            expected.append((event, answer.json().get("subscriber", answer.json())))
+    assert await told(world) == expected
+
+
+async def test_a_refused_change_is_not_told(client: httpx2.AsyncClient, world: World) -> None:
+    record, admin = await world.subscriber(), await world.admin()
+    await world.services.database.execute(
+        """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
+           VALUES ($1, 'https://example.com', '{*}', '', now())""",
+        world.services.new_id(),
+    )
+    await client.post(f"{URL}/{record['id']}/unblock", auth=admin)
+    await world.client.post(
+        URL,
+        json={
+            "phone_number": record["phone_number"],
+            "first_name": "Eve",
+            "last_name": "Kamara",
+            "pin": "4071",
+        },
+        auth=admin,
+    )
+    assert await told(world) == []

@@ -1,0 +1,407 @@
+"""KYC documents: pictures made anew, kept sealed, shown to few."""
+
+import asyncio
+import base64
+import io
+import struct
+import zlib
+from typing import Any
+
+import httpx2
+import pytest
+from PIL import Image
+
+from tapgate import ids
+from world import Bearer, World
+
+URL = "/api/v1/subscribers"
+RED, BLUE = (200, 0, 0), (0, 0, 200)
+
+
+def url_of(record: dict[str, Any]) -> str:
+    return f"{URL}/{record['id']}/kyc-documents"
+
+
+def data_uri(content: bytes, media_type: str = "image/png") -> str:
+    return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
+
+
+def saved(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:
+    file = io.BytesIO()
+    image.save(file, form, **options)
+    return file.getvalue()
+
+
+def picture(size: tuple[int, int] = (60, 40)) -> Image.Image:
+    """Red on the left, blue on the right."""
+    image = Image.new("RGB", size, RED)
+    image.paste(BLUE, (size[0] // 2, 0, *size))
+    return image
+
+
+PNG = saved(picture())
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    """A part of a PNG file."""
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png_of_size(width: int, height: int) -> bytes:
+    """A small file that says to be a large picture."""
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        [chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(bytes(1000))), chunk(b"IEND", b"")]
+    )
+
+
+async def send(
+    world: World,
+    record: dict[str, Any],
+    image: Any = None,
+    *,
+    document_type: str = "id_front",
+    caller: Any = None,
+) -> httpx2.Response:
+    return await world.client.post(
+        url_of(record),
+        json={"document_type": document_type, "image": data_uri(PNG) if image is None else image},
+        auth=caller or world.service(),
+    )
+
+
+async def look(
+    world: World, record: dict[str, Any], document_id: str, *, caller: Any = None
+) -> httpx2.Response:
+    return await world.client.get(
+        f"{url_of(record)}/{document_id}", auth=caller or await world.admin("C")
+    )
+
+
+async def kept(world: World, image: str) -> tuple[httpx2.Response, Image.Image]:
+    """What is shown of a picture that was sent."""
+    record = await world.subscriber()
+    answer = await send(world, record, image)
+    assert answer.status_code == 201, answer.text
+    shown = await look(world, record, answer.json()["document_id"])
+    assert shown.status_code == 200
+    return shown, Image.open(io.BytesIO(shown.content))
+
+
+async def status_of(world: World, record: dict[str, Any]) -> str:
+    answer = await world.client.get(f"{URL}/{record['id']}", auth=world.service())
+    status: str = answer.json()["kyc_status"]
+    return status
+
+
+async def test_a_document_is_added_listed_and_shown(world: World) -> None:
+    record = await world.subscriber()
+    documents = []
+    for document_type in ("id_front", "id_back", "selfie", "proof_of_address"):
+        answer = await send(world, record, document_type=document_type)
+        assert answer.status_code == 201
+        documents.append(answer.json())
+        assert list(answer.json()) == ["document_id", "document_type", "kyc_status"]
+        assert answer.json()["document_id"].startswith("doc_")
+        assert answer.json()["document_type"] == document_type
+        assert answer.json()["kyc_status"] == "PENDING"
+    assert await status_of(world, record) == "PENDING"
+    answer = await world.client.get(url_of(record), params={"limit": "3"}, auth=world.service())
+    page = answer.json()
+    assert [list(one) for one in page["data"]] == [
+        ["document_id", "document_type", "created_at"]
+    ] * 3
+    answer = await world.client.get(
+        url_of(record), params={"cursor": page["next_cursor"]}, auth=world.service()
+    )
+    listed = [one["document_id"] for one in page["data"] + answer.json()["data"]]
+    assert listed == [one["document_id"] for one in reversed(documents)]
+    shown = await look(world, record, documents[0]["document_id"])
+    assert shown.headers["content-type"] == "image/png"
+    assert shown.headers["cache-control"] == "no-store"
+    assert shown.headers["x-content-type-options"] == "nosniff"
+    assert Image.open(io.BytesIO(shown.content)).tobytes() == picture().tobytes()
+
+
+async def test_the_picture_is_sealed_in_the_database(world: World) -> None:
+    record = await world.subscriber()
+    first, second = (await send(world, record)).json(), (await send(world, record)).json()
+    numbers = [ids.read(ids.DOCUMENT, one["document_id"]) for one in (first, second)]
+    database = world.services.database
+    for row in await database.fetch("SELECT image FROM kyc_documents"):
+        assert b"PNG" not in row["image"]
+        assert b"IHDR" not in row["image"]
+    # Put in another's place it cannot be opened.
+    await database.execute(
+        """UPDATE kyc_documents SET image = other.image FROM kyc_documents other
+           WHERE kyc_documents.id = $1 AND other.id = $2""",
+        *numbers,
+    )
+    assert (await look(world, record, first["document_id"])).status_code == 500
+    assert (await look(world, record, second["document_id"])).status_code == 200
+
+
+async def test_nothing_is_kept_but_what_it_shows(world: World) -> None:
+    exif = Image.Exif()
+    exif[0x010F] = "sEcReT camera"
+    exif[0x8825] = {1: "N", 2: (8.0, 29.0, 3.0)}
+    for form, media_type, options in [
+        ("JPEG", "image/jpeg", {"comment": b"sEcReT"}),
+        ("PNG", "image/png", {"dpi": (300, 300)}),
+    ]:
+        content = saved(picture(), form, exif=exif, icc_profile=b"sEcReT", **options)
+        assert b"sEcReT" in content
+        shown, image = await kept(world, data_uri(content + b"sEcReT", media_type))
+        assert shown.headers["content-type"] == media_type
+        assert b"sEcReT" not in shown.content
+        assert dict(image.getexif()) == {}
+        assert not {"icc_profile", "exif", "comment", "dpi", "xmp"} & set(image.info)
+
+
+@pytest.mark.parametrize(("form", "media_type"), [("JPEG", "image/jpeg"), ("PNG", "image/png")])
+async def test_the_picture_stands_upright(world: World, form: str, media_type: str) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to be turned right
+    _, image = await kept(world, data_uri(saved(picture(), form, exif=exif), media_type))
+    assert image.size == (40, 60)
+    top, bottom = image.convert("RGB").getpixel((20, 5)), image.getpixel((20, 55))
+    assert isinstance(top, tuple)
+    assert isinstance(bottom, tuple)
+    assert top[0] > 150 > top[2]
+    assert bottom[2] > 150 > bottom[0]
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "I;16"])
+async def test_every_kind_of_png(world: World, mode: str) -> None:
+    source = picture() if mode == "RGB" else Image.new(mode, (30, 20))
+    _, image = await kept(world, data_uri(saved(source)))
+    assert image.size == source.size
+    image.load()
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
+async def test_every_kind_of_jpeg(world: World, mode: str) -> None:
+    source = picture().convert(mode)
+    _, image = await kept(world, data_uri(saved(source, "JPEG"), "image/jpeg"))
+    assert image.mode in ("L", "RGB")
+    image.load()
+
+
+async def test_a_phones_jpeg_with_more_pictures_behind_it(world: World) -> None:
+    content = saved(picture(), "MPO", save_all=True, append_images=[Image.new("RGB", (9, 9))])
+    shown, image = await kept(world, data_uri(content, "image/jpeg"))
+    assert (image.format, image.size) == ("JPEG", (60, 40))
+    assert len(shown.content) < len(content)
+
+
+async def test_what_looks_like_scans_is_not_counted(world: World) -> None:
+    comment = b"\xff\xda" * 100
+    content = saved(picture((900, 600)), "JPEG", progressive=True, comment=comment)
+    assert comment in content
+    _, image = await kept(world, data_uri(content, "image/jpeg"))
+    assert image.size == (900, 600)
+
+
+def jpeg_with_scans(times: int) -> bytes:
+    """Its last scan is there that many times."""
+    content = saved(picture(), "JPEG", progressive=True)
+    scan = content.rindex(b"\xff\xda")
+    return content[:scan] + content[scan:-2] * times + content[-2:]
+
+
+async def test_a_jpeg_has_as_many_scans_as_it_needs(world: World) -> None:
+    await kept(world, data_uri(jpeg_with_scans(20), "image/jpeg"))
+
+
+BAD_IMAGES: dict[str, str] = {
+    "no data URI": base64.b64encode(PNG).decode(),
+    "an address": "https://example.com/image.png",
+    "another type": data_uri(saved(picture(), "GIF"), "image/gif"),
+    "a page": data_uri(b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml"),
+    "not base64": "data:image/png;base64,%%%%",
+    "base64 with other letters": "data:image/png;base64,é" + base64.b64encode(PNG).decode(),
+    "cut base64": data_uri(PNG)[:-3],
+    "no base64": "data:image/png," + PNG.hex(),
+    "empty": "data:image/png;base64,",
+    "announced as another": data_uri(PNG, "image/jpeg"),
+    "a JPEG announced as PNG": data_uri(saved(picture(), "JPEG")),
+    "a GIF announced as PNG": data_uri(saved(picture(), "GIF")),
+    "truncated PNG": data_uri(PNG[: len(PNG) // 2]),
+    "truncated JPEG": data_uri(saved(picture(), "JPEG")[:-200], "image/jpeg"),
+    "many scans": data_uri(jpeg_with_scans(60), "image/jpeg"),
+    "only a head": data_uri(PNG[:40]),
+    "only a signature": data_uri(PNG[:8]),
+    "noise": data_uri(bytes(range(256)) * 10),
+    "changed": data_uri(PNG[:60] + b"\0\0\0\0\0" + PNG[65:]),
+    "animated": data_uri(saved(picture(), save_all=True, append_images=[picture((60, 40))] * 2,
+                               duration=[10, 20, 30], default_image=True)),
+    "too large": data_uri(png_of_size(8000, 6000)),
+    "so large that the decoder warns": data_uri(png_of_size(10_000, 10_000)),
+    "so large that the decoder refuses": data_uri(png_of_size(60_000, 60_000)),
+    "without any height": data_uri(png_of_size(60, 0)),
+    "text that unpacks to much": data_uri(
+        PNG[:33] + chunk(b"zTXt", b"k\0\0" + zlib.compress(bytes(80_000_000))) + PNG[33:]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BAD_IMAGES)
+async def test_other_images_are_refused(world: World, what: str) -> None:
+    record = await world.subscriber()
+    answer = await send(world, record, BAD_IMAGES[what])
+    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+    assert list(answer.json()["details"]["fields"]) == ["image"]
+    assert await status_of(world, record) == "NONE"
+
+
+async def test_every_cut_of_a_file_is_refused_or_a_picture(world: World) -> None:
+    record = await world.subscriber()
+    for media_type, content in (
+        ("image/png", PNG),
+        ("image/jpeg", saved(picture((16, 16)), "JPEG")),
+    ):
+        for length in range(0, len(content), max(1, len(content) // 60)):
+            answer = await send(world, record, data_uri(content[:length], media_type))
+            assert answer.status_code in (201, 422), (media_type, length, answer.text)
+
+
+async def test_bodies_are_checked(world: World) -> None:
+    record = await world.subscriber()
+    good = {"document_type": "selfie", "image": data_uri(PNG)}
+    wrong: list[tuple[str, Any, int]] = [
+        ("document_type", None, 400),
+        ("document_type", "passport", 422),
+        ("image", None, 400),
+        ("image", 5, 400),
+        ("image", "", 422),
+    ]
+    for field, value, status in wrong:
+        answer = await world.client.post(
+            url_of(record), json={**good, field: value}, auth=world.service()
+        )
+        assert answer.status_code == status, field
+        assert list(answer.json()["details"]["fields"]) == [field]
+
+
+async def test_large_pictures_are_taken_and_larger_ones_are_not(world: World) -> None:
+    record = await world.subscriber()
+    noise = Image.effect_noise((1500, 1500), 100)
+    answer = await send(world, record, data_uri(saved(noise)))
+    assert answer.status_code == 201
+    answer = await send(world, record, data_uri(bytes(7 * 1024 * 1024)))
+    assert (answer.status_code, answer.json()["code"]) == (413, "PAYLOAD_TOO_LARGE")
+
+
+async def test_others_are_answered_meanwhile(world: World) -> None:
+    record = await world.subscriber()
+    large = data_uri(saved(Image.new("RGB", (4000, 4000), RED)))
+    sending = asyncio.create_task(send(world, record, large))
+    turns = 0
+    while not sending.done():
+        await asyncio.sleep(0.002)
+        turns += 1
+    assert (await sending).status_code == 201
+    # It takes a good part of a second, in which everybody else has their turn.
+    assert turns > 25
+
+
+async def test_the_status_is_pending_again_and_told_when_it_changed(world: World) -> None:
+    record, admin = await world.subscriber(), await world.admin("C")
+    await world.services.database.execute(
+        """INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
+           VALUES ($1, 'https://example.com', '{subscriber.kyc_changed}', '', now())""",
+        world.services.new_id(),
+    )
+    await send(world, record, caller=admin)
+    await send(world, record, caller=admin)
+    await world.client.put(
+        f"{URL}/{record['id']}", json={"kyc_status": "VERIFIED", "kyc_level": 2}, auth=admin
+    )
+    await world.client.put(f"{URL}/{record['id']}", json={"first_name": "Eve"}, auth=admin)
+    await send(world, record, caller=admin)
+    rows = await world.services.database.fetch("SELECT type, data FROM events ORDER BY id")
+    assert [(row["data"]["kyc_status"], row["data"]["kyc_level"]) for row in rows] == [
+        ("PENDING", 1),
+        ("VERIFIED", 2),
+        ("PENDING", 2),
+    ]
+    shown = await world.client.get(f"{URL}/{record['id']}", auth=admin)
+    assert rows[-1]["data"] == shown.json()
+
+
+async def test_what_was_added_and_who_looked_is_in_the_audit_log(world: World) -> None:
+    record, admin = await world.subscriber(), await world.admin("C")
+    document = (await send(world, record, caller=admin)).json()["document_id"]
+    await look(world, record, document, caller=admin)
+    (added,) = await world.audit(record["id"], "subscriber.kyc_document_added")
+    assert (added["actor"]["id"], added["changes"]) == (admin.id, {"id_front": [None, document]})
+    (updated,) = await world.audit(record["id"], "subscriber.updated")
+    assert updated["changes"] == {"kyc_status": ["NONE", "PENDING"]}
+    (seen,) = await world.audit(record["id"], "subscriber.kyc_document_seen")
+    assert (seen["actor"]["id"], seen["reason"]) == (admin.id, document)
+
+
+async def test_the_picture_is_for_administrators_and_compliance_only(world: World) -> None:
+    record = await world.subscriber()
+    document = (await send(world, record)).json()["document_id"]
+    for caller, status in [
+        (await world.admin("A"), 200),
+        (await world.admin("C"), 200),
+        (await world.admin("S"), 403),
+        (await world.admin("F"), 403),
+        (await world.api_key("subscribers:read", "subscribers:write"), 403),
+        (world.service(), 403),
+    ]:
+        assert (await look(world, record, document, caller=caller)).status_code == status
+
+
+async def test_what_is_unknown_is_not_found(world: World) -> None:
+    record, other = await world.subscriber(), await world.subscriber()
+    document = (await send(world, record)).json()["document_id"]
+    nobody = {"id": "sub_0000000000000"}
+    for answer in (
+        await send(world, nobody),
+        await look(world, nobody, document),
+        await world.client.get(url_of(nobody), auth=world.service()),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
+    for owner, name in ((other, document), (record, "doc_0000000000000"), (record, "x")):
+        answer = await look(world, owner, name)
+        assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+
+
+async def opened(world: World, record: dict[str, Any]) -> Bearer:
+    """An admin to whom a restricted subscriber is open."""
+    admin = await world.admin("C")
+    url = f"{URL}/{record['id']}/restricted-access"
+    await world.client.post(url, auth=admin)
+    code = await world.code_sent_to(record["phone_number"])
+    await world.client.post(f"{url}/verify", json={"otp": code}, auth=admin)
+    return admin
+
+
+async def test_restricted_subscribers_are_closed(world: World) -> None:
+    record = await world.restricted_subscriber()
+    document = (await send(world, record)).json()["document_id"]
+    for caller in (await world.api_key("subscribers:write"), await world.admin("A")):
+        answers = [
+            await send(world, record, caller=caller),
+            await world.client.get(url_of(record), auth=caller),
+        ]
+        if caller.id.startswith(ids.ADMIN):
+            answers.append(await look(world, record, document, caller=caller))
+        for answer in answers:
+            assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")
+    admin = await opened(world, record)
+    assert (await send(world, record, caller=admin)).status_code == 201
+    assert (await look(world, record, document, caller=admin)).status_code == 200
+
+
+async def test_closed_subscribers_keep_their_documents_and_get_no_more(world: World) -> None:
+    record, admin = await world.subscriber(), await world.admin()
+    document = (await send(world, record)).json()["document_id"]
+    await world.client.post(f"{URL}/{record['id']}/close", json={"reason": "r"}, auth=admin)
+    answer = await send(world, record)
+    assert (answer.status_code, answer.json()["code"]) == (409, "NOT_CLOSABLE")
+    assert (await look(world, record, document, caller=admin)).status_code == 200
+    assert len((await world.client.get(url_of(record), auth=admin)).json()["data"]) == 1
