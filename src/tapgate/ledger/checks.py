@@ -42,11 +42,11 @@ def _between_others(case: Case) -> No | None:
     if payer is not None and payer is payee:
         return No(Code.SELF_TRANSFER)
     if case.command.wallets_only and payer is not None and payer.kind != chart.WALLET:
-        return No(Code.FORBIDDEN, {"required": "a subscriber's account"})
+        return No(Code.FORBIDDEN, {"required": ["a subscriber's account"]})
     if case.command.type == chart.AGENT_TRANSFER and payer is not None and payee is not None:
         receiver = case.state.agents.get(payee.owner_id or 0)
         if receiver is None or receiver.parent_agent_id != payer.owner_id:
-            return No(Code.FORBIDDEN, {"required": "one's own sub-agent"})
+            return No(Code.FORBIDDEN, {"required": ["one's own sub-agent"]})
     return None
 
 
