@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from itertools import chain
 from typing import Final
 
-from tapgate import ids, worker
+from tapgate import ids, money, worker
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
@@ -75,6 +75,7 @@ async def wired(
             clock=clock,
             new_id=new_id,
             is_right_pin=pins.matches,
+            float_low=settings.float_low * 10 ** money.decimals(settings.currency),
         )
         stack.push_async_callback(ledger.stop)
         throttle = Throttle(settings)
