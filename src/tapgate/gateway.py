@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import os
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from itertools import chain
 from typing import Final
 
@@ -35,6 +35,9 @@ from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
 from tapgate.notifications.messages import Courier
+from tapgate.notifications.webhooks import routes as webhooks
+from tapgate.notifications.webhooks.deliverer import Deliverer
+from tapgate.notifications.webhooks.records import RecordOf
 from tapgate.settings import Settings, SettingsError, load
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
@@ -48,7 +51,11 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
     account_rules.endpoints,
     admin.endpoints,
     audit.endpoints,
+    webhooks.endpoints,
 )
+
+#: How the records are looked up that the ledger's events tell: `transaction`, `alert`, `agent`.
+EVENT_RECORDS: Final[Mapping[str, RecordOf]] = {}
 
 _DEVELOPMENT_ADMIN: Final = "admin@example.com"
 
@@ -161,6 +168,7 @@ async def _background(services: Services) -> AsyncIterator[None]:
     tasks = [
         asyncio.create_task(Sealer(services.database).run()),
         asyncio.create_task(Courier(services).run()),
+        asyncio.create_task(Deliverer(services, EVENT_RECORDS).run()),
     ]
     try:
         yield
