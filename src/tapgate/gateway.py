@@ -35,6 +35,7 @@ from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
 from tapgate.notifications.messages import Courier
+from tapgate.notifications.retention import Retention
 from tapgate.notifications.webhooks import routes as webhooks
 from tapgate.notifications.webhooks.deliverer import Deliverer
 from tapgate.notifications.webhooks.records import RecordOf
@@ -169,6 +170,7 @@ async def _background(services: Services) -> AsyncIterator[None]:
         asyncio.create_task(Sealer(services.database).run()),
         asyncio.create_task(Courier(services).run()),
         asyncio.create_task(Deliverer(services, EVENT_RECORDS).run()),
+        asyncio.create_task(Retention(services).run()),
     ]
     try:
         yield
