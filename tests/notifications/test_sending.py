@@ -93,14 +93,15 @@ async def test_tls_is_checked_against_the_name_and_not_the_address(certificate: 
     context.sni_callback = lambda _socket, name, _context: heard.append(name)
     trust = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listening(context):
-        sender = Sender(public_only=False, resolve=Names(["127.0.0.1"], ["127.0.0.1"]), trust=trust)
+        sender = Sender(public_only=False, resolve=Names(*[["127.0.0.1"]] * 3), trust=trust)
         assert await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}") == 204
-        assert heard == [HOST]
+        assert await sender.send(f"https://{HOST}.:{receiver.port}/", {}, b"{}") == 204
+        assert heard == [HOST, HOST]
         with pytest.raises(NoAnswerError, match="ConnectError"):
             await sender.send(f"https://other.example.com:{receiver.port}/", {}, b"{}")
         with pytest.raises(NoAnswerError, match="ConnectError"):
             await sender.send(f"https://127.0.0.1:{receiver.port}/", {}, b"{}")
-    assert len(receiver.received) == 1
+    assert len(receiver.received) == 2
 
 
 async def test_a_certificate_that_nobody_vouches_for_is_not_believed(certificate: Path) -> None:

@@ -20,7 +20,7 @@ _chance = random.SystemRandom()
 
 
 async def claim(
-    database: Database,
+    source: Database | asyncpg.Connection,
     table: str,
     columns: str,
     *,
@@ -31,7 +31,7 @@ async def claim(
 ) -> list[asyncpg.Record]:
     """Due rows, longest due first. `among` narrows them down; its values are `$4` and on."""
     # Materialized: a plan that reads it twice would claim more than it answers.
-    return await database.fetch(
+    return await source.fetch(
         f"""WITH due AS MATERIALIZED (
                 SELECT id AS due_id FROM {table}
                 WHERE status = 'pending' AND next_attempt_at <= $1 AND {among}

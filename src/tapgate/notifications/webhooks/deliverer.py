@@ -12,7 +12,6 @@ import structlog
 
 from tapgate import ids
 from tapgate.background import repeat
-from tapgate.credentials.vault import VaultError
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError
 from tapgate.notifications.webhooks import model, outbox
@@ -123,7 +122,8 @@ class Deliverer:
             status = await self._sender.send(due.url, headers, body)
         except NoAnswerError as error:
             return None, str(error)
-        except (VaultError, NoRecordError) as error:
+        except Exception as error:
+            # Whatever it was: it is tried again on schedule, and in the end given up.
             return None, type(error).__name__
         return status, None if 200 <= status < 300 else f"status {status}"
 

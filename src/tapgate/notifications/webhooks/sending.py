@@ -84,8 +84,8 @@ class Sender:
                     **headers,
                     "Host": named.netloc.decode("ascii"),
                 },
-                # The name that the certificate must be for.
-                extensions={"sni_hostname": named.host},
+                # The name that the certificate must be for; none is for a name with its final dot.
+                extensions={"sni_hostname": named.host.removesuffix(".")},
             ) as answer,
         ):
             return answer.status_code
