@@ -8,11 +8,11 @@ import asyncio
 import contextlib
 import os
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from itertools import chain
 from typing import Final
 
-from tapgate import ids, worker
+from tapgate import ids, money, worker
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
@@ -38,6 +38,10 @@ from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
 from tapgate.notifications.messages import Courier
+from tapgate.notifications.retention import Retention
+from tapgate.notifications.webhooks import routes as webhooks
+from tapgate.notifications.webhooks.deliverer import Deliverer
+from tapgate.notifications.webhooks.records import RecordOf
 from tapgate.partners import routes as partners
 from tapgate.partners.top_ups import routes as top_ups
 from tapgate.pos import routes as pos
@@ -69,7 +73,11 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
     account_rules.endpoints,
     admin.endpoints,
     audit.endpoints,
+    webhooks.endpoints,
 )
+
+#: How the records are looked up that the ledger's events tell: `transaction`, `alert`, `agent`.
+EVENT_RECORDS: Final[Mapping[str, RecordOf]] = {}
 
 _DEVELOPMENT_ADMIN: Final = "admin@example.com"
 
@@ -96,6 +104,7 @@ async def wired(
             clock=clock,
             new_id=new_id,
             is_right_pin=pins.matches,
+            float_low=settings.float_low * 10 ** money.decimals(settings.currency),
         )
         stack.push_async_callback(ledger.stop)
         throttle = Throttle(settings)
@@ -182,6 +191,8 @@ async def _background(services: Services) -> AsyncIterator[None]:
         asyncio.create_task(Sealer(services.database).run()),
         asyncio.create_task(Courier(services).run()),
         asyncio.create_task(services.authenticator.terminals.run()),
+        asyncio.create_task(Deliverer(services, EVENT_RECORDS).run()),
+        asyncio.create_task(Retention(services).run()),
     ]
     try:
         yield

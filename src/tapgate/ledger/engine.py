@@ -66,6 +66,7 @@ class Ledger:
         clock: Clock,
         new_id: IdSource,
         is_right_pin: PinCheck,
+        float_low: int = 0,
     ) -> None:
         self._database = database
         self._signals = signals
@@ -74,6 +75,7 @@ class Ledger:
         self._clock = clock
         self._new_id = new_id
         self._is_right_pin = is_right_pin
+        self._float_low = float_low
         self._waiting: deque[Waiting] = deque()
         self._arrived = asyncio.Event()
         self._stopping = False
@@ -95,6 +97,7 @@ class Ledger:
         clock: Clock,
         new_id: IdSource,
         is_right_pin: PinCheck,
+        float_low: int = 0,
     ) -> Self:
         ledger = cls(
             await Database.connect(url, size=LANES + 1, session=_SESSION),
@@ -104,6 +107,7 @@ class Ledger:
             clock=clock,
             new_id=new_id,
             is_right_pin=is_right_pin,
+            float_low=float_low,
         )
         ledger._lanes = [asyncio.create_task(ledger._work()) for _ in range(LANES)]
         return ledger
@@ -214,7 +218,7 @@ class Ledger:
         if self._rules is not None and self._signals.listening:
             return self._rules
         version = self._rules_version
-        rules = await ledger_rules.load_rules(tx, self._currency)
+        rules = await ledger_rules.load_rules(tx, self._currency, float_low=self._float_low)
         if version == self._rules_version:
             self._rules = rules
         return rules

@@ -1,6 +1,7 @@
-"""The rules that money is decided by: limits, fees, commissions, compliance. Loaded once, shared
-by all batches of a process, loaded anew when somebody changed them."""
+"""The rules that money is decided by: limits, fees, commissions, compliance; and what of it is told
+to whom. Loaded once, shared by all batches of a process, loaded anew when somebody changed them."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,6 +12,15 @@ from tapgate.ledger import chart
 
 #: Announced to every process when one of the tables below was changed.
 CHANGED: Final = "ledger_rules"
+
+# What the ledger can tell.
+COMPLETED: Final = "transaction.completed"
+FAILED: Final = "transaction.failed"
+UNDER_REVIEW: Final = "transaction.under_review"
+REFUNDED: Final = "transaction.refunded"
+ALERT_CREATED: Final = "alert.created"
+FLOAT_LOW: Final = "agent.float_low"
+EVENTS: Final = frozenset({COMPLETED, FAILED, UNDER_REVIEW, REFUNDED, ALERT_CREATED, FLOAT_LOW})
 
 
 class AccountRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +56,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     commissions: dict[int, int]
     compliance: tuple[ComplianceRule, ...]
     platform_accounts: dict[str, int]  # kind -> account
+    events: frozenset[str] = frozenset()  # those that somebody wants to be told
+    float_low: int = 0
 
     def fee(self, transaction_type: str, amount: int) -> tuple[int, str]:
         """The fee on an amount, and which side pays it."""
@@ -67,7 +79,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-async def load_rules(tx: Any, currency: str) -> Rules:
+async def load_rules(tx: Any, currency: str, *, float_low: int = 0) -> Rules:
     limits = await tx.fetch("SELECT * FROM account_rules")
     steps = await tx.fetch("SELECT * FROM fee_rules ORDER BY type, up_to NULLS LAST")
     tiers = await tx.fetch("SELECT tier, rate FROM commission_rates")
@@ -76,6 +88,9 @@ async def load_rules(tx: Any, currency: str) -> Rules:
            FROM compliance_rules WHERE status = 'active' ORDER BY id"""
     )
     own = await tx.fetch("SELECT kind, id FROM accounts WHERE owner_id IS NULL")
+    wanted = await tx.fetch(
+        "SELECT DISTINCT unnest(events) AS event FROM webhook_endpoints WHERE deleted_at IS NULL"
+    )
     fees: dict[str, list[FeeStep]] = {}
     for step in steps:
         fees.setdefault(step["type"], []).append(
@@ -93,7 +108,14 @@ async def load_rules(tx: Any, currency: str) -> Rules:
             for row in watches
         ),
         platform_accounts={row["kind"]: row["id"] for row in own},
+        events=_told(row["event"] for row in wanted),
+        float_low=float_low,
     )
+
+
+def _told(wanted: Iterable[str]) -> frozenset[str]:
+    names = frozenset(wanted)
+    return EVENTS if "*" in names else EVENTS & names
 
 
 #: level -> max_balance, max_transaction, daily_limit, monthly_limit, no_pin_limit, requirements

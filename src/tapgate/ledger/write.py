@@ -6,6 +6,7 @@ from typing import Any
 from tapgate.ids import IdSource
 from tapgate.ledger.commands import encode_answer
 from tapgate.ledger.state import Account, Decision, Match, NewTransaction, Recorded, State
+from tapgate.ledger.tell import tell
 
 
 async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: IdSource) -> None:
@@ -22,7 +23,8 @@ async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: Id
     await _insert_transactions(tx, state, transactions)
     await _insert_entries(tx, decisions)
     await _update_recorded(tx, recorded)
-    await _raise_alerts(tx, state, decisions, new_id)
+    new_alerts = await _raise_alerts(tx, state, decisions, new_id)
+    await tell(tx, state, decisions, new_alerts, new_id)
 
 
 async def _update_accounts(tx: Any, state: State) -> None:
@@ -205,11 +207,18 @@ async def _update_recorded(tx: Any, rows: Sequence[Recorded]) -> None:
 
 async def _raise_alerts(
     tx: Any, state: State, decisions: Sequence[Decision], new_id: IdSource
-) -> None:
+) -> list[int]:
     """One open alert per rule and subject; a further match raises its occurrences. A review has
-    an alert for each transaction. Matches are rare, so they may cost a statement each."""
+    an alert for each transaction. Matches are rare, so they may cost a statement each.
+
+    Answers the alerts that were not there before."""
+    made = []
     for match in (match for decision in decisions for match in decision.matches):
-        await tx.execute(_alert_statement(match), *_alert_values(match, state, new_id))
+        alert_id = new_id()
+        statement, values = _alert_statement(match), _alert_values(match, state)
+        if await tx.fetchval(statement, alert_id, *values) == alert_id:
+            made.append(alert_id)
+    return made
 
 
 def _alert_statement(match: Match) -> str:
@@ -217,19 +226,19 @@ def _alert_statement(match: Match) -> str:
                        severity, review, details, created_at, updated_at)
                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) """
     if match.review:
-        return insert + "ON CONFLICT (transaction_id) WHERE review DO NOTHING"
+        return insert + "ON CONFLICT (transaction_id) WHERE review DO NOTHING RETURNING id"
     return (
         insert
         + """ON CONFLICT (rule_id, subscriber_id)
                  WHERE status IN ('open', 'investigating') AND NOT review
              DO UPDATE SET occurrences = alerts.occurrences + 1, details = EXCLUDED.details,
-                 transaction_id = EXCLUDED.transaction_id, updated_at = EXCLUDED.updated_at"""
+                 transaction_id = EXCLUDED.transaction_id, updated_at = EXCLUDED.updated_at
+             RETURNING alerts.id"""
     )
 
 
-def _alert_values(match: Match, state: State, new_id: IdSource) -> tuple[Any, ...]:
+def _alert_values(match: Match, state: State) -> tuple[Any, ...]:
     return (
-        new_id(),
         match.subscriber_id,
         match.transaction_id,
         match.rule.id,
