@@ -8,6 +8,7 @@ import pytest
 
 from tapgate.edge.endpoint import Endpoint
 from tapgate.gateway import NOUNS
+from transactions.movements import processor
 from world import World
 
 CANARY = "cAnArY-7319"
@@ -33,6 +34,8 @@ async def caller(world: World, endpoint: Endpoint) -> httpx2.Auth | None:
 
 async def path_of(world: World, endpoint: Endpoint) -> str:
     """To something that exists where that matters, so that the body is looked at."""
+    if "processors/{id}" in endpoint.path:
+        return endpoint.path.replace("{id}", await processor(world))
     if "subscribers/{id}" not in endpoint.path:
         return re.sub(r"\{[a-z_]+\}", "1", endpoint.path)
     return endpoint.path.replace("{id}", (await world.subscriber())["id"])
@@ -110,7 +113,9 @@ async def test_paths(client: httpx2.AsyncClient, world: World, endpoint: Endpoin
         answer = await client.request(
             endpoint.method, path, content=b"{}", auth=await caller(world, endpoint)
         )
-        assert answer.status_code in (400, 404, 409, 422, 405), (part, answer.text)
+        # A client resolves `..` by itself, perhaps to another path that is there.
+        refused = answer.status_code in (400, 404, 409, 422, 405)
+        assert refused or (part == ".." and answer.status_code == 200), (part, answer.text)
         assert CANARY not in answer.text
 
 
@@ -119,10 +124,9 @@ async def test_queries(client: httpx2.AsyncClient, world: World, endpoint: Endpo
     assert endpoint.query_type is not None
     names = [field.encode_name for field in msgspec.structs.fields(endpoint.query_type)]
     hostile = ("%00", "%ff", "%ed%a0%80", "", "-1", "9" * 400, CANARY, "%27;--", "a" * 5000)
+    path = await path_of(world, endpoint)
     for name in names:
         for value in hostile:
-            answer = await client.get(
-                f"{endpoint.path}?{name}={value}", auth=await caller(world, endpoint)
-            )
+            answer = await client.get(f"{path}?{name}={value}", auth=await caller(world, endpoint))
             assert answer.status_code in (200, 422), (name, value[:20], answer.text)
             assert CANARY not in answer.text or answer.status_code == 200
