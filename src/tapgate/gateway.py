@@ -41,11 +41,13 @@ from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
 from tapgate.subscribers import routes as subscribers
 from tapgate.transactions import routes as transactions
+from tapgate.wallets import balance
 from tapgate.wallets import routes as wallets
 
 NOUNS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
     wallets.endpoints,
+    balance.endpoints,
     transactions.endpoints,
     account_rules.endpoints,
     admin.endpoints,
