@@ -43,11 +43,14 @@ from tapgate.subscribers import routes as subscribers
 from tapgate.transactions import routes as transactions
 from tapgate.wallets import balance
 from tapgate.wallets import routes as wallets
+from tapgate.wallets.statements import operations as statement_operations
+from tapgate.wallets.statements import routes as statements
 
 NOUNS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
     wallets.endpoints,
     balance.endpoints,
+    statements.endpoints,
     transactions.endpoints,
     account_rules.endpoints,
     admin.endpoints,
@@ -164,6 +167,7 @@ async def _background(services: Services) -> AsyncIterator[None]:
     tasks = [
         asyncio.create_task(Sealer(services.database).run()),
         asyncio.create_task(Courier(services).run()),
+        asyncio.create_task(statement_operations.remove_expired(services)),
     ]
     try:
         yield

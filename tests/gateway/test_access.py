@@ -54,7 +54,11 @@ async def test_exactly_the_declared_callers_pass(
 
 def test_every_endpoint_says_who_may_call_it() -> None:
     public = {f"{e.method} {e.path}" for e in ENDPOINTS if e.access.public}
-    assert public == {"POST /api/v1/admin/login", "POST /api/v1/admin/refresh"}
+    assert public == {
+        "POST /api/v1/admin/login",
+        "POST /api/v1/admin/refresh",
+        "GET /api/v1/statements/{token}",
+    }
 
 
 async def test_a_refusal_is_in_the_audit_log(client: httpx2.AsyncClient, world: World) -> None:
