@@ -63,7 +63,8 @@ async def fill(database: Database) -> None:
 
 
 class Recorder:
-    """A database that explains what it is asked for instead of answering."""
+    """A database that explains what it is asked for instead of answering: planned once for the
+    values that are asked for and once for any, as a statement that is kept is."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -74,11 +75,16 @@ class Recorder:
         return 0
 
     async def fetch(self, sql: str, *values: object) -> list[Any]:
+        given = ", ".join(f"'{value}'" for value in values)
         async with self._database.connection() as connection:
-            text = await connection.fetchval(
-                f"EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) {sql}", *values
-            )
-        self.plans.append(msgspec.json.decode(text)[0]["Plan"])
+            await connection.execute(f"PREPARE asked AS {sql}")
+            for mode in ("force_custom_plan", "force_generic_plan"):
+                await connection.execute(f"SET plan_cache_mode = {mode}")
+                text = await connection.fetchval(
+                    f"EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) EXECUTE asked ({given})"
+                )
+                self.plans.append(msgspec.json.decode(text)[0]["Plan"])
+            await connection.execute("RESET plan_cache_mode; DEALLOCATE asked")
         return []
 
 

@@ -1,8 +1,10 @@
 """Statements as files: what is in them, and how they are fetched."""
 
+import asyncio
 import csv
 import io
 import resource
+import threading
 import time
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -16,10 +18,11 @@ from tapgate import ids
 from tapgate.ledger import chart
 from tapgate.wallets.statements import csv_file, pdf_file, queries
 from tapgate.wallets.statements.model import Movement, Period, Statement
+from tapgate.wallets.statements.operations import MAX_WAITING, draughtsman
 from tapgate.wallets.statements.typesetting import REGULAR, drawable, fitted
 from transactions.movements import move
 from wallets.pdf_text import pages
-from wallets.test_statements import request, statement
+from wallets.test_statements import URL, request, statement
 from world import Bearer, World
 
 MANY = 10_000
@@ -131,6 +134,28 @@ async def test_handing_out_a_file_is_in_the_audit_log(world: World, key: Bearer)
     await statement(world, key, holder, format="pdf")
     (entry,) = await world.audit(holder["id"], "subscriber.statement_issued")
     assert (entry["actor"]["id"], entry["result"]) == (key.id, "success")
+
+
+async def test_only_a_few_wait_for_their_files(world: World, key: Bearer) -> None:
+    holder = await world.subscriber()
+    busy = threading.Event()
+
+    def wait() -> bytes:
+        busy.wait()
+        return b""
+
+    drawing = asyncio.create_task(draughtsman.draw(wait))
+    body = request(world, holder, format="csv")
+    asked = [
+        asyncio.create_task(world.client.post(URL, json=body, auth=key)) for _ in range(MAX_WAITING)
+    ]
+    refused, others = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+    busy.set()
+    await drawing
+    (answer,) = [task.result() for task in refused]
+    assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
+    assert answer.headers["Retry-After"]
+    assert {(await task).status_code for task in others} == {200}
 
 
 async def test_the_three_forms_say_the_same(world: World, key: Bearer) -> None:
@@ -255,5 +280,5 @@ def test_any_text_comes_through_csv_and_is_no_formula(text: str, start: str) -> 
 async def test_a_body_of_another_kind_is_refused(world: World, key: Bearer) -> None:
     body = request(world, {"id": "sub_0000000000001"})
     del body["to_date"]
-    answer = await world.client.post("/api/v1/wallet/account-statement", json=body, auth=key)
+    answer = await world.client.post(URL, json=body, auth=key)
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
