@@ -54,7 +54,11 @@ from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
 from tapgate.subscribers import routes as subscribers
 from tapgate.subscribers.kyc_documents import routes as kyc_documents
+from tapgate.transactions import routes as transactions
+from tapgate.wallets import balance
 from tapgate.wallets import routes as wallets
+from tapgate.wallets.statements import operations as statement_operations
+from tapgate.wallets.statements import routes as statements
 
 NOUNS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
@@ -70,6 +74,9 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
     top_ups.endpoints,
     agents.endpoints,
     agent_money.endpoints,
+    balance.endpoints,
+    statements.endpoints,
+    transactions.endpoints,
     account_rules.endpoints,
     admin.endpoints,
     audit.endpoints,
@@ -193,6 +200,7 @@ async def _background(services: Services) -> AsyncIterator[None]:
         asyncio.create_task(services.authenticator.terminals.run()),
         asyncio.create_task(Deliverer(services, EVENT_RECORDS).run()),
         asyncio.create_task(Retention(services).run()),
+        asyncio.create_task(statement_operations.remove_expired(services)),
     ]
     try:
         yield
