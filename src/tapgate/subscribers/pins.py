@@ -82,7 +82,9 @@ async def _try(
 ) -> PinVerdict:
     """Judges a try. Nothing is raised in here, so that its count is committed in any case."""
     services = call.services
-    verdict = await check_pin(tx, subscriber.id, pin, services.pins.matches, services.clock())
+    verdict = await check_pin(
+        tx, subscriber.id, pin, services.pins.matches, services.clock(), services.new_id
+    )
     if verdict.code is not None:
         await record(tx, call, subscriber.id, action, result="failure", reason=verdict.code)
     return verdict
