@@ -21,6 +21,9 @@ from tapgate.audit.chain import Sealer
 from tapgate.audit.trail import record_denial
 from tapgate.clock import Clock, system_clock
 from tapgate.compliance.account_rules import routes as account_rules
+from tapgate.compliance.alerts import routes as alerts
+from tapgate.compliance.check import routes as compliance_check
+from tapgate.compliance.rules import routes as compliance_rules
 from tapgate.credentials.authenticate import Authenticator
 from tapgate.credentials.pins import PinVerifier
 from tapgate.credentials.vault import Vault
@@ -41,10 +44,15 @@ from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
 from tapgate.subscribers import routes as subscribers
 from tapgate.wallets import routes as wallets
+from tapgate.wallets.fee_rules import routes as fee_rules
 
 NOUNS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
     wallets.endpoints,
+    fee_rules.endpoints,
+    compliance_check.endpoints,
+    alerts.endpoints,
+    compliance_rules.endpoints,
     account_rules.endpoints,
     admin.endpoints,
     audit.endpoints,
