@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from ledger.books import Books, movement
 from tapgate.errors import ApiError, Code
@@ -187,8 +188,10 @@ async def test_a_witness_that_fails_fails_its_settlement_only(
         Settlement(transaction_id=held, release=True, witness=witness),
         movement(chart.TRANSFER, commands.subscriber(sender), commands.subscriber(receiver), 2),
     ]
-    waiting = [asyncio.create_task(books.submit(order)) for order in orders]
-    first, settled, last = await asyncio.gather(*waiting, return_exceptions=True)
+    with capture_logs() as logged:
+        waiting = [asyncio.create_task(books.submit(order)) for order in orders]
+        first, settled, last = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [entry["event"] for entry in logged] == ["ledger.order_failed"]
     assert isinstance(first, Outcome)
     assert isinstance(last, Outcome)
     assert (first.code, last.code) == (None, None)
