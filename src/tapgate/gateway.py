@@ -18,12 +18,17 @@ from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
+from tapgate.agents.queries import record as agent_record
 from tapgate.audit import routes as audit
 from tapgate.audit.chain import Sealer
 from tapgate.audit.trail import record_denial
 from tapgate.cards import routes as cards
 from tapgate.clock import Clock, system_clock
 from tapgate.compliance.account_rules import routes as account_rules
+from tapgate.compliance.alerts import routes as alerts
+from tapgate.compliance.alerts.queries import record as alert_record
+from tapgate.compliance.check import routes as compliance_check
+from tapgate.compliance.rules import routes as compliance_rules
 from tapgate.credentials.authenticate import Authenticator
 from tapgate.credentials.pins import PinVerifier
 from tapgate.credentials.vault import Vault
@@ -55,8 +60,10 @@ from tapgate.store.signals import Signals
 from tapgate.subscribers import routes as subscribers
 from tapgate.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.transactions import routes as transactions
-from tapgate.wallets import balance
+from tapgate.transactions.queries import record as transaction_record
+from tapgate.wallets import balance, quote
 from tapgate.wallets import routes as wallets
+from tapgate.wallets.fee_rules import routes as fee_rules
 from tapgate.wallets.statements import operations as statement_operations
 from tapgate.wallets.statements import routes as statements
 
@@ -74,9 +81,14 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
     top_ups.endpoints,
     agents.endpoints,
     agent_money.endpoints,
+    quote.endpoints,
     balance.endpoints,
     statements.endpoints,
     transactions.endpoints,
+    fee_rules.endpoints,
+    compliance_check.endpoints,
+    alerts.endpoints,
+    compliance_rules.endpoints,
     account_rules.endpoints,
     admin.endpoints,
     audit.endpoints,
@@ -84,7 +96,11 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
 )
 
 #: How the records are looked up that the ledger's events tell: `transaction`, `alert`, `agent`.
-EVENT_RECORDS: Final[Mapping[str, RecordOf]] = {}
+EVENT_RECORDS: Final[Mapping[str, RecordOf]] = {
+    "transaction": transaction_record,
+    "alert": alert_record,
+    "agent": agent_record,
+}
 
 _DEVELOPMENT_ADMIN: Final = "admin@example.com"
 

@@ -5,6 +5,7 @@ first sent. While nobody wants to know, this costs nothing.
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from tapgate.ids import IdSource
@@ -48,13 +49,24 @@ async def tell(
         for happening in _happenings(state, decisions, new_alerts)
         if happening.type in wanted
     ]
+    await _write(tx, happenings, state.now, new_id)
+
+
+async def tell_of_alerts(
+    tx: Any, new_alerts: Sequence[int], now: datetime, new_id: IdSource
+) -> None:
+    """Of alerts that were raised outside of a batch."""
+    await _write(tx, [Happening(ALERT_CREATED, alert) for alert in new_alerts], now, new_id)
+
+
+async def _write(tx: Any, happenings: Sequence[Happening], now: datetime, new_id: IdSource) -> None:
     if happenings:
         await tx.execute(
             _TELL,
             [new_id() for _ in happenings],
             [happening.type for happening in happenings],
             [happening.subject_id for happening in happenings],
-            state.now,
+            now,
         )
 
 
