@@ -1,5 +1,7 @@
 """Orders about a subscriber who is named by an identifier or by a card."""
 
+from typing import ClassVar
+
 from tapgate import ids
 from tapgate.edge.bodies import missing
 from tapgate.edge.call import Call
@@ -13,6 +15,8 @@ from tapgate.transactions.orders import Order, numbered
 
 class CustomerOrder(Order, kw_only=True):
     """The subscriber is named by `subscriber_id` or by `card_serial`."""
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_serial",)
 
     subscriber_id: Text | None = None
     card_serial: CardSerial | None = None

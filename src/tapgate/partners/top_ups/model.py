@@ -1,5 +1,7 @@
 """What is asked for when a partner funds a subscriber, and what is answered."""
 
+from typing import ClassVar
+
 import msgspec
 
 from tapgate.edge.bodies import missing
@@ -11,6 +13,8 @@ from tapgate.transactions.orders import Receipt, Shown
 
 class WebhookTopUp(msgspec.Struct, kw_only=True):
     """Names the subscriber by a card or by the phone number."""
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_serial",)
 
     reference: Text
     amount: Amount
