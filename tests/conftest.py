@@ -66,14 +66,66 @@ def postgres() -> Iterator[str]:
             server.stop()
 
 
-class Copies:
-    """Copies of a migrated database, each for one test."""
+#: What only a change of the schema changes: whoever altered a table leaves a database that is not
+#: as it was, however empty.
+_SCHEMA = """
+    SELECT (SELECT max(xmin::text::bigint) FROM pg_class WHERE oid >= 16384),
+           (SELECT count(*) FROM pg_class WHERE oid >= 16384),
+           (SELECT max(xmin::text::bigint) FROM pg_attribute WHERE attrelid >= 16384),
+           (SELECT max(xmin::text::bigint) FROM pg_trigger),
+           (SELECT max(xmin::text::bigint) FROM pg_constraint),
+           (SELECT max(xmin::text::bigint) FROM pg_proc WHERE oid >= 16384),
+           (SELECT count(*) FROM pg_db_role_setting)"""
+_LARGEST_REUSED = 30_000_000
 
-    def __init__(self, connection: asyncpg.Connection) -> None:
+_EMPTY = """
+    DO $$
+    DECLARE
+        one record;
+    BEGIN
+        FOR one IN SELECT tablename FROM pg_tables
+                   WHERE schemaname = 'public' AND tablename <> 'schema_migrations' LOOP
+            EXECUTE format('DELETE FROM %I', one.tablename);
+        END LOOP;
+        FOR one IN SELECT sequencename, start_value FROM pg_sequences
+                   WHERE schemaname = 'public' LOOP
+            PERFORM setval(format('%I', one.sequencename), one.start_value, false);
+        END LOOP;
+    END $$"""
+
+
+class Copies:
+    """Copies of a migrated database, each for one test at a time.
+
+    Making and dropping one takes longer than most tests, so what a test leaves is emptied and used
+    again, unless the test changed the schema or filled it with very much.
+    """
+
+    def __init__(self, connection: asyncpg.Connection, url: str) -> None:
         self._connection = connection
-        self._used: list[str] = []
+        self._url = url
+        self._schema: tuple[object, ...] = ()
+        self._seeds: dict[str, list[asyncpg.Record]] = {}
+        self._free: list[str] = []
+
+    async def learn(self) -> None:
+        """What a new copy is like: its schema, and the rows that migrations put into it."""
+        template = await asyncpg.connect(url_of(_TEMPLATE, self._url))
+        try:
+            self._schema = tuple(await template.fetchrow(_SCHEMA))
+            for row in await template.fetch(
+                """SELECT tablename FROM pg_tables
+                   WHERE schemaname = 'public' AND tablename <> 'schema_migrations'"""
+            ):
+                rows = await template.fetch(f"SELECT * FROM {row['tablename']}")
+                if rows:
+                    self._seeds[row["tablename"]] = rows
+        finally:
+            await template.close()
 
     async def make(self) -> str:
+        if self._free:
+            return self._free.pop()
         name = f"test_{next(_numbers)}"
         await self._connection.execute(
             f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE} STRATEGY FILE_COPY"
@@ -84,12 +136,30 @@ class Copies:
         await self._connection.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name
         )
-        self._used.append(name)
-        # Many at once: a file system that has just deleted files takes long to make new ones.
-        if len(self._used) >= 50:
-            for used in self._used:
-                await self._connection.execute(f"DROP DATABASE {used} WITH (FORCE)")
-            self._used.clear()
+        if await self._emptied(name):
+            self._free.append(name)
+        else:
+            await self._connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    async def _emptied(self, name: str) -> bool:
+        size = await self._connection.fetchval("SELECT pg_database_size($1)", name)
+        if size > _LARGEST_REUSED:
+            return False
+        used = await asyncpg.connect(url_of(name, self._url))
+        try:
+            if tuple(await used.fetchrow(_SCHEMA)) != self._schema:
+                return False
+            await used.execute("SET session_replication_role = replica")
+            await used.execute(_EMPTY)
+            for table, rows in self._seeds.items():
+                marks = ", ".join(f"${place}" for place in range(1, len(rows[0]) + 1))
+                await used.executemany(
+                    f"INSERT INTO {table} ({', '.join(rows[0].keys())}) VALUES ({marks})",
+                    [tuple(row) for row in rows],
+                )
+        finally:
+            await used.close()
+        return True
 
 
 @pytest.fixture(scope="session")
@@ -101,7 +171,9 @@ async def copies(postgres: str) -> AsyncIterator[Copies]:
         await connection.execute("SELECT pg_reload_conf()")
         await connection.execute(f"CREATE DATABASE {_TEMPLATE}")
         await migrate(url_of(_TEMPLATE, postgres))
-        yield Copies(connection)
+        copies = Copies(connection, postgres)
+        await copies.learn()
+        yield copies
     finally:
         await connection.close()
 

@@ -5,6 +5,7 @@ The order of checks is public: 404 and 405, then 413, 401, 429, 403, 400, 422, t
 
 import secrets
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from itertools import count
 from time import perf_counter
 
@@ -37,7 +38,7 @@ class App:
     def __init__(self, services: Services, endpoints: Iterable[Endpoint]) -> None:
         declared = [*system_endpoints(self), *endpoints]
         self._services = services
-        self.description = described(declared, services.settings.currency)
+        self._declared = declared
         self.metrics = Metrics(
             shared_folder(services.settings.data_dir),
             [(endpoint.method, endpoint.path) for endpoint in declared],
@@ -51,6 +52,11 @@ class App:
             self._router.add(endpoint.method, endpoint.path, route)
             if endpoint.method == "GET":
                 self._router.add("HEAD", endpoint.path, route)
+
+    @cached_property
+    def description(self) -> bytes:
+        """Written when somebody first asks for it: few processes are ever asked."""
+        return described(self._declared, self._services.settings.currency)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

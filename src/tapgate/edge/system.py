@@ -29,8 +29,10 @@ class Health(msgspec.Struct):
 class Subject(Protocol):
     """The application that these endpoints are about, and a part of."""
 
-    description: bytes
     metrics: Metrics
+
+    @property
+    def description(self) -> bytes: ...
 
 
 def system_endpoints(app: Subject) -> Endpoints:
