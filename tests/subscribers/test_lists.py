@@ -152,7 +152,7 @@ async def test_search_has_an_index_to_use(world: World, services: Services) -> N
                SELECT n, n, '+232' || (70000000 + n), left(md5(n::text), 8), 'Kamara', now(), now()
                FROM generate_series(1, 5000) n"""
         )
-        await tx.execute("ANALYZE subscribers")
+        await tx.execute("ANALYZE subscribers, accounts")
         plan = await tx.fetch(
             """EXPLAIN SELECT * FROM subscribers s JOIN accounts a ON a.id = s.account_id
                WHERE strpos(s.search_text, lower('MOHAMED')) > 0

@@ -10,6 +10,9 @@ from tapgate.store.database import Database
 from tapgate.subscribers.model import Subscriber
 from tapgate.wallets.statements.model import FileFormat, Movement, Period
 
+#: A long history takes longer than a statement usually may.
+_PATIENCE_SECONDS: Final = 30.0
+
 #: How far the time in an id and the time of its batch may be apart: of clocks set right, seconds.
 _SLACK: Final = timedelta(days=1)
 
@@ -63,8 +66,15 @@ async def read_books(database: Database, account_id: int, start: datetime, end: 
         database.connection() as reader,
         reader.transaction(isolation="repeatable_read", readonly=True),
     ):
-        opening = await reader.fetchval(_BALANCE_BEFORE, account_id, start, first_id)
-        rows = await reader.fetch(_MOVEMENTS, account_id, start, first_id, end)
+        # Every part is found by an index; what PostgreSQL believes of tables that have grown since
+        # it last looked must not make it read them whole.
+        await reader.execute("SET LOCAL enable_seqscan = off")
+        opening = await reader.fetchval(
+            _BALANCE_BEFORE, account_id, start, first_id, timeout=_PATIENCE_SECONDS
+        )
+        rows = await reader.fetch(
+            _MOVEMENTS, account_id, start, first_id, end, timeout=_PATIENCE_SECONDS
+        )
     return Books(opening, [Movement(*row) for row in rows])
 
 
