@@ -1,0 +1,195 @@
+"""The small demo on a real database: believable, within the rules, and the books hold."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Copies, url_of
+from tapgate.demo import build as demo
+from tapgate.demo.build import DemoError
+from tapgate.demo.country import SIZES
+from tapgate.edge.services import Services
+from tapgate.gateway import build_demo, wired
+from tapgate.ids import IdSource
+from tapgate.ledger import chart
+from tapgate.ledger.rules import insert_defaults
+from tapgate.ledger.verify import verify
+from tapgate.settings import load
+from tapgate.store.database import Database
+
+#: A Wednesday in the afternoon, with two months' beginnings in the sixty days before.
+NOW = datetime(2026, 6, 17, 15, 30, tzinfo=UTC)
+
+TYPES = {
+    chart.TRANSFER_P2P,
+    chart.TRANSFER,
+    chart.AGENT_CASHIN,
+    chart.AGENT_CASHOUT,
+    chart.AGENT_FUND,
+    chart.AGENT_TRANSFER,
+    chart.COMMISSION_PAYOUT,
+    chart.POS_PAYMENT,
+    chart.ONLINE_PAYMENT,
+    chart.PARTNER_FUND,
+    chart.PARTNER_DEPOSIT,
+    chart.PROCESSOR_TRANSFER,
+    chart.REFUND,
+}
+
+
+@contextlib.asynccontextmanager
+async def built(
+    folder: Path, copies: Copies, server: str, **variables: str
+) -> AsyncIterator[Database]:
+    """A database of its own with the small demo as it is on that day."""
+    name = await copies.make()
+    url = url_of(name, server)
+    settings = load({"TAPGATE_DATA_DIR": str(folder), **variables})
+    try:
+        async with wired(settings, url) as services:
+            async with services.database.transaction() as tx:
+                await insert_defaults(tx, settings.currency, IdSource(1023))
+            clock = demo.clock_before(NOW, "small", settings.timezone)
+            async with wired(settings, url, clock=clock) as past:
+                await demo.build(past, clock, "small", NOW, lambda _: None)
+            yield services.database
+    finally:
+        await copies.done_with(name)
+
+
+@pytest.fixture(scope="module")
+async def country(
+    tmp_path_factory: pytest.TempPathFactory, copies: Copies, postgres: str
+) -> AsyncIterator[Database]:
+    async with built(tmp_path_factory.mktemp("demo"), copies, postgres) as database:
+        yield database
+
+
+async def counts(database: Database, sql: str) -> dict[Any, int]:
+    return {row[0]: row[1] for row in await database.fetch(sql)}
+
+
+async def test_the_books_hold_and_everything_sums_to_zero(country: Database) -> None:
+    async with country.connection() as connection:
+        proof = await verify(connection)
+    assert [finding for finding in proof.findings if finding.broken] == []
+    assert proof.transactions > 600
+    total = await country.fetchval(
+        """SELECT sum(amount) FROM (
+               SELECT -amount AS amount FROM entries WHERE debit_account IN (SELECT id FROM accounts)
+               UNION ALL
+               SELECT amount FROM entries WHERE credit_account IN (SELECT id FROM accounts)) sides"""
+    )
+    assert total == 0
+    assert await country.fetchval("SELECT min(balance - held) FROM accounts WHERE checked") >= 0
+
+
+async def test_every_kind_of_movement_happens_and_a_few_are_declined(country: Database) -> None:
+    types = await counts(country, "SELECT type, count(*) FROM transactions GROUP BY type")
+    assert types.keys() == TYPES
+    assert max(types, key=lambda kind: types[kind]) == chart.POS_PAYMENT
+    statuses = await counts(country, "SELECT status, count(*) FROM transactions GROUP BY status")
+    assert statuses.keys() >= {"completed", "failed", "under_review", "refunded"}
+    assert 0.01 < statuses["failed"] / sum(types.values()) < 0.1
+    codes = await counts(
+        country,
+        "SELECT failure_code, count(*) FROM transactions WHERE status = 'failed' GROUP BY 1",
+    )
+    assert codes.keys() >= {"INSUFFICIENT_FUNDS", "CARD_NOT_ACTIVE", "SUBSCRIBER_BLOCKED"}
+
+
+async def test_everybody_is_there(country: Database) -> None:
+    size = SIZES["small"]
+    for table, count in (
+        ("subscribers", size.subscribers),
+        ("agents", size.agents),
+        ("processors", size.merchants),
+        ("partners", 1),
+        ("alerts", 1),
+    ):
+        assert await country.fetchval(f"SELECT count(*) FROM {table}") == count, table
+    levels = await counts(country, "SELECT kyc_level, count(*) FROM subscribers GROUP BY 1")
+    assert levels[1] > levels[2] >= 2
+    assert levels[3] >= 3
+    categories = await counts(country, "SELECT category, count(*) FROM subscribers GROUP BY 1")
+    assert categories.keys() == {"standard", "vip", "corporate"}
+    cards = await counts(country, "SELECT status, count(*) FROM cards GROUP BY 1")
+    assert cards.keys() == {"ACTIVE", "LOST", "UNASSIGNED"}
+    assert await country.fetchval("SELECT count(*) FROM cards WHERE type = 'CHILD'") >= 2
+    expired = "SELECT count(*) FROM cards WHERE status = 'ACTIVE' AND expires_at < $1"
+    assert await country.fetchval(expired, NOW) == 1
+    states = await counts(
+        country, "SELECT status, count(*) FROM accounts WHERE kind = 'wallet' GROUP BY 1"
+    )
+    assert states == {"active": size.subscribers - 1, "blocked": 1}
+    assert await country.fetchval("SELECT count(*) FROM subscribers WHERE restricted") == 1
+    assert await country.fetchval("SELECT max(failures) FROM pins") < 3
+    terminals = "SELECT count(*) FROM terminals WHERE last_seen_at IS NOT NULL"
+    assert await country.fetchval(terminals) >= size.merchants
+
+
+async def test_it_happened_in_the_days_before_and_in_order(country: Database) -> None:
+    first, last, days = await country.fetchrow(
+        "SELECT min(created_at), max(created_at), count(DISTINCT created_at::date) FROM transactions"
+    )
+    assert (NOW - first).days == SIZES["small"].days - 1
+    assert last < NOW
+    assert days == SIZES["small"].days
+    out_of_order = await country.fetchval(
+        """SELECT count(*) FROM (
+               SELECT created_at < lag(created_at) OVER (ORDER BY id) AS back FROM transactions
+           ) AS steps WHERE back"""
+    )
+    assert out_of_order == 0
+    assert await country.fetchval("SELECT max(created_at) FROM subscribers") < NOW
+
+
+async def figures(database: Database) -> list[tuple[Any, ...]]:
+    rows = await database.fetch(
+        """SELECT type, status, amount, created_at, card_serial FROM transactions
+           ORDER BY created_at, type, amount, card_serial, status"""
+    )
+    return [tuple(row) for row in rows]
+
+
+async def test_it_is_the_same_country_every_time(
+    country: Database, tmp_path: Path, copies: Copies, postgres: str
+) -> None:
+    async with built(tmp_path, copies, postgres) as again:
+        assert await figures(again) == await figures(country)
+
+
+async def test_it_suits_another_currency_and_time_zone(
+    tmp_path: Path, copies: Copies, postgres: str
+) -> None:
+    elsewhere = {
+        "TAPGATE_CURRENCY": "JPY",
+        "TAPGATE_TIMEZONE": "Pacific/Auckland",
+        "TAPGATE_REFUSE_WEAK_PINS": "on",
+    }
+    async with built(tmp_path, copies, postgres, **elsewhere) as database:
+        async with database.connection() as connection:
+            assert (await verify(connection)).holds
+        types = await counts(database, "SELECT type, count(*) FROM transactions GROUP BY type")
+        assert types.keys() == TYPES
+        assert await database.fetchval("SELECT max(created_at) FROM transactions") < NOW
+
+
+async def test_it_is_not_built_twice(services: Services, database_url: str) -> None:
+    with pytest.raises(DemoError, match="no administrator"):
+        await build_demo(services, database_url, "small")
+    async with demo.alone(services.database):
+        with pytest.raises(DemoError, match="another process"):
+            async with demo.alone(services.database):
+                pass
+    await services.database.execute(
+        """INSERT INTO cards (id, serial, status, created_at, updated_at)
+           VALUES (1, 'DEMO-000001', 'UNASSIGNED', now(), now())"""
+    )
+    with pytest.raises(DemoError, match="there already"):
+        async with demo.alone(services.database):
+            pass
