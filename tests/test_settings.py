@@ -41,6 +41,7 @@ def test_the_defaults() -> None:
     assert (settings.rate_limit, settings.rate_burst) == (100, 200)
     assert (settings.currency, str(settings.timezone)) == ("SLE", "UTC")
     assert (settings.refuse_weak_pins, settings.demo) == (False, "small")
+    assert settings.float_low == 1000
     assert settings.messenger_verify_token == "dev-verify-token"
     assert (settings.messenger_rate, settings.messenger_text_pin) == (30, False)
     assert settings.messenger_app_secret is None

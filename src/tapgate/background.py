@@ -1,6 +1,7 @@
 """Work that goes on beside the requests and outlives whatever it depends on."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
@@ -11,8 +12,14 @@ from tapgate.errors import ApiError
 _log = structlog.get_logger()
 
 
-async def repeat(work: Callable[[], Awaitable[object]], *, every: float, name: str) -> NoReturn:
-    """Does the work again and again until it is cancelled.
+async def repeat(
+    work: Callable[[], Awaitable[object]],
+    *,
+    every: float,
+    name: str,
+    wake: asyncio.Event | None = None,
+) -> NoReturn:
+    """Does the work again and again until it is cancelled; `wake` ends a pause early.
 
     A failure is logged when it begins and when it is over, not at every round, and by its kind
     only: the text of an exception may repeat what the work was about.
@@ -29,7 +36,17 @@ async def repeat(work: Callable[[], Awaitable[object]], *, every: float, name: s
             if failing:
                 _log.info("background.recovered", work=name)
             failing = False
-        await asyncio.sleep(every)
+        await _pause(every, wake)
+
+
+async def _pause(seconds: float, wake: asyncio.Event | None) -> None:
+    if wake is None:
+        await asyncio.sleep(seconds)
+        return
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await wake.wait()
+    wake.clear()
 
 
 def _kind(error: Exception) -> str:

@@ -9,23 +9,28 @@ import contextlib
 import os
 import secrets
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from itertools import chain
 from typing import Final
 
-from tapgate import ids, worker
+from tapgate import ids, money, worker
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
 from tapgate.admin.model import SCOPES, NewApiKey
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
+from tapgate.agents.queries import record as agent_record
 from tapgate.audit import routes as audit
 from tapgate.audit.chain import Sealer
 from tapgate.audit.trail import record_denial
 from tapgate.cards import routes as cards
-from tapgate.clock import Clock, system_clock
+from tapgate.clock import Clock, platform_day, system_clock
 from tapgate.compliance.account_rules import routes as account_rules
+from tapgate.compliance.alerts import routes as alerts
+from tapgate.compliance.alerts.queries import record as alert_record
+from tapgate.compliance.check import routes as compliance_check
+from tapgate.compliance.rules import routes as compliance_rules
 from tapgate.credentials.authenticate import Authenticator
 from tapgate.credentials.pins import PinVerifier
 from tapgate.credentials.vault import Vault
@@ -44,6 +49,10 @@ from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
 from tapgate.notifications.messages import Courier
+from tapgate.notifications.retention import Retention
+from tapgate.notifications.webhooks import routes as webhooks
+from tapgate.notifications.webhooks.deliverer import Deliverer
+from tapgate.notifications.webhooks.records import RecordOf
 from tapgate.partners import routes as partners
 from tapgate.partners.top_ups import routes as top_ups
 from tapgate.pos import routes as pos
@@ -56,7 +65,13 @@ from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
 from tapgate.subscribers import routes as subscribers
 from tapgate.subscribers.kyc_documents import routes as kyc_documents
+from tapgate.transactions import routes as transactions
+from tapgate.transactions.queries import record as transaction_record
+from tapgate.wallets import balance, quote
 from tapgate.wallets import routes as wallets
+from tapgate.wallets.fee_rules import routes as fee_rules
+from tapgate.wallets.statements import operations as statement_operations
+from tapgate.wallets.statements import routes as statements
 
 NOUNS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
@@ -72,10 +87,26 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
     top_ups.endpoints,
     agents.endpoints,
     agent_money.endpoints,
+    quote.endpoints,
+    balance.endpoints,
+    statements.endpoints,
+    transactions.endpoints,
+    fee_rules.endpoints,
+    compliance_check.endpoints,
+    alerts.endpoints,
+    compliance_rules.endpoints,
     account_rules.endpoints,
     admin.endpoints,
     audit.endpoints,
+    webhooks.endpoints,
 )
+
+#: How the records are looked up that the ledger's events tell: `transaction`, `alert`, `agent`.
+EVENT_RECORDS: Final[Mapping[str, RecordOf]] = {
+    "transaction": transaction_record,
+    "alert": alert_record,
+    "agent": agent_record,
+}
 
 _DEVELOPMENT_ADMIN: Final = "admin@example.com"
 
@@ -103,6 +134,7 @@ async def wired(
             clock=clock,
             new_id=new_id,
             is_right_pin=pins.matches,
+            float_low=settings.float_low * 10 ** money.decimals(settings.currency),
         )
         stack.push_async_callback(ledger.stop)
         throttle = Throttle(settings)
@@ -179,7 +211,11 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
             NewApiKey(name="demo", scopes=list(SCOPES)),
             created_by=admin_id,
         )
-        shown = examples.lines(country, examples.tools(settings, key, sys.argv[0]))
+        shown = examples.lines(
+            country,
+            examples.tools(settings, key, sys.argv[0]),
+            today=platform_day(now, settings.timezone),
+        )
         examples.keep(settings.data_dir, shown)
     return shown
 
@@ -225,6 +261,9 @@ async def _background(services: Services) -> AsyncIterator[None]:
         asyncio.create_task(Sealer(services.database).run()),
         asyncio.create_task(Courier(services).run()),
         asyncio.create_task(services.authenticator.terminals.run()),
+        asyncio.create_task(Deliverer(services, EVENT_RECORDS).run()),
+        asyncio.create_task(Retention(services).run()),
+        asyncio.create_task(statement_operations.remove_expired(services)),
     ]
     try:
         yield

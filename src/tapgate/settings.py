@@ -56,6 +56,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     currency: str
     timezone: ZoneInfo
     refuse_weak_pins: bool
+    float_low: int
     demo: str
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...]
     messenger_verify_token: str
@@ -114,6 +115,7 @@ def load(environ: Mapping[str, str]) -> Settings:
         currency=read.currency(),
         timezone=read.timezone(),
         refuse_weak_pins=read.flag("REFUSE_WEAK_PINS"),
+        float_low=read.integer("FLOAT_LOW", 1000, 0, 999_999_999),
         demo=read.demo(environment),
         trusted_proxies=read.networks("TRUSTED_PROXIES"),
         messenger_verify_token=read.verify_token(environment),

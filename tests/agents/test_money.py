@@ -169,9 +169,10 @@ async def test_a_child_card_takes_its_own_pin_and_has_its_own_limit(world: World
     assert answer.json()["details"] == {"limit": "50.00", "used": "30.00", "attempted": "20.01"}
 
 
-async def test_a_restricted_subscriber_is_served_too(world: World) -> None:
+async def test_what_tells_a_restricted_balance_needs_the_holders_pin(world: World) -> None:
     agent, customer = await new_agent(world, balance="100"), await world.restricted_subscriber()
-    assert (await cash_in(world, agent, customer, "80")).status_code == 200
+    await world.give(customer["id"], "80")
+    assert refusal(await cash_in(world, agent, customer, "80")) == (403, "OTP_REQUIRED")
     assert (await cash_out(world, agent, customer, "80")).status_code == 200
 
 

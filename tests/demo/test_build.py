@@ -79,10 +79,10 @@ async def test_the_books_hold_and_everything_sums_to_zero(country: Database) -> 
     assert [finding for finding in proof.findings if finding.broken] == []
     assert proof.transactions > 600
     total = await country.fetchval(
-        """SELECT sum(amount) FROM (
-               SELECT -amount AS amount FROM entries WHERE debit_account IN (SELECT id FROM accounts)
-               UNION ALL
-               SELECT amount FROM entries WHERE credit_account IN (SELECT id FROM accounts)) sides"""
+        """SELECT sum(side.amount) FROM accounts JOIN (
+               SELECT debit_account AS account_id, -amount AS amount FROM entries
+               UNION ALL SELECT credit_account, amount FROM entries
+           ) AS side ON side.account_id = accounts.id"""
     )
     assert total == 0
     assert await country.fetchval("SELECT min(balance - held) FROM accounts WHERE checked") >= 0
@@ -95,10 +95,7 @@ async def test_every_kind_of_movement_happens_and_a_few_are_declined(country: Da
     statuses = await counts(country, "SELECT status, count(*) FROM transactions GROUP BY status")
     assert statuses.keys() >= {"completed", "failed", "under_review", "refunded"}
     assert 0.01 < statuses["failed"] / sum(types.values()) < 0.1
-    codes = await counts(
-        country,
-        "SELECT failure_code, count(*) FROM transactions WHERE status = 'failed' GROUP BY 1",
-    )
+    codes = await counts(country, "SELECT failure_code, count(*) FROM transactions GROUP BY 1")
     assert codes.keys() >= {"INSUFFICIENT_FUNDS", "CARD_NOT_ACTIVE", "SUBSCRIBER_BLOCKED"}
 
 
@@ -112,7 +109,7 @@ async def test_everybody_is_there(country: Database) -> None:
         ("alerts", 1),
     ):
         assert await country.fetchval(f"SELECT count(*) FROM {table}") == count, table
-    levels = await counts(country, "SELECT kyc_level, count(*) FROM subscribers GROUP BY 1")
+    levels = await counts(country, "SELECT kyc_level, count(*) FROM accounts GROUP BY 1")
     assert levels[1] > levels[2] >= 2
     assert levels[3] >= 3
     categories = await counts(country, "SELECT category, count(*) FROM subscribers GROUP BY 1")
@@ -134,7 +131,8 @@ async def test_everybody_is_there(country: Database) -> None:
 
 async def test_it_happened_in_the_days_before_and_in_order(country: Database) -> None:
     first, last, days = await country.fetchrow(
-        "SELECT min(created_at), max(created_at), count(DISTINCT created_at::date) FROM transactions"
+        """SELECT min(created_at), max(created_at), count(DISTINCT created_at::date)
+           FROM transactions"""
     )
     assert (NOW - first).days == SIZES["small"].days - 1
     assert last < NOW

@@ -18,6 +18,7 @@ LIMITS = {
 }
 REVIEW_ABOVE = 600
 BLOCK_ABOVE_IN_A_DAY = 9
+WRONG_PINS_IN_A_DAY = 4  # own and child card's; more of them block
 CHILD_LIMIT = 300
 OVERDRAFT = 200
 HALF_HOUR = timedelta(minutes=30)
@@ -64,6 +65,7 @@ class Model:
     held: dict[str, int] = field(default_factory=dict)
     tries: dict[str, int] = field(default_factory=dict)
     locked: dict[str, datetime] = field(default_factory=dict)
+    wrong_pins: list[tuple[str, datetime]] = field(default_factory=list)
     unpinned: dict[tuple[str, date], int] = field(default_factory=dict)
     made: list[Made] = field(default_factory=list)
     answers: dict[str, tuple[Any, Any]] = field(default_factory=dict)
@@ -156,6 +158,7 @@ class Model:
             self.tries[holder] = 0
             return None
         self.tries[holder] = self.tries.get(holder, 0) + 1
+        self.wrong_pins.append((payer, self.now))
         if self.tries[holder] == 3:
             self.locked[holder] = self.now + HALF_HOUR
         return Code.INVALID_PIN
@@ -203,7 +206,13 @@ class Model:
             and made.status != "failed"
             and (self.now - made.made_at).total_seconds() <= 86_400
         ]
-        return Code.COMPLIANCE_REJECTED if len(recent) + 1 > BLOCK_ABOVE_IN_A_DAY else None
+        too_many = len(recent) + 1 > BLOCK_ABOVE_IN_A_DAY
+        too_many |= self.recent_wrong_pins(payer) > WRONG_PINS_IN_A_DAY
+        return Code.COMPLIANCE_REJECTED if too_many else None
+
+    def recent_wrong_pins(self, payer: str) -> int:
+        day_ago = self.now - timedelta(days=1)
+        return sum(who == payer and when >= day_ago for who, when in self.wrong_pins)
 
     def _refund(self, step: Step) -> tuple[Code | str, bool]:
         original = self.made[step.original] if step.original is not None else None

@@ -95,6 +95,7 @@ def rules() -> Rules:
         compliance=(
             watch(1, "AMOUNT_THRESHOLD", model.REVIEW_ABOVE, None, "review"),
             watch(2, "TRANSACTION_COUNT", model.BLOCK_ABOVE_IN_A_DAY, 86_400, "block"),
+            watch(3, "PIN_FAILURES", model.WRONG_PINS_IN_A_DAY, 86_400, "block"),
         ),
         platform_accounts={
             chart.FEES: ACCOUNTS["fees"],
@@ -206,9 +207,13 @@ class InMemory:
     def add_pin(self, holder: int, pin: str) -> None:
         self.state.pins[holder] = PinState(holder, "test", b"", pin.encode(), 0, None)
 
-    def advance(self, now: datetime, recent: dict[tuple[int, int], tuple[int, int]]) -> None:
-        self.state.now, self.state.today = now, now.date()
-        self.state.windows = recent
+    def advance(self, plain: Model) -> None:
+        """What the database would count anew for the next batch."""
+        self.state.now, self.state.today = plain.now, plain.now.date()
+        self.state.windows = recent_counts(plain)
+        self.state.wrong_pins = {
+            (3, ACCOUNTS[wallet]): plain.recent_wrong_pins(wallet) for wallet in WALLETS
+        }
 
     def run(self, step: Step) -> Any:
         order = order_of(step, self.made)
@@ -248,7 +253,7 @@ def test_decisions_agree_with_the_model(sequence: list[Step]) -> None:
     for step in sequence:
         if step.kind == "wait":
             plain.now += timedelta(hours=step.hours)
-            ledger.advance(plain.now, recent_counts(plain))
+            ledger.advance(plain)
         elif possible(step, len(plain.made)):
             assert ledger.run(step) == plain.run(step), step
             for name, account_id in ACCOUNTS.items():
@@ -261,7 +266,6 @@ def test_decisions_agree_with_the_model(sequence: list[Step]) -> None:
 
 
 def recent_counts(plain: Model) -> dict[tuple[int, int], tuple[int, int]]:
-    """What the database would count anew for the next batch."""
     counts: dict[tuple[int, int], tuple[int, int]] = {}
     for made in plain.made:
         recent = (plain.now - made.made_at).total_seconds() <= 86_400
@@ -288,10 +292,13 @@ async def build(books: Books) -> None:
         await tx.execute("UPDATE fee_rules SET rate = 1500 WHERE type = 'transfer_p2p'")
         await tx.execute("DELETE FROM compliance_rules WHERE window_seconds = 3600")
         await tx.execute(
-            "UPDATE compliance_rules SET threshold = CASE WHEN window_seconds IS NULL"
-            " THEN $1::bigint ELSE $2::bigint END",
+            """UPDATE compliance_rules SET status = 'active', threshold = CASE type
+                   WHEN 'AMOUNT_THRESHOLD' THEN $1::bigint
+                   WHEN 'TRANSACTION_COUNT' THEN $2::bigint ELSE $3::bigint END,
+                   action = CASE type WHEN 'PIN_FAILURES' THEN 'block' ELSE action END""",
             model.REVIEW_ABOVE,
             model.BLOCK_ABOVE_IN_A_DAY,
+            model.WRONG_PINS_IN_A_DAY,
         )
 
 

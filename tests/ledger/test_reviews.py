@@ -1,11 +1,15 @@
 """Compliance inside the decision: funds held, released, given back; alerts; refusals."""
 
+import asyncio
 from typing import Any
 
+import pytest
+from structlog.testing import capture_logs
+
 from ledger.books import Books, movement
-from tapgate.errors import Code
+from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Outcome, Settlement
+from tapgate.ledger.commands import Answer, Outcome, Settlement
 
 HELD = 600_000_00
 
@@ -149,3 +153,48 @@ async def test_failed_transactions_do_not_count(books: Books) -> None:
         assert (await send(books, receiver, sender, 1)).code == Code.INSUFFICIENT_FUNDS
     await books.give(await books.account_of(receiver), 10_00)
     assert (await send(books, receiver, sender, 1)).code is None
+
+
+async def test_what_belongs_to_a_settlement_is_written_with_it(books: Books) -> None:
+    sender, receiver = await prepare(books)
+    held = (await send(books, sender, receiver)).accepted().transaction_id
+    seen: list[str] = []
+
+    async def witness(tx: Any, answer: Answer) -> None:
+        status = await tx.fetchval("SELECT status FROM transactions WHERE id = $1", held)
+        seen.extend((answer.status, status))
+        await tx.execute("UPDATE alerts SET status = 'resolved'")
+
+    settlement = Settlement(transaction_id=held, release=True, witness=witness)
+    assert (await books.submit(settlement)).accepted().status == "completed"
+    assert seen == ["completed", "completed"]
+    assert await alerts(books) == [("AMOUNT_THRESHOLD", True, 1, "resolved")]
+    assert (await books.submit(settlement)).code == Code.ALREADY_RESOLVED
+    assert len(seen) == 2, "nothing was settled: there is nothing to write"
+
+
+@pytest.mark.parametrize("error", [ApiError(Code.ALREADY_RESOLVED), ValueError()])
+async def test_a_witness_that_fails_fails_its_settlement_only(
+    books: Books, error: Exception
+) -> None:
+    sender, receiver = await prepare(books)
+    held = (await send(books, sender, receiver)).accepted().transaction_id
+
+    async def witness(_tx: Any, _answer: Answer) -> None:
+        raise error
+
+    orders = [
+        movement(chart.TRANSFER, commands.subscriber(sender), commands.subscriber(receiver), 1),
+        Settlement(transaction_id=held, release=True, witness=witness),
+        movement(chart.TRANSFER, commands.subscriber(sender), commands.subscriber(receiver), 2),
+    ]
+    with capture_logs() as logged:
+        waiting = [asyncio.create_task(books.submit(order)) for order in orders]
+        first, settled, last = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [entry["event"] for entry in logged] == ["ledger.order_failed"]
+    assert isinstance(first, Outcome)
+    assert isinstance(last, Outcome)
+    assert (first.code, last.code) == (None, None)
+    assert isinstance(settled, ApiError)
+    assert settled.code == Code.INTERNAL_ERROR
+    assert await figures(books, sender) == (1_000_000_00 - 3, HELD + 3_000_00)

@@ -4,10 +4,11 @@ commission earned."""
 from tapgate import ids
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
-from tapgate.edge.fields import Amount, CardSerial, FreeText, Pin, Text
-from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.edge.fields import Amount, FreeText, Pin, Text
+from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
+from tapgate.transactions.customers import CustomerOrder, require_open_customer
 from tapgate.transactions.orders import (
     Order,
     Receipt,
@@ -46,32 +47,10 @@ class FloatFunding(Order, kw_only=True):
     description: FreeText | None = None
 
 
-class CashIn(Order, kw_only=True):
-    """The customer is named by `subscriber_id` or by `card_serial`."""
-
+class CashIn(CustomerOrder, kw_only=True):
     agent_id: Text
-    subscriber_id: Text | None = None
-    card_serial: CardSerial | None = None
     amount: Amount
     agent_pin: Pin
-
-    def __post_init__(self) -> None:
-        # Here, because what is missing is told before any value is looked at.
-        if self.subscriber_id is None and self.card_serial is None:
-            sentence = "is required, or card_serial"
-            raise ApiError(
-                Code.INVALID_REQUEST,
-                f"subscriber_id {sentence}",
-                details={"fields": {"subscriber_id": sentence}},
-            )
-        if self.subscriber_id is not None and self.card_serial is not None:
-            raise invalid_field("card_serial", "must not be given together with subscriber_id")
-
-    @property
-    def customer(self) -> Party:
-        if self.card_serial is not None:
-            return commands.card(self.card_serial)
-        return commands.subscriber(numbered(ids.SUBSCRIBER, self.subscriber_id))
 
 
 class CashOut(CashIn, kw_only=True):
@@ -147,7 +126,14 @@ async def fund_agent(call: Call, id: str, body: FloatFunding) -> Reply[FundingRe
     "/api/v1/agents/cashin",
     access=_AT_THE_COUNTER,
     moves_money=True,
-    errors=(*_AGENT, *_CUSTOMER, *_PIN, Code.INSUFFICIENT_FLOAT, Code.MAX_BALANCE_EXCEEDED),
+    errors=(
+        Code.OTP_REQUIRED,
+        *_AGENT,
+        *_CUSTOMER,
+        *_PIN,
+        Code.INSUFFICIENT_FLOAT,
+        Code.MAX_BALANCE_EXCEEDED,
+    ),
 )
 async def cash_in(call: Call, body: CashIn) -> Reply[CashInReceipt]:
     """Take cash from a customer and put it into the wallet, out of the agent's float.
@@ -167,6 +153,7 @@ async def cash_in(call: Call, body: CashIn) -> Reply[CashInReceipt]:
             commission_earned=shown.commission,
         )
 
+    await require_open_customer(call, body)
     command = Command(
         type=chart.AGENT_CASHIN,
         channel=_CHANNEL,

@@ -97,7 +97,9 @@ async def change_pin(call: Call, agent_id: int, old_pin: str, new_pin: str) -> N
     async with services.database.transaction() as tx:
         agent = await queries.lock(tx, agent_id)
         model.require_not_terminated(agent)
-        verdict = await check_pin(tx, agent.id, old_pin, services.pins.matches, services.clock())
+        verdict = await check_pin(
+            tx, agent.id, old_pin, services.pins.matches, services.clock(), services.new_id
+        )
         # A wrong PIN is not raised in here, so that its count is committed.
         if verdict.code is not None:
             await record(tx, call, agent, "pin_changed", result="failure", reason=verdict.code)

@@ -4,7 +4,15 @@ the agent's row too."""
 import asyncpg
 
 from tapgate import ids
-from tapgate.agents.model import SHOWN_STATUS, Agent, AgentFilters, not_found
+from tapgate.agents.model import (
+    SHOWN_STATUS,
+    Agent,
+    AgentFilters,
+    AgentRecord,
+    not_found,
+    shown,
+)
+from tapgate.edge.services import Services
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.accounts import lock_account
 from tapgate.store.conditions import Conditions
@@ -32,6 +40,11 @@ async def get(reader: Database | asyncpg.Connection, agent_id: int) -> Agent:
     if row is None:
         raise not_found()
     return Agent(**row)
+
+
+async def record(services: Services, agent_id: int) -> AgentRecord:
+    """As third parties are told about it."""
+    return shown(await get(services.database, agent_id))
 
 
 async def lock(tx: asyncpg.Connection, agent_id: int) -> Agent:

@@ -1,1 +1,1 @@
-"""Compliance: the limits of each KYC level, and what is watched."""
+"""Compliance: the rules that are watched by, the alerts they raise, and the limits of accounts."""

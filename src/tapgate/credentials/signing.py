@@ -6,6 +6,7 @@ A secret is bytes: the UTF-8 of the text that its owner was shown.
 
 import base64
 import hmac
+import os
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -18,6 +19,7 @@ WINDOW = timedelta(minutes=5)
 
 #: What the text of a secret for events out begins with; the rest is its bytes in base 64.
 STANDARD_SECRET_PREFIX = "whsec_"  # noqa: S105 - not a secret, what every one begins with
+_STANDARD_SECRET_BYTES = 32
 
 _RFC3339_UTC = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)", re.ASCII | re.IGNORECASE
@@ -58,6 +60,11 @@ def webhook_signature(secret: bytes, body: bytes) -> str:
 def verify_webhook(secret: bytes, signature: str, body: bytes) -> bool:
     """The signature is bare hex in either case, or has `sha256=` before it."""
     return verify(secret, signature.removeprefix("sha256=").lower(), body)
+
+
+def new_standard_secret() -> str:
+    """The text of a new secret for events out."""
+    return STANDARD_SECRET_PREFIX + base64.b64encode(os.urandom(_STANDARD_SECRET_BYTES)).decode()
 
 
 def standard_webhook_signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:

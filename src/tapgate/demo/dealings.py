@@ -22,7 +22,7 @@ class Dealings:
         self._country = country
         self._chance = chance
         self._numbers = 0
-        self.unit = 10 ** money.decimals(services.settings.currency)
+        self.unit: int = 10 ** money.decimals(services.settings.currency)
         #: Payments that will be refunded: the shop, the transaction, how much of it.
         self.to_refund: list[tuple[Shop, int, int | None]] = []
         self.made = 0

@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
@@ -43,24 +44,32 @@ def _where(settings: Settings) -> Iterator[str]:
         yield f"TAPGATE_DATABASE_URL={_quoted(url)}"
 
 
-def lines(country: Country, with_: Tools) -> list[str]:
+def lines(country: Country, with_: Tools, *, today: date) -> list[str]:
     """Each call is one line, complete in itself, and can be repeated."""
     counts = (
         f"{len(country.residents):,} subscribers, {len(country.shops)} merchants and "
         f"{len(country.agents)} agents"
     )
     head = f"The demo has {counts}. Calls to try, from another terminal in this folder:"
-    return [head, *(f"  {line}" for line in _calls(country, with_))]
+    return [head, *(f"  {line}" for line in _calls(country, with_, today))]
 
 
-def _calls(country: Country, with_: Tools) -> Iterator[str]:
+def _calls(country: Country, with_: Tools, today: date) -> Iterator[str]:
     hero, friend = (country.residents[who] for who in (founding.HERO, founding.FRIEND))
     agent, shop = country.agents[0], country.shops[0]
     till = shop.terminals[0]
     name, other = hero.person.first_name, friend.person.first_name
     yield f"# {hero.person.name}: card {hero.serial}, PIN {hero.pin}"
     yield _get(with_, f"/api/v1/subscribers/{hero.public_id}")
-    yield _get(with_, f"/api/v1/cards?subscriber_id={hero.public_id}")
+    yield _get(with_, f"/api/v1/balance/{hero.public_id}")
+    yield _get(with_, f"/api/v1/transactions?user_id={hero.public_id}&limit=5")
+    statement = {
+        "subscriber_id": hero.public_id,
+        "from_date": (today - timedelta(days=30)).isoformat(),
+        "to_date": today.isoformat(),
+        "format": "pdf",
+    }
+    yield _post(with_, "/api/v1/wallet/account-statement", statement)
     yield f"# {name} sends money to {other}"
     p2p = {
         "request_id": "try-p2p-1",

@@ -259,9 +259,10 @@ class Life:
     def _price(self, cheapest: int, dearest: int) -> int:
         """Between the two, mostly near the cheaper one, and rounded as prices are."""
         price = cheapest * math.pow(dearest / cheapest, math.pow(self._chance.random(), 1.4))
-        step = max(1, self._unit // 2) if price < 50 else self._unit * (5 if price < 500 else 25)
-        steps: int = max(1, round(price * self._unit / step))
-        return steps * step
+        step: int = max(1, self._unit // 2)
+        if price >= 50:
+            step = self._unit * (5 if price < 500 else 25)
+        return max(1, round(price * self._unit / step)) * step
 
     def _affordable(self, resident: Resident, wanted: int) -> int | None:
         """Most people know what they have and take less, or get cash first; some try."""

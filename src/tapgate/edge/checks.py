@@ -26,7 +26,9 @@ def rule_and_type(kind: Any) -> tuple[Rule | None, Any]:
         elif origin in (Union, UnionType):
             choices = [choice for choice in get_args(kind) if choice is not NoneType]
             if len(choices) != 1:
-                raise TypeError(f"{kind} is more than one type")
+                if rule is None:
+                    raise TypeError(f"{kind} is more than one type")
+                return rule, kind  # its rule knows what to make of each
             (kind,) = choices
         else:
             return rule or _BY_DEFAULT.get(origin or kind), kind

@@ -134,8 +134,9 @@ def example(kind: Any, name: str = "") -> Any:
     if given is not None:
         return given
     if is_struct(bare):
-        fields = msgspec.structs.fields(bare)
-        return {field.encode_name: example(field.type, field.encode_name) for field in fields}
+        names = [(field.encode_name, field.type) for field in msgspec.structs.fields(bare)]
+        omitted = getattr(bare, "OMITTED_IN_EXAMPLES", ())
+        return {name: example(type_, name) for name, type_ in names if name not in omitted}
     if get_origin(bare) is list:
         return [example(get_args(bare)[0], name)]
     if isinstance(rule, TextRule):

@@ -38,6 +38,7 @@ class Case(msgspec.Struct, kw_only=True, gc=False):
     fee_payer: str
     commission: int = 0
     pins: list[PinState] = []
+    wrong_pin_of: Account | None = None  # a wallet
     matches: list[Match] = []
 
     @property
@@ -98,6 +99,8 @@ def open_case(state: State, command: Command, is_right_pin: PinCheck) -> Case:
         else:
             amount = payer.available if payer is not None else 0
     fee, fee_payer = state.rules.fee(command.type, amount)
+    if any(side is not None and side.owner_id is None for side in (payer, payee)):
+        fee = 0  # the platform does not charge itself
     case = Case(
         state=state,
         command=command,

@@ -46,11 +46,28 @@ PARTNER_FUND: Final = "partner_fund"
 PARTNER_DEPOSIT: Final = "partner_deposit"
 PROCESSOR_TRANSFER: Final = "processor_transfer"
 REFUND: Final = "refund"
+TYPES: Final = (
+    TRANSFER_P2P,
+    TRANSFER,
+    AGENT_CASHIN,
+    AGENT_CASHOUT,
+    AGENT_FUND,
+    AGENT_TRANSFER,
+    COMMISSION_PAYOUT,
+    POS_PAYMENT,
+    ONLINE_PAYMENT,
+    PARTNER_FUND,
+    PARTNER_DEPOSIT,
+    PROCESSOR_TRANSFER,
+    REFUND,
+)
 
 #: What a subscriber sends with these counts against the limits of the day and the month.
 COUNTED_TYPES: Final = frozenset(
     {TRANSFER_P2P, TRANSFER, AGENT_CASHOUT, POS_PAYMENT, ONLINE_PAYMENT}
 )
+#: What a subscriber only ever receives.
+RECEIVED_TYPES: Final = frozenset({AGENT_CASHIN, PARTNER_FUND, PROCESSOR_TRANSFER})
 #: Payments to a merchant: their money arrives on an account that many pay at once, and can be
 #: refunded.
 PAYMENT_TYPES: Final = frozenset({POS_PAYMENT, ONLINE_PAYMENT})

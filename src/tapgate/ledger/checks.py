@@ -42,11 +42,11 @@ def _between_others(case: Case) -> No | None:
     if payer is not None and payer is payee:
         return No(Code.SELF_TRANSFER)
     if case.command.wallets_only and payer is not None and payer.kind != chart.WALLET:
-        return No(Code.FORBIDDEN, {"required": "a subscriber's account"})
+        return No(Code.FORBIDDEN, {"required": ["a subscriber's account"]})
     if case.command.type == chart.AGENT_TRANSFER and payer is not None and payee is not None:
         receiver = case.state.agents.get(payee.owner_id or 0)
         if receiver is None or receiver.parent_agent_id != payer.owner_id:
-            return No(Code.FORBIDDEN, {"required": "one's own sub-agent"})
+            return No(Code.FORBIDDEN, {"required": ["one's own sub-agent"]})
     return None
 
 
@@ -94,6 +94,8 @@ def _judge_pin(case: Case, account: Account | None, card: Card | None, pin: str)
     verdict = try_pin(stored, pin, case.is_right_pin, case.state.now)
     if verdict.state != stored:
         case.pins.append(verdict.state)
+    if verdict.code == Code.INVALID_PIN and account is not None and account.kind == chart.WALLET:
+        case.wrong_pin_of = account
     return No(verdict.code, verdict.details) if verdict.code is not None else None
 
 
@@ -176,12 +178,11 @@ def _compliance(case: Case) -> No | None:
         return None
     case.matches = screening.matches(case.state, case.payer, case.command.type, case.amount)
     if any(match.rule.action == "block" for match in case.matches):
-        case.matches = [match for match in case.matches if match.rule.action == "block"]
         return No(Code.COMPLIANCE_REJECTED, recorded=True)
     return None
 
 
-def _funds(case: Case) -> No | None:
+def funds(case: Case) -> No | None:
     payer = case.payer
     if payer is None or not payer.locked:
         return None
@@ -248,7 +249,18 @@ CHECKS: tuple[Callable[[Case], No | None], ...] = (
     _daily_limit,
     _monthly_limit,
     _compliance,
-    _funds,
+    funds,
     _receiver_state,
     _max_balance,
 )
+
+#: What can be said of one side while the other is not known.
+OF_THE_SENDER: tuple[Callable[[Case], No | None], ...] = (
+    _sender_state,
+    _transaction_limit,
+    _card_limit,
+    _daily_limit,
+    _monthly_limit,
+    _compliance,
+)
+OF_THE_RECEIVER: tuple[Callable[[Case], No | None], ...] = (_receiver_state, _max_balance)

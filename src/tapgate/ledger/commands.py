@@ -1,5 +1,6 @@
 """What the ledger is asked to do, and what it answers."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
 import msgspec
@@ -86,16 +87,6 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     objection: Code | None = None  # what the caller found; told when it is its turn
 
 
-class Settlement(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The end of a review: the held funds go on to the payee, or back to the payer."""
-
-    transaction_id: int
-    release: bool
-
-
-Order = Command | Settlement
-
-
 class Answer(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
     """What came of a command. Stored with the transaction, so that a replay answers the same."""
 
@@ -111,6 +102,22 @@ class Answer(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=Fals
     refundable: int | None = None
     payee_name: str | None = None
     original_id: int | None = None
+
+
+#: Writes, in the database transaction that settles, what else belongs to it. The accounts are
+#: locked, so it must not wait for who may wait for them; what it raises fails the settlement.
+Witness = Callable[[Any, Answer], Awaitable[None]]
+
+
+class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of a review: the held funds go on to the payee, or back to the payer."""
+
+    transaction_id: int
+    release: bool
+    witness: Witness | None = None
+
+
+Order = Command | Settlement
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):

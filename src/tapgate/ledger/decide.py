@@ -12,6 +12,7 @@ from tapgate.ledger.case import Case, No, open_case
 from tapgate.ledger.checks import CHECKS
 from tapgate.ledger.commands import Answer, Command, Outcome, outcome_of
 from tapgate.ledger.pin_tries import PinCheck
+from tapgate.ledger.screening import wrong_pin_matches
 from tapgate.ledger.state import (
     Account,
     Change,
@@ -38,8 +39,7 @@ def decide(
             continue
         if objection.recorded and case.amount:
             return _decline(case, objection, new_id())
-        outcome = Outcome(None, objection.code, objection.details)
-        return Decision(outcome=outcome, pins=tuple(case.pins))
+        return _refuse(case, objection)
     return _accept(case, new_id())
 
 
@@ -64,6 +64,24 @@ def _earlier_outcome(case: Case) -> Outcome | None:
     return None
 
 
+def _refuse(case: Case, objection: No) -> Decision:
+    outcome = Outcome(None, objection.code, objection.details)
+    wallet = case.wrong_pin_of
+    if wallet is None or wallet.owner_id is None:
+        return Decision(outcome=outcome, pins=tuple(case.pins))
+    watches = case.state.rules.pin_watches
+    wrong_pins = {
+        (rule.id, wallet.id): case.state.wrong_pins.get((rule.id, wallet.id), 0) + 1
+        for rule in watches
+    }
+    return Decision(
+        outcome=outcome,
+        pins=tuple(case.pins),
+        wrong_pin_of=wallet.id,
+        matches=tuple(wrong_pin_matches(watches, wrong_pins, wallet.id, wallet.owner_id)),
+    )
+
+
 def _decline(case: Case, objection: No, transaction_id: int) -> Decision:
     answer = Answer(
         transaction_id=transaction_id,
@@ -75,12 +93,15 @@ def _decline(case: Case, objection: No, transaction_id: int) -> Decision:
         original_id=case.command.original_id,
     )
     # What was declined for another reason matched no rule: it does not count.
-    rejected = objection.code == Code.COMPLIANCE_REJECTED
+    if objection.code == Code.COMPLIANCE_REJECTED:
+        case.matches = [match for match in case.matches if match.rule.action == "block"]
+    else:
+        case.matches = []
     return Decision(
         outcome=outcome_of(answer, replayed=False),
         transaction=_transaction(case, answer, held=0),
         pins=tuple(case.pins),
-        matches=_named(case, transaction_id) if rejected else (),
+        matches=_named(case, transaction_id),
     )
 
 

@@ -18,9 +18,10 @@ from tapgate.clock import Clock
 from tapgate.errors import ApiError, Code, unavailable
 from tapgate.ids import IdSource
 from tapgate.ledger import rules as ledger_rules
-from tapgate.ledger.commands import Command, Order, Outcome
+from tapgate.ledger.assess import Assessment, assess, order_of
+from tapgate.ledger.commands import Answer, Command, Order, Outcome, Settlement
 from tapgate.ledger.decide import decide
-from tapgate.ledger.load import LoadedTooEarlyError, load
+from tapgate.ledger.load import LoadedTooEarlyError, load, look
 from tapgate.ledger.pin_tries import PinCheck
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.settle import settle
@@ -66,6 +67,7 @@ class Ledger:
         clock: Clock,
         new_id: IdSource,
         is_right_pin: PinCheck,
+        float_low: int = 0,
     ) -> None:
         self._database = database
         self._signals = signals
@@ -74,6 +76,7 @@ class Ledger:
         self._clock = clock
         self._new_id = new_id
         self._is_right_pin = is_right_pin
+        self._float_low = float_low
         self._waiting: deque[Waiting] = deque()
         self._arrived = asyncio.Event()
         self._stopping = False
@@ -95,6 +98,7 @@ class Ledger:
         clock: Clock,
         new_id: IdSource,
         is_right_pin: PinCheck,
+        float_low: int = 0,
     ) -> Self:
         ledger = cls(
             await Database.connect(url, size=LANES + 1, session=_SESSION),
@@ -104,6 +108,7 @@ class Ledger:
             clock=clock,
             new_id=new_id,
             is_right_pin=is_right_pin,
+            float_low=float_low,
         )
         ledger._lanes = [asyncio.create_task(ledger._work()) for _ in range(LANES)]
         return ledger
@@ -134,6 +139,21 @@ class Ledger:
         self._arrived.set()
         # A caller who goes away does not take the order back.
         return await asyncio.shield(result)
+
+    async def assess(
+        self, database: Database, *, transaction_type: str, amount: int, subscriber_id: int | None
+    ) -> Assessment:
+        """What would be said of a transaction now; without a subscriber, its fee only.
+
+        On connections of the caller's: those of the ledger are for moving money.
+        """
+        async with database.transaction() as tx:
+            rules = await self._current_rules(tx)
+            if subscriber_id is None:
+                fee, fee_payer = rules.fee(transaction_type, amount)
+                return Assessment(fee=fee, fee_payer=fee_payer)
+            order = order_of(transaction_type, amount, subscriber_id)
+            return assess(await look(tx, [order], rules, self._clock, self._timezone), order)
 
     async def _work(self) -> None:
         while self._waiting or not self._stopping:
@@ -196,6 +216,10 @@ class Ledger:
             state = await load(tx, orders, rules, self._clock, self._timezone)
             decisions = [self._decide(state, order) for order in orders]
             await write(tx, state, decisions, self._new_id)
+            for order, decision in zip(orders, decisions, strict=True):
+                answer = decision.outcome.answer
+                if isinstance(order, Settlement) and answer is not None:
+                    await _have_witnessed(tx, order, answer)
         return [decision.outcome for decision in decisions]
 
     def _decide(self, state: State, order: Order) -> Decision:
@@ -214,7 +238,7 @@ class Ledger:
         if self._rules is not None and self._signals.listening:
             return self._rules
         version = self._rules_version
-        rules = await ledger_rules.load_rules(tx, self._currency)
+        rules = await ledger_rules.load_rules(tx, self._currency, float_low=self._float_low)
         if version == self._rules_version:
             self._rules = rules
         return rules
@@ -222,6 +246,16 @@ class Ledger:
     def _forget_rules(self) -> None:
         self._rules = None
         self._rules_version += 1
+
+
+async def _have_witnessed(tx: asyncpg.Connection, order: Settlement, answer: Answer) -> None:
+    if order.witness is None:
+        return
+    try:
+        await order.witness(tx, answer)
+    except ApiError as refusal:
+        # Told as what it is, it would look like an outage, which fails the whole batch.
+        raise RuntimeError(f"a settlement was refused by its witness: {refusal.code}") from refusal
 
 
 def _answer_all(batch: Sequence[Waiting], error: ApiError) -> None:

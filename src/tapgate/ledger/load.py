@@ -13,7 +13,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from tapgate.clock import Clock, platform_day
-from tapgate.ledger import chart
+from tapgate.ledger import chart, pin_failures
 from tapgate.ledger.commands import Command, Order, Party, decode_answer
 from tapgate.ledger.pin_tries import PinState
 from tapgate.ledger.rules import Rules
@@ -22,7 +22,7 @@ from tapgate.ledger.state import Account, Agent, Card, Earlier, Recorded, State
 _ACCOUNT = """id, kind, owner_id, public_name, status, kyc_level, balance, held, overdraft,
               usage_day, day_used, month_used"""
 
-_LOCK_ACCOUNTS = f"""
+_ACCOUNTS = f"""
     SELECT {_ACCOUNT} FROM accounts
     WHERE id = ANY (ARRAY(
         SELECT account_id FROM cards WHERE serial = ANY ($1::text[])
@@ -33,8 +33,8 @@ _LOCK_ACCOUNTS = f"""
         UNION ALL SELECT unnest(ARRAY[from_account, to_account])
                   FROM transactions WHERE id = ANY ($4::bigint[])
     )) AND checked
-    ORDER BY kind = 'settlement', id
-    FOR NO KEY UPDATE"""
+    ORDER BY kind = 'settlement', id"""
+_LOCK_ACCOUNTS = f"{_ACCOUNTS} FOR NO KEY UPDATE"
 
 
 class LoadedTooEarlyError(Exception):
@@ -93,6 +93,27 @@ async def load(
     names = Names(orders)
     await _lock_names(tx, names)
     accounts = await _lock_accounts(tx, names)
+    return await _load_about(tx, accounts, names, orders, rules, clock, timezone)
+
+
+async def look(
+    tx: Any, orders: Sequence[Order], rules: Rules, clock: Clock, timezone: ZoneInfo
+) -> State:
+    """The same without locks, for what only wants to know: by then it may be different."""
+    names = Names(orders)
+    accounts = await _find_accounts(tx, names, _ACCOUNTS)
+    return await _load_about(tx, accounts, names, orders, rules, clock, timezone)
+
+
+async def _load_about(
+    tx: Any,
+    accounts: dict[int, Account],
+    names: Names,
+    orders: Sequence[Order],
+    rules: Rules,
+    clock: Clock,
+    timezone: ZoneInfo,
+) -> State:
     now = clock()
     state = State(
         now=now,
@@ -109,13 +130,14 @@ async def load(
         for account in accounts.values()
         if account.owner_id is not None
     }
-    # From here on nothing that is read about these accounts can change before this batch is done.
+    # Of accounts that are locked, nothing that is read here can change before the batch is done.
     await _add_requests(tx, state, names)
     await _add_recorded(tx, state, names)
     await _add_cards(tx, state, names)
     await _add_pins(tx, state, orders)
     await _add_agents(tx, state, orders)
     await _add_windows(tx, state, orders)
+    await _add_wrong_pins(tx, state, orders)
     return state
 
 
@@ -135,8 +157,12 @@ async def _lock_names(tx: Any, names: Names) -> None:
 
 
 async def _lock_accounts(tx: Any, names: Names) -> dict[int, Account]:
+    return await _find_accounts(tx, names, _LOCK_ACCOUNTS)
+
+
+async def _find_accounts(tx: Any, names: Names, sql: str) -> dict[int, Account]:
     rows = await tx.fetch(
-        _LOCK_ACCOUNTS,
+        sql,
         list(names.serials),
         list(names.owners),
         list(names.accounts),
@@ -302,3 +328,16 @@ async def _add_windows(tx: Any, state: State, orders: Sequence[Order]) -> None:
         [" ".join(rule.transaction_types) for rule, _ in windows],
     )
     state.windows = {(rule, account): (count, total) for rule, account, count, total in rows}
+
+
+async def _add_wrong_pins(tx: Any, state: State, orders: Sequence[Order]) -> None:
+    watches = state.rules.pin_watches
+    if not watches:
+        return
+    payers = {
+        account.id
+        for order in orders
+        if isinstance(order, Command)
+        if (account := state.find(order.payer)[0]) is not None and account.kind == chart.WALLET
+    }
+    state.wrong_pins = await pin_failures.count(tx, watches, payers, state.now)

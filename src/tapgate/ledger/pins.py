@@ -4,7 +4,13 @@ holder's account, as every batch does."""
 from datetime import datetime
 from typing import Any, Protocol
 
+from tapgate.errors import Code
+from tapgate.ids import IdSource
+from tapgate.ledger import pin_failures, rules
+from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.pin_tries import PinCheck, PinState, PinVerdict, try_pin
+from tapgate.ledger.screening import wrong_pin_matches
+from tapgate.ledger.tell import tell_of_alerts
 
 
 class PinParts(Protocol):
@@ -33,10 +39,10 @@ async def set_pin(tx: Any, holder_id: int, pin: PinParts) -> None:
 
 
 async def check_pin(
-    tx: Any, holder_id: int, pin: str, is_right: PinCheck, now: datetime
+    tx: Any, holder_id: int, pin: str, is_right: PinCheck, now: datetime, new_id: IdSource
 ) -> PinVerdict:
-    """Judge one try and store its count. The verdict is returned, never raised, so that the
-    count is committed whatever the verdict is."""
+    """Judge one try and store its count; `new_id` is for an alert about too many wrong ones. The
+    verdict is returned, never raised, so that the count is committed whatever the verdict is."""
     row = await tx.fetchrow(
         """SELECT holder_id, key_id, salt, verifier, failures, locked_until
            FROM pins WHERE holder_id = $1""",
@@ -51,4 +57,24 @@ async def check_pin(
             verdict.state.failures,
             verdict.state.locked_until,
         )
+    if verdict.code == Code.INVALID_PIN:
+        await _note_wrong_pin(tx, holder_id, now, new_id)
     return verdict
+
+
+async def _note_wrong_pin(tx: Any, holder_id: int, now: datetime, new_id: IdSource) -> None:
+    """What a batch does about a wrong PIN of a subscriber or a child card."""
+    wallet = await tx.fetchrow(
+        """SELECT id, owner_id FROM accounts
+           WHERE kind = 'wallet'
+             AND (owner_id = $1 OR id = (SELECT account_id FROM cards WHERE id = $1))""",
+        holder_id,
+    )
+    if wallet is None:
+        return  # an agent's
+    await pin_failures.add(tx, [wallet["id"]], now)
+    watches = [rule for rule in await rules.load_watches(tx) if rule.type == rules.PIN_FAILURES]
+    counted = await pin_failures.count(tx, watches, [wallet["id"]], now)
+    matches = wrong_pin_matches(watches, counted, wallet["id"], wallet["owner_id"])
+    new_alerts = await raise_alerts(tx, matches, now, new_id)
+    await tell_of_alerts(tx, new_alerts, now, new_id)

@@ -1,6 +1,7 @@
-"""The rules that money is decided by: limits, fees, commissions, compliance. Loaded once, shared
-by all batches of a process, loaded anew when somebody changed them."""
+"""The rules that money is decided by: limits, fees, commissions, compliance; and what of it is told
+to whom. Loaded once, shared by all batches of a process, loaded anew when somebody changed them."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
@@ -11,6 +12,20 @@ from tapgate.ledger import chart
 
 #: Announced to every process when one of the tables below was changed.
 CHANGED: Final = "ledger_rules"
+
+# What the ledger can tell.
+COMPLETED: Final = "transaction.completed"
+FAILED: Final = "transaction.failed"
+UNDER_REVIEW: Final = "transaction.under_review"
+REFUNDED: Final = "transaction.refunded"
+ALERT_CREATED: Final = "alert.created"
+FLOAT_LOW: Final = "agent.float_low"
+EVENTS: Final = frozenset({COMPLETED, FAILED, UNDER_REVIEW, REFUNDED, ALERT_CREATED, FLOAT_LOW})
+PIN_FAILURES: Final = "PIN_FAILURES"
+#: What a rule compares with its threshold is a number of things, not an amount.
+COUNTING: Final = frozenset({"TRANSACTION_COUNT", PIN_FAILURES})
+#: No rule looks back further.
+MAX_WINDOW_SECONDS: Final = 366 * 86_400
 
 
 class AccountRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +53,10 @@ class ComplianceRule(msgspec.Struct, frozen=True, kw_only=True):
     action: str
     severity: str
 
+    @property
+    def counts(self) -> bool:
+        return self.type in COUNTING
+
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
     currency: str
@@ -46,6 +65,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     commissions: dict[int, int]
     compliance: tuple[ComplianceRule, ...]
     platform_accounts: dict[str, int]  # kind -> account
+    events: frozenset[str] = frozenset()  # those that somebody wants to be told
+    float_low: int = 0
 
     def fee(self, transaction_type: str, amount: int) -> tuple[int, str]:
         """The fee on an amount, and which side pays it."""
@@ -58,24 +79,27 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         return money.share(amount, self.commissions[tier])
 
     def windows(self, now: datetime) -> list[tuple[ComplianceRule, int]]:
-        """The rules that count over time, each with the first identifier it counts."""
+        """The rules that count transactions, each with the first identifier it counts."""
         start = now.timestamp()
         return [
             (rule, ids.first_id_at(datetime.fromtimestamp(start - rule.window_seconds, now.tzinfo)))
             for rule in self.compliance
-            if rule.window_seconds is not None
+            if rule.window_seconds is not None and rule.type != PIN_FAILURES
         ]
 
+    @property
+    def pin_watches(self) -> tuple[ComplianceRule, ...]:
+        return tuple(rule for rule in self.compliance if rule.type == PIN_FAILURES)
 
-async def load_rules(tx: Any, currency: str) -> Rules:
+
+async def load_rules(tx: Any, currency: str, *, float_low: int = 0) -> Rules:
     limits = await tx.fetch("SELECT * FROM account_rules")
     steps = await tx.fetch("SELECT * FROM fee_rules ORDER BY type, up_to NULLS LAST")
     tiers = await tx.fetch("SELECT tier, rate FROM commission_rates")
-    watches = await tx.fetch(
-        """SELECT id, type, transaction_types, threshold, window_seconds, action, severity
-           FROM compliance_rules WHERE status = 'active' ORDER BY id"""
-    )
     own = await tx.fetch("SELECT kind, id FROM accounts WHERE owner_id IS NULL")
+    wanted = await tx.fetch(
+        "SELECT DISTINCT unnest(events) AS event FROM webhook_endpoints WHERE deleted_at IS NULL"
+    )
     fees: dict[str, list[FeeStep]] = {}
     for step in steps:
         fees.setdefault(step["type"], []).append(
@@ -86,13 +110,27 @@ async def load_rules(tx: Any, currency: str) -> Rules:
         limits={row["kyc_level"]: AccountRule(**dict(row)) for row in limits},
         fees={kind: tuple(rows) for kind, rows in fees.items()},
         commissions={row["tier"]: row["rate"] for row in tiers},
-        compliance=tuple(
-            ComplianceRule(
-                **{**dict(row), "transaction_types": frozenset(row["transaction_types"])}
-            )
-            for row in watches
-        ),
+        compliance=await load_watches(tx),
         platform_accounts={row["kind"]: row["id"] for row in own},
+        events=_told(row["event"] for row in wanted),
+        float_low=float_low,
+    )
+
+
+def _told(wanted: Iterable[str]) -> frozenset[str]:
+    names = frozenset(wanted)
+    return EVENTS if "*" in names else EVENTS & names
+
+
+async def load_watches(tx: Any) -> tuple[ComplianceRule, ...]:
+    """The compliance rules that are active."""
+    rows = await tx.fetch(
+        """SELECT id, type, transaction_types, threshold, window_seconds, action, severity
+           FROM compliance_rules WHERE status = 'active' ORDER BY id"""
+    )
+    return tuple(
+        ComplianceRule(**{**dict(row), "transaction_types": frozenset(row["transaction_types"])})
+        for row in rows
     )
 
 
@@ -158,6 +196,17 @@ async def insert_defaults(tx: Any, currency: str, new_id: ids.IdSource) -> None:
                 )
             ],
         )
+    # Rules cannot be added by clients: this one is there to be switched on.
+    await tx.execute(
+        """INSERT INTO compliance_rules (id, name, type, transaction_types, threshold,
+                                         window_seconds, action, severity, status)
+           SELECT $1, 'Wrong PINs', $2, $3, 5, $4, 'alert', 'MEDIUM', 'inactive'
+           WHERE NOT EXISTS (SELECT FROM compliance_rules WHERE type = $2)""",
+        new_id(),
+        PIN_FAILURES,
+        _WATCHED,
+        _DAY,
+    )
     await tx.executemany(
         """INSERT INTO accounts (id, kind, holder_name, public_name, currency, checked)
            VALUES ($1, $2, 'Platform', 'Platform', $3, false) ON CONFLICT DO NOTHING""",

@@ -134,11 +134,11 @@ class Hold(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A compliance rule that a transaction matched."""
+    """A compliance rule that a transaction, or a wrong PIN, matched."""
 
     rule: ComplianceRule
     subscriber_id: int
-    transaction_id: int
+    transaction_id: int | None
     review: bool
     details: dict[str, Any]
 
@@ -186,6 +186,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     hold: Hold | None = None
     usage: Usage | None = None
     pins: tuple[PinState, ...] = ()
+    wrong_pin_of: int | None = None  # the wallet's account
     change: Change | None = None
     matches: tuple[Match, ...] = ()
 
@@ -213,6 +214,8 @@ class State(msgspec.Struct, kw_only=True):
     references: dict[tuple[int, str], Earlier] = {}
     #: (rule, account) -> how many and how much in the rule's window
     windows: dict[tuple[int, int], tuple[int, int]] = {}
+    #: (rule, account) -> how many wrong PINs in the rule's window
+    wrong_pins: dict[tuple[int, int], int] = {}
     pins_changed: set[int] = msgspec.field(default_factory=set)
 
     def find(self, party: Party) -> tuple[Account | None, Card | None]:
@@ -241,6 +244,10 @@ def apply(state: State, decision: Decision) -> None:
     for pin in decision.pins:
         state.pins[pin.holder_id] = pin
         state.pins_changed.add(pin.holder_id)
+    if decision.wrong_pin_of is not None:
+        for rule in state.rules.pin_watches:
+            key = (rule.id, decision.wrong_pin_of)
+            state.wrong_pins[key] = state.wrong_pins.get(key, 0) + 1
     if decision.change is not None:
         _advance(state, decision.change)
     if decision.transaction is not None:

@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tapgate.ids import IdSource
+from tapgate.ledger import pin_failures
+from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.commands import encode_answer
-from tapgate.ledger.state import Account, Decision, Match, NewTransaction, Recorded, State
+from tapgate.ledger.state import Account, Decision, NewTransaction, Recorded, State
+from tapgate.ledger.tell import tell
 
 
 async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: IdSource) -> None:
@@ -22,7 +25,10 @@ async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: Id
     await _insert_transactions(tx, state, transactions)
     await _insert_entries(tx, decisions)
     await _update_recorded(tx, recorded)
-    await _raise_alerts(tx, state, decisions, new_id)
+    await _add_wrong_pins(tx, state, decisions)
+    matches = [match for decision in decisions for match in decision.matches]
+    new_alerts = await raise_alerts(tx, matches, state.now, new_id)
+    await tell(tx, state, decisions, new_alerts, new_id)
 
 
 async def _update_accounts(tx: Any, state: State) -> None:
@@ -74,6 +80,12 @@ async def _update_pins(tx: Any, state: State) -> None:
             [row.failures for row in rows],
             [row.locked_until for row in rows],
         )
+
+
+async def _add_wrong_pins(tx: Any, state: State, decisions: Sequence[Decision]) -> None:
+    wallets = [made.wrong_pin_of for made in decisions if made.wrong_pin_of is not None]
+    if wallets:
+        await pin_failures.add(tx, wallets, state.now)
 
 
 async def _credit_merchants(tx: Any, state: State) -> dict[int, int]:
@@ -201,41 +213,3 @@ async def _update_recorded(tx: Any, rows: Sequence[Recorded]) -> None:
             [row.from_balance for row in rows],
             [row.to_balance for row in rows],
         )
-
-
-async def _raise_alerts(
-    tx: Any, state: State, decisions: Sequence[Decision], new_id: IdSource
-) -> None:
-    """One open alert per rule and subject; a further match raises its occurrences. A review has
-    an alert for each transaction. Matches are rare, so they may cost a statement each."""
-    for match in (match for decision in decisions for match in decision.matches):
-        await tx.execute(_alert_statement(match), *_alert_values(match, state, new_id))
-
-
-def _alert_statement(match: Match) -> str:
-    insert = """INSERT INTO alerts (id, subscriber_id, transaction_id, rule_id, alert_type,
-                       severity, review, details, created_at, updated_at)
-                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) """
-    if match.review:
-        return insert + "ON CONFLICT (transaction_id) WHERE review DO NOTHING"
-    return (
-        insert
-        + """ON CONFLICT (rule_id, subscriber_id)
-                 WHERE status IN ('open', 'investigating') AND NOT review
-             DO UPDATE SET occurrences = alerts.occurrences + 1, details = EXCLUDED.details,
-                 transaction_id = EXCLUDED.transaction_id, updated_at = EXCLUDED.updated_at"""
-    )
-
-
-def _alert_values(match: Match, state: State, new_id: IdSource) -> tuple[Any, ...]:
-    return (
-        new_id(),
-        match.subscriber_id,
-        match.transaction_id,
-        match.rule.id,
-        match.rule.type,
-        match.rule.severity,
-        match.review,
-        match.details,
-        state.now,
-    )

@@ -6,7 +6,6 @@ be one-time codes: they are sealed while they wait, removed when they do not, an
 """
 
 import asyncio
-import random
 from datetime import datetime, timedelta
 from functools import partial
 from typing import NoReturn
@@ -22,6 +21,7 @@ from tapgate.background import repeat
 from tapgate.credentials import signing
 from tapgate.credentials.vault import Vault, VaultError
 from tapgate.edge.services import Services
+from tapgate.notifications import claims
 from tapgate.store.database import Database
 
 #: What the gateway calls itself when it signs to other services.
@@ -31,12 +31,9 @@ TICK_SECONDS = 0.5
 _PATH = "/api/v1/messages/template"
 _AT_ONCE = 20
 _PATIENCE_SECONDS = 10.0
-#: Longer than any try takes: whoever has not reported by then was killed, and another takes over.
-_CLAIM = timedelta(seconds=30)
 _LONGEST_PAUSE_SECONDS = 60.0
 
 _log = structlog.get_logger()
-_chance = random.SystemRandom()
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,9 +123,9 @@ class Courier:
         """Tries every message that is due, and gives up those whose time is over."""
         await self._expire()
         while self._secret is not None:
-            claims = await self._claim()
-            await asyncio.gather(*(self._deliver(client, claim) for claim in claims))
-            if len(claims) < _AT_ONCE:
+            claimed = await self._claim()
+            await asyncio.gather(*(self._deliver(client, claim) for claim in claimed))
+            if len(claimed) < _AT_ONCE:
                 return
 
     async def _expire(self) -> None:
@@ -139,16 +136,9 @@ class Courier:
         )
 
     async def _claim(self) -> list[_Claim]:
-        """Due messages, put off for everybody else. The claim is short, the delivery outside it."""
-        now = self._clock()
-        rows = await self._database.fetch(
-            f"""UPDATE messages SET attempts = attempts + 1, next_attempt_at = $2
-                WHERE id IN (
-                    SELECT id FROM messages WHERE status = 'pending' AND next_attempt_at <= $1
-                    ORDER BY next_attempt_at LIMIT {_AT_ONCE} FOR UPDATE SKIP LOCKED)
-                RETURNING id, recipient, template, language, parameters, attempts""",
-            now,
-            now + _CLAIM,
+        columns = ", ".join(_Claim.__struct_fields__)
+        rows = await claims.claim(
+            self._database, "messages", columns, now=self._clock(), limit=_AT_ONCE
         )
         return [_Claim(**row) for row in rows]
 
@@ -212,7 +202,7 @@ class Courier:
 def _pause(attempts: int) -> timedelta:
     """About 1, 2, 4, ... seconds up to a minute, apart from each other by chance."""
     seconds = min(_LONGEST_PAUSE_SECONDS, 2.0 ** min(attempts - 1, 10))
-    return timedelta(seconds=seconds * _chance.uniform(0.75, 1.25))
+    return claims.about(seconds, give_or_take=0.25)
 
 
 def _context(message_id: int) -> bytes:

@@ -51,7 +51,12 @@ async def verify_with_pin(call: Call, serial: str, pin: str) -> CardCheck:
         wallet = await _wallet(tx, card)
         if card.pin_holder_id is not None:
             verdict = await check_pin(
-                tx, card.pin_holder_id, pin, services.pins.matches, services.clock()
+                tx,
+                card.pin_holder_id,
+                pin,
+                services.pins.matches,
+                services.clock(),
+                services.new_id,
             )
     if verdict is not None and verdict.code is not None:
         raise ApiError(verdict.code, details=verdict.details)

@@ -83,7 +83,9 @@ async def judge(
     """Judges a try at the PIN of a subscriber that the caller has locked. Nothing is raised in
     here, so that its count is committed in any case."""
     services = call.services
-    verdict = await check_pin(tx, subscriber.id, pin, services.pins.matches, services.clock())
+    verdict = await check_pin(
+        tx, subscriber.id, pin, services.pins.matches, services.clock(), services.new_id
+    )
     if verdict.code is not None:
         await record(tx, call, subscriber.id, action, result="failure", reason=verdict.code)
     return verdict

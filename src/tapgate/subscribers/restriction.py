@@ -4,6 +4,7 @@ They are closed to API keys always, and to an admin until that admin has verifie
 sent to the subscriber's phone. Services, terminals and partners are not touched.
 """
 
+from collections.abc import Collection
 from datetime import datetime
 
 import asyncpg
@@ -32,6 +33,18 @@ async def require_open(
                 )
 
 
+async def require_open_accounts(
+    reader: Database | asyncpg.Connection, call: Call, account_ids: Collection[int | None]
+) -> None:
+    """Refuse a caller to whom the holder of any of these accounts is closed."""
+    rows = await reader.fetch(
+        "SELECT id FROM subscribers WHERE account_id = ANY ($1::bigint[]) AND restricted",
+        list(account_ids),
+    )
+    for row in rows:
+        await require_open(reader, call, row["id"], restricted=True)
+
+
 async def require_changeable(
     reader: Database | asyncpg.Connection, call: Call, subscriber: Subscriber
 ) -> None:
@@ -58,14 +71,35 @@ def show_only_open(conditions: Conditions, caller: Principal, now: datetime) -> 
 
     What belongs to no subscriber, in a list that joins them from the left, stays in.
     """
+    closed = _is_closed(conditions, caller, now)
+    if closed is not None:
+        conditions.add(f"({closed}) IS NOT TRUE")
+
+
+def show_only_open_accounts(
+    conditions: Conditions, caller: Principal, now: datetime, *columns: str
+) -> None:
+    """Leave out of a list every row that names, in one of these columns, the account of somebody
+    who is closed to the caller."""
+    closed = _is_closed(conditions, caller, now)
+    if closed is not None:
+        for column in columns:
+            # Not as NOT EXISTS: PostgreSQL would join, and read the whole list for its first page.
+            conditions.add(
+                f"""(SELECT true FROM subscribers s
+                     WHERE s.account_id = {column} AND {closed}) IS NULL"""
+            )
+
+
+def _is_closed(conditions: Conditions, caller: Principal, now: datetime) -> str | None:
+    """Whether `subscribers s` is closed to the caller; None for those to whom nobody is."""
     match caller.kind:
         case "api_key":
-            conditions.add("s.restricted IS NOT TRUE")
+            return "s.restricted"
         case "admin":
-            conditions.add(
-                f"""(s.restricted IS NOT TRUE OR EXISTS (
-                    SELECT FROM restricted_access access
-                    WHERE access.subscriber_id = s.id
-                      AND access.admin_id = {conditions.bind(caller.admin_id)}
-                      AND access.expires_at > {conditions.bind(now)}))"""
-            )
+            return f"""s.restricted AND NOT EXISTS (
+                SELECT FROM restricted_access access
+                WHERE access.subscriber_id = s.id
+                  AND access.admin_id = {conditions.bind(caller.admin_id)}
+                  AND access.expires_at > {conditions.bind(now)})"""
+    return None

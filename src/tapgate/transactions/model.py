@@ -1,2 +1,279 @@
+"""What is kept of a transaction, and what clients see of one."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Annotated, Any, Final, NamedTuple
+
+import msgspec
+
+from tapgate import clock, ids, money
+from tapgate.edge.fields import CardSerial, Choice, Rule, Unacceptable
+from tapgate.edge.pages import PageQuery
+from tapgate.edge.periods import Bound
+from tapgate.errors import ApiError, Code
+from tapgate.ledger import chart
+from tapgate.ledger.commands import decode_answer
+
+TYPES: Final = (
+    chart.TRANSFER_P2P,
+    chart.TRANSFER,
+    chart.AGENT_CASHIN,
+    chart.AGENT_CASHOUT,
+    chart.AGENT_FUND,
+    chart.AGENT_TRANSFER,
+    chart.COMMISSION_PAYOUT,
+    chart.POS_PAYMENT,
+    chart.ONLINE_PAYMENT,
+    chart.PARTNER_FUND,
+    chart.PARTNER_DEPOSIT,
+    chart.PROCESSOR_TRANSFER,
+    chart.REFUND,
+)
+STATUSES: Final = ("completed", "failed", "under_review", "partially_refunded", "refunded")
+
+
+class Kind(NamedTuple):
+    """A kind of user: its word in records, how its identifiers begin, and its accounts, the one
+    that is meant by its balance first."""
+
+    word: str
+    prefix: str
+    accounts: tuple[str, ...]
+
+
+_KINDS: Final = (
+    Kind("subscriber", ids.SUBSCRIBER, (chart.WALLET,)),
+    Kind("agent", ids.AGENT, (chart.FLOAT, chart.COMMISSION)),
+    Kind("processor", ids.PROCESSOR, (chart.SETTLEMENT,)),
+    Kind("partner", ids.PARTNER, (chart.CLEARING,)),
+)
+_KIND_OF_ACCOUNT: Final = {account: kind for kind in _KINDS for account in kind.accounts}
+_KIND_OF_PREFIX: Final = {kind.prefix: kind for kind in _KINDS}
+
+
+class User(NamedTuple):
+    """Somebody who holds money here, as an identifier names them."""
+
+    kind: Kind
+    id: int
+
+
+def read_user(public_id: str) -> User | None:
+    """None for what is no user's identifier."""
+    kind = _KIND_OF_PREFIX.get(public_id[:4])
+    number = None if kind is None else ids.read(kind.prefix, public_id)
+    return None if kind is None or number is None else User(kind, number)
+
+
+class UserIdRule(Rule):
+    example = ids.show(ids.SUBSCRIBER, 1 << 58)
+
+    def check(self, value: str) -> str:
+        if read_user(value) is None:
+            raise Unacceptable("must be the id of a subscriber, an agent, a processor or a partner")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"pattern": "^(sub|agt|prc|ptn)_[0-9a-z]{13}$"}
+
+
+class Filters(PageQuery, kw_only=True):
+    """Which transactions a list is to show."""
+
+    user_id: Annotated[str, UserIdRule()] | None = None
+    card_serial: CardSerial | None = None
+    type: Annotated[str, Choice(*TYPES)] | None = None
+    status: Annotated[str, Choice(*STATUSES)] | None = None
+    from_: Bound | None = msgspec.field(default=None, name="from")
+    to: Bound | None = None
+
+
+class Side(NamedTuple):
+    """One of the two accounts of a transaction, and the balance the transaction left there."""
+
+    account_id: int
+    kind: str
+    owner_id: int | None
+    holder_name: str
+    public_name: str
+    card_serial: str | None
+    balance: int | None
+
+
+class Transaction(msgspec.Struct, frozen=True, kw_only=True):
+    """One transaction as it was recorded; money in minor units."""
+
+    id: int
+    type: str
+    status: str
+    channel: str
+    amount: int
+    fee_amount: int
+    refunded_amount: int
+    currency: str
+    payer: Side | None  # None: declined before it was known, an unlinked card
+    payee: Side | None
+    card_serial: str | None
+    original_id: int | None
+    request_id: str | None
+    failure_code: str | None
+    answer: bytes | None
+    context: Mapping[str, Any]
+    created_at: datetime
+    completed_at: datetime | None
+
+    @property
+    def approval_code(self) -> str | None:
+        """Only payments to merchants are approved."""
+        if self.type not in chart.PAYMENT_TYPES or self.status == "failed":
+            return None
+        return approval_code(self.id)
+
+    @property
+    def processor_id(self) -> int | None:
+        """The merchant, whichever side it is on."""
+        for side in (self.payee, self.payer):
+            if side is not None and side.kind == chart.SETTLEMENT:
+                return side.owner_id
+        return None
+
+    @property
+    def failure_details(self) -> dict[str, Any] | None:
+        if self.status != "failed" or self.answer is None:
+            return None
+        return decode_answer(self.answer).details
+
+
+class PartyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    type: str
+    id: str
+    name: str | None
+    card_serial: str | None
+
+
+class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A transaction as clients see it. Every field is always there; what is not known is null."""
+
+    id: str
+    type: str
+    status: str
+    amount: str
+    fee_amount: str
+    currency: str
+    from_: PartyRecord | None = msgspec.field(name="from")
+    to: PartyRecord | None
+    direction: str | None
+    balance_after: str | None
+    card_serial: str | None
+    processor_id: str | None
+    terminal_id: str | None
+    merchant_id: str | None
+    merchant_name: str | None
+    transaction_ref: str | None
+    approval_code: str | None
+    original_transaction_id: str | None
+    refunded_amount: str
+    request_id: str | None
+    failure_code: str | None
+    failure_details: dict[str, Any] | None
+    memo: str | None
+    metadata: dict[str, Any] | None
+    channel: str
+    created_at: str
+    completed_at: str | None
+
+
+def shown(
+    transaction: Transaction, *, full: bool = False, own_accounts: Collection[int] = ()
+) -> TransactionRecord:
+    """`full` is for the platform's own people: whole names, and why it was declined in detail.
+    `own_accounts` are those of the user whose list it is."""
+    currency, context = transaction.currency, transaction.context
+    direction, own = _own_side(transaction, own_accounts)
+    original, processor = transaction.original_id, transaction.processor_id
+    completed_at = transaction.completed_at
+    return TransactionRecord(
+        id=ids.show(ids.TRANSACTION, transaction.id),
+        type=transaction.type,
+        status=transaction.status,
+        amount=money.plain(transaction.amount, currency),
+        fee_amount=money.plain(transaction.fee_amount, currency),
+        currency=currency,
+        from_=_party(transaction.payer, full=full),
+        to=_party(transaction.payee, full=full),
+        direction=direction,
+        balance_after=(
+            None if own is None or own.balance is None else money.plain(own.balance, currency)
+        ),
+        card_serial=transaction.card_serial,
+        processor_id=None if processor is None else ids.show(ids.PROCESSOR, processor),
+        terminal_id=context.get("terminal_id"),
+        merchant_id=context.get("merchant_id"),
+        merchant_name=context.get("merchant_name"),
+        transaction_ref=context.get("transaction_ref"),
+        approval_code=transaction.approval_code,
+        original_transaction_id=None if original is None else ids.show(ids.TRANSACTION, original),
+        refunded_amount=money.plain(transaction.refunded_amount, currency),
+        request_id=transaction.request_id,
+        failure_code=transaction.failure_code,
+        failure_details=transaction.failure_details if full else None,
+        memo=context.get("memo"),
+        metadata=context.get("metadata"),
+        channel=transaction.channel,
+        created_at=clock.rfc3339(transaction.created_at),
+        completed_at=None if completed_at is None else clock.rfc3339(completed_at),
+    )
+
+
+def _own_side(
+    transaction: Transaction, own_accounts: Collection[int]
+) -> tuple[str | None, Side | None]:
+    """What is moved between two accounts of one user came in: to the one its balance is of."""
+    payer, payee = transaction.payer, transaction.payee
+    if payee is not None and payee.account_id in own_accounts:
+        return "credit", payee
+    if payer is not None and payer.account_id in own_accounts:
+        return "debit", payer
+    return None, None
+
+
+def _party(side: Side | None, *, full: bool) -> PartyRecord | None:
+    if side is None:
+        return None
+    kind = _KIND_OF_ACCOUNT.get(side.kind)
+    if kind is None or side.owner_id is None:
+        word, public_id = "platform", ids.show(ids.ACCOUNT, side.account_id)
+    else:
+        word, public_id = kind.word, ids.show(kind.prefix, side.owner_id)
+    return PartyRecord(
+        type=word,
+        id=public_id,
+        name=side.holder_name if full else side.public_name,
+        card_serial=side.card_serial,
+    )
+
+
+#: Without I, O, 0 and 1, which are read wrongly from a paper receipt.
+_APPROVAL_LETTERS: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+_APPROVAL_LENGTH: Final = 6
+_GOLDEN_RATIO: Final = 0x9E3779B97F4A7C15  # of 2**64: spreads neighbours furthest apart
+
+
 def approval_code(transaction_id: int) -> str:
-    return f"{(transaction_id * 0x9E3779B97F4A7C15 % 2**64) >> 34:06X}"[:6]
+    """What a receipt shows for a payment; to be compared, not to be looked up."""
+    number = (transaction_id * _GOLDEN_RATIO % 2**64) >> (64 - 5 * _APPROVAL_LENGTH)
+    return "".join(
+        _APPROVAL_LETTERS[number >> 5 * place & 31] for place in reversed(range(_APPROVAL_LENGTH))
+    )
+
+
+def not_found() -> ApiError:
+    return ApiError(Code.TRANSACTION_NOT_FOUND)
+
+
+def read_id(text: str) -> int:
+    """The number behind a transaction's identifier; what is not one names none."""
+    number = ids.read(ids.TRANSACTION, text)
+    if number is None:
+        raise not_found()
+    return number

@@ -1,15 +1,20 @@
 """What is asked for when a partner funds a subscriber, and what is answered."""
 
+from typing import ClassVar
+
 import msgspec
 
 from tapgate.edge.bodies import missing
 from tapgate.edge.fields import Amount, CardSerial, Phone, Text
 from tapgate.errors import invalid_field
-from tapgate.transactions.orders import Order, Receipt, Shown
+from tapgate.transactions.customers import CustomerOrder
+from tapgate.transactions.orders import Receipt, Shown
 
 
 class WebhookTopUp(msgspec.Struct, kw_only=True):
     """Names the subscriber by a card or by the phone number."""
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_serial",)
 
     reference: Text
     amount: Amount
@@ -20,20 +25,15 @@ class WebhookTopUp(msgspec.Struct, kw_only=True):
     def __post_init__(self) -> None:
         if self.card_serial is None and self.phone_number is None:
             raise missing("card_serial")
+        if self.card_serial is not None and self.phone_number is not None:
+            # Two names could mean two subscribers.
+            raise invalid_field("card_serial", "must not be given together with phone_number")
 
 
-class FundFromPartner(Order, kw_only=True):
-    """Names the subscriber by its identifier or by a card."""
-
+class FundFromPartner(CustomerOrder, kw_only=True):
     partner_reference: Text
     amount: Amount
-    subscriber_id: Text | None = None
-    card_serial: CardSerial | None = None
     partner_id: Text | None = None
-
-    def __post_init__(self) -> None:
-        if self.subscriber_id is None and self.card_serial is None:
-            raise missing("subscriber_id")
 
 
 class TopUpReceipt(Receipt, kw_only=True):
@@ -49,10 +49,3 @@ def receipt(shown: Shown) -> TopUpReceipt:
         amount=shown.amount,
         new_balance=shown.payee_balance,
     )
-
-
-def require_one_name(body: WebhookTopUp | FundFromPartner) -> None:
-    """Two names could mean two subscribers."""
-    other = "phone_number" if isinstance(body, WebhookTopUp) else "subscriber_id"
-    if body.card_serial is not None and getattr(body, other) is not None:
-        raise invalid_field("card_serial", f"must not be given together with {other}")

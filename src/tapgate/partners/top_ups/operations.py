@@ -15,9 +15,8 @@ from tapgate.partners.top_ups.model import (
     TopUpReceipt,
     WebhookTopUp,
     receipt,
-    require_one_name,
 )
-from tapgate.subscribers.restriction import require_open
+from tapgate.transactions.customers import require_open_customer
 from tapgate.transactions.orders import (
     carry_out,
     channel_of,
@@ -35,7 +34,6 @@ async def by_webhook(call: Call, partner: str, raw_body: bytes) -> Reply[TopUpRe
     partner_id = numbered(ids.PARTNER, partner)
     await _require_genuine(call, partner_id, raw_body)
     body: WebhookTopUp = _reader(call.services.settings.currency).read(raw_body)
-    require_one_name(body)
     require_currency(call, body.currency)
     return await _top_up(
         call,
@@ -50,13 +48,13 @@ async def by_webhook(call: Call, partner: str, raw_body: bytes) -> Reply[TopUpRe
 async def by_order(call: Call, body: FundFromPartner) -> Reply[TopUpReceipt]:
     request = request_of(call, body)
     partner_id = _paying_partner(call, body)
-    require_one_name(body)
+    await require_open_customer(call, body)
     return await _top_up(
         call,
         partner_id,
         body.partner_reference,
         body.amount,
-        await _named_in_order(call, body),
+        body.customer,
         channel=channel_of(call.principal),
         request=request,
     )
@@ -109,21 +107,6 @@ async def _named_in_webhook(call: Call, body: WebhookTopUp) -> Party:
     assert body.phone_number is not None
     found = await queries.subscriber_by_phone(call.services.database, body.phone_number)
     return commands.subscriber(found or 0)
-
-
-async def _named_in_order(call: Call, body: FundFromPartner) -> Party:
-    """The receipt tells the subscriber's balance, which may be closed to the caller."""
-    database = call.services.database
-    if body.card_serial is not None:
-        payee = commands.card(body.card_serial)
-        receiver = await queries.receiver_by_card(database, body.card_serial)
-    else:
-        subscriber_id = numbered(ids.SUBSCRIBER, body.subscriber_id)
-        payee = commands.subscriber(subscriber_id)
-        receiver = await queries.receiver_by_id(database, subscriber_id)
-    if receiver is not None:
-        await require_open(database, call, receiver.subscriber_id, restricted=receiver.restricted)
-    return payee
 
 
 def _paying_partner(call: Call, body: FundFromPartner) -> int:

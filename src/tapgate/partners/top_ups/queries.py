@@ -12,11 +12,6 @@ class Sender(NamedTuple):
     suspended: bool
 
 
-class Receiver(NamedTuple):
-    subscriber_id: int
-    restricted: bool
-
-
 async def sender(database: Database, partner_id: int) -> Sender | None:
     """Read anew for each webhook: a suspension is known at once, in every process."""
     row = await database.fetchrow(
@@ -32,19 +27,3 @@ async def subscriber_by_phone(database: Database, phone_number: str) -> int | No
         "SELECT id FROM subscribers WHERE phone_number = $1", phone_number
     )
     return found
-
-
-async def receiver_by_id(database: Database, subscriber_id: int) -> Receiver | None:
-    row = await database.fetchrow(
-        "SELECT id, restricted FROM subscribers WHERE id = $1", subscriber_id
-    )
-    return None if row is None else Receiver(*row)
-
-
-async def receiver_by_card(database: Database, serial: str) -> Receiver | None:
-    row = await database.fetchrow(
-        """SELECT s.id, s.restricted FROM cards c JOIN subscribers s ON s.id = c.subscriber_id
-           WHERE c.serial = $1""",
-        serial,
-    )
-    return None if row is None else Receiver(*row)

@@ -1,0 +1,143 @@
+"""What an alert is, what clients see of one, and how it is resolved."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import msgspec
+
+from tapgate import clock, ids
+from tapgate.compliance.severity import Severity
+from tapgate.edge.fields import Choice, FreeText, Metadata, Text
+from tapgate.edge.pages import PageQuery
+from tapgate.errors import ApiError, Code, invalid_field
+
+Status = Annotated[str, Choice("open", "investigating", "resolved", "false_positive")]
+
+_RESOLVED = frozenset({"resolved", "false_positive"})
+
+
+class Alert(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    subscriber_id: int | None
+    transaction_id: int | None
+    rule_id: int | None
+    alert_type: str
+    severity: str
+    status: str
+    review: bool  # a transaction's funds are held until it is resolved
+    details: dict[str, Any]
+    occurrences: int
+    resolution_notes: str | None
+    resolved_by: int | None
+    resolved_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def public_id(self) -> str:
+        return ids.show(ids.ALERT, self.id)
+
+
+class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    subscriber_id: str | None
+    transaction_id: str | None
+    rule_id: str | None
+    alert_type: str
+    severity: str
+    status: str
+    details: dict[str, Any]
+    occurrences: int
+    resolution_notes: str | None
+    resolved_by: str | None
+    resolved_at: str | None
+    created_at: str
+    updated_at: str
+
+
+def shown(alert: Alert) -> AlertRecord:
+    return AlertRecord(
+        id=alert.public_id,
+        subscriber_id=_shown_id(ids.SUBSCRIBER, alert.subscriber_id),
+        transaction_id=_shown_id(ids.TRANSACTION, alert.transaction_id),
+        rule_id=_shown_id(ids.RULE, alert.rule_id),
+        alert_type=alert.alert_type,
+        severity=alert.severity,
+        status=alert.status,
+        details=alert.details,
+        occurrences=alert.occurrences,
+        resolution_notes=alert.resolution_notes,
+        resolved_by=_shown_id(ids.ADMIN, alert.resolved_by),
+        resolved_at=None if alert.resolved_at is None else clock.rfc3339(alert.resolved_at),
+        created_at=clock.rfc3339(alert.created_at),
+        updated_at=clock.rfc3339(alert.updated_at),
+    )
+
+
+def _shown_id(prefix: str, number: int | None) -> str | None:
+    return None if number is None else ids.show(prefix, number)
+
+
+class Filters(PageQuery, kw_only=True):
+    status: Status | None = None
+    severity: Severity | None = None
+    subscriber_id: Text | None = None
+
+
+class NewAlert(msgspec.Struct, kw_only=True):
+    subscriber_id: Text | None = None
+    transaction_id: Text | None = None
+    alert_type: Text
+    severity: Severity = "MEDIUM"
+    details: Metadata
+    rule_id: Text | None = None
+
+
+class Investigation(msgspec.Struct, kw_only=True):
+    note: FreeText | None = None
+
+
+class Resolution(msgspec.Struct, kw_only=True):
+    status: Annotated[str, Choice("resolved", "false_positive")]
+    resolution_notes: FreeText
+    transaction_decision: Annotated[str, Choice("release", "reject")] | None = None
+
+
+def investigated(alert: Alert, now: datetime) -> Alert:
+    require_unresolved(alert)
+    return msgspec.structs.replace(alert, status="investigating", updated_at=now)
+
+
+def resolved(alert: Alert, resolution: Resolution, admin_id: int | None, now: datetime) -> Alert:
+    return msgspec.structs.replace(
+        alert,
+        status=resolution.status,
+        resolution_notes=resolution.resolution_notes,
+        resolved_by=admin_id,
+        resolved_at=now,
+        updated_at=now,
+    )
+
+
+def require_unresolved(alert: Alert) -> None:
+    if alert.status in _RESOLVED:
+        raise ApiError(Code.ALREADY_RESOLVED)
+
+
+def require_decision_where_due(alert: Alert, resolution: Resolution) -> None:
+    """Whoever resolves a review decides about the money, and nobody else does."""
+    if alert.review and resolution.transaction_decision is None:
+        raise invalid_field("transaction_decision", "is needed: a transaction is held for review")
+    if not alert.review and resolution.transaction_decision is not None:
+        raise invalid_field("transaction_decision", "has no meaning: no transaction is held")
+
+
+def not_found() -> ApiError:
+    return ApiError(Code.ALERT_NOT_FOUND)
+
+
+def read_id(text: str) -> int:
+    number = ids.read(ids.ALERT, text)
+    if number is None:
+        raise not_found()
+    return number

@@ -1,0 +1,133 @@
+"""The SQL of alerts."""
+
+from typing import Final
+
+import asyncpg
+
+from tapgate import ids
+from tapgate.compliance.alerts.model import Alert, AlertRecord, Filters, NewAlert, not_found, shown
+from tapgate.compliance.severity import SEVERITIES
+from tapgate.edge.services import Services
+from tapgate.errors import ApiError, Code
+from tapgate.store.conditions import Conditions
+from tapgate.store.database import Database
+
+_COLUMNS: Final = """id, subscriber_id, transaction_id, rule_id, alert_type, severity, status,
+    review, details, occurrences, resolution_notes, resolved_by, resolved_at, created_at,
+    updated_at"""
+
+
+async def get(reader: Database | asyncpg.Connection, alert_id: int) -> Alert:
+    row = await reader.fetchrow(f"SELECT {_COLUMNS} FROM alerts WHERE id = $1", alert_id)
+    if row is None:
+        raise not_found()
+    return Alert(**row)
+
+
+async def record(services: Services, alert_id: int) -> AlertRecord:
+    """As clients see it, for whoever tells about it."""
+    return shown(await get(services.database, alert_id))
+
+
+async def lock(tx: asyncpg.Connection, alert_id: int) -> Alert:
+    row = await tx.fetchrow(f"SELECT {_COLUMNS} FROM alerts WHERE id = $1 FOR UPDATE", alert_id)
+    if row is None:
+        raise not_found()
+    return Alert(**row)
+
+
+async def page(database: Database, filters: Filters) -> list[Alert]:
+    """The newest of those that match; one more than the limit."""
+    conditions = Conditions()
+    conditions.where("id < {}", filters.before)
+    conditions.where("status = {}", filters.status)
+    conditions.where("severity = {}", filters.severity)
+    if filters.subscriber_id is not None:
+        # Nobody has the number 0: what is no identifier finds nothing.
+        conditions.where("subscriber_id = {}", ids.read(ids.SUBSCRIBER, filters.subscriber_id) or 0)
+    limit = conditions.bind(filters.limit + 1)
+    rows = await database.fetch(
+        f"SELECT {_COLUMNS} FROM alerts WHERE {conditions} ORDER BY id DESC LIMIT {limit}",
+        *conditions.values,
+    )
+    return [Alert(**row) for row in rows]
+
+
+async def known_subject(
+    tx: asyncpg.Connection, alert: NewAlert
+) -> tuple[int | None, int | None, int | None]:
+    """Subscriber, transaction and rule that an alert is to be about; 404 for what is not there."""
+    return (
+        await _known(tx, "subscribers", ids.SUBSCRIBER, alert.subscriber_id),
+        await _known(tx, "transactions", ids.TRANSACTION, alert.transaction_id),
+        await _known(tx, "compliance_rules", ids.RULE, alert.rule_id),
+    )
+
+
+_NOT_FOUND: Final = {
+    ids.SUBSCRIBER: Code.SUBSCRIBER_NOT_FOUND,
+    ids.TRANSACTION: Code.TRANSACTION_NOT_FOUND,
+    ids.RULE: Code.RULE_NOT_FOUND,
+}
+
+
+async def _known(
+    tx: asyncpg.Connection, table: str, prefix: str, public_id: str | None
+) -> int | None:
+    if public_id is None:
+        return None
+    number = ids.read(prefix, public_id)
+    if not await tx.fetchval(f"SELECT EXISTS (SELECT FROM {table} WHERE id = $1)", number):
+        raise ApiError(_NOT_FOUND[prefix])
+    return number
+
+
+async def add(tx: asyncpg.Connection, alert: Alert) -> Alert:
+    """The new alert, or the open one of the same rule and subject with one occurrence more. Its
+    severity rises with a graver occurrence and never falls."""
+    row = await tx.fetchrow(
+        f"""INSERT INTO alerts (id, subscriber_id, transaction_id, rule_id, alert_type, severity,
+                                details, created_at, updated_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)
+            ON CONFLICT (rule_id, subscriber_id)
+                WHERE status IN ('open', 'investigating') AND NOT review
+            DO UPDATE SET occurrences = alerts.occurrences + 1, details = EXCLUDED.details,
+                transaction_id = coalesce(EXCLUDED.transaction_id, alerts.transaction_id),
+                severity = CASE WHEN array_position($9::text[], EXCLUDED.severity)
+                                   > array_position($9::text[], alerts.severity)
+                                THEN EXCLUDED.severity ELSE alerts.severity END,
+                updated_at = EXCLUDED.updated_at
+            RETURNING {_COLUMNS}""",
+        alert.id,
+        alert.subscriber_id,
+        alert.transaction_id,
+        alert.rule_id,
+        alert.alert_type,
+        alert.severity,
+        alert.details,
+        alert.created_at,
+        SEVERITIES,
+    )
+    return Alert(**row)
+
+
+async def save(tx: asyncpg.Connection, alert: Alert) -> None:
+    """Store what may change by looking at it. The caller has locked the alert."""
+    await tx.execute(
+        """UPDATE alerts SET status = $2, resolution_notes = $3, resolved_by = $4,
+                  resolved_at = $5, updated_at = $6
+           WHERE id = $1""",
+        alert.id,
+        alert.status,
+        alert.resolution_notes,
+        alert.resolved_by,
+        alert.resolved_at,
+        alert.updated_at,
+    )
+
+
+async def status_of_transaction(tx: asyncpg.Connection, transaction_id: int | None) -> str | None:
+    status: str | None = await tx.fetchval(
+        "SELECT status FROM transactions WHERE id = $1", transaction_id
+    )
+    return status

@@ -1,0 +1,96 @@
+"""The endpoints of alerts. An alert is not the record of whom it is about: those who look after
+alerts see all of them, also about restricted subscribers."""
+
+import msgspec
+
+from tapgate.compliance.alerts import operations, queries
+from tapgate.compliance.alerts.model import (
+    AlertRecord,
+    Filters,
+    Investigation,
+    NewAlert,
+    Resolution,
+    read_id,
+    shown,
+)
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints, Reply
+from tapgate.edge.pages import Page, cut
+from tapgate.errors import Code
+
+endpoints = Endpoints("Compliance")
+
+_ACCESS = Access(roles="AC")
+
+
+class Created(msgspec.Struct, kw_only=True):
+    success: bool = True
+    message: str
+    alert_id: str
+    alert: AlertRecord
+
+
+class Handled(msgspec.Struct, kw_only=True):
+    success: bool = True
+    message: str
+    alert: AlertRecord
+
+
+@endpoints.post(
+    "/api/v1/compliance/alerts",
+    access=Access(roles="AC", service=True),
+    status=201,
+    other_statuses=(200,),
+    errors=(Code.SUBSCRIBER_NOT_FOUND, Code.TRANSACTION_NOT_FOUND, Code.RULE_NOT_FOUND),
+)
+async def create_alert(call: Call, body: NewAlert) -> Reply[Created]:
+    """Create an alert.
+
+    While an alert of the same rule about the same subscriber is open, no other is made: its
+    `occurrences` rise and the answer is 200.
+    """
+    alert, new = await operations.create(call, body)
+    record = shown(alert)
+    message = "Alert created" if new else "This alert is open already; it occurred once more"
+    answer = Created(message=message, alert_id=record.id, alert=record)
+    return Reply(answer, status=201 if new else 200)
+
+
+@endpoints.get("/api/v1/compliance/alerts", access=_ACCESS)
+async def list_alerts(call: Call, query: Filters) -> Page[AlertRecord]:
+    """List alerts, newest first."""
+    rows = await queries.page(call.services.database, query)
+    return cut(rows, query.limit, key=lambda alert: alert.id, show=shown)
+
+
+@endpoints.get("/api/v1/compliance/alerts/{id}", access=_ACCESS, errors=(Code.ALERT_NOT_FOUND,))
+async def get_alert(call: Call, id: str) -> AlertRecord:
+    """Get an alert."""
+    return shown(await queries.get(call.services.database, read_id(id)))
+
+
+@endpoints.post(
+    "/api/v1/compliance/alerts/{id}/investigate",
+    access=_ACCESS,
+    errors=(Code.ALERT_NOT_FOUND, Code.ALREADY_RESOLVED),
+)
+async def investigate_alert(call: Call, id: str, body: Investigation) -> Handled:
+    """Begin to look into an alert, or note something while doing so."""
+    alert = await operations.investigate(call, read_id(id), body)
+    return Handled(message="Alert under investigation", alert=shown(alert))
+
+
+@endpoints.post(
+    "/api/v1/compliance/alerts/{id}/resolve",
+    access=_ACCESS,
+    errors=(Code.ALERT_NOT_FOUND, Code.ALREADY_RESOLVED),
+)
+async def resolve_alert(call: Call, id: str, body: Resolution) -> Handled:
+    """Resolve an alert.
+
+    One that holds a transaction for review needs `transaction_decision`; the others take none. A
+    release that the receiver cannot take fails the transaction and frees the funds: `message` says
+    so.
+    """
+    alert, message = await operations.resolve(call, read_id(id), body)
+    return Handled(message=message, alert=shown(alert))

@@ -1,0 +1,1 @@
+"""Compliance checks: what would be said of a transaction, before anybody asks for it."""

@@ -1,0 +1,76 @@
+"""What a compliance check asks and answers, and how a risk is rated."""
+
+from typing import Annotated, Final
+
+import msgspec
+
+from tapgate.compliance.severity import SEVERITIES
+from tapgate.edge.fields import Amount, Choice, Text
+from tapgate.errors import TABLE, Code
+from tapgate.ledger import chart
+from tapgate.ledger.assess import Assessment
+
+#: In which a subscriber takes part, and which are decided by more than the payment they refund.
+_TYPES: Final = tuple(
+    kind for kind in chart.TYPES if kind in chart.COUNTED_TYPES | chart.RECEIVED_TYPES
+)
+
+#: risk level -> the lowest and the highest score
+_SCORES: Final = {"LOW": (10, 29), "MEDIUM": (30, 59), "HIGH": (60, 84), "CRITICAL": (85, 100)}
+_EACH_FURTHER: Final = 5
+
+#: Going over a limit happens to anybody; somebody who may not act at all tries to.
+_SEVERITY_OF_STATE: Final = "HIGH"
+_SEVERITY_OF_LIMITS: Final = "MEDIUM"
+
+_WOULD: Final = {"alert": "an alert would be raised", "review": "it would be held for review"}
+
+
+class Question(msgspec.Struct, kw_only=True):
+    subscriber_id: Text
+    amount: Amount
+    transaction_type: Annotated[str, Choice(*_TYPES)]
+
+
+class Violation(msgspec.Struct, frozen=True):
+    code: str
+    message: str
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    allowed: bool
+    risk_level: str
+    score: int
+    violations: list[Violation]
+
+
+def verdict(assessment: Assessment) -> Verdict:
+    """Allowed is what would not be refused; what would be held or noticed is named too.
+
+    The risk is that of the worst finding: a rule's own severity, HIGH for whoever is not active,
+    MEDIUM for a limit. Each further finding adds to the score, within the level.
+    """
+    violations, severities = [], []
+    for objection in assessment.objections:
+        violations.append(Violation(str(objection.code), TABLE[objection.code][1]))
+        if objection.code == Code.SUBSCRIBER_BLOCKED:
+            severities.append(_SEVERITY_OF_STATE)
+        elif objection.code != Code.COMPLIANCE_REJECTED:  # whose rules are among the matches
+            severities.append(_SEVERITY_OF_LIMITS)
+    for match in assessment.matches:
+        severities.append(match.rule.severity)
+        if match.rule.action in _WOULD:
+            sentence = f"More than a compliance rule expects; {_WOULD[match.rule.action]}"
+            violations.append(Violation(match.rule.type, sentence))
+    level, score = _risk(severities)
+    return Verdict(
+        allowed=not assessment.objections, risk_level=level, score=score, violations=violations
+    )
+
+
+def _risk(severities: list[str]) -> tuple[str, int]:
+    if not severities:
+        return "LOW", 0
+    worst = max(severities, key=SEVERITIES.index)
+    lowest, highest = _SCORES[worst]
+    return worst, min(highest, lowest + _EACH_FURTHER * (len(severities) - 1))

@@ -1,0 +1,37 @@
+"""The endpoint of compliance checks."""
+
+from tapgate import money
+from tapgate.compliance.check.model import Question, Verdict, verdict
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.errors import Code
+from tapgate.subscribers import queries as subscribers
+from tapgate.subscribers.model import read_id
+from tapgate.subscribers.restriction import require_open
+
+endpoints = Endpoints("Compliance")
+
+
+@endpoints.post(
+    "/api/v1/compliance/check",
+    access=Access(roles="AC", service=True),
+    errors=(Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
+)
+async def check(call: Call, body: Question) -> Verdict:
+    """Ask what state, limits and compliance rules would say of a transaction.
+
+    Nothing is moved, recorded or counted. `violations` are the codes it would be refused with, and
+    the types of the rules that would notice or hold it. `risk_level` is that of the worst of them;
+    `score` is 0 without any, else 10 to 29 (LOW), 30 to 59 (MEDIUM), 60 to 84 (HIGH) or 85 to 100
+    (CRITICAL).
+    """
+    services = call.services
+    subscriber = await subscribers.get(services.database, read_id(body.subscriber_id))
+    await require_open(services.database, call, subscriber.id, restricted=subscriber.restricted)
+    assessment = await services.ledger.assess(
+        services.database,
+        transaction_type=body.transaction_type,
+        amount=money.parse(body.amount, services.settings.currency),
+        subscriber_id=subscriber.id,
+    )
+    return verdict(assessment)

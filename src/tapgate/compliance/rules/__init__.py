@@ -1,0 +1,1 @@
+"""Compliance rules: what is watched in the payments of subscribers, and what is done about it."""

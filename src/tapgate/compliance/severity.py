@@ -1,0 +1,9 @@
+"""How grave something is, in rising order."""
+
+from typing import Annotated, Final
+
+from tapgate.edge.fields import Choice
+
+SEVERITIES: Final = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
+
+Severity = Annotated[str, Choice(*SEVERITIES)]

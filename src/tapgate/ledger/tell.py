@@ -1,0 +1,115 @@
+"""What a batch tells whoever asked to be told: one statement, in the batch's own transaction.
+
+Only the type of an event and what it is about are written here; its record is looked up when it is
+first sent. While nobody wants to know, this costs nothing.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from tapgate.ids import IdSource
+from tapgate.ledger import chart
+from tapgate.ledger.rules import ALERT_CREATED, FLOAT_LOW, REFUNDED
+from tapgate.ledger.state import Decision, State
+
+_TELL: Final = """
+    WITH told AS (
+        SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS new (id, type, subject_id)
+    ), wanted AS (
+        SELECT told.id AS event_id, endpoint.id AS endpoint_id
+        FROM told JOIN webhook_endpoints endpoint
+          ON endpoint.deleted_at IS NULL
+         AND (told.type = ANY (endpoint.events) OR '*' = ANY (endpoint.events))
+    ), written AS (
+        INSERT INTO events (id, type, subject_id, occurred_at)
+        SELECT id, type, subject_id, $4 FROM told WHERE id IN (SELECT event_id FROM wanted)
+    )
+    INSERT INTO deliveries (event_id, endpoint_id, next_attempt_at, created_at)
+    SELECT event_id, endpoint_id, $4, $4 FROM wanted ORDER BY event_id"""
+
+
+class Happening(NamedTuple):
+    type: str
+    subject_id: int  # the transaction, alert or agent
+
+
+async def tell(
+    tx: Any,
+    state: State,
+    decisions: Sequence[Decision],
+    new_alerts: Sequence[int],
+    new_id: IdSource,
+) -> None:
+    wanted = state.rules.events
+    if not wanted:
+        return
+    happenings = [
+        happening
+        for happening in _happenings(state, decisions, new_alerts)
+        if happening.type in wanted
+    ]
+    await _write(tx, happenings, state.now, new_id)
+
+
+async def tell_of_alerts(
+    tx: Any, new_alerts: Sequence[int], now: datetime, new_id: IdSource
+) -> None:
+    """Of alerts that were raised outside of a batch."""
+    await _write(tx, [Happening(ALERT_CREATED, alert) for alert in new_alerts], now, new_id)
+
+
+async def _write(tx: Any, happenings: Sequence[Happening], now: datetime, new_id: IdSource) -> None:
+    if happenings:
+        await tx.execute(
+            _TELL,
+            [new_id() for _ in happenings],
+            [happening.type for happening in happenings],
+            [happening.subject_id for happening in happenings],
+            now,
+        )
+
+
+def _happenings(
+    state: State, decisions: Sequence[Decision], new_alerts: Sequence[int]
+) -> Iterator[Happening]:
+    for decision in decisions:
+        yield from _about_transactions(decision)
+    yield from (Happening(ALERT_CREATED, alert_id) for alert_id in new_alerts)
+    yield from (Happening(FLOAT_LOW, agent_id) for agent_id in _floats_gone_low(state, decisions))
+
+
+def _about_transactions(decision: Decision) -> Iterator[Happening]:
+    made, change = decision.transaction, decision.change
+    if made is not None:
+        yield Happening(f"transaction.{made.status}", made.id)
+    if change is not None:
+        refund = made is not None
+        yield Happening(
+            REFUNDED if refund else f"transaction.{change.status}", change.transaction_id
+        )
+
+
+def _floats_gone_low(state: State, decisions: Sequence[Decision]) -> Iterator[int]:
+    """The agents, once for each time that their float fell below what is low.
+
+    The steps are followed one by one: however orders come together, the same is told.
+    """
+    low = state.rules.float_low
+    floats = {
+        account.id: account.balance - account.delta
+        for account in state.accounts.values()
+        if account.kind == chart.FLOAT and account.changed
+    }
+    if not floats:
+        return
+    for posting in (posting for decision in decisions for posting in decision.postings):
+        if posting.credit in floats:
+            floats[posting.credit] += posting.amount
+        if posting.debit in floats:
+            before = floats[posting.debit]
+            floats[posting.debit] = before - posting.amount
+            if before >= low > floats[posting.debit]:
+                agent_id = state.accounts[posting.debit].owner_id
+                assert agent_id is not None
+                yield agent_id

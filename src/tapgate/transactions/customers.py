@@ -1,0 +1,48 @@
+"""Orders about a subscriber who is named by an identifier or by a card."""
+
+from typing import ClassVar
+
+from tapgate import ids
+from tapgate.edge.bodies import missing
+from tapgate.edge.call import Call
+from tapgate.edge.fields import CardSerial, Text
+from tapgate.errors import invalid_field
+from tapgate.ledger import commands
+from tapgate.ledger.commands import Party
+from tapgate.subscribers.restriction import require_open
+from tapgate.transactions.orders import Order, numbered
+
+
+class CustomerOrder(Order, kw_only=True):
+    """The subscriber is named by `subscriber_id` or by `card_serial`."""
+
+    OMITTED_IN_EXAMPLES: ClassVar = ("card_serial",)
+
+    subscriber_id: Text | None = None
+    card_serial: CardSerial | None = None
+
+    def __post_init__(self) -> None:
+        if self.subscriber_id is None and self.card_serial is None:
+            raise missing("subscriber_id")
+        if self.subscriber_id is not None and self.card_serial is not None:
+            # Two names could mean two subscribers.
+            raise invalid_field("card_serial", "must not be given together with subscriber_id")
+
+    @property
+    def customer(self) -> Party:
+        if self.card_serial is not None:
+            return commands.card(self.card_serial)
+        return commands.subscriber(numbered(ids.SUBSCRIBER, self.subscriber_id))
+
+
+async def require_open_customer(call: Call, order: CustomerOrder) -> None:
+    """For what is done without the subscriber's PIN: its receipt tells the balance, which of
+    restricted subscribers not everybody may see."""
+    row = await call.services.database.fetchrow(
+        """SELECT id, restricted FROM subscribers
+           WHERE id = coalesce((SELECT subscriber_id FROM cards WHERE serial = $1), $2)""",
+        order.card_serial,
+        numbered(ids.SUBSCRIBER, order.subscriber_id),
+    )
+    if row is not None:
+        await require_open(call.services.database, call, row["id"], restricted=row["restricted"])

@@ -1,0 +1,196 @@
+"""The SQL of reading transactions.
+
+There may be tens of millions: every list is found by an index that has the id as its last column,
+read backwards from the cursor, and only as far as one page needs.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import asyncpg
+
+from tapgate import ids
+from tapgate.credentials.principals import Principal
+from tapgate.edge.periods import end_of, start_of
+from tapgate.edge.services import Services
+from tapgate.store.conditions import Conditions
+from tapgate.store.database import Database
+from tapgate.subscribers.restriction import show_only_open_accounts
+from tapgate.transactions.model import (
+    STATUSES,
+    Filters,
+    Side,
+    Transaction,
+    TransactionRecord,
+    User,
+    not_found,
+    shown,
+)
+
+_SELECT: Final = """
+    SELECT t.id, t.type, t.status, t.channel, t.amount, t.fee_amount, t.refunded_amount,
+           t.currency, t.card_serial, t.to_card_serial, t.original_id, t.request_id,
+           t.failure_code, CASE t.status WHEN 'failed' THEN t.answer END AS answer, t.context,
+           t.created_at, t.completed_at, t.from_account, t.to_account, t.from_balance,
+           t.to_balance, payer.kind AS from_kind, payer.owner_id AS from_owner,
+           payer.holder_name AS from_holder, payer.public_name AS from_public,
+           payee.kind AS to_kind, payee.owner_id AS to_owner, payee.holder_name AS to_holder,
+           payee.public_name AS to_public"""
+_SIDES: Final = """
+    LEFT JOIN accounts payer ON payer.id = t.from_account
+    LEFT JOIN accounts payee ON payee.id = t.to_account"""
+
+#: How far the time in an id and the time of its batch may be apart: of clocks set right, seconds.
+_SLACK: Final = timedelta(hours=1)
+_LARGEST_ID: Final = 2**63 - 1
+
+
+async def get(reader: Database | asyncpg.Connection, transaction_id: int) -> Transaction:
+    row = await reader.fetchrow(
+        f"{_SELECT} FROM transactions t {_SIDES} WHERE t.id = $1", transaction_id
+    )
+    if row is None:
+        raise not_found()
+    return _transaction(row)
+
+
+async def record(services: Services, transaction_id: int) -> TransactionRecord:
+    """As third parties are told about it: names as others may see them."""
+    return shown(await get(services.database, transaction_id))
+
+
+async def accounts_of(database: Database, user: User) -> list[int]:
+    """None of somebody who does not exist."""
+    rows = await database.fetch(
+        "SELECT id FROM accounts WHERE owner_id = $1 AND kind = ANY ($2::text[])",
+        user.id,
+        list(user.kind.accounts),
+    )
+    return [row["id"] for row in rows]
+
+
+async def account_of_card(database: Database, serial: str) -> int | None:
+    account_id: int | None = await database.fetchval(
+        "SELECT account_id FROM cards WHERE serial = $1", serial
+    )
+    return account_id
+
+
+class Scope:
+    """Which transactions a list is about: those that match any of its branches. Each branch names
+    an index; a transaction that matches two is shown once."""
+
+    def __init__(self) -> None:
+        self.conditions = Conditions()
+        self._branches: list[str] = []
+
+    def of_accounts(self, account_ids: Sequence[int]) -> None:
+        for account_id in account_ids:
+            account = self.conditions.bind(account_id)
+            self._branches += [f"t.from_account = {account}", f"t.to_account = {account}"]
+
+    def of_card(self, serial: str, account_id: int | None) -> None:
+        """A card pays from and receives for one wallet all its life; before that, it is declined
+        without one."""
+        card = self.conditions.bind(serial)
+        paid, received = f"t.card_serial = {card}", f"t.to_card_serial = {card}"
+        self._branches += [
+            f"t.from_account IS NULL AND {paid}",
+            f"t.to_account IS NULL AND {received}",
+        ]
+        if account_id is not None:
+            account = self.conditions.bind(account_id)
+            self._branches += [
+                f"t.from_account = {account} AND {paid}",
+                f"t.to_account = {account} AND {received}",
+            ]
+
+    def only_with(self, account_ids: Sequence[int]) -> None:
+        accounts = self.conditions.bind(list(account_ids))
+        self.conditions.add(
+            f"(t.from_account = ANY ({accounts}) OR t.to_account = ANY ({accounts}))"
+        )
+
+    def only_by_card(self, serial: str) -> None:
+        self.conditions.where("{0} IN (t.card_serial, t.to_card_serial)", serial)
+
+    def query(self, limit: int) -> str:
+        newest = f"ORDER BY t.id DESC LIMIT {self.conditions.bind(limit)}"
+        branches = [
+            f"(SELECT t.id FROM transactions t WHERE {branch} AND {self.conditions} {newest})"
+            for branch in self._branches or ["true"]
+        ]
+        return f"""{_SELECT}
+            FROM ({" UNION ".join(branches)}) found
+            JOIN transactions t ON t.id = found.id {_SIDES} {newest}"""
+
+
+async def page(
+    database: Database,
+    scope: Scope,
+    filters: Filters,
+    caller: Principal,
+    *,
+    now: datetime,
+    zone: ZoneInfo,
+) -> list[Transaction]:
+    """The newest that match and that the caller may see; one more than the limit."""
+    conditions = scope.conditions
+    conditions.where("t.id < {}", filters.before)
+    conditions.where("t.type = {}", filters.type)
+    if filters.status is not None:
+        # Written out: only then is it known that a partial index has it.
+        assert filters.status in STATUSES
+        conditions.add(f"t.status = '{filters.status}'")
+    start, end = start_of(filters.from_, zone), end_of(filters.to, zone)
+    conditions.where("t.created_at >= {}", start)
+    conditions.where("t.created_at < {}", end)
+    # The same again, roughly, for the index.
+    conditions.where("t.id >= {}", start and _first_id(start - _SLACK))
+    conditions.where("t.id < {}", end and _first_id(end + _SLACK))
+    show_only_open_accounts(conditions, caller, now, "t.from_account", "t.to_account")
+    rows = await database.fetch(scope.query(filters.limit + 1), *conditions.values)
+    return [_transaction(row) for row in rows]
+
+
+def _first_id(moment: datetime) -> int:
+    return min(ids.first_id_at(moment), _LARGEST_ID)
+
+
+def _transaction(row: asyncpg.Record) -> Transaction:
+    return Transaction(
+        id=row["id"],
+        type=row["type"],
+        status=row["status"],
+        channel=row["channel"],
+        amount=row["amount"],
+        fee_amount=row["fee_amount"],
+        refunded_amount=row["refunded_amount"],
+        currency=row["currency"],
+        payer=_side(row, "from", row["card_serial"]),
+        payee=_side(row, "to", row["to_card_serial"]),
+        card_serial=row["card_serial"],
+        original_id=row["original_id"],
+        request_id=row["request_id"],
+        failure_code=row["failure_code"],
+        answer=row["answer"],
+        context=row["context"] or {},
+        created_at=row["created_at"],
+        completed_at=row["completed_at"],
+    )
+
+
+def _side(row: asyncpg.Record, name: str, card_serial: str | None) -> Side | None:
+    if row[f"{name}_account"] is None:
+        return None
+    return Side(
+        account_id=row[f"{name}_account"],
+        kind=row[f"{name}_kind"],
+        owner_id=row[f"{name}_owner"],
+        holder_name=row[f"{name}_holder"],
+        public_name=row[f"{name}_public"],
+        card_serial=card_serial,
+        balance=row[f"{name}_balance"],
+    )

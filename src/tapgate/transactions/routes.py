@@ -1,0 +1,121 @@
+"""The endpoints of transactions."""
+
+from tapgate import ids
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.pages import Page, cut
+from tapgate.errors import ApiError, Code
+from tapgate.subscribers.restriction import require_open_accounts
+from tapgate.transactions import queries
+from tapgate.transactions.model import (
+    Filters,
+    TransactionRecord,
+    read_id,
+    read_user,
+    shown,
+)
+from tapgate.transactions.queries import Scope
+
+endpoints = Endpoints("Transactions")
+
+_READ = Access(scope="payments:read", roles="ACSF", service=True)
+
+
+@endpoints.get("/api/v1/transactions", access=_READ, errors=(Code.OTP_REQUIRED,))
+async def list_transactions(call: Call, query: Filters) -> Page[TransactionRecord]:
+    """List transactions, newest first.
+
+    With `user_id` the list is one user's: `direction` and `balance_after` are that user's, of an
+    agent the float and the commission. `card_serial` finds what was paid with a card and what was
+    received by it. Transactions of restricted subscribers are left out for those to whom they are
+    closed.
+    """
+    scope, own_accounts = Scope(), []
+    if query.user_id is not None:
+        own_accounts = await _accounts_of(call, query.user_id)
+        scope.of_accounts(own_accounts)
+        if not own_accounts:
+            return Page([], has_more=False, next_cursor=None)
+    if query.card_serial is not None:
+        account_id = await queries.account_of_card(call.services.database, query.card_serial)
+        await require_open_accounts(call.services.database, call, [account_id])
+        if own_accounts:
+            scope.only_by_card(query.card_serial)
+        else:
+            scope.of_card(query.card_serial, account_id)
+    return await _page(call, scope, query, own_accounts, full=_in_full(call))
+
+
+@endpoints.get(
+    "/api/v1/transactions/{id}",
+    access=_READ,
+    errors=(Code.TRANSACTION_NOT_FOUND, Code.OTP_REQUIRED),
+)
+async def get_transaction(call: Call, id: str) -> TransactionRecord:
+    """Get a transaction."""
+    database = call.services.database
+    transaction = await queries.get(database, read_id(id))
+    sides = [side.account_id for side in (transaction.payer, transaction.payee) if side is not None]
+    await require_open_accounts(database, call, sides)
+    return shown(transaction, full=_in_full(call))
+
+
+@endpoints.get(
+    "/api/v1/processors/{id}/transactions",
+    access=Access(scope="payments:read", roles="ACSF"),
+    errors=(Code.PROCESSOR_NOT_FOUND, Code.OTP_REQUIRED),
+)
+async def list_processor_transactions(
+    call: Call, id: str, query: Filters
+) -> Page[TransactionRecord]:
+    """List a processor's transactions, newest first.
+
+    Names are masked for every caller. `user_id` finds those with one other user.
+    """
+    scope = Scope()
+    own_accounts = await _accounts_of(call, id) if id.startswith(ids.PROCESSOR) else []
+    if not own_accounts:
+        raise ApiError(Code.PROCESSOR_NOT_FOUND)
+    scope.of_accounts(own_accounts)
+    if query.user_id is not None:
+        scope.only_with(await _accounts_of(call, query.user_id))
+    if query.card_serial is not None:
+        account_id = await queries.account_of_card(call.services.database, query.card_serial)
+        await require_open_accounts(call.services.database, call, [account_id])
+        scope.only_by_card(query.card_serial)
+    return await _page(call, scope, query, own_accounts, full=False)
+
+
+async def _accounts_of(call: Call, user_id: str) -> list[int]:
+    """The accounts of a user who is open to the caller; none of somebody who does not exist."""
+    user = read_user(user_id)
+    if user is None:
+        return []
+    accounts = await queries.accounts_of(call.services.database, user)
+    await require_open_accounts(call.services.database, call, accounts)
+    return accounts
+
+
+async def _page(
+    call: Call, scope: Scope, query: Filters, own_accounts: list[int], *, full: bool
+) -> Page[TransactionRecord]:
+    services = call.services
+    rows = await queries.page(
+        services.database,
+        scope,
+        query,
+        call.principal,
+        now=services.clock(),
+        zone=services.settings.timezone,
+    )
+    return cut(
+        rows,
+        query.limit,
+        key=lambda row: row.id,
+        show=lambda row: shown(row, full=full, own_accounts=own_accounts),
+    )
+
+
+def _in_full(call: Call) -> bool:
+    """Admins work for the platform; everybody else sees as much of a name as a merchant may."""
+    return call.principal.kind == "admin"

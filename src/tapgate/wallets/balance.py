@@ -1,0 +1,68 @@
+"""What somebody has: the balance of a subscriber, an agent, a processor or a partner."""
+
+import msgspec
+
+from tapgate import clock, ids, money
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.errors import ApiError, Code
+from tapgate.ledger import chart
+from tapgate.subscribers.restriction import require_open_accounts
+from tapgate.transactions.model import read_user
+
+endpoints = Endpoints("Wallet")
+
+_NOT_FOUND = {
+    ids.SUBSCRIBER: Code.SUBSCRIBER_NOT_FOUND,
+    ids.AGENT: Code.AGENT_NOT_FOUND,
+    ids.PROCESSOR: Code.PROCESSOR_NOT_FOUND,
+    ids.PARTNER: Code.PARTNER_NOT_FOUND,
+}
+
+
+class Balance(msgspec.Struct, kw_only=True):
+    """`balance` is what is `available` and what is `held` until a review is over."""
+
+    user_id: str
+    account_id: str
+    balance: str
+    available: str
+    held: str
+    currency: str
+    as_of: str
+
+
+@endpoints.get(
+    "/api/v1/balance/{user_id}",
+    access=Access(scope="balance:read", roles="ACSF", service=True),
+    errors=(*_NOT_FOUND.values(), Code.ACCOUNT_NOT_FOUND, Code.OTP_REQUIRED),
+)
+async def get_balance(call: Call, user_id: str) -> Balance:
+    """Get the balance of a subscriber, an agent (the float), a processor or a partner."""
+    user = read_user(user_id)
+    services = call.services
+    row = None
+    if user is not None:
+        row = await services.database.fetchrow(
+            """SELECT id, balance, held, currency FROM accounts
+               WHERE owner_id = $1 AND kind = $2""",
+            user.id,
+            user.kind.accounts[0],
+        )
+    if row is None:
+        raise ApiError(_NOT_FOUND.get(user_id[:4], Code.ACCOUNT_NOT_FOUND))
+    if user is not None and chart.WALLET in user.kind.accounts:
+        await require_open_accounts(services.database, call, [row["id"]])
+
+    def shown(minor: int) -> str:
+        return money.plain(minor, row["currency"])
+
+    return Balance(
+        user_id=user_id,
+        account_id=ids.show(ids.ACCOUNT, row["id"]),
+        balance=shown(row["balance"]),
+        available=shown(row["balance"] - row["held"]),
+        held=shown(row["held"]),
+        currency=row["currency"],
+        as_of=clock.rfc3339(services.clock()),
+    )

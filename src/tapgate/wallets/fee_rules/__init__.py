@@ -1,0 +1,1 @@
+"""Fee rules: what a transaction costs, and whom."""

@@ -1,0 +1,127 @@
+"""Fee rules as clients see them and replace them. The ledger's `FeeStep` has amounts in minor units
+and rates in thousandths of a percent."""
+
+import re
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from tapgate import money
+from tapgate.edge.fields import Amount, Choice, Count, Rule, Unacceptable
+from tapgate.errors import ApiError, Code
+from tapgate.ledger import chart
+
+_RATE = re.compile(r"([0-9]{1,3})(?:\.([0-9]{1,3}))?", re.ASCII)
+_WHOLE: Final = 100_000  # thousandths of a percent
+
+_NOT_CHARGED: Final = {
+    chart.REFUND: "gives the whole amount back, so it has no fee",
+    chart.COMMISSION_PAYOUT: "pays out all there is, so it has no fee",
+    chart.AGENT_FUND: "is paid in by the platform, which does not charge itself",
+    chart.PARTNER_DEPOSIT: "is paid in by the platform, which does not charge itself",
+}
+
+
+class RateRule(Rule):
+    """Percent, as a decimal string, kept without zeros at its end."""
+
+    example = "1.5"
+
+    def check(self, value: str) -> str:
+        match = _RATE.fullmatch(value)
+        if match is None or rate_of(value) > _WHOLE:
+            raise Unacceptable("must be a percentage from 0 to 100 with at most 3 decimals")
+        return shown_rate(rate_of(value))
+
+    def schema(self) -> dict[str, Any]:
+        return {"pattern": r"^[0-9]{1,3}(\.[0-9]{1,3})?$", "description": "Percent, 0 to 100"}
+
+
+def rate_of(text: str) -> int:
+    whole, _, decimals = text.partition(".")
+    return int(whole) * 1000 + int(decimals.ljust(3, "0") or 0)
+
+
+def shown_rate(rate: int) -> str:
+    whole, decimals = divmod(rate, 1000)
+    return f"{whole}.{decimals:03d}".rstrip("0").rstrip(".")
+
+
+class Step(msgspec.Struct, kw_only=True):
+    """One rate, for amounts up to `up_to` that no step before it covers; null: no end."""
+
+    type: Annotated[str, Choice(*chart.TYPES)]
+    up_to: Amount | None = None
+    rate: Annotated[str, RateRule()]
+    payer: Annotated[str, Choice("sender", "receiver")]
+
+
+class FeeRules(msgspec.Struct, kw_only=True):
+    data: Annotated[list[Step], Count(0, 500)]
+
+
+class StoredStep(msgspec.Struct, frozen=True, kw_only=True):
+    type: str
+    up_to: int | None
+    rate: int
+    payer: str
+
+
+def shown(steps: list[StoredStep], currency: str) -> FeeRules:
+    return FeeRules(
+        data=[
+            Step(
+                type=step.type,
+                up_to=None if step.up_to is None else money.plain(step.up_to, currency),
+                rate=shown_rate(step.rate),
+                payer=step.payer,
+            )
+            for step in steps
+        ]
+    )
+
+
+def stored(rules: FeeRules, currency: str) -> list[StoredStep]:
+    """The steps as they are kept, or a refusal that names each field that is in the way."""
+    steps = [
+        StoredStep(
+            type=step.type,
+            up_to=None if step.up_to is None else money.parse(step.up_to, currency),
+            rate=rate_of(step.rate),
+            payer=step.payer,
+        )
+        for step in rules.data
+    ]
+    problems: dict[str, str] = {}
+    for kind in dict.fromkeys(step.type for step in steps):
+        ladder = [(place, step) for place, step in enumerate(steps) if step.type == kind]
+        problems |= _problems(kind, ladder)
+    if problems:
+        message = "; ".join(f"{path} {sentence}" for path, sentence in problems.items())
+        raise ApiError(Code.VALIDATION_FAILED, message, details={"fields": problems})
+    return steps
+
+
+def _problems(kind: str, ladder: list[tuple[int, StoredStep]]) -> dict[str, str]:
+    if kind in _NOT_CHARGED:
+        return {f"data[{place}].type": _NOT_CHARGED[kind] for place, _ in ladder}
+    problems = {}
+    (first_place, first), (last_place, last) = ladder[0], ladder[-1]
+    if kind in chart.PAYMENT_TYPES and first.payer != "receiver":
+        # A refund returns the fee to the processor, so nobody else may have paid it.
+        problems[f"data[{first_place}].payer"] = "must be receiver for payments to a processor"
+    reached: int | None = 0
+    for place, step in ladder:
+        if step.payer != first.payer:
+            problems[f"data[{place}].payer"] = "must be the same in all steps of a type"
+        if reached is None:
+            problems[f"data[{place}].up_to"] = "follows a step without an end"
+        elif step.up_to is not None and step.up_to <= reached:
+            problems[f"data[{place}].up_to"] = "must be more than that of the step before"
+        else:
+            reached = step.up_to
+    if last.up_to is not None:
+        problems.setdefault(
+            f"data[{last_place}].up_to", "must be null in the last step of a type: it has no end"
+        )
+    return problems

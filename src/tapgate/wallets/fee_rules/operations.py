@@ -1,0 +1,35 @@
+"""What can happen to the fee rules: they are replaced, all at once."""
+
+import msgspec
+
+from tapgate.audit.trail import record
+from tapgate.edge.call import Call
+from tapgate.ledger import rules
+from tapgate.wallets.fee_rules import model, queries
+from tapgate.wallets.fee_rules.model import FeeRules
+
+
+async def replace(call: Call, fee_rules: FeeRules) -> FeeRules:
+    """Once it is answered, every process charges by the new rules."""
+    services = call.services
+    currency = services.settings.currency
+    wanted = model.stored(fee_rules, currency)
+    async with services.database.transaction() as tx:
+        await queries.lock(tx)
+        before = model.shown(await queries.all_steps(tx), currency)
+        await queries.replace_all(tx, wanted)
+        after = model.shown(await queries.all_steps(tx), currency)
+        if after == before:
+            return before
+        await record(
+            tx,
+            services,
+            call.origin,
+            event="fee_rules.replaced",
+            resource_type="fee_rules",
+            resource_id="fee_rules",
+            changes={"data": (msgspec.to_builtins(before.data), msgspec.to_builtins(after.data))},
+        )
+        ticket = await services.signals.publish(tx, rules.CHANGED, "fee_rules")
+    await services.signals.settled(ticket)
+    return after

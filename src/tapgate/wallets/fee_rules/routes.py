@@ -1,0 +1,27 @@
+"""The endpoints of fee rules."""
+
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.wallets.fee_rules import operations, queries
+from tapgate.wallets.fee_rules.model import FeeRules, shown
+
+endpoints = Endpoints("Fee rules")
+
+
+@endpoints.get("/api/v1/fee-rules", access=Access(roles="AF"))
+async def get_fee_rules(call: Call) -> FeeRules:
+    """Get what transactions cost."""
+    steps = await queries.all_steps(call.services.database)
+    return shown(steps, call.services.settings.currency)
+
+
+@endpoints.put("/api/v1/fee-rules", access=Access(roles="A"))
+async def replace_fee_rules(call: Call, body: FeeRules) -> FeeRules:
+    """Replace what transactions cost.
+
+    All rules at once, in the form in which they are answered. The steps of a type follow each
+    other by `up_to`, and the last has none; the rate of the first step that reaches the amount is
+    the rate of the whole amount. Refunds, commission payouts and what the platform pays in have no
+    fee; that of a payment is paid by the receiver.
+    """
+    return await operations.replace(call, body)

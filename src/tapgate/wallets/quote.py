@@ -1,0 +1,68 @@
+"""What a payment would cost, and whether it would go through."""
+
+from typing import Annotated
+
+import msgspec
+
+from tapgate import money
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.fields import Amount, Choice, Text
+from tapgate.errors import Code
+from tapgate.ledger import chart
+from tapgate.subscribers import queries as subscribers
+from tapgate.subscribers.model import read_id
+from tapgate.subscribers.restriction import require_open
+from tapgate.transactions.orders import minor
+
+endpoints = Endpoints("Wallet")
+
+
+class Question(msgspec.Struct, kw_only=True):
+    type: Annotated[str, Choice(*chart.TYPES)]
+    amount: Amount
+    sender_id: Text | None = None
+
+
+class Quote(msgspec.Struct, frozen=True, kw_only=True):
+    amount: str
+    fee_amount: str
+    total: str
+    currency: str
+    allowed: bool
+    reasons: list[str]
+
+
+@endpoints.post(
+    "/api/v1/wallet/quote",
+    access=Access(scope="payments:write", roles="AF", service=True),
+    errors=(Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
+)
+async def quote(call: Call, body: Question) -> Quote:
+    """Ask what a payment would cost the sender.
+
+    `total` is what leaves the sender's wallet. With `sender_id`, `reasons` are the codes with which
+    it would be refused now; without, only the fee is known. Nothing is moved or counted.
+    """
+    services, currency = call.services, call.services.settings.currency
+    amount, sender_id = minor(call, body.amount), None
+    if body.sender_id is not None:
+        sender = await subscribers.get(services.database, read_id(body.sender_id))
+        # Asked often enough with different amounts, the reasons tell the balance.
+        await require_open(services.database, call, sender.id, restricted=sender.restricted)
+        sender_id = sender.id
+    assessment = await services.ledger.assess(
+        services.database, transaction_type=body.type, amount=amount, subscriber_id=sender_id
+    )
+    reasons = [str(objection.code) for objection in assessment.objections]
+    if assessment.shortage is not None:
+        reasons.append(str(assessment.shortage.code))
+    paid_by_sender = assessment.fee if assessment.fee_payer == "sender" else 0
+    return Quote(
+        amount=money.plain(amount, currency),
+        fee_amount=money.plain(assessment.fee, currency),
+        total=money.plain(amount + paid_by_sender, currency),
+        currency=currency,
+        allowed=not reasons,
+        reasons=reasons,
+    )

@@ -1,0 +1,1 @@
+"""Account statements: what came in and went out of a wallet, day by day."""

@@ -1,0 +1,48 @@
+"""A statement as CSV: RFC 4180, UTF-8, one row per entry."""
+
+import csv
+import io
+from typing import Final
+
+from tapgate import clock, ids
+from tapgate.wallets.statements.model import Statement
+
+CONTENT_TYPE: Final = "text/csv; charset=utf-8"
+
+_COLUMNS: Final = (
+    "date",
+    "completed_at",
+    "transaction_id",
+    "type",
+    "description",
+    "debit",
+    "credit",
+    "balance",
+)
+#: With these a spreadsheet would take a text for a formula.
+_FORMULA_SIGNS: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+def rendered(statement: Statement) -> bytes:
+    text = io.StringIO(newline="")
+    rows = csv.writer(text)
+    rows.writerow(_COLUMNS)
+    for movement, balance in statement.lines():
+        amount = movement.amount
+        rows.writerow(
+            (
+                statement.day(movement.moved_at),
+                clock.rfc3339(movement.moved_at),
+                ids.show(ids.TRANSACTION, movement.transaction_id),
+                movement.type,
+                harmless(movement.description),
+                statement.money(-amount) if amount < 0 else "",
+                statement.money(amount) if amount > 0 else "",
+                statement.money(balance),
+            )
+        )
+    return text.getvalue().encode()
+
+
+def harmless(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA_SIGNS) else text

@@ -1,0 +1,137 @@
+"""What can happen to a statement: it is drawn up, fetched by its link, and removed."""
+
+import asyncio
+import secrets
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final, NamedTuple, NoReturn
+
+from tapgate.background import repeat
+from tapgate.edge.call import Call
+from tapgate.edge.services import Services
+from tapgate.errors import unavailable
+from tapgate.subscribers import pins
+from tapgate.subscribers import queries as subscribers
+from tapgate.subscribers.model import Subscriber, read_id
+from tapgate.subscribers.restriction import require_open
+from tapgate.subscribers.trail import record
+from tapgate.wallets.statements import csv_file, pdf_file, queries
+from tapgate.wallets.statements.model import FileFormat, Statement, StatementRequest, period_of
+from tapgate.wallets.statements.queries import File
+
+LIFETIME: Final = timedelta(hours=24)
+
+_REMOVE_EVERY_SECONDS: Final = 600.0
+_RENDERERS: Final = {"csv": csv_file.rendered, "pdf": pdf_file.rendered}
+MAX_WAITING: Final = 16
+
+
+class Draughtsman:
+    """Draws files beside the event loop. Long ones take seconds: one at a time, a few wait their
+    turn, and nobody makes the process keep more than that."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="statements")
+        self._waiting = 0
+
+    async def draw(self, work: Callable[[], bytes]) -> bytes:
+        if self._waiting >= MAX_WAITING:
+            raise unavailable("Too many statements are being drawn up")
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        finally:
+            self._waiting -= 1
+
+
+draughtsman: Final = Draughtsman()
+
+
+class Link(NamedTuple):
+    """Whoever has the token may fetch the file."""
+
+    token: str
+    expires_at: datetime
+
+
+async def draw_up(call: Call, request: StatementRequest) -> tuple[Subscriber, Statement]:
+    period = period_of(request)
+    services = call.services
+    subscriber = await subscribers.get(services.database, read_id(request.subscriber_id))
+    await require_open(services.database, call, subscriber.id, restricted=subscriber.restricted)
+    if request.pin is not None:
+        await pins.verify_pin(call, subscriber.id, request.pin)
+    zone = services.settings.timezone
+    generated_at = services.clock()
+    books = await queries.read_books(
+        services.database, subscriber.account_id, period.start(zone), period.end(zone)
+    )
+    statement = Statement(
+        id=services.new_id(),
+        subscriber_id=subscriber.id,
+        account_id=subscriber.account_id,
+        holder_name=subscriber.name,
+        phone_number=subscriber.phone_number,
+        currency=subscriber.currency,
+        zone=zone,
+        period=period,
+        opening_balance=books.opening_balance,
+        movements=books.movements,
+        generated_at=generated_at,
+    )
+    return subscriber, statement
+
+
+async def issue_file(
+    call: Call, subscriber: Subscriber, statement: Statement, format: FileFormat
+) -> Link:
+    """The file is kept as it is now: money that moves later does not change what was handed out."""
+    services = call.services
+    packed = await draughtsman.draw(partial(_packed, statement, format))
+    sealed = services.vault.seal(packed, _context(statement.id))
+    link = Link(secrets.token_urlsafe(32), statement.generated_at + LIFETIME)
+    async with services.database.transaction() as tx:
+        await queries.add_file(
+            tx,
+            File(statement.id, format, statement.period, sealed),
+            subscriber,
+            token_hash=_token_hash(services, link.token),
+            created_at=statement.generated_at,
+            expires_at=link.expires_at,
+        )
+        await record(tx, call, subscriber.id, "statement_issued")
+    return link
+
+
+async def fetch_file(services: Services, token: str) -> tuple[File, bytes] | None:
+    """None when there is none behind the token, or no more."""
+    file = await queries.find_file(
+        services.database, _token_hash(services, token), services.clock()
+    )
+    if file is None:
+        return None
+    return file, zlib.decompress(services.vault.open(file.sealed, _context(file.id)))
+
+
+async def remove_expired(services: Services) -> NoReturn:
+    """What nobody can fetch any more is not kept either."""
+
+    async def remove() -> None:
+        await queries.remove_expired(services.database, services.clock())
+
+    await repeat(remove, every=_REMOVE_EVERY_SECONDS, name="statements")
+
+
+def _packed(statement: Statement, format: FileFormat) -> bytes:
+    return zlib.compress(_RENDERERS[format](statement))
+
+
+def _token_hash(services: Services, token: str) -> bytes:
+    return services.vault.keyed_hash("statement link", token.encode())
+
+
+def _context(statement_id: int) -> bytes:
+    return b"statement %d" % statement_id

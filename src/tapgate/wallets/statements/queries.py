@@ -1,0 +1,116 @@
+"""The SQL of statements: what moved in a wallet, and the files behind links."""
+
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+import asyncpg
+
+from tapgate import ids
+from tapgate.store.database import Database
+from tapgate.subscribers.model import Subscriber
+from tapgate.wallets.statements.model import FileFormat, Movement, Period
+
+#: How far the time in an id and the time of its batch may be apart: of clocks set right, seconds.
+_SLACK: Final = timedelta(days=1)
+
+#: Everything that moved money in a wallet since a moment. A wallet is always one of the two sides
+#: of a transaction that moves its money. What was reviewed may have moved long after its id was
+#: made; there is little of it, and an index of its own.
+_MOVED_SINCE: Final = """
+    WITH found AS (
+        SELECT * FROM transactions WHERE from_account = $1 AND id >= $3
+        UNION ALL
+        SELECT * FROM transactions WHERE to_account = $1 AND id >= $3
+        UNION ALL
+        SELECT * FROM transactions WHERE from_account = $1 AND held > 0 AND id < $3
+        UNION ALL
+        SELECT * FROM transactions WHERE to_account = $1 AND held > 0 AND id < $3
+    ), moved AS (
+        SELECT coalesce(t.completed_at, t.created_at) AS moved_at, t.id, t.type, t.context,
+               e.position, e.debit_account, e.credit_account,
+               CASE e.credit_account WHEN $1 THEN e.amount ELSE -e.amount END AS amount
+        FROM found t
+        JOIN entries e ON e.transaction_id = t.id AND $1 IN (e.debit_account, e.credit_account)
+        WHERE coalesce(t.completed_at, t.created_at) >= $2
+    )"""
+
+_BALANCE_BEFORE: Final = f"""{_MOVED_SINCE}
+    SELECT (SELECT balance FROM accounts WHERE id = $1)
+           - (SELECT coalesce(sum(amount), 0) FROM moved)::bigint"""
+
+_MOVEMENTS: Final = f"""{_MOVED_SINCE}
+    SELECT moved_at, moved.id, type, other.kind = 'fees' AS is_fee, amount,
+           coalesce(context ->> 'merchant_name', other.public_name) AS counterparty,
+           context ->> 'memo' AS memo
+    FROM moved JOIN accounts other
+      ON other.id = CASE credit_account WHEN $1 THEN debit_account ELSE credit_account END
+    WHERE moved_at < $4
+    ORDER BY moved_at, moved.id, position"""
+
+
+class Books(NamedTuple):
+    """What one wallet's books say about a period."""
+
+    opening_balance: int
+    movements: list[Movement]
+
+
+async def read_books(database: Database, account_id: int, start: datetime, end: datetime) -> Books:
+    """The opening balance is the balance of now without everything that moved since: exact, and
+    as quick as the period is recent. Both are read from one snapshot."""
+    first_id = min(ids.first_id_at(start - _SLACK), 2**63 - 1)
+    async with (
+        database.connection() as reader,
+        reader.transaction(isolation="repeatable_read", readonly=True),
+    ):
+        opening = await reader.fetchval(_BALANCE_BEFORE, account_id, start, first_id)
+        rows = await reader.fetch(_MOVEMENTS, account_id, start, first_id, end)
+    return Books(opening, [Movement(*row) for row in rows])
+
+
+class File(NamedTuple):
+    id: int
+    format: FileFormat
+    period: Period
+    sealed: bytes
+
+
+async def add_file(
+    tx: asyncpg.Connection,
+    file: File,
+    subscriber: Subscriber,
+    *,
+    token_hash: bytes,
+    created_at: datetime,
+    expires_at: datetime,
+) -> None:
+    await tx.execute(
+        """INSERT INTO statements (id, token_hash, subscriber_id, from_date, to_date, format, file,
+                                   created_at, expires_at)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)""",
+        file.id,
+        token_hash,
+        subscriber.id,
+        file.period.first,
+        file.period.last,
+        file.format,
+        file.sealed,
+        created_at,
+        expires_at,
+    )
+
+
+async def find_file(database: Database, token_hash: bytes, now: datetime) -> File | None:
+    row = await database.fetchrow(
+        """SELECT id, format, from_date, to_date, file FROM statements
+           WHERE token_hash = $1 AND expires_at > $2""",
+        token_hash,
+        now,
+    )
+    if row is None:
+        return None
+    return File(row["id"], row["format"], Period(row["from_date"], row["to_date"]), row["file"])
+
+
+async def remove_expired(database: Database, now: datetime) -> None:
+    await database.execute("DELETE FROM statements WHERE expires_at <= $1", now)

@@ -1,0 +1,75 @@
+"""The endpoints of account statements."""
+
+import asyncio
+from typing import cast
+
+from tapgate import clock
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints, Reply
+from tapgate.errors import ApiError, Code
+from tapgate.wallets.statements import csv_file, operations, pdf_file
+from tapgate.wallets.statements.model import (
+    FileFormat,
+    StatementRecord,
+    StatementRequest,
+    shown,
+    shown_entries,
+)
+
+endpoints = Endpoints("Wallet")
+
+_FILES = "/api/v1/statements"
+_CONTENT_TYPES = {"csv": csv_file.CONTENT_TYPE, "pdf": pdf_file.CONTENT_TYPE}
+
+
+@endpoints.post(
+    "/api/v1/wallet/account-statement",
+    access=Access(scope="payments:read", roles="AFS", service=True),
+    errors=(
+        Code.SUBSCRIBER_NOT_FOUND,
+        Code.OTP_REQUIRED,
+        Code.INVALID_PIN,
+        Code.ACCOUNT_LOCKED,
+        Code.NOT_CLOSABLE,
+    ),
+)
+async def draw_up_statement(call: Call, body: StatementRequest) -> StatementRecord:
+    """Draw up the account statement of a subscriber.
+
+    Both dates belong to the period, in the platform's time zone; at most 366 days. Entries are in
+    the order in which money moved; a fee is an entry of its own. A file is fetched by its link,
+    which needs no other credential, within 24 hours.
+    """
+    subscriber, statement = await operations.draw_up(call, body)
+    record = shown(statement)
+    if body.format == "json":
+        # Beside the event loop: ten thousand of them take a while.
+        record.entries = await asyncio.to_thread(shown_entries, statement)
+        return record
+    link = await operations.issue_file(call, subscriber, statement, cast(FileFormat, body.format))
+    record.statement_url = f"{call.services.settings.public_url}{_FILES}/{link.token}"
+    record.expires_at = clock.rfc3339(link.expires_at)
+    return record
+
+
+@endpoints.get(
+    f"{_FILES}/{{token}}",
+    access=Access(public=True),
+    errors=(Code.NOT_FOUND,),
+    media="*/*",
+)
+async def fetch_statement(call: Call, token: str) -> Reply[bytes]:
+    """Fetch a statement by its link: CSV or PDF."""
+    found = await operations.fetch_file(call.services, token)
+    if found is None:
+        raise ApiError(Code.NOT_FOUND, "There is no statement behind this link, or no more")
+    file, content = found
+    name = f"statement-{file.period.first}-{file.period.last}.{file.format}"
+    return Reply(
+        content,
+        headers={
+            "Content-Disposition": f'attachment; filename="{name}"',
+            "X-Content-Type-Options": "nosniff",
+        },
+        content_type=_CONTENT_TYPES[file.format],
+    )

@@ -1,0 +1,271 @@
+"""Alerts: created, repeated, listed, investigated, resolved."""
+
+import asyncio
+from typing import Any
+
+import httpx2
+
+from compliance.stage import ALERTS, alerts, change_rule, listen, number, resolve, rules, send, told
+from tapgate.compliance.alerts import queries
+from world import World
+
+NEW: dict[str, Any] = {"alert_type": "UNUSUAL_AMOUNT", "details": {"seen": "twice"}}
+
+
+async def create(world: World, **fields: Any) -> httpx2.Response:
+    return await world.client.post(ALERTS, json=NEW | fields, auth=world.service())
+
+
+async def created(world: World, **fields: Any) -> dict[str, Any]:
+    answer = await create(world, **fields)
+    assert answer.status_code == 201, answer.text
+    alert: dict[str, Any] = answer.json()["alert"]
+    return alert
+
+
+async def test_an_alert_as_small_as_can_be(world: World) -> None:
+    answer = await create(world)
+    assert answer.status_code == 201
+    body = answer.json()
+    assert list(body) == ["success", "message", "alert_id", "alert"]
+    alert = body["alert"]
+    assert body["alert_id"] == alert["id"]
+    assert alert["id"].startswith("alr_")
+    assert alert["created_at"] == alert["updated_at"]
+    assert alert["created_at"].endswith("Z")
+    shown = {name: value for name, value in alert.items() if name not in ("id", "created_at")}
+    del shown["updated_at"]
+    assert shown == {
+        "subscriber_id": None,
+        "transaction_id": None,
+        "rule_id": None,
+        "alert_type": "UNUSUAL_AMOUNT",
+        "severity": "MEDIUM",
+        "status": "open",
+        "details": {"seen": "twice"},
+        "occurrences": 1,
+        "resolution_notes": None,
+        "resolved_by": None,
+        "resolved_at": None,
+    }
+    found = await world.client.get(f"{ALERTS}/{alert['id']}", auth=await world.admin("C"))
+    assert (found.status_code, found.json()) == (200, alert)
+    (entry,) = await world.audit(alert["id"], "alert.created")
+    assert entry["changes"] == {"status": [None, "open"]}
+    assert (entry["actor"]["type"], entry["actor"]["id"]) == ("service", "messenger")
+
+
+async def test_a_repeat_of_a_rule_and_a_subject_raises_the_occurrences(world: World) -> None:
+    subscriber = await world.subscriber()
+    rule = (await rules(world))["Large amount"]
+    about = {"rule_id": rule["id"], "subscriber_id": subscriber["id"]}
+    first = await created(world, **about)
+    again = await create(world, **about, details={"seen": "thrice"}, severity="CRITICAL")
+    assert again.status_code == 200
+    alert = again.json()["alert"]
+    assert (alert["id"], alert["occurrences"], alert["severity"]) == (first["id"], 2, "CRITICAL")
+    assert alert["details"] == {"seen": "thrice"}
+    milder = (await create(world, **about, severity="LOW")).json()["alert"]
+    assert (milder["occurrences"], milder["severity"]) == (3, "CRITICAL")
+    await world.client.post(f"{ALERTS}/{first['id']}/investigate", auth=await world.admin("C"))
+    assert (await create(world, **about)).status_code == 200
+    assert (await resolve(world, first["id"])).status_code == 200
+    assert (await create(world, **about)).status_code == 201
+
+
+async def test_others_are_each_new(world: World) -> None:
+    subscriber = await world.subscriber()
+    rule_id = (await rules(world))["Large amount"]["id"]
+    for about in ({}, {"subscriber_id": subscriber["id"]}, {"rule_id": rule_id}):
+        assert (await created(world, **about))["id"] != (await created(world, **about))["id"]
+
+
+async def test_many_at_once_are_one_alert(world: World) -> None:
+    subscriber = await world.subscriber()
+    rule = (await rules(world))["Large amount"]
+    answers = await asyncio.gather(
+        *(create(world, rule_id=rule["id"], subscriber_id=subscriber["id"]) for _ in range(20))
+    )
+    assert sorted(answer.status_code for answer in answers) == [200] * 19 + [201]
+    (alert,) = await alerts(world)
+    assert alert["occurrences"] == 20
+
+
+async def test_what_the_rules_and_clients_notice_about_a_subject_is_one_alert(world: World) -> None:
+    await change_rule(world, "Large amount", threshold="10", action="alert")
+    sender, receiver = await world.subscriber(balance="100"), await world.subscriber()
+    assert (await send(world, sender["id"], receiver["id"], "10.01")).code is None
+    (alert,) = await alerts(world)
+    assert alert["subscriber_id"] == sender["id"]
+    assert alert["details"] == {
+        "rule_type": "AMOUNT_THRESHOLD",
+        "action": "alert",
+        "transaction_type": "transfer",
+        "figure": "10.01",
+    }
+    answer = await create(world, rule_id=alert["rule_id"], subscriber_id=sender["id"])
+    assert (answer.status_code, answer.json()["alert"]["occurrences"]) == (200, 2)
+    assert answer.json()["alert"]["transaction_id"] == alert["transaction_id"]
+
+
+async def test_what_it_is_about_must_exist(world: World) -> None:
+    for field, code in (
+        ("subscriber_id", "SUBSCRIBER_NOT_FOUND"),
+        ("transaction_id", "TRANSACTION_NOT_FOUND"),
+        ("rule_id", "RULE_NOT_FOUND"),
+    ):
+        prefix = field[:3].replace("tra", "txn") + "_"
+        for unknown in (f"{prefix}0000000000001", "nonsense", "sub_zzzzzzzzzzzzz"):
+            answer = await create(world, **{field: unknown})
+            assert (answer.status_code, answer.json()["code"]) == (404, code)
+    assert await alerts(world) == []
+
+
+async def test_a_bad_value_is_named(world: World) -> None:
+    bodies: list[tuple[dict[str, Any], int, str]] = [
+        ({"details": {}}, 400, "alert_type"),
+        ({"alert_type": "X"}, 400, "details"),
+        (NEW | {"details": "text"}, 400, "details"),
+        (NEW | {"details": {"a": "b" * 5000}}, 422, "details"),
+        (NEW | {"alert_type": ""}, 422, "alert_type"),
+        (NEW | {"severity": "worst"}, 422, "severity"),
+    ]
+    for body, status, field in bodies:
+        answer = await world.client.post(ALERTS, json=body, auth=world.service())
+        assert answer.status_code == status, answer.text
+        assert list(answer.json()["details"]["fields"]) == [field]
+
+
+async def test_lists_by_status_severity_and_subscriber(world: World) -> None:
+    subscriber = await world.subscriber()
+    plain = await created(world)
+    grave = await created(world, severity="HIGH")
+    about = await created(world, subscriber_id=subscriber["id"])
+    await resolve(world, plain["id"], status="false_positive")
+
+    async def listed(**filters: str) -> list[str]:
+        return [alert["id"] for alert in await alerts(world, **filters)]
+
+    assert await listed() == [about["id"], grave["id"], plain["id"]]
+    assert await listed(status="open") == [about["id"], grave["id"]]
+    assert await listed(status="false_positive") == [plain["id"]]
+    assert await listed(severity="HIGH") == [grave["id"]]
+    assert await listed(subscriber_id=subscriber["id"]) == [about["id"]]
+    assert await listed(subscriber_id=subscriber["id"], severity="LOW") == []
+    assert await listed(subscriber_id="nonsense") == []
+    admin = await world.admin("C")
+    page = (await world.client.get(f"{ALERTS}?limit=2", auth=admin)).json()
+    rest = await world.client.get(f"{ALERTS}?cursor={page['next_cursor']}", auth=admin)
+    assert [alert["id"] for alert in rest.json()["data"]] == [plain["id"]]
+    for query in ("status=closed", "severity=high", "limit=0"):
+        answer = await world.client.get(f"{ALERTS}?{query}", auth=admin)
+        assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+
+
+async def test_alerts_about_restricted_subscribers_are_seen_and_resolved(world: World) -> None:
+    """The code that opens a restricted subscriber goes to the very phone that is looked into."""
+    restricted = await world.restricted_subscriber()
+    alert = await created(world, subscriber_id=restricted["id"])
+    assert [found["id"] for found in await alerts(world)] == [alert["id"]]
+    assert (await resolve(world, alert["id"])).status_code == 200
+
+
+async def test_investigating(world: World) -> None:
+    alert = await created(world)
+    admin = await world.admin("C")
+    url = f"{ALERTS}/{alert['id']}/investigate"
+    answer = await world.client.post(url, json={"note": "Called the customer"}, auth=admin)
+    assert answer.status_code == 200
+    assert list(answer.json()) == ["success", "message", "alert"]
+    assert answer.json()["alert"]["status"] == "investigating"
+    again = await world.client.post(url, auth=admin)
+    assert (again.status_code, again.json()["alert"]["status"]) == (200, "investigating")
+    first, second = await world.audit(alert["id"], "alert.investigated")
+    assert (first["reason"], second["reason"]) == ("Called the customer", None)
+    assert first["changes"] == {"status": ["open", "investigating"]}
+
+
+async def test_resolving(world: World) -> None:
+    alert = await created(world)
+    admin = await world.admin("C")
+    body = {"status": "false_positive", "resolution_notes": "A birthday"}
+    answer = await world.client.post(f"{ALERTS}/{alert['id']}/resolve", json=body, auth=admin)
+    assert answer.status_code == 200
+    assert list(answer.json()) == ["success", "message", "alert"]
+    after = answer.json()["alert"]
+    assert after["resolved_at"] == after["updated_at"]
+    assert after == alert | body | {
+        "resolved_by": admin.id,
+        "resolved_at": after["resolved_at"],
+        "updated_at": after["updated_at"],
+    }
+    (entry,) = await world.audit(alert["id"], "alert.resolved")
+    assert entry["changes"]["status"] == ["open", "false_positive"]
+    assert (entry["reason"], entry["actor"]["id"]) == ("A birthday", admin.id)
+
+
+async def test_resolving_twice_or_investigating_afterwards_is_refused(world: World) -> None:
+    alert = await created(world)
+    answers = await asyncio.gather(*(resolve(world, alert["id"]) for _ in range(5)))
+    assert sorted(answer.status_code for answer in answers) == [200] + [409] * 4
+    (entry,) = await world.audit(alert["id"], "alert.resolved")
+    late = await world.client.post(
+        f"{ALERTS}/{alert['id']}/investigate", auth=await world.admin("C")
+    )
+    assert (late.status_code, late.json()["code"]) == (409, "ALREADY_RESOLVED")
+    assert entry["result"] == "success"
+
+
+async def test_a_bad_resolution_is_named(world: World) -> None:
+    alert = await created(world)
+    bodies: list[tuple[dict[str, Any], int, str]] = [
+        ({"status": "resolved"}, 400, "resolution_notes"),
+        ({"resolution_notes": "x"}, 400, "status"),
+        ({"status": "open", "resolution_notes": "x"}, 422, "status"),
+        ({"status": "resolved", "resolution_notes": "x" * 501}, 422, "resolution_notes"),
+        (
+            {"status": "resolved", "resolution_notes": "x", "transaction_decision": "keep"},
+            422,
+            "transaction_decision",
+        ),
+        (
+            {"status": "resolved", "resolution_notes": "x", "transaction_decision": "release"},
+            422,
+            "transaction_decision",
+        ),
+    ]
+    for body, status, field in bodies:
+        answer = await world.client.post(
+            f"{ALERTS}/{alert['id']}/resolve", json=body, auth=await world.admin("C")
+        )
+        assert answer.status_code == status, answer.text
+        assert list(answer.json()["details"]["fields"]) == [field]
+    assert (await alerts(world))[0]["status"] == "open"
+
+
+async def test_an_unknown_alert_is_not_found(world: World) -> None:
+    admin = await world.admin("C")
+    for alert_id in ("1", "alr_", "alr_0000000000001", "sub_0000000000001"):
+        for answer in (
+            await world.client.get(f"{ALERTS}/{alert_id}", auth=admin),
+            await world.client.post(f"{ALERTS}/{alert_id}/investigate", auth=admin),
+            await resolve(world, alert_id),
+        ):
+            assert (answer.status_code, answer.json()["code"]) == (404, "ALERT_NOT_FOUND")
+
+
+async def test_whoever_listens_is_told_of_new_and_resolved_ones(world: World) -> None:
+    await listen(world)
+    subscriber = await world.subscriber()
+    rule_id = (await rules(world))["Large amount"]["id"]
+    alert = await created(world, rule_id=rule_id, subscriber_id=subscriber["id"])
+    await create(world, rule_id=rule_id, subscriber_id=subscriber["id"])
+    assert await told(world, "alert.created") == [alert]
+    resolved = (await resolve(world, alert["id"])).json()["alert"]
+    assert await told(world, "alert.resolved") == [resolved]
+
+
+async def test_the_record_for_whoever_tells_about_it(world: World) -> None:
+    alert = await created(world)
+    record = await queries.record(world.services, number(alert["id"]))
+    assert (record.id, record.details) == (alert["id"], alert["details"])

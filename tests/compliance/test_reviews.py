@@ -1,0 +1,193 @@
+"""Alerts that hold a transaction: resolved with a decision about it, exactly one."""
+
+import asyncio
+
+import httpx2
+
+from compliance.stage import (
+    ALERTS,
+    RESOLUTION,
+    alerts,
+    change_rule,
+    funds,
+    held,
+    listen,
+    number,
+    resolve,
+    send,
+    told,
+    transaction,
+)
+from tapgate.edge.services import Services
+from tapgate.gateway import create_app, wired
+from tapgate.ledger.commands import Settlement
+from tapgate.ledger.verify import verify
+from tapgate.settings import Settings
+from world import World
+
+
+async def test_without_a_decision_nothing_happens(world: World) -> None:
+    alert, sender, _ = await held(world)
+    answer = await resolve(world, alert["id"])
+    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+    assert list(answer.json()["details"]["fields"]) == ["transaction_decision"]
+    assert await funds(world, sender) == (1000_00, 100_01)
+    assert (await alerts(world))[0]["status"] == "open"
+
+
+async def test_released(world: World) -> None:
+    await listen(world)
+    alert, sender, receiver = await held(world)
+    assert alert["details"]["action"] == "review"
+    await world.client.post(f"{ALERTS}/{alert['id']}/investigate", auth=await world.admin("C"))
+    answer = await resolve(world, alert["id"], transaction_decision="release")
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["message"] == "Alert resolved; the transaction was released"
+    assert answer.json()["alert"]["status"] == "resolved"
+    assert await funds(world, sender) == (899_99, 0)
+    assert await funds(world, receiver) == (100_01, 0)
+    assert await transaction(world, alert["transaction_id"]) == ("completed", None)
+    (entry,) = await world.audit(alert["id"], "alert.resolved")
+    assert entry["changes"]["status"] == ["investigating", "resolved"]
+    assert entry["changes"]["transaction_decision"] == [None, "release"]
+    assert entry["changes"]["transaction_status"] == ["under_review", "completed"]
+    assert await told(world, "alert.resolved") == [answer.json()["alert"]]
+
+
+async def test_rejected(world: World) -> None:
+    alert, sender, receiver = await held(world)
+    answer = await resolve(
+        world, alert["id"], status="false_positive", transaction_decision="reject"
+    )
+    assert answer.status_code == 200
+    assert "funds are free again" in answer.json()["message"]
+    assert answer.json()["alert"]["status"] == "false_positive"
+    assert await funds(world, sender) == (1000_00, 0)
+    assert await funds(world, receiver) == (0, 0)
+    failed = ("failed", "COMPLIANCE_REJECTED")
+    assert await transaction(world, alert["transaction_id"]) == failed
+
+
+async def test_a_release_that_the_receiver_cannot_take(world: World) -> None:
+    alert, sender, receiver = await held(world)
+    admin = await world.admin()
+    url = f"/api/v1/subscribers/{receiver}/block"
+    await world.client.post(url, json={"reason": "fraud"}, auth=admin)
+    answer = await resolve(world, alert["id"], transaction_decision="release")
+    assert answer.status_code == 200
+    assert "(SUBSCRIBER_BLOCKED)" in answer.json()["message"]
+    assert answer.json()["alert"]["status"] == "resolved"
+    assert await funds(world, sender) == (1000_00, 0)
+    assert await transaction(world, alert["transaction_id"]) == ("failed", "SUBSCRIBER_BLOCKED")
+
+
+async def test_a_release_over_the_receivers_maximum(world: World) -> None:
+    alert, sender, _ = await held(world)
+    answer = await world.client.put(
+        "/api/v1/account-rules/1", json={"max_balance": "100"}, auth=await world.admin()
+    )
+    assert answer.status_code == 200
+    answer = await resolve(world, alert["id"], transaction_decision="release")
+    assert "(MAX_BALANCE_EXCEEDED)" in answer.json()["message"]
+    assert await funds(world, sender) == (1000_00, 0)
+    assert await transaction(world, alert["transaction_id"]) == ("failed", "MAX_BALANCE_EXCEEDED")
+
+
+async def test_each_transaction_has_its_own_alert(world: World) -> None:
+    first, sender, receiver = await held(world)
+    await send(world, sender, receiver, "200")
+    second, _ = await alerts(world, subscriber_id=sender)
+    assert second["id"] != first["id"]
+    await resolve(world, first["id"], transaction_decision="reject")
+    assert await funds(world, sender) == (1000_00, 200_00)
+    await resolve(world, second["id"], transaction_decision="release")
+    assert await funds(world, sender) == (800_00, 0)
+
+
+async def test_of_many_decisions_at_once_one_is_carried_out(
+    world: World, settings: Settings, database_url: str
+) -> None:
+    """In two processes."""
+    async with (
+        wired(settings, database_url) as second,
+        httpx2.AsyncClient(
+            transport=httpx2.ASGITransport(app=create_app(second)), base_url="http://second"
+        ) as elsewhere,
+    ):
+        for _ in range(3):
+            alert, sender, receiver = await held(world)
+            admins = [await world.admin("C") for _ in range(10)]
+            answers = await asyncio.gather(
+                *(
+                    (world.client, elsewhere)[place % 2].post(
+                        f"{ALERTS}/{alert['id']}/resolve",
+                        json=RESOLUTION
+                        | {"transaction_decision": ("release", "reject")[place // 2 % 2]},
+                        auth=admin,
+                    )
+                    for place, admin in enumerate(admins)
+                )
+            )
+            assert sorted(answer.status_code for answer in answers) == [200] + [409] * 9
+            codes = {answer.json()["code"] for answer in answers if answer.status_code == 409}
+            assert codes == {"ALREADY_RESOLVED"}
+            (done,) = [place for place, one in enumerate(answers) if one.status_code == 200]
+            released = done // 2 % 2 == 0
+            assert await funds(world, sender) == ((899_99 if released else 1000_00), 0)
+            assert await funds(world, receiver) == ((100_01 if released else 0), 0)
+            found = await world.client.get(f"{ALERTS}/{alert['id']}", auth=admins[0])
+            assert found.json()["resolved_by"] == admins[done].id
+            assert len(await world.audit(alert["id"], "alert.resolved")) == 1
+    async with world.services.database.connection() as connection:
+        assert (await verify(connection)).holds
+
+
+async def test_the_transaction_is_settled_only_with_its_alert(
+    world: World, services: Services
+) -> None:
+    """What cannot be written about the alert leaves the funds held, to be decided again."""
+    alert, sender, receiver = await held(world)
+    await services.database.execute(
+        "ALTER TABLE alerts ADD CONSTRAINT broken CHECK (resolution_notes IS NULL)"
+    )
+    answer = await resolve(world, alert["id"], transaction_decision="release")
+    assert answer.status_code == 500
+    assert await funds(world, sender) == (1000_00, 100_01)
+    assert (await alerts(world))[0]["status"] == "open"
+    assert (await send(world, receiver, sender, "1")).code == "INSUFFICIENT_FUNDS"
+    await services.database.execute("ALTER TABLE alerts DROP CONSTRAINT broken")
+    answer = await resolve(world, alert["id"], transaction_decision="release")
+    assert answer.status_code == 200
+    assert await funds(world, sender) == (899_99, 0)
+
+
+async def test_an_alert_whose_transaction_was_settled_without_it_is_closed(world: World) -> None:
+    alert, sender, _ = await held(world)
+    settlement = Settlement(transaction_id=number(alert["transaction_id"]), release=False)
+    (await world.services.ledger.submit(settlement)).accepted()
+    answer = await resolve(world, alert["id"], transaction_decision="release")
+    assert answer.status_code == 200
+    assert answer.json()["message"].endswith("had been decided before: failed")
+    assert await funds(world, sender) == (1000_00, 0)
+    again = await resolve(world, alert["id"], transaction_decision="release")
+    assert (again.status_code, again.json()["code"]) == (409, "ALREADY_RESOLVED")
+
+
+async def test_resolved_alerts_are_refused_before_the_decision_is_looked_at(world: World) -> None:
+    alert, _, _ = await held(world)
+    await resolve(world, alert["id"], transaction_decision="reject")
+    answer = await resolve(world, alert["id"])
+    assert (answer.status_code, answer.json()["code"]) == (409, "ALREADY_RESOLVED")
+
+
+async def test_a_transaction_held_for_a_restricted_subscriber_can_be_released(
+    world: World,
+) -> None:
+    await change_rule(world, "Large amount", threshold="100")
+    sender, receiver = await world.restricted_subscriber(), await world.subscriber()
+    await world.give(sender["id"], "500")
+    assert (await send(world, sender["id"], receiver["id"], "101")).code is None
+    (alert,) = await alerts(world)
+    answer = await resolve(world, alert["id"], transaction_decision="release")
+    assert answer.status_code == 200
+    assert await funds(world, receiver["id"]) == (101_00, 0)

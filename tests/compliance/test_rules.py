@@ -1,0 +1,192 @@
+"""The rules that payments are watched by, read and changed."""
+
+import asyncio
+from typing import Any
+
+import httpx2
+
+from compliance.stage import RULES, change_rule, rules, send
+from tapgate.edge.services import Services
+from tapgate.gateway import wired
+from tapgate.ledger.rules import insert_defaults
+from tapgate.settings import Settings
+from world import World
+
+WATCHED = ["transfer_p2p", "transfer", "pos_payment", "online_payment"]
+
+
+async def put(world: World, name: str, body: Any) -> httpx2.Response:
+    rule_id = (await rules(world))[name]["id"]
+    return await world.client.put(f"{RULES}/{rule_id}", json=body, auth=await world.admin())
+
+
+async def test_the_defaults(world: World) -> None:
+    found = await rules(world)
+    assert all(rule.pop("id").startswith("rul_") for rule in found.values())
+    assert found == {
+        "Large amount": {
+            "name": "Large amount",
+            "type": "AMOUNT_THRESHOLD",
+            "transaction_types": WATCHED,
+            "threshold": "500000.00",
+            "currency": "SLE",
+            "window_seconds": None,
+            "action": "review",
+            "severity": "HIGH",
+            "status": "active",
+        },
+        "Many in an hour": {
+            "name": "Many in an hour",
+            "type": "TRANSACTION_COUNT",
+            "transaction_types": WATCHED,
+            "threshold": 10,
+            "currency": None,
+            "window_seconds": 3600,
+            "action": "alert",
+            "severity": "MEDIUM",
+            "status": "active",
+        },
+        "Many in a day": {
+            "name": "Many in a day",
+            "type": "TRANSACTION_COUNT",
+            "transaction_types": WATCHED,
+            "threshold": 20,
+            "currency": None,
+            "window_seconds": 86400,
+            "action": "block",
+            "severity": "HIGH",
+            "status": "active",
+        },
+        "Wrong PINs": {
+            "name": "Wrong PINs",
+            "type": "PIN_FAILURES",
+            "transaction_types": WATCHED,
+            "threshold": 5,
+            "currency": None,
+            "window_seconds": 86400,
+            "action": "alert",
+            "severity": "MEDIUM",
+            "status": "inactive",
+        },
+    }
+
+
+async def test_an_older_installation_gets_the_rule_of_wrong_pins_once(
+    world: World, services: Services
+) -> None:
+    await services.database.execute("DELETE FROM compliance_rules WHERE type = 'PIN_FAILURES'")
+    for _ in range(2):
+        async with services.database.transaction() as tx:
+            await insert_defaults(tx, "SLE", services.new_id)
+    rows = await services.database.fetch("SELECT type FROM compliance_rules")
+    assert sorted(row["type"] for row in rows).count("PIN_FAILURES") == 1
+    assert len(rows) == 4
+
+
+async def test_in_pages(world: World) -> None:
+    admin = await world.admin("C")
+    first = (await world.client.get(f"{RULES}?limit=3", auth=admin)).json()
+    assert (len(first["data"]), first["has_more"]) == (3, True)
+    rest = await world.client.get(f"{RULES}?limit=3&cursor={first['next_cursor']}", auth=admin)
+    assert [rule["name"] for rule in rest.json()["data"]] == ["Large amount"]
+
+
+async def test_changes_what_is_given_and_keeps_the_rest(world: World) -> None:
+    before = (await rules(world))["Many in an hour"]
+    changes: dict[str, Any] = {
+        "name": "Many in two hours",
+        "transaction_types": ["agent_cashout", "transfer", "transfer"],
+        "threshold": 3,
+        "window_seconds": 7200,
+        "action": "review",
+        "severity": "CRITICAL",
+        "status": "inactive",
+    }
+    answer = await put(world, "Many in an hour", changes)
+    expected = before | changes | {"transaction_types": ["agent_cashout", "transfer"]}
+    assert (answer.status_code, answer.json()) == (200, expected)
+    assert (await rules(world))["Many in two hours"] == expected
+    (entry,) = await world.audit(before["id"], "compliance_rule.updated")
+    assert entry["changes"]["threshold"] == [10, 3]
+    assert entry["changes"]["status"] == ["active", "inactive"]
+    assert entry["changes"]["window_seconds"] == [3600, 7200]
+    assert set(entry["changes"]) == set(changes)
+
+
+async def test_what_is_answered_can_be_sent_back_and_is_no_change(world: World) -> None:
+    for name, rule in (await rules(world)).items():
+        answer = await put(world, name, rule)
+        assert (answer.status_code, answer.json()) == (200, rule)
+        other = await put(world, name, {"id": "rul_0", "type": "PIN_FAILURES"})
+        assert other.json() == rule
+        assert await world.audit(rule["id"], "compliance_rule.updated") == []
+
+
+async def test_an_amount_is_a_string_and_a_count_either(world: World) -> None:
+    assert (await change_rule(world, "Large amount", threshold="0"))["threshold"] == "0.00"
+    assert (await change_rule(world, "Many in a day", threshold="7"))["threshold"] == 7
+    assert (await change_rule(world, "Many in a day", threshold=0))["threshold"] == 0
+
+
+async def test_a_bad_value_is_named(world: World) -> None:
+    amount, count = "Large amount", "Many in a day"
+    bodies: list[tuple[str, dict[str, Any], int, str]] = [
+        (amount, {"threshold": 500}, 400, "threshold"),
+        (amount, {"threshold": True}, 400, "threshold"),
+        (amount, {"threshold": [1]}, 400, "threshold"),
+        (amount, {"threshold": "-1"}, 422, "threshold"),
+        (amount, {"threshold": "1.001"}, 422, "threshold"),
+        (amount, {"threshold": "1e3"}, 422, "threshold"),
+        (amount, {"threshold": "9" * 4000}, 422, "threshold"),
+        (amount, {"window_seconds": 60}, 422, "window_seconds"),
+        (count, {"threshold": -1}, 422, "threshold"),
+        (count, {"threshold": 1.5}, 400, "threshold"),
+        (count, {"threshold": "1.5"}, 422, "threshold"),
+        (count, {"threshold": "٣"}, 422, "threshold"),
+        (count, {"threshold": "9" * 4000}, 422, "threshold"),
+        (count, {"threshold": 1_000_001}, 422, "threshold"),
+        (count, {"window_seconds": 0}, 422, "window_seconds"),
+        (count, {"window_seconds": 366 * 86400 + 1}, 422, "window_seconds"),
+        (count, {"window_seconds": "60"}, 400, "window_seconds"),
+        (count, {"transaction_types": []}, 422, "transaction_types"),
+        (count, {"transaction_types": ["gift"]}, 422, "transaction_types[0]"),
+        (count, {"transaction_types": "transfer"}, 400, "transaction_types"),
+        (count, {"action": "ignore"}, 422, "action"),
+        (count, {"severity": "high"}, 422, "severity"),
+        (count, {"status": "deleted"}, 422, "status"),
+        (count, {"name": ""}, 422, "name"),
+    ]
+    before = await rules(world)
+    for name, body, status, field in bodies:
+        answer = await put(world, name, body)
+        assert answer.status_code == status, (body, answer.text)
+        assert list(answer.json()["details"]["fields"]) == [field]
+    assert await rules(world) == before
+
+
+async def test_another_currency_is_refused(world: World) -> None:
+    answer = await put(world, "Large amount", {"currency": "EUR", "threshold": "7"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
+
+
+async def test_an_unknown_rule_is_not_found(world: World) -> None:
+    for rule_id in ("1", "rul_", "rul_0000000000001", "sub_0000000000001"):
+        answer = await world.client.put(f"{RULES}/{rule_id}", json={}, auth=await world.admin())
+        assert (answer.status_code, answer.json()["code"]) == (404, "RULE_NOT_FOUND")
+
+
+async def test_every_process_decides_by_the_new_rule_at_once(
+    world: World, settings: Settings, database_url: str
+) -> None:
+    async with wired(settings, database_url) as second:
+        sender, receiver = await world.subscriber(balance="1000"), await world.subscriber()
+        elsewhere = World(second, world.client)
+        for here in (world, elsewhere):  # both know the old rule now
+            assert (await send(here, sender["id"], receiver["id"], "50")).code is None
+        await change_rule(world, "Large amount", threshold="10", action="block")
+        outcomes = await asyncio.gather(
+            *(send(here, sender["id"], receiver["id"], "50") for here in (world, elsewhere))
+        )
+        assert [outcome.code for outcome in outcomes] == ["COMPLIANCE_REJECTED"] * 2
+        await change_rule(world, "Large amount", status="inactive")
+        assert (await send(elsewhere, sender["id"], receiver["id"], "50")).code is None

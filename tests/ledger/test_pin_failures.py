@@ -1,0 +1,198 @@
+"""Rules about wrong PINs: counted with the try, noticed at once, acted on at the next payment."""
+
+from datetime import timedelta
+from typing import Any
+
+from ledger.books import PIN, WRONG_PIN, Books, is_right_pin, movement
+from tapgate.errors import Code
+from tapgate.ledger import chart, commands, pin_failures
+from tapgate.ledger.accounts import lock_account
+from tapgate.ledger.commands import Outcome
+from tapgate.ledger.pins import check_pin
+from tapgate.ledger.rules import MAX_WINDOW_SECONDS
+
+CHILD_PIN = "4321"
+
+
+async def watch(books: Books, *, action: str = "alert", threshold: int = 2) -> None:
+    await books.database.execute(
+        """UPDATE compliance_rules SET status = 'active', action = $1, threshold = $2
+           WHERE type = 'PIN_FAILURES'""",
+        action,
+        threshold,
+    )
+    books.ledger._forget_rules()
+
+
+async def pay(books: Books, card: str, merchant: int, pin: str | None = PIN) -> Outcome:
+    return await books.submit(
+        movement(
+            chart.POS_PAYMENT,
+            commands.card(card),
+            commands.processor(merchant),
+            1,
+            payer_pin=pin,
+        )
+    )
+
+
+async def alerts(books: Books) -> list[Any]:
+    rows = await books.database.fetch(
+        "SELECT subscriber_id, occurrences, review, details FROM alerts ORDER BY id"
+    )
+    return [tuple(row) for row in rows]
+
+
+def noticed(figure: int, action: str = "alert", **more: str) -> dict[str, Any]:
+    return {"rule_type": "PIN_FAILURES", "action": action, "figure": figure, **more}
+
+
+async def test_own_and_child_cards_wrong_pins_are_counted_together(books: Books) -> None:
+    await watch(books)
+    payer, merchant = await books.subscriber(100_00), await books.processor()
+    own = await books.card(payer)
+    child = await books.card(payer, daily_limit=10_00, pin=CHILD_PIN)
+    assert (await pay(books, own, merchant, WRONG_PIN)).code == Code.INVALID_PIN
+    assert (await pay(books, child, merchant, WRONG_PIN)).code == Code.INVALID_PIN
+    assert await alerts(books) == []
+    assert (await pay(books, child, merchant, WRONG_PIN)).code == Code.INVALID_PIN
+    assert await alerts(books) == [(payer, 1, False, noticed(3))]
+    assert (await pay(books, own, merchant)).code is None
+    paying = noticed(3, transaction_type="pos_payment")
+    assert await alerts(books) == [(payer, 2, False, paying)]
+
+
+async def test_within_one_batch_too(books: Books) -> None:
+    await watch(books, action="block")
+    payer, merchant = await books.subscriber(100_00), await books.processor()
+    own = await books.card(payer)
+    child = await books.card(payer, daily_limit=10_00, pin=CHILD_PIN)
+    orders = [
+        movement(
+            chart.POS_PAYMENT,
+            commands.card(card),
+            commands.processor(merchant),
+            1,
+            payer_pin=WRONG_PIN if wrong else PIN,
+        )
+        for card, wrong in ((own, False), (own, True), (own, True), (child, True), (own, False))
+    ]
+    codes = [outcome.code for outcome in await books.submit_together(orders)]
+    wrong = Code.INVALID_PIN
+    assert codes == [None, wrong, wrong, wrong, Code.COMPLIANCE_REJECTED]
+    assert (await alerts(books))[0][:2] == (payer, 2)
+
+
+async def test_a_locked_pin_is_not_looked_at_and_not_counted(books: Books) -> None:
+    await watch(books)
+    payer, merchant = await books.subscriber(100_00), await books.processor()
+    own = await books.card(payer)
+    codes = [(await pay(books, own, merchant, WRONG_PIN)).code for _ in range(5)]
+    assert codes == [Code.INVALID_PIN] * 3 + [Code.ACCOUNT_LOCKED] * 2
+    assert await alerts(books) == [(payer, 1, False, noticed(3))]
+
+
+async def test_block_refuses_until_the_window_is_over(books: Books) -> None:
+    await watch(books, action="block")
+    payer, merchant = await books.subscriber(100_00), await books.processor()
+    own = await books.card(payer)
+    for _ in range(3):
+        await pay(books, own, merchant, WRONG_PIN)
+    books.clock.moment += timedelta(minutes=30)
+    assert (await pay(books, own, merchant)).code == Code.COMPLIANCE_REJECTED
+    books.clock.moment += timedelta(hours=23, minutes=30)
+    assert (await pay(books, own, merchant)).code == Code.COMPLIANCE_REJECTED
+    books.clock.moment += timedelta(milliseconds=1)
+    assert (await pay(books, own, merchant)).code is None
+
+
+async def test_review_holds_the_next_payment(books: Books) -> None:
+    await watch(books, action="review", threshold=0)
+    payer, merchant = await books.subscriber(100_00), await books.processor()
+    own = await books.card(payer)
+    await pay(books, own, merchant, WRONG_PIN)
+    assert (await pay(books, own, merchant)).accepted().status == "under_review"
+    assert [review for _, _, review, _ in await alerts(books)] == [False, True]
+
+
+async def test_other_types_of_transactions_are_not_touched(books: Books) -> None:
+    await watch(books, action="block", threshold=0)
+    payer, agent = await books.subscriber(100_00), await books.agent()
+    cash_out = movement(
+        chart.AGENT_CASHOUT,
+        commands.subscriber(payer),
+        commands.agent(agent),
+        1,
+        payer_pin=WRONG_PIN,
+    )
+    assert (await books.submit(cash_out)).code == Code.INVALID_PIN
+    assert len(await alerts(books)) == 1
+    cash_out = movement(
+        chart.AGENT_CASHOUT, commands.subscriber(payer), commands.agent(agent), 1, payer_pin=PIN
+    )
+    assert (await books.submit(cash_out)).code is None
+
+
+async def test_an_agents_wrong_pins_are_nobody_elses(books: Books) -> None:
+    await watch(books, threshold=0)
+    payer, agent = await books.subscriber(100_00), await books.agent(100_00)
+    cash_in = movement(
+        chart.AGENT_CASHIN,
+        commands.agent(agent),
+        commands.subscriber(payer),
+        1,
+        payer_pin=WRONG_PIN,
+    )
+    assert (await books.submit(cash_in)).code == Code.INVALID_PIN
+    cash_out = movement(
+        chart.AGENT_CASHOUT,
+        commands.subscriber(payer),
+        commands.agent(agent),
+        1,
+        payer_pin=PIN,
+        payee_pin=WRONG_PIN,
+    )
+    assert (await books.submit(cash_out)).code == Code.INVALID_PIN
+    async with books.database.transaction() as tx:
+        await lock_account(tx, await books.account_of(agent))
+        await check_pin(tx, agent, WRONG_PIN, is_right_pin, books.clock(), books.new_id)
+    assert await alerts(books) == []
+    assert await books.database.fetchval("SELECT count(*) FROM pin_failures") == 0
+
+
+async def test_pins_checked_without_a_payment_count_the_same(books: Books) -> None:
+    await watch(books, threshold=1)
+    payer = await books.subscriber()
+    child = await books.card(payer, daily_limit=1, pin=CHILD_PIN)
+    child_id = await books.database.fetchval("SELECT id FROM cards WHERE serial = $1", child)
+    for holder, pin in ((payer, PIN), (payer, WRONG_PIN), (child_id, WRONG_PIN)):
+        async with books.database.transaction() as tx:
+            await lock_account(tx, await books.account_of(payer))
+            await check_pin(tx, holder, pin, is_right_pin, books.clock(), books.new_id)
+    assert await alerts(books) == [(payer, 1, False, noticed(2))]
+
+
+async def test_while_the_rule_is_off_they_are_counted_for_later(books: Books) -> None:
+    payer, merchant = await books.subscriber(100_00), await books.processor()
+    own = await books.card(payer)
+    for _ in range(3):
+        await pay(books, own, merchant, WRONG_PIN)
+    assert await alerts(books) == []
+    books.clock.moment += timedelta(hours=1)
+    await watch(books, action="block")
+    assert (await pay(books, own, merchant)).code == Code.COMPLIANCE_REJECTED
+
+
+async def test_what_no_rule_can_count_any_more_is_removed(books: Books) -> None:
+    now = books.clock()
+    async with books.database.transaction() as tx:
+        await pin_failures.add(tx, [1] * 150, now)
+        later = now + timedelta(seconds=MAX_WINDOW_SECONDS)
+        await pin_failures.add(tx, [2], later)
+        assert await tx.fetchval("SELECT count(*) FROM pin_failures") == 151
+        later += timedelta(milliseconds=1)
+        await pin_failures.add(tx, [2], later)
+        assert await tx.fetchval("SELECT count(*) FROM pin_failures") == 52
+        await pin_failures.add(tx, [2], later)
+        rows = await tx.fetch("SELECT account_id FROM pin_failures")
+        assert [row["account_id"] for row in rows] == [2, 2, 2]

@@ -1,0 +1,284 @@
+"""What the ledger tells: in the batch's own transaction, and only what somebody wants to know."""
+
+from typing import Any
+
+import asyncpg
+import pytest
+
+from ledger.books import PIN, WRONG_PIN, Books, movement, request
+from tapgate.errors import Code
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command, Settlement
+from tapgate.ledger.state import State
+
+LOW = 1_000_00
+
+
+async def listen(books: Books, *events: str) -> int:
+    endpoint_id = books.new_id()
+    await books.database.execute(
+        "INSERT INTO webhook_endpoints VALUES ($1, 'https://shop.example.com', $2, '', now())",
+        endpoint_id,
+        list(events),
+    )
+    books.ledger._float_low = LOW
+    books.ledger._forget_rules()
+    return endpoint_id
+
+
+async def told(books: Books) -> list[tuple[str, int]]:
+    rows = await books.database.fetch(
+        """SELECT type, subject_id, data, occurred_at FROM events
+           JOIN deliveries ON event_id = events.id ORDER BY deliveries.id"""
+    )
+    for row in rows:
+        assert row["data"] is None
+        assert row["occurred_at"] == books.clock()
+    return [(row["type"], row["subject_id"]) for row in rows]
+
+
+def p2p(sender: int, receiver: int, amount: int, **more: Any) -> Command:
+    return movement(
+        chart.TRANSFER_P2P,
+        commands.subscriber(sender),
+        commands.subscriber(receiver),
+        amount,
+        **more,
+    )
+
+
+def pay(payer: int, processor: int, amount: int) -> Command:
+    return movement(
+        chart.POS_PAYMENT, commands.subscriber(payer), commands.processor(processor), amount
+    )
+
+
+def refund(processor: int, original_id: int, amount: int | None) -> Command:
+    return movement(
+        chart.REFUND,
+        commands.processor(processor),
+        commands.CASH,
+        amount,
+        original_id=original_id,
+    )
+
+
+def fund(agent: int, amount: int) -> Command:
+    return movement(chart.AGENT_FUND, commands.CASH, commands.agent(agent), amount)
+
+
+def cash_in(agent: int, subscriber: int, amount: int) -> Command:
+    return movement(
+        chart.AGENT_CASHIN,
+        commands.agent(agent),
+        commands.subscriber(subscriber),
+        amount,
+        payer_pin=PIN,
+    )
+
+
+async def without_limits(books: Books) -> None:
+    await books.database.execute(
+        """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
+                                    monthly_limit = 1000000000, max_balance = 1000000000"""
+    )
+    books.ledger._forget_rules()
+
+
+class Counting:
+    """A connection that counts the statements of whoever writes on it."""
+
+    def __init__(self, connection: asyncpg.Connection, statements: list[str]) -> None:
+        self._connection = connection
+        self._statements = statements
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._connection, name)
+
+        async def counted(sql: str, *values: object) -> Any:
+            self._statements.append(sql)
+            return await call(sql, *values)
+
+        return counted
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement with which a batch is written."""
+    from tapgate.ledger import engine
+
+    seen: list[str] = []
+    write = engine.write
+
+    async def counted(tx: Any, state: State, *arguments: Any) -> None:
+        await write(Counting(tx, seen), state, *arguments)
+
+    monkeypatch.setattr(engine, "write", counted)
+    return seen
+
+
+async def test_while_nobody_listens_nothing_is_written_and_nothing_is_asked(
+    books: Books, statements: list[str]
+) -> None:
+    sender, receiver = await books.subscriber(100_00), await books.subscriber()
+    (await books.submit(p2p(sender, receiver, 10_00))).accepted()
+    quiet = len(statements)
+    assert await books.database.fetchval("SELECT count(*) FROM events") == 0
+
+    await listen(books, "card.linked", "transaction.failed")
+    statements.clear()
+    (await books.submit(p2p(sender, receiver, 10_00))).accepted()
+    assert len(statements) == quiet
+    assert await books.database.fetchval("SELECT count(*) FROM events") == 0
+
+
+async def test_a_batch_of_many_tells_all_in_one_statement(
+    books: Books, statements: list[str]
+) -> None:
+    sender, receiver = await books.subscriber(100_00), await books.subscriber()
+    statements.clear()
+    await books.submit_together([p2p(sender, receiver, 1_00)])
+    quiet = len(statements)
+    await listen(books, "transaction.completed", "transaction.failed")
+    statements.clear()
+    outcomes = await books.submit_together(
+        [p2p(sender, receiver, amount) for amount in (10_00, 20_00, 90_00, 30_00)]
+    )
+    assert len(statements) == quiet + 1
+    numbers = [outcome.answer.transaction_id for outcome in outcomes if outcome.answer]
+    kinds = ["completed", "completed", "failed", "completed"]
+    assert await told(books) == [
+        (f"transaction.{kind}", number) for kind, number in zip(kinds, numbers, strict=True)
+    ]
+
+
+async def test_each_endpoint_has_a_delivery_of_what_it_wants(books: Books) -> None:
+    sender, receiver = await books.subscriber(100_00), await books.subscriber()
+    failures = await listen(books, "transaction.failed")
+    everything = await listen(books, "*")
+    deleted = await listen(books, "*")
+    await books.database.execute(
+        "UPDATE webhook_endpoints SET deleted_at = now() WHERE id = $1", deleted
+    )
+    await books.submit_together([p2p(sender, receiver, 10_00), p2p(sender, receiver, 500_00)])
+    rows = await books.database.fetch(
+        """SELECT endpoint_id, type, status, next_attempt_at FROM deliveries
+           JOIN events ON events.id = event_id ORDER BY endpoint_id, deliveries.id"""
+    )
+    assert [tuple(row) for row in rows] == [
+        (failures, "transaction.failed", "pending", books.clock()),
+        (everything, "transaction.completed", "pending", books.clock()),
+        (everything, "transaction.failed", "pending", books.clock()),
+    ]
+    assert await books.database.fetchval("SELECT count(*) FROM events") == 2
+
+
+async def test_a_refusal_and_a_replay_tell_nothing(books: Books) -> None:
+    sender, receiver = await books.subscriber(100_00), await books.subscriber()
+    await listen(books, "*")
+    wrong = await books.submit(p2p(sender, receiver, 10_00, payer_pin=WRONG_PIN))
+    assert wrong.code == Code.INVALID_PIN
+    first = p2p(sender, receiver, 10_00, request=request("one"))
+    number = (await books.submit(first)).accepted().transaction_id
+    assert (await books.submit(first)).replayed
+    assert await told(books) == [("transaction.completed", number)]
+
+
+async def test_what_was_not_committed_is_not_told(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tapgate.ledger import engine
+
+    sender, receiver = await books.subscriber(100_00), await books.subscriber()
+    await listen(books, "*")
+    write = engine.write
+
+    async def interrupted(*arguments: Any) -> None:
+        await write(*arguments)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(engine, "write", interrupted)
+    with pytest.raises(ZeroDivisionError):
+        await books.submit_together([p2p(sender, receiver, 10_00)])
+    assert await told(books) == []
+
+
+@pytest.mark.parametrize(("release", "end"), [(True, "completed"), (False, "failed")])
+async def test_a_review_is_told_with_its_alert_and_again_when_it_ends(
+    books: Books, release: bool, end: str
+) -> None:
+    await without_limits(books)
+    sender, receiver = await books.subscriber(1_000_000_00), await books.subscriber()
+    await listen(books, "*")
+    number = (await books.submit(p2p(sender, receiver, 600_000_00))).accepted().transaction_id
+    alert = await books.database.fetchval("SELECT id FROM alerts")
+    settlement = Settlement(transaction_id=number, release=release)
+    await books.submit(settlement)
+    assert (await books.submit(settlement)).code == Code.ALREADY_RESOLVED
+    assert await told(books) == [
+        ("transaction.under_review", number),
+        ("alert.created", alert),
+        (f"transaction.{end}", number),
+    ]
+
+
+async def test_an_alert_is_told_when_it_is_made_and_not_when_it_is_repeated(books: Books) -> None:
+    sender, receiver = await books.subscriber(100_00), await books.subscriber()
+    await listen(books, "alert.created")
+    orders = [p2p(sender, receiver, 1_00) for _ in range(13)]
+    await books.submit_together(orders[:12])
+    await books.submit(orders[12])
+    (alert,) = await books.database.fetch("SELECT id, occurrences FROM alerts")
+    assert alert["occurrences"] == 3
+    assert await told(books) == [("alert.created", alert["id"])]
+
+
+async def test_a_refund_is_told_as_itself_and_of_the_payment_it_refunds(books: Books) -> None:
+    payer, processor = await books.subscriber(100_00), await books.processor(50_00)
+    payment = (await books.submit(pay(payer, processor, 30_00))).accepted().transaction_id
+    await listen(books, "transaction.completed", "transaction.refunded", "transaction.failed")
+    part = (await books.submit(refund(processor, payment, 10_00))).accepted().transaction_id
+    rest = (await books.submit(refund(processor, payment, None))).accepted().transaction_id
+    again = await books.submit(refund(processor, payment, 1_00))
+    assert again.code == Code.ALREADY_REFUNDED
+    assert await told(books) == [
+        ("transaction.completed", part),
+        ("transaction.refunded", payment),
+        ("transaction.completed", rest),
+        ("transaction.refunded", payment),
+    ]
+
+
+async def test_a_float_is_low_each_time_it_falls_below_and_not_while_it_stays_there(
+    books: Books,
+) -> None:
+    agent, subscriber = await books.agent(LOW + 100_00), await books.subscriber()
+    await listen(books, "agent.float_low")
+    (await books.submit(cash_in(agent, subscriber, 100_00))).accepted()
+    assert await told(books) == []  # exactly what is low is not below it
+    (await books.submit(cash_in(agent, subscriber, 1))).accepted()
+    (await books.submit(cash_in(agent, subscriber, 1_00))).accepted()
+    assert await told(books) == [("agent.float_low", agent)]
+    (await books.submit(fund(agent, 100_00))).accepted()
+    (await books.submit(cash_in(agent, subscriber, 100_00))).accepted()
+    assert await told(books) == [("agent.float_low", agent)] * 2
+
+
+async def test_floats_are_told_the_same_however_orders_come_together(books: Books) -> None:
+    one, other = await books.agent(LOW), await books.agent(LOW)
+    subscriber = await books.subscriber()
+    await listen(books, "agent.float_low")
+    orders = [
+        cash_in(one, subscriber, 10_00),
+        fund(one, 50_00),
+        cash_in(other, subscriber, 10_00),
+        cash_in(one, subscriber, 50_00),
+        fund(one, 500_00),
+    ]
+    outcomes = await books.submit_together(orders)
+    assert [outcome.code for outcome in outcomes] == [None] * 5
+    assert await told(books) == [
+        ("agent.float_low", one),
+        ("agent.float_low", other),
+        ("agent.float_low", one),
+    ]

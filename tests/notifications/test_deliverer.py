@@ -1,0 +1,505 @@
+"""Events reach their endpoints: signed, once, again after a failure, by one process at a time."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from notifications.receiver import Receiver
+from notifications.stage import (
+    SetClock,
+    TransactionRecord,
+    deliveries,
+    endpoint,
+    happen,
+    happen_in_ledger,
+    only_delivery,
+    shown,
+    until,
+)
+from tapgate import ids
+from tapgate.edge.services import Services
+from tapgate.errors import ApiError, Code
+from tapgate.notifications import claims
+from tapgate.notifications.events import publish
+from tapgate.notifications.webhooks import deliverer, model, outbox
+from tapgate.notifications.webhooks.deliverer import Deliverer
+
+
+async def deliver(services: Services, records: Any = None) -> None:
+    """Everything that is due, by a process of its own."""
+    work = Deliverer(services, records or {})
+    await work.start_due()
+    await work.finish()
+
+
+async def test_an_event_is_sent_signed_in_the_standard_form(
+    timed: Services, receiver: Receiver, set_clock: SetClock
+) -> None:
+    _, secret = await endpoint(timed, f"{receiver.url}/hook?shop=1")
+    await happen(timed)
+    set_clock.forward(seconds=61)
+    await deliver(timed)
+    row = await only_delivery(timed)
+    (received,) = receiver.received
+    assert received.request == "POST /hook?shop=1 HTTP/1.1"
+    assert received.headers["content-type"] == "application/json"
+    assert received.headers["host"] == f"127.0.0.1:{receiver.port}"
+    assert received.id == shown(row)
+    assert received.headers["webhook-timestamp"] == str(int(set_clock().timestamp()))
+    assert received.is_signed_with(secret)
+    assert received.content == {
+        "type": "card.linked",
+        "timestamp": "2026-01-31T12:00:00.000Z",
+        "data": {"serial": "TAP-000001", "status": "ACTIVE", "holder_name": "Amïnata"},
+    }
+    assert (row["status"], row["attempts"], row["last_status"]) == ("delivered", 1, 204)
+    await deliver(timed)
+    assert len(receiver.received) == 1
+
+
+async def test_each_endpoint_is_sent_what_it_asked_for_under_its_own_id_and_secret(
+    timed: Services, receiver: Receiver
+) -> None:
+    _, cards = await endpoint(timed, f"{receiver.url}/cards", "card.linked", "card.blocked")
+    _, everything = await endpoint(timed, f"{receiver.url}/everything", "*")
+    await happen(timed, "card.linked")
+    await happen(timed, "alert.resolved")
+    await deliver(timed)
+    by_path = {
+        path: [one.content["type"] for one in receiver.received if one.path == path]
+        for path in ("/cards", "/everything")
+    }
+    assert by_path["/cards"] == ["card.linked"]
+    assert sorted(by_path["/everything"]) == ["alert.resolved", "card.linked"]
+    assert len({one.id for one in receiver.received}) == 3
+    for one in receiver.received:
+        assert one.is_signed_with(cards) == (one.path == "/cards")
+        assert one.is_signed_with(everything) == (one.path == "/everything")
+
+
+async def test_a_change_that_is_rolled_back_is_not_told(
+    timed: Services, receiver: Receiver
+) -> None:
+    await endpoint(timed, receiver.url)
+    with pytest.raises(ZeroDivisionError):
+        async with timed.database.transaction() as tx:
+            await publish(tx, timed, "card.linked", msgspec.defstruct("Record", [])())
+            raise ZeroDivisionError
+    await deliver(timed)
+    assert receiver.received == []
+    assert await timed.database.fetchval("SELECT count(*) FROM events") == 0
+
+
+async def test_an_event_that_nobody_wants_is_not_even_written(timed: Services) -> None:
+    await endpoint(timed, "http://127.0.0.1:9", "card.blocked")
+    gone, _ = await endpoint(timed, "http://127.0.0.1:9", "*")
+    await timed.database.execute(
+        "UPDATE webhook_endpoints SET deleted_at = now() WHERE id = $1", gone
+    )
+    await happen(timed, "card.linked")
+    assert await timed.database.fetchval("SELECT count(*) FROM events") == 0
+
+
+async def test_failed_attempts_are_repeated_on_schedule_and_then_given_up(
+    timed: Services, receiver: Receiver, set_clock: SetClock
+) -> None:
+    _, secret = await endpoint(timed, receiver.url)
+    receiver.status(*[500, 404, 301, 199 + 200, 429, 503, 502, 400, 410, 500])
+    await happen(timed)
+    pauses = []
+    while (row := await only_delivery(timed))["status"] == "pending":
+        pauses.append((row["next_attempt_at"] - set_clock()).total_seconds())
+        set_clock.forward(seconds=pauses[-1] - 0.001)
+        await deliver(timed)
+        assert len(receiver.received) == len(pauses) - 1, "too early"
+        set_clock.forward(seconds=0.001)
+        await deliver(timed)
+    hour = 3600
+    expected = [5, 300, 1800, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour]
+    assert pauses.pop(0) <= 0.001
+    assert len(pauses) == len(expected)
+    for pause, about in zip(pauses, expected, strict=True):
+        assert 0.9 * about <= pause <= 1.1 * about
+    assert (row["status"], row["attempts"], row["last_status"]) == ("failed", 10, 500)
+    assert row["ended_at"] == set_clock()
+    assert len({(one.id, one.body) for one in receiver.received}) == 1
+    assert len({one.headers["webhook-timestamp"] for one in receiver.received}) == 10
+    assert all(one.is_signed_with(secret) for one in receiver.received)
+
+
+async def test_the_pauses_differ_by_chance() -> None:
+    assert len({model.pause_after(9) for _ in range(20)}) > 1
+    assert model.pause_after(10) is None
+
+
+async def test_a_redirect_is_a_failure_and_not_followed(
+    timed: Services, receiver: Receiver
+) -> None:
+    await endpoint(timed, receiver.url)
+    there = f"{receiver.url}/elsewhere"
+    receiver.answers = [
+        f"HTTP/1.1 307 X\r\nLocation: {there}\r\nContent-Length: 0\r\n\r\n".encode()
+    ]
+    await happen(timed)
+    await deliver(timed)
+    assert [one.path for one in receiver.received] == ["/"]
+    row = await only_delivery(timed)
+    assert (row["status"], row["last_status"]) == ("pending", 307)
+
+
+async def test_an_endless_answer_is_not_read(timed: Services, receiver: Receiver) -> None:
+    await endpoint(timed, receiver.url)
+    receiver.answers = [b"HTTP/1.1 200 X\r\nContent-Length: 999999999999\r\n\r\n" + b"x" * 100_000]
+    await happen(timed)
+    async with asyncio.timeout(5):
+        await deliver(timed)
+    assert (await only_delivery(timed))["status"] == "delivered"
+
+
+async def test_an_endpoint_that_is_away_or_speaks_no_http_harms_nobody(
+    timed: Services, receiver: Receiver
+) -> None:
+    await endpoint(timed, "http://127.0.0.1:9/nobody")
+    await endpoint(timed, f"{receiver.url}/garbage")
+    receiver.answers = [b"what?\r\n\r\n"]
+    await happen(timed)
+    with capture_logs() as lines:
+        await deliver(timed)
+    assert {line["problem"] for line in lines} == {"ConnectError", "RemoteProtocolError"}
+    for row in await deliveries(timed):
+        assert (row["status"], row["attempts"], row["last_status"]) == ("pending", 1, None)
+
+
+async def test_whoever_does_not_answer_in_time_has_failed(
+    timed: Services, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tapgate.notifications.webhooks.sending.PATIENCE_SECONDS", 0.2)
+    await endpoint(timed, f"{receiver.url}/slow")
+    await happen(timed)
+    await deliver(timed)
+    row = await only_delivery(timed)
+    assert (row["status"], row["attempts"], row["last_status"]) == ("pending", 1, None)
+
+
+async def test_in_production_a_name_that_leads_to_this_machine_is_not_sent_to(
+    timed: Services, receiver: Receiver
+) -> None:
+    """Even if it was taken when it led elsewhere, or before it was production."""
+    timed.settings = msgspec.structs.replace(timed.settings, environment="production")
+    await endpoint(timed, f"https://localhost:{receiver.port}/")
+    await endpoint(timed, f"http://localhost:{receiver.port}/")
+    await endpoint(timed, receiver.url)
+    await happen(timed)
+    with capture_logs() as lines:
+        await deliver(timed)
+    assert [line["problem"] for line in lines] == ["RefusedError"] * 3
+    assert receiver.received == []
+    assert {row["status"] for row in await deliveries(timed)} == {"pending"}
+
+
+async def test_an_attempt_whose_end_cannot_be_written_is_made_again(
+    timed: Services, receiver: Receiver, set_clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lost(*_: object) -> None:
+        raise ApiError(Code.SERVICE_UNAVAILABLE)
+
+    await endpoint(timed, receiver.url)
+    await happen(timed)
+    with monkeypatch.context() as patch, capture_logs() as lines:
+        patch.setattr(outbox, "delivered", lost)
+        await deliver(timed)
+    assert [line["event"] for line in lines] == ["webhooks.attempt_lost"]
+    set_clock.forward(seconds=30)
+    await deliver(timed)
+    first, second = receiver.received
+    assert (first.id, first.body) == (second.id, second.body)
+    assert (await only_delivery(timed))["status"] == "delivered"
+
+
+async def test_two_processes_at_once_send_each_delivery_once(
+    timed: Services, receiver: Receiver
+) -> None:
+    await endpoint(timed, f"{receiver.url}/a")
+    await endpoint(timed, f"{receiver.url}/b")
+    for _ in range(40):
+        await happen(timed)
+    processes = [Deliverer(timed, {}) for _ in range(2)]
+    while await timed.database.fetchval("SELECT count(*) FROM deliveries WHERE status = 'pending'"):
+        await asyncio.gather(*(process.start_due() for process in processes))
+        await asyncio.gather(*(process.finish() for process in processes))
+    assert len(receiver.received) == 80
+    assert len({one.id for one in receiver.received}) == 80
+    assert {row["attempts"] for row in await deliveries(timed)} == {1}
+
+
+async def test_claims_made_at_once_neither_overlap_nor_wait_for_each_other(
+    timed: Services, set_clock: SetClock
+) -> None:
+    await endpoint(timed, "https://shop.example.com")
+    for _ in range(3):
+        await happen(timed)
+    now = set_clock()
+    async with timed.database.transaction() as tx:
+        first = await claims.claim(tx, "deliveries", "id", now=now, limit=1)
+        async with asyncio.timeout(3):
+            second = await claims.claim(timed.database, "deliveries", "id", now=now, limit=3)
+    assert len(first) == 1
+    assert sorted(row["id"] for row in (*first, *second)) == [
+        row["id"] for row in await deliveries(timed)
+    ]
+
+
+async def test_what_a_killed_process_was_sending_is_sent_by_another(
+    timed: Services, receiver: Receiver, set_clock: SetClock
+) -> None:
+    await endpoint(timed, f"{receiver.url}/slow")
+    await happen(timed)
+    killed = Deliverer(timed, {})
+    await killed.start_due()
+    await until(lambda: _count(receiver), 1)
+    await killed._finish(within=0)
+    receiver.hurry.set()
+
+    set_clock.forward(seconds=29)
+    await deliver(timed)
+    assert len(receiver.received) == 1
+    set_clock.forward(seconds=1)
+    await deliver(timed)
+    assert len(receiver.received) == 2
+    assert len({one.id for one in receiver.received}) == 1
+    row = await only_delivery(timed)
+    assert (row["status"], row["attempts"]) == ("delivered", 2)
+
+
+async def test_whoever_lost_a_claim_does_not_put_off_who_has_it(
+    timed: Services, receiver: Receiver, set_clock: SetClock
+) -> None:
+    await endpoint(timed, f"{receiver.url}/slow")
+    await happen(timed)
+    (lost,) = await outbox.claim(
+        timed.database, await _endpoint_id(timed), now=set_clock(), limit=1
+    )
+    set_clock.forward(seconds=30)
+    (held,) = await outbox.claim(
+        timed.database, await _endpoint_id(timed), now=set_clock(), limit=1
+    )
+    await outbox.put_off(timed.database, lost, 500, set_clock())
+    await outbox.given_up(timed.database, lost, 500, set_clock())
+    row = await only_delivery(timed)
+    assert (row["status"], row["next_attempt_at"]) == ("pending", held.next_attempt_at)
+    await outbox.put_off(timed.database, held, 503, set_clock())
+    assert (await only_delivery(timed))["last_status"] == 503
+
+
+async def test_a_slow_endpoint_holds_up_nobody_else(timed: Services, receiver: Receiver) -> None:
+    await endpoint(timed, f"{receiver.url}/slow")
+    await endpoint(timed, f"{receiver.url}/fast")
+    for _ in range(30):
+        await happen(timed)
+    work = Deliverer(timed, {})
+
+    async def at_the_fast_one() -> int:
+        await work.start_due()
+        return sum(one.path == "/fast" for one in receiver.received)
+
+    await until(at_the_fast_one, 30)
+    at_the_slow_one = sum(one.path == "/slow" for one in receiver.received)
+    assert at_the_slow_one == deliverer.AT_ONCE_TO_ONE_ENDPOINT
+    receiver.hurry.set()
+    await work.finish()
+
+
+async def test_attempts_under_way_are_bounded_in_all(
+    timed: Services, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deliverer, "AT_ONCE", 4)
+    for _ in range(3):
+        await endpoint(timed, f"{receiver.url}/slow")
+    for _ in range(3):
+        await happen(timed)
+    work = Deliverer(timed, {})
+    await work.start_due()
+    await work.start_due()
+    await until(lambda: _count(receiver), 4)
+    receiver.hurry.set()
+    await work.finish()
+    assert receiver.most_at_once == 4
+
+
+async def test_a_running_deliverer_sends_within_a_second_however_much_there_is(
+    services: Services, receiver: Receiver
+) -> None:
+    await endpoint(services, receiver.url)
+    running = asyncio.create_task(Deliverer(services, {}).run())
+    try:
+        for _ in range(60):
+            await happen(services)
+        await until(lambda: _count(receiver), 60)
+        await asyncio.sleep(0.6)
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        await happen(services)
+        await until(lambda: _count(receiver), 61)
+        assert loop.time() - started < 2
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+    assert {row["status"] for row in await deliveries(services)} == {"delivered"}
+
+
+async def test_an_attempt_under_way_may_end_when_the_process_is_told_to_stop(
+    services: Services, receiver: Receiver
+) -> None:
+    await endpoint(services, f"{receiver.url}/slow")
+    await happen(services)
+    running = asyncio.create_task(Deliverer(services, {}).run())
+    await until(lambda: _count(receiver), 1)
+    running.cancel()
+    await asyncio.sleep(0)
+    receiver.hurry.set()
+    await asyncio.wait([running])
+    assert (await only_delivery(services))["status"] == "delivered"
+
+
+async def test_what_waits_for_a_deleted_endpoint_has_failed_and_is_not_sent(
+    timed: Services, receiver: Receiver
+) -> None:
+    await endpoint(timed, receiver.url)
+    await happen(timed)
+    await timed.database.execute("UPDATE webhook_endpoints SET deleted_at = now()")
+    await deliver(timed)
+    assert receiver.received == []
+    row = await only_delivery(timed)
+    assert (row["status"], row["attempts"], row["next_attempt_at"]) == ("failed", 0, None)
+
+
+async def test_the_ledgers_record_is_looked_up_once_and_told_the_same_ever_after(
+    timed: Services, receiver: Receiver, set_clock: SetClock
+) -> None:
+    await endpoint(timed, receiver.url)
+    asked = []
+
+    async def transaction(services: Services, subject_id: int) -> msgspec.Struct:
+        asked.append(subject_id)
+        return TransactionRecord(
+            id=ids.show(ids.TRANSACTION, subject_id), amount=f"{len(asked)}.00"
+        )
+
+    receiver.status(500)
+    await happen_in_ledger(timed, "transaction.completed", 17)
+    await deliver(timed, {"transaction": transaction})
+    set_clock.forward(minutes=1)
+    await deliver(timed, {"transaction": transaction})
+    assert asked == [17]
+    first, second = receiver.received
+    assert first.body == second.body
+    assert first.content["data"]["id"] == ids.show(ids.TRANSACTION, 17)
+
+
+async def test_two_endpoints_are_told_the_same_record_of_one_event(
+    timed: Services, receiver: Receiver
+) -> None:
+    asked: list[int] = []
+
+    async def transaction(services: Services, subject_id: int) -> msgspec.Struct:
+        asked.append(subject_id)
+        amount = f"{len(asked)}.00"
+        await asyncio.sleep(0.05)
+        return TransactionRecord(id="txn_1", amount=amount)
+
+    await endpoint(timed, receiver.url)
+    await endpoint(timed, receiver.url)
+    await happen_in_ledger(timed, "transaction.completed", 17)
+    await deliver(timed, {"transaction": transaction})
+    assert len(receiver.received) == 2
+    assert len({one.body for one in receiver.received}) == 1
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        (
+            "transaction.completed",
+            {"status": "completed", "refunded_amount": "0.00", "completed_at": "then"},
+        ),
+        (
+            "transaction.under_review",
+            {"status": "under_review", "refunded_amount": "0.00", "completed_at": None},
+        ),
+        (
+            "transaction.refunded",
+            {"status": "partially_refunded", "refunded_amount": "4.00", "completed_at": "then"},
+        ),
+    ],
+)
+async def test_a_transaction_is_told_with_the_status_that_the_event_names(
+    timed: Services, receiver: Receiver, event: str, told: dict[str, Any]
+) -> None:
+    async def transaction(services: Services, subject_id: int) -> msgspec.Struct:
+        return TransactionRecord(
+            id="txn_1", status="partially_refunded", refunded_amount="4.00", completed_at="then"
+        )
+
+    await endpoint(timed, receiver.url)
+    await happen_in_ledger(timed, event, 17)
+    await deliver(timed, {"transaction": transaction})
+    data = receiver.received[0].content["data"]
+    assert {name: data[name] for name in told} == told
+
+
+async def test_a_record_that_cannot_be_looked_up_is_tried_again_later(
+    timed: Services, receiver: Receiver, set_clock: SetClock
+) -> None:
+    async def nowhere(services: Services, subject_id: int) -> msgspec.Struct:
+        raise ApiError(Code.TRANSACTION_NOT_FOUND)
+
+    async def broken(services: Services, subject_id: int) -> msgspec.Struct:
+        raise ZeroDivisionError
+
+    await endpoint(timed, receiver.url)
+    await happen_in_ledger(timed, "transaction.completed", 17)
+    with capture_logs() as lines:
+        for records in ({"transaction": nowhere}, {"transaction": broken}, {}):
+            await deliver(timed, records)
+            set_clock.forward(hours=1)
+    assert [line["problem"] for line in lines] == [
+        "NoRecordError",
+        "ZeroDivisionError",
+        "NoRecordError",
+    ]
+    assert receiver.received == []
+    assert (await only_delivery(timed))["status"] == "pending"
+
+
+async def test_a_secret_sealed_with_another_key_holds_up_nobody_else(
+    timed: Services, receiver: Receiver
+) -> None:
+    await endpoint(timed, f"{receiver.url}/other")
+    await timed.database.execute("UPDATE webhook_endpoints SET secret = 'sealed by another'")
+    await endpoint(timed, f"{receiver.url}/own")
+    await happen(timed)
+    with capture_logs() as lines:
+        await deliver(timed)
+    assert [one.path for one in receiver.received] == ["/own"]
+    assert [line["problem"] for line in lines] == ["VaultError"]
+
+
+async def test_numbers_that_no_program_could_count_to_are_told_as_they_were_stored(
+    timed: Services, receiver: Receiver
+) -> None:
+    await endpoint(timed, receiver.url)
+    await happen(timed)
+    await timed.database.execute("""UPDATE events SET data = '{"order": 1e400}'""")
+    await deliver(timed)
+    assert b'"order": 1' + b"0" * 400 in receiver.received[0].body
+
+
+async def _count(receiver: Receiver) -> int:
+    return len(receiver.received)
+
+
+async def _endpoint_id(services: Services) -> int:
+    return int(await services.database.fetchval("SELECT id FROM webhook_endpoints"))

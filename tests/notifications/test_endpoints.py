@@ -1,0 +1,345 @@
+"""Webhook endpoints over HTTP: who is told what, what was sent, and sending it again."""
+
+import asyncio
+import base64
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+
+from notifications.receiver import Receiver
+from notifications.stage import CardRecord
+from tapgate import ids
+from tapgate.edge.services import Services
+from tapgate.ledger.rules import EVENTS
+from tapgate.notifications.events import TYPES, publish
+from tapgate.notifications.webhooks.deliverer import Deliverer
+from world import Bearer, World
+
+PATH = "/api/v1/admin/webhook-endpoints"
+UNKNOWN = ids.show(ids.WEBHOOK_ENDPOINT, 1)
+UNKNOWN_DELIVERY = ids.show(ids.DELIVERY, 2**62)
+
+
+@pytest.fixture
+async def admin(world: World) -> Bearer:
+    return await world.admin("A")
+
+
+async def create(
+    client: httpx2.AsyncClient,
+    admin: Bearer,
+    url: str = "https://shop.example.com/hook",
+    events: tuple[str, ...] = ("*",),
+) -> dict[str, Any]:
+    answer = await client.post(PATH, json={"url": url, "events": events}, auth=admin)
+    assert answer.status_code == 201, answer.text
+    created: dict[str, Any] = answer.json()
+    return created
+
+
+async def happen(services: Services) -> None:
+    async with services.database.transaction() as tx:
+        await publish(tx, services, "card.linked", CardRecord())
+
+
+async def deliver(services: Services) -> None:
+    work = Deliverer(services, {})
+    await work.start_due()
+    await work.finish()
+
+
+def in_production(services: Services) -> None:
+    services.settings = msgspec.structs.replace(services.settings, environment="production")
+
+
+async def test_the_secret_is_shown_once_and_kept_sealed(
+    client: httpx2.AsyncClient, world: World, admin: Bearer
+) -> None:
+    created = await create(client, admin, events=("card.linked", "alert.created", "card.linked"))
+    assert created.keys() == {"id", "url", "events", "secret"}
+    assert created["events"] == ["card.linked", "alert.created"]
+    assert created["id"].startswith("whk_")
+    prefix, _, encoded = created["secret"].partition("_")
+    assert (prefix, len(base64.b64decode(encoded, validate=True))) == ("whsec", 32)
+    listed = (await client.get(PATH, auth=admin)).json()
+    assert listed["data"] == [{name: created[name] for name in ("id", "url", "events")}]
+    stored = await world.services.database.fetch(
+        "SELECT webhook_endpoints::text AS row FROM webhook_endpoints"
+    )
+    assert created["secret"] not in str(stored)
+    assert encoded.encode().hex() not in str(stored)
+    other = await create(client, admin)
+    assert other["secret"] != created["secret"]
+
+
+async def test_create_and_delete_are_in_the_audit_log_without_secrets(
+    client: httpx2.AsyncClient, world: World, admin: Bearer
+) -> None:
+    created = await create(client, admin, "https://shop.example.com/hook?password=hunter2")
+    await client.delete(f"{PATH}/{created['id']}", auth=admin)
+    (made,) = await world.audit(created["id"], "webhook_endpoint.created")
+    assert made["actor"]["id"] == admin.id
+    assert made["changes"] == {
+        "url": [None, "https://shop.example.com/hook"],
+        "events": [None, ["*"]],
+    }
+    (gone,) = await world.audit(created["id"], "webhook_endpoint.deleted")
+    assert gone["changes"]["events"] == [["*"], None]
+    logged = await world.services.database.fetch("SELECT audit_entries::text FROM audit_entries")
+    assert created["secret"] not in str(logged)
+    assert "hunter2" not in str(logged)
+
+
+@pytest.mark.parametrize("events", [[], ["card.lost"], ["card.linked", ""], ["card.*"]])
+async def test_events_are_known_ones_and_not_none(
+    client: httpx2.AsyncClient, admin: Bearer, events: list[str]
+) -> None:
+    body = {"url": "https://shop.example.com", "events": events}
+    answer = await client.post(PATH, json=body, auth=admin)
+    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+    (field,) = answer.json()["details"]["fields"]
+    assert field.startswith("events")
+
+
+@pytest.mark.parametrize("body", [{}, {"url": "https://a.example"}, {"url": 1, "events": ["*"]}])
+async def test_what_is_missing_or_of_another_type_is_a_bad_request(
+    client: httpx2.AsyncClient, admin: Bearer, body: dict[str, Any]
+) -> None:
+    answer = await client.post(PATH, json=body, auth=admin)
+    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+
+
+def test_whatever_the_ledger_tells_can_be_asked_for() -> None:
+    assert set(TYPES) >= EVENTS
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:8080/hook",
+        "http://localhost/hook",
+        "https://10.0.0.1/hook",
+        "http://[::1]:9/",
+        "https://shop.example.com",
+    ],
+)
+async def test_outside_production_local_addresses_will_do(
+    client: httpx2.AsyncClient, admin: Bearer, url: str
+) -> None:
+    assert (await create(client, admin, url))["url"] == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://shop.example.com/hook",
+        "https://127.0.0.1/hook",
+        "https://localhost/hook",
+        "https://intranet/hook",
+        "https://metadata.google.internal/",
+        "https://169.254.169.254/latest/meta-data",
+        "https://10.1.2.3/",
+        "https://172.16.0.1/",
+        "https://192.168.0.1/",
+        "https://100.64.0.1/",
+        "https://224.0.0.1/",
+        "https://0.0.0.0/",
+        "https://[::1]/",
+        "https://[::]/",
+        "https://[fe80::1]/",
+        "https://[fd00:ec2::254]/",
+        "https://[::ffff:127.0.0.1]/",
+        "https://[::ffff:7f00:1]/",
+        "https://[64:ff9b::7f00:1]/",
+        "https://[2002:7f00:1::]/",
+    ],
+)
+async def test_in_production_only_https_to_the_public_will_do(
+    client: httpx2.AsyncClient, services: Services, admin: Bearer, url: str
+) -> None:
+    in_production(services)
+    answer = await client.post(PATH, json={"url": url, "events": ["*"]}, auth=admin)
+    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+    assert answer.json()["details"]["fields"].keys() == {"url"}
+
+
+@pytest.mark.parametrize("url", ["https://hooks.invalid/tapgate", "https://93.184.215.14/hook"])
+async def test_in_production_a_name_that_is_not_known_yet_will_do(
+    client: httpx2.AsyncClient, services: Services, admin: Bearer, url: str
+) -> None:
+    in_production(services)
+    assert (await create(client, admin, url))["url"] == url
+
+
+async def test_deleted_and_unknown_endpoints_are_not_found(
+    client: httpx2.AsyncClient, admin: Bearer
+) -> None:
+    deleted = (await create(client, admin))["id"]
+    answer = await client.delete(f"{PATH}/{deleted}", auth=admin)
+    assert (answer.status_code, answer.content) == (204, b"")
+    for endpoint_id in (deleted, UNKNOWN, "whk_", "1"):
+        for method, path in (
+            ("DELETE", f"{PATH}/{endpoint_id}"),
+            ("GET", f"{PATH}/{endpoint_id}/deliveries"),
+            ("POST", f"{PATH}/{endpoint_id}/deliveries/{UNKNOWN_DELIVERY}/redeliver"),
+        ):
+            answer = await client.request(method, path, auth=admin)
+            assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND"), path
+    assert (await client.get(PATH, auth=admin)).json()["data"] == []
+
+
+async def test_two_deletions_at_once_delete_once(client: httpx2.AsyncClient, admin: Bearer) -> None:
+    path = f"{PATH}/{(await create(client, admin))['id']}"
+    answers = await asyncio.gather(*(client.delete(path, auth=admin) for _ in range(4)))
+    assert sorted(answer.status_code for answer in answers) == [204, 404, 404, 404]
+
+
+async def test_endpoints_and_deliveries_are_listed_newest_first_in_pages(
+    client: httpx2.AsyncClient, services: Services, admin: Bearer
+) -> None:
+    made = [(await create(client, admin))["id"] for _ in range(3)]
+    first = (await client.get(f"{PATH}?limit=2", auth=admin)).json()
+    assert [one["id"] for one in first["data"]] == [made[2], made[1]]
+    rest = (await client.get(f"{PATH}?limit=2&cursor={first['next_cursor']}", auth=admin)).json()
+    assert ([one["id"] for one in rest["data"]], rest["has_more"]) == ([made[0]], False)
+
+    for _ in range(3):
+        await happen(services)
+    path = f"{PATH}/{made[0]}/deliveries"
+    everything = (await client.get(path, auth=admin)).json()
+    shown = [one["id"] for one in everything["data"]]
+    assert (len(shown), shown) == (3, sorted(shown, reverse=True))
+    first = (await client.get(f"{path}?limit=2", auth=admin)).json()
+    rest = (await client.get(f"{path}?limit=2&cursor={first['next_cursor']}", auth=admin)).json()
+    assert [one["id"] for one in (*first["data"], *rest["data"])] == shown
+    assert (await client.get(f"{path}?limit=0", auth=admin)).status_code == 422
+
+
+async def test_a_delivery_shows_what_came_of_it(
+    client: httpx2.AsyncClient, services: Services, admin: Bearer, receiver: Receiver
+) -> None:
+    path = f"{PATH}/{(await create(client, admin, receiver.url))['id']}/deliveries"
+    await happen(services)
+    (before,) = (await client.get(path, auth=admin)).json()["data"]
+    assert before == {
+        "id": before["id"],
+        "event": "card.linked",
+        "status": "pending",
+        "attempts": 0,
+        "last_status": None,
+        "created_at": before["created_at"],
+    }
+    assert before["id"].startswith("dlv_")
+    await deliver(services)
+    (after,) = (await client.get(path, auth=admin)).json()["data"]
+    assert after == before | {"status": "delivered", "attempts": 1, "last_status": 204}
+
+
+async def test_redelivering_sends_the_same_again_at_once(
+    client: httpx2.AsyncClient,
+    services: Services,
+    world: World,
+    admin: Bearer,
+    receiver: Receiver,
+) -> None:
+    created = await create(client, admin, receiver.url)
+    path = f"{PATH}/{created['id']}/deliveries"
+    await happen(services)
+    await deliver(services)
+    (delivered,) = (await client.get(path, auth=admin)).json()["data"]
+    answer = await client.post(f"{path}/{delivered['id']}/redeliver", auth=admin)
+    assert answer.status_code == 200
+    assert answer.json() == delivered | {"status": "pending"}
+    await deliver(services)
+    first, second = receiver.received
+    assert (first.id, first.body) == (second.id, second.body)
+    assert second.is_signed_with(created["secret"])
+    (again,) = (await client.get(path, auth=admin)).json()["data"]
+    assert (again["status"], again["attempts"]) == ("delivered", 2)
+    (entry,) = await world.audit(delivered["id"], "webhook_delivery.redelivered")
+    assert entry["changes"] == {"status": ["delivered", "pending"]}
+
+
+async def test_what_was_given_up_has_all_its_attempts_again_when_asked_for(
+    client: httpx2.AsyncClient, services: Services, admin: Bearer, receiver: Receiver
+) -> None:
+    path = f"{PATH}/{(await create(client, admin, receiver.url))['id']}/deliveries"
+    await happen(services)
+    await services.database.execute(
+        """UPDATE deliveries SET status = 'failed', attempts = 10, next_attempt_at = NULL,
+                                 ended_at = now()"""
+    )
+    (failed,) = (await client.get(path, auth=admin)).json()["data"]
+    receiver.status(500)
+    await client.post(f"{path}/{failed['id']}/redeliver", auth=admin)
+    await deliver(services)
+    row = await services.database.fetchrow("SELECT * FROM deliveries")
+    assert row is not None
+    assert (row["status"], row["attempts"], row["last_status"]) == ("pending", 11, 500)
+    pause = (row["next_attempt_at"] - services.clock()).total_seconds()
+    assert 3 < pause < 6
+
+
+async def test_asking_again_is_not_undone_by_the_attempt_under_way(
+    client: httpx2.AsyncClient, services: Services, admin: Bearer, receiver: Receiver
+) -> None:
+    path = f"{PATH}/{(await create(client, admin, f'{receiver.url}/slow'))['id']}/deliveries"
+    await happen(services)
+    receiver.status(500)
+    work = Deliverer(services, {})
+    await work.start_due()
+    while not receiver.received:
+        await asyncio.sleep(0.01)
+    (pending,) = (await client.get(path, auth=admin)).json()["data"]
+    await client.post(f"{path}/{pending['id']}/redeliver", auth=admin)
+    receiver.hurry.set()
+    await work.finish()
+    await deliver(services)
+    assert len(receiver.received) == 2
+    (again,) = (await client.get(path, auth=admin)).json()["data"]
+    assert again["status"] == "delivered"
+
+
+async def test_a_delivery_belongs_to_its_endpoint(
+    client: httpx2.AsyncClient, services: Services, admin: Bearer
+) -> None:
+    one, other = (await create(client, admin))["id"], (await create(client, admin))["id"]
+    await happen(services)
+    (delivery,) = (await client.get(f"{PATH}/{one}/deliveries", auth=admin)).json()["data"]
+    for endpoint_id, delivery_id in ((other, delivery["id"]), (one, UNKNOWN_DELIVERY), (one, "x")):
+        answer = await client.post(
+            f"{PATH}/{endpoint_id}/deliveries/{delivery_id}/redeliver", auth=admin
+        )
+        assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+
+
+async def test_deleting_an_endpoint_ends_what_waits_for_it(
+    client: httpx2.AsyncClient, services: Services, admin: Bearer, receiver: Receiver
+) -> None:
+    kept = await create(client, admin, f"{receiver.url}/kept")
+    gone = await create(client, admin, f"{receiver.url}/gone")
+    await happen(services)
+    await client.delete(f"{PATH}/{gone['id']}", auth=admin)
+    states = await services.database.fetch(
+        "SELECT endpoint_id, status FROM deliveries ORDER BY endpoint_id"
+    )
+    assert [(ids.show(ids.WEBHOOK_ENDPOINT, row[0]), row[1]) for row in states] == [
+        (kept["id"], "pending"),
+        (gone["id"], "failed"),
+    ]
+    await happen(services)
+    await deliver(services)
+    assert {one.path for one in receiver.received} == {"/kept"}
+
+
+async def test_what_happens_after_the_answer_is_told_and_after_the_deletion_is_not(
+    client: httpx2.AsyncClient, services: Services, world: World, admin: Bearer
+) -> None:
+    subscriber = await world.subscriber(balance="5.00")
+    created = await create(client, admin, events=("transaction.completed",))
+    await world.give(subscriber["id"], "1.00")
+    await client.delete(f"{PATH}/{created['id']}", auth=admin)
+    await world.give(subscriber["id"], "1.00")
+    assert await services.database.fetchval("SELECT count(*) FROM events") == 1

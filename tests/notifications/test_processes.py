@@ -1,0 +1,69 @@
+"""Real processes deliver: each event once, and what a killed one was sending is sent again."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psutil
+
+from gateway.running import ADMIN, gateway
+from notifications.receiver import Receiver
+from notifications.stage import happen, until
+from tapgate.edge.services import Services
+
+PATH = "/api/v1/admin/webhook-endpoints"
+
+
+async def create_endpoint(client: httpx2.AsyncClient, url: str) -> dict[str, Any]:
+    login = await client.post("/api/v1/admin/login", json=ADMIN)
+    client.headers["Authorization"] = f"Bearer {login.json()['token']}"
+    answer = await client.post(PATH, json={"url": url, "events": ["card.linked"]})
+    assert answer.status_code == 201, answer.text
+    created: dict[str, Any] = answer.json()
+    return created
+
+
+def kill_workers() -> int:
+    """The gateway's processes, not their supervisor, which starts new ones."""
+    workers = [
+        process
+        for process in psutil.Process().children(recursive=True)
+        if "tapgate.gateway" in process.cmdline()
+    ]
+    for worker in workers:
+        worker.kill()
+    return len(workers)
+
+
+async def test_events_are_delivered_by_whichever_process_also_when_all_are_killed(
+    folder: Path, services: Services, database_url: str, receiver: Receiver
+) -> None:
+    async def received() -> int:
+        return len(receiver.received)
+
+    async def statuses() -> set[str]:
+        rows = await services.database.fetch("SELECT DISTINCT status FROM deliveries")
+        return {row["status"] for row in rows}
+
+    async with (
+        gateway(folder, database_url, workers=2) as address,
+        httpx2.AsyncClient(base_url=address, trust_env=False) as client,
+    ):
+        created = await create_endpoint(client, f"{receiver.url}/slow")
+        await happen(services)
+        await until(received, 1)
+        assert kill_workers() == 2
+        receiver.hurry.set()
+        # As if the time of the claim were over.
+        await asyncio.sleep(0.5)
+        await services.database.execute("UPDATE deliveries SET next_attempt_at = now()")
+        await until(received, 2)
+        for _ in range(30):
+            await happen(services)
+        await until(statuses, {"delivered"})
+        assert await received() == 32
+        numbers = [one.id for one in receiver.received]
+        assert numbers[0] == numbers[1]
+        assert len(set(numbers)) == 31
+        assert all(one.is_signed_with(created["secret"]) for one in receiver.received)

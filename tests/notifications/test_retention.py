@@ -1,0 +1,131 @@
+"""What has ended is kept for thirty days and then removed, in bounded steps."""
+
+from datetime import timedelta
+
+import pytest
+
+from notifications.stage import SetClock, endpoint, happen
+from tapgate.edge.services import Services
+from tapgate.notifications import retention
+from tapgate.notifications.messages import send_template
+from tapgate.notifications.retention import Retention
+
+
+async def counts(services: Services) -> dict[str, int]:
+    tables = ("events", "deliveries", "messages", "webhook_endpoints")
+    return {
+        table: await services.database.fetchval(f"SELECT count(*) FROM {table}") for table in tables
+    }
+
+
+async def end(services: Services, condition: str = "true") -> None:
+    await services.database.execute(
+        f"""UPDATE deliveries SET status = 'delivered', next_attempt_at = NULL, ended_at = $1
+            WHERE status = 'pending' AND {condition}""",
+        services.clock(),
+    )
+
+
+async def test_a_delivery_goes_thirty_days_after_it_ended(
+    timed: Services, set_clock: SetClock
+) -> None:
+    await endpoint(timed, "https://shop.example.com")
+    await happen(timed)
+    set_clock.forward(days=3)
+    await end(timed)
+    await happen(timed)
+    set_clock.forward(days=30)
+    await Retention(timed).remove_old()
+    assert (await counts(timed))["deliveries"] == 2
+    set_clock.forward(seconds=1)
+    await Retention(timed).remove_old()
+    left = await counts(timed)
+    assert (left["deliveries"], left["events"]) == (1, 1)
+    assert await timed.database.fetchval("SELECT status FROM deliveries") == "pending"
+
+
+async def test_an_event_goes_with_the_last_of_its_deliveries(
+    timed: Services, set_clock: SetClock
+) -> None:
+    first, _ = await endpoint(timed, "https://one.example.com")
+    await endpoint(timed, "https://two.example.com")
+    await happen(timed)
+    await end(timed, f"endpoint_id = {first}")
+    set_clock.forward(days=31)
+    await Retention(timed).remove_old()
+    left = await counts(timed)
+    assert (left["deliveries"], left["events"]) == (1, 1)
+    await end(timed)
+    set_clock.forward(days=31)
+    await Retention(timed).remove_old()
+    left = await counts(timed)
+    assert (left["deliveries"], left["events"]) == (0, 0)
+
+
+async def test_much_is_removed_in_several_steps(
+    timed: Services, set_clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "BATCH", 2)
+    await endpoint(timed, "https://shop.example.com")
+    for _ in range(5):
+        await happen(timed)
+    await end(timed)
+    set_clock.forward(days=31)
+    await Retention(timed).remove_old()
+    assert (await counts(timed))["deliveries"] == 0
+
+
+async def test_a_deleted_endpoint_goes_when_nothing_of_it_is_left(
+    timed: Services, set_clock: SetClock
+) -> None:
+    gone, _ = await endpoint(timed, "https://one.example.com")
+    await endpoint(timed, "https://two.example.com")
+    await happen(timed)
+    await timed.database.execute(
+        "UPDATE webhook_endpoints SET deleted_at = $2 WHERE id = $1", gone, set_clock()
+    )
+    set_clock.forward(days=31)
+    await Retention(timed).remove_old()
+    assert (await counts(timed))["webhook_endpoints"] == 2
+    await end(timed)
+    set_clock.forward(days=31)
+    await Retention(timed).remove_old()
+    assert (await counts(timed))["webhook_endpoints"] == 1
+
+
+async def test_messages_that_ended_go_and_those_that_wait_stay(
+    timed: Services, set_clock: SetClock
+) -> None:
+    async with timed.database.transaction() as tx:
+        for to in ("+23276000001", "+23276000002"):
+            await send_template(
+                tx,
+                timed,
+                to=to,
+                template="t",
+                parameters=[],
+                expires_at=set_clock() + timedelta(minutes=5),
+            )
+    await timed.database.execute(
+        """UPDATE messages SET status = 'delivered', parameters = NULL
+           WHERE recipient = '+23276000001'"""
+    )
+    set_clock.forward(days=30)
+    await Retention(timed).remove_old()
+    assert (await counts(timed))["messages"] == 2
+    set_clock.forward(minutes=6)
+    await Retention(timed).remove_old()
+    assert await timed.database.fetchval("SELECT recipient FROM messages") == "+23276000002"
+
+
+async def test_one_process_at_a_time_removes(timed: Services, set_clock: SetClock) -> None:
+    await endpoint(timed, "https://shop.example.com")
+    await happen(timed)
+    await end(timed)
+    set_clock.forward(days=31)
+    async with timed.database.transaction() as tx:
+        await tx.execute("SELECT pg_advisory_xact_lock($1)", retention._LOCK_KEY)
+        await Retention(timed).remove_old()
+        assert (await counts(timed))["deliveries"] == 1
+    await Retention(timed).remove_old()
+    assert (await counts(timed))["deliveries"] == 0

@@ -1,0 +1,78 @@
+"""docs/webhooks.md says what the code does, and its examples work as printed."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tapgate.credentials import signing
+from tapgate.notifications.events import TYPES
+from tapgate.notifications.webhooks import model
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text()
+SECRET = "whsec_dGFwZ2F0ZS1leGFtcGxlLWRvLW5vdC11c2UtdGhpcyE="
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)\n```", DOCUMENT, re.DOTALL)
+
+
+def example() -> tuple[dict[str, str], bytes]:
+    """The headers and the body of the request that is shown."""
+    _, request = blocks("http")
+    head, _, body = request.partition("\n\n")
+    return dict(line.split(": ", 1) for line in head.splitlines()[1:]), body.encode()
+
+
+def checks_of_the_document() -> Any:
+    names: dict[str, Any] = {}
+    (source,) = blocks("python")
+    exec(source, names)
+    return names["is_genuine"]
+
+
+def test_the_example_is_signed_as_the_code_signs() -> None:
+    headers, body = example()
+    signature = signing.standard_webhook_signature(
+        SECRET, headers["webhook-id"], int(headers["webhook-timestamp"]), body
+    )
+    assert headers["webhook-signature"] == signature
+    assert msgspec.json.decode(body).keys() == {"type", "timestamp", "data"}
+
+
+def test_the_python_function_tells_genuine_from_forged() -> None:
+    is_genuine = checks_of_the_document()
+    headers, body = example()
+    now = float(headers["webhook-timestamp"])
+    assert is_genuine(SECRET, headers, body, now)
+    assert is_genuine(SECRET, headers, body, now + 300)
+    rotated = headers | {"webhook-signature": f"v1,old {headers['webhook-signature']}"}
+    assert is_genuine(SECRET, rotated, body, now)
+    assert not is_genuine(SECRET, headers, body + b" ", now)
+    assert not is_genuine(SECRET, headers | {"webhook-id": "dlv_0"}, body, now)
+    assert not is_genuine(signing.new_standard_secret(), headers, body, now)
+    assert not is_genuine(SECRET, headers, body, now + 301)
+    assert not is_genuine(SECRET, headers, body)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_the_shell_lines_give_the_signature_of_the_example() -> None:
+    (shell,) = blocks("sh")
+    done = subprocess.run(["sh", "-ec", shell], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == example()[0]["webhook-signature"]
+
+
+def test_every_event_is_described() -> None:
+    events = DOCUMENT.partition("## Events")[2].partition("## What arrives")[0]
+    assert set(re.findall(r"`([a-z]+\.[a-z_]+)`", events)) == set(TYPES)
+
+
+def test_the_schedule_is_the_one_that_is_kept() -> None:
+    seconds = {"seconds": 1, "minutes": 60, "hours": 3600}
+    sentence = DOCUMENT.partition("repeated after about ")[2].partition(", a little")[0]
+    said = re.findall(r"(\d+) (\w+)", sentence)
+    assert tuple(int(number) * seconds[unit] for number, unit in said) == model.PAUSES

@@ -1,0 +1,189 @@
+"""Lists of transactions: filters, pages, and who is left out of them."""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+import pytest
+
+from tapgate import ids
+from tapgate.clock import rfc3339
+from tapgate.ledger import chart
+from transactions.movements import move, processor, submit
+from world import Bearer, World
+
+URL = "/api/v1/transactions"
+
+
+async def page(world: World, caller: Any, **filters: str) -> dict[str, Any]:
+    answer = await world.client.get(URL, params=filters, auth=caller)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def found(world: World, caller: Any, **filters: str) -> list[str]:
+    return [record["id"] for record in (await page(world, caller, **filters))["data"]]
+
+
+async def refusal(world: World, caller: Any, url: str = URL, **filters: str) -> tuple[int, str]:
+    answer = await world.client.get(url, params=filters, auth=caller)
+    return answer.status_code, answer.json()["code"]
+
+
+@pytest.fixture
+async def key(world: World) -> Bearer:
+    return await world.api_key("payments:read")
+
+
+async def test_filters_narrow_the_list(world: World, key: Bearer) -> None:
+    payer, shop = await world.subscriber(balance="1000"), await processor(world)
+    friend = await world.subscriber()
+    card, other_card = await world.card(payer["id"]), await world.card(payer["id"])
+    friends_card = await world.card(friend["id"])
+    by_card = await move(world, chart.POS_PAYMENT, card, shop, "10")
+    by_other = await move(world, chart.POS_PAYMENT, other_card, shop, "10")
+    sent = await move(world, chart.TRANSFER_P2P, payer["id"], friends_card, "10")
+    declined = await submit(world, chart.TRANSFER_P2P, payer["id"], friends_card, "9000")
+    assert declined.answer is not None
+    failed = ids.show(ids.TRANSACTION, declined.answer.transaction_id)
+    for filters, expected in [
+        ({}, [failed, sent, by_other, by_card]),
+        ({"card_serial": card}, [by_card]),
+        ({"card_serial": friends_card}, [failed, sent]),
+        ({"type": "transfer_p2p"}, [failed, sent]),
+        ({"status": "failed"}, [failed]),
+        ({"status": "completed", "type": "transfer_p2p"}, [sent]),
+        ({"user_id": friend["id"]}, [failed, sent]),
+        ({"user_id": shop}, [by_other, by_card]),
+        ({"user_id": payer["id"], "card_serial": other_card}, [by_other]),
+        ({"user_id": payer["id"], "card_serial": friends_card}, [failed, sent]),
+        ({"user_id": friend["id"], "card_serial": card}, []),
+        ({"card_serial": "TAP-NOBODY"}, []),
+        ({"user_id": "sub_0000000000001"}, []),
+        ({"user_id": "prc_0000000000001", "card_serial": card}, []),
+    ]:
+        records = await found(world, key, **filters)
+        assert [id for id in records if id in (failed, sent, by_other, by_card)] == expected
+        if filters:
+            assert len(records) == len(expected), filters
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"user_id": "nobody"},
+        {"user_id": "txn_0000000000001"},
+        {"user_id": "sub_1"},
+        {"card_serial": "a b"},
+        {"type": "gift"},
+        {"status": "COMPLETED"},
+        {"from": "yesterday"},
+        {"to": "2026-02-30"},
+        {"limit": "101"},
+        {"cursor": "x"},
+    ],
+)
+async def test_bad_filter_values_are_refused(
+    world: World, key: Bearer, filters: Mapping[str, str]
+) -> None:
+    assert await refusal(world, key, **filters) == (422, "VALIDATION_FAILED")
+
+
+@pytest.mark.parametrize("filters", [{}, {"user": "payer"}, {"user": "shop"}, {"card": "card"}])
+async def test_pages_show_everything_once_while_money_moves(
+    world: World, key: Bearer, filters: Mapping[str, str]
+) -> None:
+    payer, shop = await world.subscriber(balance="1000"), await processor(world)
+    card = await world.card(payer["id"])
+    paid = [await move(world, chart.POS_PAYMENT, card, shop, "1") for _ in range(7)]
+    names = {"payer": payer["id"], "shop": shop, "card": card}
+    asked = {
+        {"user": "user_id", "card": "card_serial"}[name]: names[value]
+        for name, value in filters.items()
+    }
+    seen, cursor = [], {}
+    while True:
+        answer = await page(world, key, limit="2", **asked, **cursor)
+        seen += [record["id"] for record in answer["data"]]
+        assert answer["has_more"] == (answer["next_cursor"] is not None)
+        if not answer["has_more"]:
+            break
+        cursor = {"cursor": answer["next_cursor"]}
+        await move(world, chart.POS_PAYMENT, card, shop, "1")
+    assert [id for id in seen if id in paid] == paid[::-1]
+    assert len(set(seen)) == len(seen)
+
+
+async def test_a_period_is_exact_to_the_millisecond(world: World, key: Bearer) -> None:
+    subscriber = await world.subscriber()
+    for _ in range(3):
+        await world.give(subscriber["id"], "1")
+        await asyncio.sleep(0.005)
+    records = (await page(world, key, user_id=subscriber["id"]))["data"]
+    newest, middle, oldest = (record["created_at"] for record in records)
+
+    async def within(**period: str) -> list[str]:
+        theirs = await found(world, key, user_id=subscriber["id"], **period)
+        assert await found(world, key, **period) == theirs
+        return [record["created_at"] for record in records if record["id"] in theirs]
+
+    assert await within(**{"from": middle}) == [newest, middle]
+    assert await within(to=middle) == [middle, oldest]
+    assert await within(**{"from": middle, "to": middle}) == [middle]
+    assert await within(**{"from": newest[:10], "to": newest[:10]}) == [newest, middle, oldest]
+    before = rfc3339(datetime.now(UTC) - timedelta(hours=3))
+    assert await within(to=before) == []
+    assert await within(**{"from": "1000-01-01", "to": "9998-12-31"}) == [newest, middle, oldest]
+
+
+async def test_days_are_the_platforms(world: World, key: Bearer) -> None:
+    subscriber = await world.subscriber(balance="1")
+    (record,) = (await page(world, key, user_id=subscriber["id"]))["data"]
+    moment = datetime.fromisoformat(record["created_at"])
+    for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):  # a day apart, always
+        settings = world.services.settings
+        world.services.settings = msgspec.structs.replace(settings, timezone=ZoneInfo(zone))
+        day = moment.astimezone(ZoneInfo(zone)).date()
+        for asked, expected in ((day, [record["id"]]), (day + timedelta(days=1), [])):
+            bound = asked.isoformat()
+            period = {"from": bound, "to": bound}
+            assert await found(world, key, user_id=subscriber["id"], **period) == expected
+
+
+async def test_restricted_subscribers_are_left_out_and_closed(world: World, key: Bearer) -> None:
+    hidden = await world.restricted_subscriber(balance="100")
+    other, shop = await world.subscriber(balance="100"), await processor(world)
+    card = await world.card(hidden["id"])
+    sent = await move(world, chart.TRANSFER_P2P, hidden["id"], other["id"], "10")
+    received = await move(world, chart.TRANSFER_P2P, other["id"], card, "10")
+    paid = await move(world, chart.POS_PAYMENT, card, shop, "10")
+    theirs = {sent, received, paid}
+    admin = await world.admin("A")
+    closed = (403, "OTP_REQUIRED")
+    for caller in (key, admin):
+        for filters in ({}, {"user_id": other["id"]}, {"user_id": shop}):
+            assert not theirs & set(await found(world, caller, **filters))
+        assert await refusal(world, caller, user_id=hidden["id"]) == closed
+        assert await refusal(world, caller, card_serial=card) == closed
+        for one in theirs:
+            assert await refusal(world, caller, f"{URL}/{one}") == closed
+        history = f"/api/v1/processors/{shop}/transactions"
+        answer = await world.client.get(history, auth=caller)
+        assert answer.json()["data"] == []
+        assert await refusal(world, caller, history, user_id=hidden["id"]) == closed
+        assert await refusal(world, caller, history, card_serial=card) == closed
+    assert theirs <= set(await found(world, world.service(), user_id=hidden["id"]))
+    await world.services.database.execute(
+        "INSERT INTO restricted_access VALUES ($1, $2, $3)",
+        ids.read(ids.ADMIN, admin.id),
+        ids.read(ids.SUBSCRIBER, hidden["id"]),
+        datetime.now(UTC) + timedelta(minutes=15),
+    )
+    assert theirs <= set(await found(world, admin))
+    assert set(await found(world, admin, card_serial=card)) == {received, paid}
+    world.forward(minutes=16)
+    assert not theirs & set(await found(world, admin))

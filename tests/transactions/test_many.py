@@ -1,0 +1,58 @@
+"""Lists stay quick however many transactions there are: as much is read as a page needs."""
+
+from datetime import UTC, timedelta
+from typing import Any
+
+from tapgate import ids
+from tapgate.credentials.principals import Principal
+from tapgate.store.database import Database
+from tapgate.transactions import queries
+from tapgate.transactions.model import Filters
+from tapgate.transactions.queries import Scope
+from transactions.many import BUSY, NOW, Recorder, fill, rows_read
+
+CALLERS = (
+    Principal(kind="api_key", id="key_1", name="Shop"),
+    Principal(kind="admin", id="adm_1", name="Ada", admin_id=1),
+)
+
+
+def scope_of(*accounts: int, card: str | None = None) -> Scope:
+    scope = Scope()
+    if card is not None:
+        scope.of_card(card, accounts[0])
+    else:
+        scope.of_accounts(accounts)
+    return scope
+
+
+async def read_by(
+    database: Database, caller: Principal, filters: Filters, *accounts: int, card: str | None = None
+) -> int:
+    recorder: Any = Recorder(database)
+    await queries.page(
+        recorder,
+        scope_of(*accounts, card=card),
+        filters,
+        caller,
+        now=NOW,
+        zone=UTC,  # type: ignore[arg-type]
+    )
+    return max(map(rows_read, recorder.plans))
+
+
+async def test_a_page_reads_no_more_than_it_needs(database: Database) -> None:
+    await fill(database)
+    middle = ids.first_id_at(NOW - timedelta(days=180))
+    newest = Filters(limit=50)
+    deep = Filters(limit=50, cursor=ids.show("cur_", middle))
+    month = Filters(limit=50, from_="2025-10-01", to="2025-10-31")
+    for caller in CALLERS:
+        for filters in (newest, deep, month):
+            assert await read_by(database, caller, filters) < 300
+            assert await read_by(database, caller, filters, BUSY) < 500
+            assert await read_by(database, caller, filters, 500) < 500
+            assert await read_by(database, caller, filters, 500, 501) < 900
+        assert await read_by(database, caller, Filters(type="partner_deposit")) < 300
+        assert await read_by(database, caller, Filters(status="failed")) < 300
+        assert await read_by(database, caller, newest, 500, card="TAP-498") < 900

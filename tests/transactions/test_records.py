@@ -1,0 +1,294 @@
+"""What is told about a transaction, and to whom."""
+
+from itertools import pairwise
+from typing import Any
+
+import httpx2
+
+from tapgate import ids
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import RequestKey
+from tapgate.transactions import queries
+from tapgate.transactions.model import approval_code
+from transactions.movements import (
+    agent,
+    move,
+    partner,
+    processor,
+    refund,
+    set_kyc_level,
+    settle,
+    shown_id,
+    submit,
+)
+from world import WRONG_PIN, World
+
+URL = "/api/v1/transactions"
+
+
+async def get(world: World, transaction_id: str, caller: Any = None) -> dict[str, Any]:
+    answer = await world.client.get(
+        f"{URL}/{transaction_id}", auth=caller or await world.api_key("payments:read")
+    )
+    assert answer.status_code == 200, answer.text
+    record: dict[str, Any] = answer.json()
+    return record
+
+
+async def listed(world: World, caller: Any = None, **filters: str) -> list[dict[str, Any]]:
+    answer = await world.client.get(
+        URL, params=filters, auth=caller or await world.api_key("payments:read")
+    )
+    assert answer.status_code == 200, answer.text
+    records: list[dict[str, Any]] = answer.json()["data"]
+    return records
+
+
+async def test_a_payment_has_every_field_of_the_interface(world: World) -> None:
+    payer, shop = await world.subscriber(balance="1000"), await processor(world)
+    card = await world.card(payer["id"])
+    context = {
+        "terminal_id": "ter_0000000000001",
+        "merchant_id": "M-1",
+        "merchant_name": "Kamara Stores",
+        "transaction_ref": "A-17",
+        "metadata": {"order": "A-17"},
+    }
+    request = RequestKey("test", "first", b"")
+    paid = await move(
+        world, chart.POS_PAYMENT, card, shop, "100", context=context, request=request, channel="pos"
+    )
+    record = await get(world, paid)
+    created_at = record.pop("created_at")
+    assert record.pop("completed_at") == created_at
+    assert record == {
+        "id": paid,
+        "type": "pos_payment",
+        "status": "completed",
+        "amount": "100.00",
+        "fee_amount": "1.00",
+        "currency": "SLE",
+        "from": {
+            "type": "subscriber",
+            "id": payer["id"],
+            "name": "Aminata K.",
+            "card_serial": card,
+        },
+        "to": {"type": "processor", "id": shop, "name": "Kamara (public)", "card_serial": None},
+        "direction": None,
+        "balance_after": None,
+        "card_serial": card,
+        "processor_id": shop,
+        **context,
+        "approval_code": approval_code(ids.read(ids.TRANSACTION, paid) or 0),
+        "original_transaction_id": None,
+        "refunded_amount": "0.00",
+        "request_id": "first",
+        "failure_code": None,
+        "failure_details": None,
+        "memo": None,
+        "channel": "pos",
+    }
+
+
+async def test_a_refund_names_what_it_gives_back(world: World) -> None:
+    payer, shop = await world.subscriber(balance="1000"), await processor(world)
+    card = await world.card(payer["id"])
+    paid = await move(world, chart.POS_PAYMENT, card, shop, "100")
+    given_back = await get(world, await refund(world, paid, shop, "40"))
+    assert given_back["original_transaction_id"] == paid
+    assert (given_back["processor_id"], given_back["approval_code"]) == (shop, None)
+    assert (given_back["from"]["id"], given_back["to"]["id"]) == (shop, payer["id"])
+    original = await get(world, paid)
+    assert (original["status"], original["refunded_amount"]) == ("partially_refunded", "40.00")
+
+
+async def test_admins_see_whole_names_and_why_it_was_declined(world: World) -> None:
+    sender, recipient = await world.subscriber(balance="10"), await world.subscriber()
+    outcome = await submit(world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "100")
+    assert outcome.answer is not None
+    declined = shown_id(outcome.answer)
+    masked = {await world.api_key("payments:read"): False, world.service(): False}
+    for caller in (*masked, await world.admin("S")):
+        record = await get(world, declined, caller)
+        assert (record["status"], record["failure_code"]) == ("failed", "INSUFFICIENT_FUNDS")
+        assert record["completed_at"] is None
+        if caller in masked:
+            assert record["from"]["name"] == record["to"]["name"] == "Aminata K."
+            assert record["failure_details"] is None
+        else:
+            assert record["from"]["name"] == record["to"]["name"] == "Aminata Kamara"
+            assert record["failure_details"] == {"available": 10.0, "required": 101.5}
+
+
+async def test_an_unlinked_card_has_no_payer(world: World) -> None:
+    shop, card = await processor(world), "TAP-UNLINKED"
+    await world.services.database.execute(
+        """INSERT INTO cards (id, serial, status, created_at, updated_at)
+           VALUES ($1, $2, 'UNASSIGNED', now(), now())""",
+        world.services.new_id(),
+        card,
+    )
+    outcome = await submit(world, chart.POS_PAYMENT, card, shop, "100")
+    assert outcome.answer is not None
+    record = await get(world, shown_id(outcome.answer))
+    assert (record["from"], record["card_serial"]) == (None, card)
+    assert (record["failure_code"], record["approval_code"]) == ("CARD_NOT_ACTIVE", None)
+    assert [found["id"] for found in await listed(world, card_serial=card)] == [record["id"]]
+    owner = await world.subscriber()
+    await world.services.database.execute(
+        """UPDATE cards SET status = 'ACTIVE', subscriber_id = $2, account_id = $3
+           WHERE serial = $1""",
+        card,
+        ids.read(ids.SUBSCRIBER, owner["id"]),
+        ids.read(ids.ACCOUNT, owner["account_id"]),
+    )
+    assert [found["id"] for found in await listed(world, card_serial=card)] == [record["id"]]
+
+
+async def test_every_party_has_its_word(world: World) -> None:
+    subscriber, bank = await world.subscriber(), await partner(world)
+    seller, shop = await agent(world), await processor(world)
+    deposit = await move(world, chart.PARTNER_DEPOSIT, "cash", bank, "500")
+    top_up = await move(world, chart.PARTNER_FUND, bank, subscriber["id"], "100")
+    funded = await move(world, chart.AGENT_FUND, "cash", seller, "500")
+    card = await world.card(subscriber["id"])
+    paid = await move(world, chart.ONLINE_PAYMENT, card, shop, "10")
+    words = {}
+    for transaction in (deposit, top_up, funded, paid):
+        record = await get(world, transaction)
+        words[transaction] = (record["from"]["type"], record["to"]["type"])
+    assert words == {
+        deposit: ("platform", "partner"),
+        top_up: ("partner", "subscriber"),
+        funded: ("platform", "agent"),
+        paid: ("subscriber", "processor"),
+    }
+    platform = (await get(world, deposit))["from"]
+    assert platform["id"].startswith("acc_")
+    assert (await get(world, paid))["approval_code"] is not None
+
+
+async def test_one_users_list_says_which_way_and_what_was_left(world: World) -> None:
+    sender = await world.subscriber(balance="1000")
+    recipient = await world.subscriber(balance="50")
+    sent = await move(
+        world, chart.TRANSFER_P2P, sender["id"], await world.card(recipient["id"]), "100"
+    )
+    newest = (await listed(world, user_id=sender["id"]))[0]
+    assert (newest["id"], newest["direction"], newest["balance_after"]) == (sent, "debit", "898.50")
+    newest, oldest = await listed(world, user_id=recipient["id"])
+    assert (newest["id"], newest["direction"], newest["balance_after"]) == (
+        sent,
+        "credit",
+        "150.00",
+    )
+    assert (oldest["direction"], oldest["balance_after"]) == ("credit", "50.00")
+    declined = await submit(world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "5000")
+    assert declined.answer is not None
+    newest = (await listed(world, user_id=sender["id"]))[0]
+    assert (newest["id"], newest["direction"]) == (shown_id(declined.answer), "debit")
+    assert newest["balance_after"] is None
+
+
+async def test_a_held_transaction_has_left_no_balance_yet(world: World) -> None:
+    sender, recipient = await world.subscriber(), await world.subscriber()
+    for one in (sender, recipient):
+        await set_kyc_level(world, one["id"], 3)
+    await world.give(sender["id"], "900000")
+    held = await move(world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "600000")
+    newest = (await listed(world, user_id=sender["id"]))[0]
+    assert (newest["status"], newest["balance_after"]) == ("under_review", None)
+    assert newest["completed_at"] is None
+    await settle(world, held, release=True)
+    newest = (await listed(world, user_id=sender["id"]))[0]
+    assert (newest["status"], newest["balance_after"]) == ("completed", "297000.00")
+    assert newest["completed_at"] > newest["created_at"]
+
+
+async def test_an_agents_list_is_float_and_commission_and_a_payout_is_there_once(
+    world: World,
+) -> None:
+    seller, subscriber = await agent(world), await world.subscriber()
+    number = ids.read(ids.AGENT, seller) or 0
+    await move(world, chart.AGENT_FUND, "cash", seller, "500")
+    cash_in = await move(world, chart.AGENT_CASHIN, seller, subscriber["id"], "100")
+    paid_out = await move(
+        world, chart.COMMISSION_PAYOUT, commands.commission_of(number), seller, "1"
+    )
+    records = await listed(world, user_id=seller)
+    assert [(record["id"], record["direction"], record["balance_after"]) for record in records] == [
+        (paid_out, "credit", "401.00"),
+        (cash_in, "debit", "400.00"),
+        (records[2]["id"], "credit", "500.00"),
+    ]
+    assert records[0]["from"]["id"] == records[0]["to"]["id"] == seller
+
+
+async def test_a_processors_history_is_masked_for_every_caller(world: World) -> None:
+    payer, shop = await world.subscriber(balance="1000"), await processor(world)
+    card = await world.card(payer["id"])
+    paid = await move(world, chart.POS_PAYMENT, card, shop, "100")
+    await submit(world, chart.POS_PAYMENT, card, shop, "5000")
+    url = f"/api/v1/processors/{shop}/transactions"
+    for caller in (await world.admin("A"), await world.api_key("payments:read")):
+        failed, done = (await world.client.get(url, auth=caller)).json()["data"]
+        assert failed["failure_code"] == "INSUFFICIENT_FUNDS"
+        assert failed["failure_details"] is None
+        assert (done["id"], done["from"]["name"]) == (paid, "Aminata K.")
+        assert (done["direction"], done["balance_after"]) == ("credit", "99.00")
+    admin, stranger = await world.admin("F"), await world.subscriber()
+
+    async def found(**filters: str) -> list[str]:
+        answer = await world.client.get(url, params=filters, auth=admin)
+        return [record["id"] for record in answer.json()["data"]]
+
+    assert await found(status="completed") == [paid]
+    assert await found(user_id=payer["id"], type="pos_payment", status="completed") == [paid]
+    assert await found(user_id=stranger["id"]) == []
+    assert await found(card_serial=card, status="completed") == [paid]
+    assert await found(card_serial="TAP-NOBODY") == []
+
+
+async def test_unknown_ids_are_not_found(client: httpx2.AsyncClient, world: World) -> None:
+    key = await world.api_key("payments:read")
+    for missing in ("txn_0000000000001", "sub_0000000000001", "x"):
+        answer = await client.get(f"{URL}/{missing}", auth=key)
+        assert (answer.status_code, answer.json()["code"]) == (404, "TRANSACTION_NOT_FOUND")
+    subscriber = await world.subscriber()
+    for missing in ("prc_0000000000001", subscriber["id"], "prc_", "x"):
+        answer = await client.get(f"/api/v1/processors/{missing}/transactions", auth=key)
+        assert (answer.status_code, answer.json()["code"]) == (404, "PROCESSOR_NOT_FOUND")
+
+
+async def test_third_parties_are_told_masked_names(world: World) -> None:
+    sender, recipient = await world.subscriber(balance="500"), await world.subscriber()
+    sent = await move(
+        world,
+        chart.TRANSFER_P2P,
+        sender["id"],
+        recipient["id"],
+        "100",
+        context={"memo": "School fees"},
+    )
+    record = await queries.record(world.services, ids.read(ids.TRANSACTION, sent) or 0)
+    assert record.from_ is not None
+    assert (record.id, record.from_.name, record.memo) == (sent, "Aminata K.", "School fees")
+
+
+async def test_a_wrong_pin_leaves_no_record(world: World) -> None:
+    sender, recipient = await world.subscriber(balance="500"), await world.subscriber()
+    before = await listed(world, user_id=sender["id"])
+    await submit(world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "1", payer_pin=WRONG_PIN)
+    assert await listed(world, user_id=sender["id"]) == before
+
+
+def test_approval_codes_of_neighbours_differ() -> None:
+    start = 1 << 58
+    codes = [approval_code(start + step * 4096 ** (step % 2)) for step in range(2000)]
+    assert len(set(codes)) == len(codes)
+    assert {len(code) for code in codes} == {6}
+    assert set("".join(codes)) == set("ABCDEFGHJKLMNPQRSTUVWXYZ23456789")
+    alike = [sum(a == b for a, b in zip(*pair, strict=True)) for pair in pairwise(codes)]
+    assert max(alike) <= 4
+    assert approval_code(start) == approval_code(start)

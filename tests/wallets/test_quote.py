@@ -1,0 +1,86 @@
+"""What a payment would cost, and whether it would go through."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from world import PIN, World
+
+QUOTE = "/api/v1/wallet/quote"
+
+
+async def _quote(client: httpx2.AsyncClient, world: World, **question: Any) -> httpx2.Response:
+    return await client.post(QUOTE, json=question, auth=await world.api_key("payments:write"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "amount", "fee", "total"),
+    [
+        ("transfer_p2p", "100", "1.50", "101.50"),
+        ("transfer_p2p", "50000", "750.00", "50750.00"),
+        ("transfer_p2p", "50000.01", "500.00", "50500.01"),
+        ("transfer_p2p", "600000", "3000.00", "603000.00"),
+        ("pos_payment", "100", "1.00", "100.00"),
+        ("online_payment", "0.50", "0.01", "0.50"),
+        ("transfer", "100", "0.00", "100.00"),
+    ],
+)
+async def test_the_fee_of_each_kind(
+    client: httpx2.AsyncClient, world: World, kind: str, amount: str, fee: str, total: str
+) -> None:
+    answer = await _quote(client, world, type=kind, amount=amount)
+    assert answer.status_code == 200, answer.text
+    quote = answer.json()
+    assert (quote["fee_amount"], quote["total"]) == (fee, total)
+    assert (quote["allowed"], quote["reasons"], quote["currency"]) == (True, [], "SLE")
+
+
+async def test_a_sender_learns_every_reason(client: httpx2.AsyncClient, world: World) -> None:
+    sender = await world.subscriber(balance="1000")
+    fine = await _quote(client, world, type="transfer_p2p", amount="900", sender_id=sender["id"])
+    assert (fine.json()["allowed"], fine.json()["reasons"]) == (True, [])
+    short = await _quote(client, world, type="transfer_p2p", amount="990", sender_id=sender["id"])
+    assert short.json()["reasons"] == ["INSUFFICIENT_FUNDS"]
+    much = await _quote(client, world, type="transfer_p2p", amount="200000", sender_id=sender["id"])
+    assert much.json()["allowed"] is False
+    assert much.json()["reasons"] == [
+        "TRANSACTION_LIMIT_EXCEEDED",
+        "DAILY_LIMIT_EXCEEDED",
+        "INSUFFICIENT_FUNDS",
+    ]
+
+
+async def test_the_quote_is_what_is_paid(client: httpx2.AsyncClient, world: World) -> None:
+    sender, recipient = await world.subscriber(balance="1000"), await world.subscriber()
+    quote = (
+        await _quote(client, world, type="transfer_p2p", amount="333.33", sender_id=sender["id"])
+    ).json()
+    order = {
+        "sender_id": sender["id"],
+        "recipient_card_serial": await world.card(recipient["id"]),
+        "amount": "333.33",
+        "pin": PIN,
+    }
+    paid = await client.post(
+        "/api/v1/wallet/transfer-p2p", json=order, auth=await world.api_key("payments:write")
+    )
+    assert paid.json()["fee_amount"] == f"{quote['fee_amount']} SLE"
+    assert paid.json()["sender_new_balance"] == "661.67 SLE"
+    assert quote["total"] == "338.33"
+
+
+async def test_who_is_not_there_or_closed_to_the_caller(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    restricted = await world.restricted_subscriber()
+    nobody = await _quote(client, world, type="transfer", amount="1", sender_id="sub_x")
+    assert (nobody.status_code, nobody.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
+    closed = await _quote(client, world, type="transfer", amount="1", sender_id=restricted["id"])
+    assert (closed.status_code, closed.json()["code"]) == (403, "OTP_REQUIRED")
+    served = await client.post(
+        QUOTE,
+        json={"type": "transfer", "amount": "1", "sender_id": restricted["id"]},
+        auth=world.service(),
+    )
+    assert served.json()["reasons"] == ["INSUFFICIENT_FUNDS"]

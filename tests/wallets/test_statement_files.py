@@ -1,0 +1,284 @@
+"""Statements as files: what is in them, and how they are fetched."""
+
+import asyncio
+import csv
+import io
+import resource
+import threading
+import time
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tapgate import ids
+from tapgate.ledger import chart
+from tapgate.wallets.statements import csv_file, pdf_file, queries
+from tapgate.wallets.statements.model import Movement, Period, Statement
+from tapgate.wallets.statements.operations import MAX_WAITING, draughtsman
+from tapgate.wallets.statements.typesetting import REGULAR, drawable, fitted
+from transactions.movements import move
+from wallets.pdf_text import pages
+from wallets.test_statements import URL, request, statement
+from world import Bearer, World
+
+MANY = 10_000
+COLUMNS = "date completed_at transaction_id type description debit credit balance".split()
+
+
+@pytest.fixture
+async def key(world: World) -> Bearer:
+    return await world.api_key("payments:read")
+
+
+def sample(count: int, **fields: Any) -> Statement:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    movements = [
+        Movement(
+            start + timedelta(minutes=50 * place),
+            (1 << 58) + place,
+            chart.TRANSFER_P2P,
+            place % 3 == 2,
+            150 if place % 3 == 0 else -7,
+            "Mohamed S.",
+            "School fees",
+        )
+        for place in range(count)
+    ]
+    values: dict[str, Any] = {
+        "id": 1 << 58,
+        "subscriber_id": 1 << 57,
+        "account_id": 1 << 56,
+        "holder_name": "Aminata Kamara",
+        "phone_number": "+23276123456",
+        "currency": "SLE",
+        "zone": ZoneInfo("Africa/Freetown"),
+        "period": Period(date(2026, 1, 1), date(2026, 12, 31)),
+        "opening_balance": 123_456,
+        "movements": movements,
+        "generated_at": start,
+    }
+    return Statement(**{**values, **fields})
+
+
+async def fetched(world: World, answer: dict[str, Any]) -> Any:
+    """By the link alone, as somebody who got it in a message does."""
+    base = world.services.settings.public_url
+    assert answer["statement_url"].startswith(f"{base}/api/v1/statements/")
+    return await world.client.get(answer["statement_url"].removeprefix(base))
+
+
+@pytest.mark.parametrize("format", ["csv", "pdf"])
+async def test_a_file_is_fetched_by_its_link_for_a_day(
+    world: World, key: Bearer, format: str
+) -> None:
+    holder = await world.subscriber(balance="1000")
+    answer = await statement(world, key, holder, format=format)
+    assert "entries" not in answer
+    lifetime = datetime.fromisoformat(answer["expires_at"]) - datetime.fromisoformat(
+        answer["generated_at"]
+    )
+    assert lifetime == timedelta(hours=24)
+    file = await fetched(world, answer)
+    assert file.status_code == 200
+    assert file.headers["Content-Type"].startswith(
+        {"csv": "text/csv", "pdf": "application/pdf"}[format]
+    )
+    period = answer["period"]
+    name = f"statement-{period['from']}-{period['to']}.{format}"
+    assert file.headers["Content-Disposition"] == f'attachment; filename="{name}"'
+    assert file.headers["Cache-Control"] == "no-store"
+    await world.give(holder["id"], "5")
+    assert (await fetched(world, answer)).content == file.content
+    world.forward(hours=23, minutes=59)
+    assert (await fetched(world, answer)).content == file.content
+    world.forward(minutes=2)
+    gone = await fetched(world, answer)
+    assert (gone.status_code, gone.json()["code"]) == (404, "NOT_FOUND")
+    await queries.remove_expired(world.services.database, world.services.clock())
+    assert await world.services.database.fetchval("SELECT count(*) FROM statements") == 0
+
+
+async def test_a_file_says_what_was_answered_whatever_moves_later(
+    world: World, key: Bearer
+) -> None:
+    holder, friend = await world.subscriber(balance="1000"), await world.subscriber()
+    answer = await statement(world, key, holder, format="csv")
+    await move(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "100")
+    rows = list(csv.DictReader(io.StringIO((await fetched(world, answer)).text)))
+    assert [row["balance"] for row in rows] == [answer["closing_balance"]] == ["1000.00"]
+
+
+async def test_links_cannot_be_guessed_and_files_not_read_from_the_database(
+    world: World, key: Bearer
+) -> None:
+    holder = await world.subscriber(balance="1000")
+    answers = [await statement(world, key, holder, format="csv") for _ in range(2)]
+    tokens = [answer["statement_url"].rpartition("/")[2] for answer in answers]
+    assert len(set(tokens)) == 2
+    assert min(map(len, tokens)) >= 43
+    row = await world.services.database.fetchrow("SELECT * FROM statements LIMIT 1")
+    assert row is not None
+    assert not any(token.encode() in bytes(str(tuple(row)), "utf-8") for token in tokens)
+    assert b"transaction_id" not in row["file"]
+    for guess in ("x", tokens[0][:-1], answers[0]["statement_id"], "%00", "é"):
+        answer = await world.client.get(f"/api/v1/statements/{guess}")
+        assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+
+
+async def test_handing_out_a_file_is_in_the_audit_log(world: World, key: Bearer) -> None:
+    holder = await world.subscriber()
+    await statement(world, key, holder, format="pdf")
+    (entry,) = await world.audit(holder["id"], "subscriber.statement_issued")
+    assert (entry["actor"]["id"], entry["result"]) == (key.id, "success")
+
+
+async def test_only_a_few_wait_for_their_files(world: World, key: Bearer) -> None:
+    holder = await world.subscriber()
+    busy = threading.Event()
+
+    def wait() -> bytes:
+        busy.wait()
+        return b""
+
+    drawing = asyncio.create_task(draughtsman.draw(wait))
+    body = request(world, holder, format="csv")
+    asked = [
+        asyncio.create_task(world.client.post(URL, json=body, auth=key)) for _ in range(MAX_WAITING)
+    ]
+    refused, others = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+    busy.set()
+    await drawing
+    (answer,) = [task.result() for task in refused]
+    assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
+    assert answer.headers["Retry-After"]
+    assert {(await task).status_code for task in others} == {200}
+
+
+async def test_the_three_forms_say_the_same(world: World, key: Bearer) -> None:
+    holder, friend = await world.subscriber(balance="1000"), await world.subscriber()
+    context = {"memo": '=1+1, "quoted"\r\nand more'}
+    await move(world, chart.TRANSFER_P2P, holder["id"], friend["id"], "100", context=context)
+    entries = (await statement(world, key, holder))["entries"]
+    file = await fetched(world, await statement(world, key, holder, format="csv"))
+    assert file.content.startswith(b",".join(name.encode() for name in COLUMNS) + b"\r\n")
+    rows = list(csv.DictReader(io.StringIO(file.text, newline="")))
+    for row in rows:
+        row["debit"] = row["debit"] or "0.00"
+        row["credit"] = row["credit"] or "0.00"
+    assert rows == [{name: entry[name] for name in COLUMNS} for entry in entries]
+    file = await fetched(world, await statement(world, key, holder, format="pdf"))
+    (page,) = pages(file.content)
+    for words in ("Aminata Kamara", holder["account_id"], "Opening balance", "898.50", "1.50"):
+        assert words in page
+    assert page[-1] == "Page 1 of 1"
+
+
+async def test_ten_thousand_entries(world: World, key: Bearer) -> None:
+    holder = await world.subscriber()
+    await _fill(world, ids.read(ids.ACCOUNT, holder["account_id"]) or 0)
+    answer = await statement(world, key, holder)
+    assert len(answer["entries"]) == MANY
+    assert answer["closing_balance"] == answer["entries"][-1]["balance"] == "10000.00"
+    answer = await statement(world, key, holder, format="csv")
+    rows = list(csv.DictReader(io.StringIO((await fetched(world, answer)).text)))
+    assert [row["balance"] for row in (rows[0], rows[-1])] == ["1.00", "10000.00"]
+    assert len(rows) == MANY
+    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    answer = await statement(world, key, holder, format="pdf")
+    took = time.process_time() - started
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    file = await fetched(world, answer)
+    drawn = pages(file.content)
+    assert drawn[-1][-1] == f"Page {len(drawn)} of {len(drawn)}"
+    assert "10,000.00" in drawn[-1]
+    assert took < 12, "seconds of work"
+    assert grown < 64 * 1024, "kibibytes more than before"
+
+
+async def _fill(world: World, account_id: int) -> None:
+    async with world.services.database.transaction() as tx:
+        cash = await tx.fetchval("SELECT id FROM accounts WHERE kind = 'cash'")
+        first = world.services.new_id()
+        await tx.execute(
+            """INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
+                                         from_account, to_account, created_at, completed_at)
+               SELECT $1 + n, 'transfer', 'completed', 'admin', 100, 0, 'SLE', $2, $3, $4, $4
+               FROM generate_series(1, $5::bigint) n""",
+            first,
+            cash,
+            account_id,
+            world.services.clock(),
+            MANY,
+        )
+        await tx.execute(
+            """INSERT INTO entries
+               SELECT $1 + n, 0, $2::bigint, $3::bigint, 100
+               FROM generate_series(1, $4::bigint) n""",
+            first,
+            cash,
+            account_id,
+            MANY,
+        )
+        await tx.execute(
+            "UPDATE accounts SET balance = balance + $2 WHERE id = $1", account_id, MANY * 100
+        )
+
+
+@pytest.mark.parametrize("count", [0, 1, 22, 23, 24, 51, 52, 53, 54, 200])
+def test_every_page_has_the_heads_of_the_columns_and_its_number(count: int) -> None:
+    drawn = pages(pdf_file.rendered(sample(count)))
+    assert len(drawn) == pdf_file.page_count(count)
+    for number, page in enumerate(drawn, 1):
+        assert {"Date", "Description", "Debit", "Credit", "Balance"} <= set(page)
+        assert page[-1] == f"Page {number} of {len(drawn)}"
+    shown = [text for page in drawn for text in page if text.startswith("txn_")]
+    assert len(shown) == count
+    assert len(drawn) == 1 or any(text.startswith("txn_") for text in drawn[-1])
+
+
+def test_a_pdf_is_the_same_whenever_it_is_drawn() -> None:
+    assert pdf_file.rendered(sample(60)) == pdf_file.rendered(sample(60))
+
+
+def test_letters_of_west_africa_are_drawn_and_others_do_no_harm() -> None:
+    name = "Kɔngɛ Ŋalɛy Ọláṣẹ Ɓah Ɗan"
+    (page,) = pages(pdf_file.rendered(sample(0, holder_name=name)))
+    assert name in page
+    assert drawable("Ḿ日本\n😀é\u202e\0") == "Ḿ?? ?é "
+    assert drawable("\ufb01x ½") == "fix ½"
+    (page,) = pages(pdf_file.rendered(sample(0)))
+    assert "+232*****456" in page
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(), st.floats(1, 500))
+def test_any_text_can_be_drawn_and_fits(text: str, width: float) -> None:
+    assert "\n" not in drawable(text)
+    shown = fitted(text, REGULAR, 8, width)
+    assert shown == drawable(text) or shown.endswith("…")
+    movement = sample(1).movements[0]._replace(memo=text, counterparty=text)
+    assert pdf_file.rendered(sample(0, movements=[movement], holder_name=text or "x"))
+
+
+@settings(deadline=None)
+@given(st.text(), st.sampled_from(["", "=", "+", "-", "@", "\t", "\r", "\n", '"', ","]))
+def test_any_text_comes_through_csv_and_is_no_formula(text: str, start: str) -> None:
+    description = start + text
+    assert not csv_file.harmless(description).startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert csv_file.harmless(description).removeprefix("'") == description.removeprefix("'")
+    movement = sample(1).movements[0]._replace(memo=description)
+    content = csv_file.rendered(sample(0, movements=[movement], opening_balance=-1000))
+    (row,) = csv.DictReader(io.StringIO(content.decode(), newline=""))
+    assert row["description"] == movement.description
+    assert row["balance"] == "-8.50"  # a number stays one
+
+
+async def test_a_body_of_another_kind_is_refused(world: World, key: Bearer) -> None:
+    body = request(world, {"id": "sub_0000000000001"})
+    del body["to_date"]
+    answer = await world.client.post(URL, json=body, auth=key)
+    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")

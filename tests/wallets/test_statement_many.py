@@ -1,0 +1,37 @@
+"""A statement reads its own wallet's books, however many others there are."""
+
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+from tapgate.store.database import Database
+from tapgate.wallets.statements.queries import read_books
+from transactions.many import NOW, Recorder, fill, rows_read
+
+#: Of two hundred thousand transactions about a hundred and fifty are this one's.
+WALLET = 500
+
+
+class Explained(Recorder):
+    """Stands in for the database and for its connection, which has a transaction."""
+
+    @asynccontextmanager
+    async def connection(self) -> Any:
+        yield self
+
+    @asynccontextmanager
+    async def transaction(self, **_: Any) -> Any:
+        yield
+
+
+async def test_a_statement_reads_one_wallet_since_the_period_began(database: Database) -> None:
+    await fill(database)
+    recorder: Any = Explained(database)
+    for days, most in ((365, 200), (30, 25)):
+        recorder.plans.clear()
+        start = NOW - timedelta(days=days)
+        await read_books(recorder, WALLET, start, start + timedelta(days=30))
+        assert len(recorder.plans) == 4  # opening balance and movements, each planned twice
+        for plan in recorder.plans:
+            assert 0 < rows_read(plan) <= most
+            assert rows_read(plan, "entries") <= most
