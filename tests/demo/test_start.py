@@ -6,8 +6,15 @@ import re
 import stat
 import subprocess
 from pathlib import Path
+from typing import get_args
+
+import pytest
+from typer.testing import CliRunner
 
 from gateway.running import TAPGATE, Running, started
+from tapgate.cli import DemoSize, app
+from tapgate.demo.country import SIZES
+from tapgate.settings import DEMO_SIZES, NO_DEMO, SettingsError, load
 
 
 async def hints(running: Running) -> list[str]:
@@ -39,6 +46,10 @@ async def run(line: str) -> tuple[int, str]:
     return process.returncode, output.decode()
 
 
+async def run_all(lines: list[str]) -> list[tuple[int, str]]:
+    return await asyncio.gather(*map(run, lines))
+
+
 async def test_every_call_that_the_first_start_prints_works(
     folder: Path, database_url: str
 ) -> None:
@@ -49,14 +60,14 @@ async def test_every_call_that_the_first_start_prints_works(
         assert len(calls) >= 7
         replayed = [call for call in calls if "request_id" in call]
         assert len(replayed) == 3
-        for call in [*calls, *replayed]:
-            status, said = await run(call)
-            assert status == 0, (call, said)
-            if call.startswith("curl"):
-                assert said.endswith("\n200"), (call, said)
-            else:
-                assert "holds" in said
-                assert "BROKEN" not in said
+        for group in (calls, replayed):
+            for call, (status, said) in zip(group, await run_all(group), strict=True):
+                assert status == 0, (call, said)
+                if call.startswith("curl"):
+                    assert said.endswith("\n200"), (call, said)
+                else:
+                    assert "holds" in said
+                    assert "BROKEN" not in said
         again = await demo(folder, database_url)
     assert again.returncode == 1
     assert again.stderr.startswith("tapgate: the demo is there already")
@@ -85,18 +96,21 @@ async def demo(
     )
 
 
-async def test_production_has_no_demo(folder: Path, database_url: str) -> None:
+def test_production_has_no_demo(tmp_path: Path) -> None:
     secret = "x" * 32
     production = {
+        "TAPGATE_DATA_DIR": str(tmp_path),
         "TAPGATE_ENVIRONMENT": "production",
         "TAPGATE_JWT_SECRET": secret,
         "TAPGATE_SECRET_KEY": secret,
         "TAPGATE_SERVICE_SECRETS": '{"messenger": "m"}',
         "TAPGATE_MESSENGER_VERIFY_TOKEN": "v",
     }
-    refused = await demo(folder, database_url, **production)
-    assert (refused.returncode, refused.stdout, refused.stderr) == (
-        1,
-        "",
-        "tapgate: the demo is not for production\n",
-    )
+    refused = CliRunner().invoke(app, ["demo"], env=production)
+    assert (refused.exit_code, refused.output) == (1, "tapgate: the demo is not for production\n")
+    with pytest.raises(SettingsError, match="TAPGATE_DEMO must be off in production"):
+        load({**production, "TAPGATE_DEMO": "small"})
+
+
+def test_the_sizes_are_the_ones_that_can_be_set() -> None:
+    assert {NO_DEMO, *SIZES} == set(DEMO_SIZES) == {NO_DEMO, *get_args(DemoSize)}
