@@ -14,6 +14,7 @@ from tapgate.demo import founding
 from tapgate.demo.country import Size
 from tapgate.demo.dealings import Dealings
 from tapgate.demo.founding import Founder
+from tapgate.demo.incidents import Incidents
 from tapgate.demo.past import PastClock
 from tapgate.demo.residents import Agent, Country, Resident, Shop
 
@@ -51,12 +52,12 @@ class Life:
         self._clock = clock
         self._advance = advance
         self._unit = dealings.unit
+        self._incidents = Incidents(country, founder, dealings, clock)
         self._here: list[Resident] = []
         self._weights: list[float] = []
 
     async def live(self, today: date, end: datetime, zone: ZoneInfo) -> None:
         """All days up to the end, which is today."""
-        incidents = self._incidents()
         for number in range(self._size.days):
             day = today - timedelta(days=self._size.days - 1 - number)
 
@@ -76,10 +77,8 @@ class Life:
                 self._clock.move_to(at(moment))
                 await self._together([self._decide(resident) for resident in visitors])
                 await self._together(self._returns())
-            incident = incidents.get(self._size.days - 1 - number)
-            if incident is not None:
-                self._clock.move_to(at(time(23, 20)))
-                await incident()
+            self._clock.move_to(at(time(23, 20)))
+            await self._incidents.happen(self._size.days - 1 - number)
 
     async def prepare_examples(self) -> None:
         """Whoever the examples are about can afford them."""
@@ -271,53 +270,6 @@ class Life:
             return wanted
         less = most // 2 // self._unit * self._unit
         return less if less >= 10 * self._unit else None
-
-    # What does not happen every day
-
-    def _incidents(self) -> dict[int, Callable[[], Dealing]]:
-        """By how many days before the last one they happen."""
-        return {
-            25: self._somebody_is_restricted,
-            20: self._a_card_is_lost,
-            9: self._a_card_has_expired,
-            6: self._somebody_is_blocked,
-            1: self._a_house_is_sold,
-        }
-
-    async def _somebody_is_restricted(self) -> None:
-        await self._founder.restrict(self._country.residents[founding.RESTRICTED])
-
-    async def _a_card_is_lost(self) -> None:
-        resident = self._country.residents[founding.LOSER]
-        lost = await self._founder.lose_card(resident)
-        # Whoever found it tries it.
-        for shop in self._country.shops[:2]:
-            self._pass_minutes(7)
-            await self._dealings.pay(resident, shop, 45 * self._unit, serial=lost)
-
-    async def _a_card_has_expired(self) -> None:
-        resident = self._country.residents[founding.EXPIRED]
-        await self._dealings.pay(resident, self._country.shops[0], 25 * self._unit)
-        await self._founder.give_card(resident, self._founder.next_serial())
-
-    async def _somebody_is_blocked(self) -> None:
-        resident = self._country.residents[founding.BLOCKED]
-        await self._founder.block(resident, "Reported for fraud")
-        self._pass_minutes(4)
-        await self._dealings.send(resident, resident.friends[0], 100 * self._unit, None)
-
-    async def _a_house_is_sold(self) -> None:
-        """More than half a million at once is looked at before it moves."""
-        buyer = self._country.residents[founding.RICH]
-        seller = self._country.residents[founding.EMPLOYER]
-        price = 620_000 * self._unit
-        await self._dealings.deposit(price)
-        await self._dealings.receive(buyer, price + price // 50, "LOAN")
-        self._pass_minutes(11)
-        await self._dealings.send(buyer, seller, price, "house in Aberdeen")
-
-    def _pass_minutes(self, minutes: int) -> None:
-        self._clock.move_to(self._clock() + timedelta(minutes=minutes))
 
     @staticmethod
     async def _together(dealings: list[Dealing]) -> None:
