@@ -1,5 +1,6 @@
 """The small demo on a real database: believable, within the rules, and the books hold."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from tapgate.demo import build as demo
 from tapgate.demo.build import DemoError
 from tapgate.demo.country import SIZES, Size
 from tapgate.edge.services import Services
-from tapgate.gateway import build_demo, wired
+from tapgate.gateway import build_demo, prepare, wired
 from tapgate.ids import IdSource
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
@@ -202,3 +203,47 @@ async def test_it_is_not_built_twice(services: Services, database_url: str) -> N
     with pytest.raises(DemoError, match="there already"):
         async with demo.alone(services.database):
             pass
+
+
+async def test_interrupted_it_leaves_books_that_hold(
+    services: Services, database_url: str, tiny: str
+) -> None:
+    settings = services.settings
+    clock = demo.clock_before(NOW, tiny, settings.timezone)
+    under_way = asyncio.Event()
+    told: list[int] = []
+
+    def advance(done: int) -> None:
+        told.append(done)
+        if len(told) == 10:
+            under_way.set()
+
+    async with wired(settings, database_url, clock=clock) as past:
+        building = asyncio.create_task(demo.build(past, clock, tiny, NOW, advance))
+        await under_way.wait()
+        building.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await building
+    async with services.database.connection() as connection:
+        proof = await verify(connection)
+    assert proof.holds
+    assert 0 < proof.transactions < 150
+    assert await demo.is_there(services.database)
+
+
+async def test_only_a_new_installation_gets_one_and_can_start_without(
+    services: Services, database_url: str
+) -> None:
+    await services.database.execute(
+        """INSERT INTO cards (id, serial, status, created_at, updated_at)
+           VALUES (1, 'DEMO-000001', 'UNASSIGNED', now(), now())"""
+    )
+    assert services.settings.demo == "small"
+    first = [line async for line in prepare(services.settings, database_url)]
+    assert [line.split(" ")[:2] for line in first] == [
+        ["The", "first"],
+        ["Building", "a"],
+        ["The", "demo"],
+    ]
+    assert "could not be built" in first[-1]
+    assert [line async for line in prepare(services.settings, database_url)] == []

@@ -103,7 +103,7 @@ def demo(
 ) -> None:
     """Build a country to look at: people, cards, shops, agents and months of payments.
 
-    Small takes seconds, medium less than a minute, large many minutes. Not in production.
+    Small takes seconds, medium about a minute, large several. Not in production.
     """
     from tapgate.cli.demo import build  # noqa: PLC0415
 

@@ -83,8 +83,10 @@ class Life:
     async def prepare_examples(self) -> None:
         """Whoever the examples are about can afford them."""
         hero, agent = self._country.residents[founding.HERO], self._country.agents[0]
-        await self._dealings.receive(hero, 2_500 * self._unit, "ADVANCE")
-        await self._dealings.fund_agent(agent, 10_000 * self._unit)
+        if hero.balance < 1_000 * self._unit:
+            await self._dealings.receive(hero, 2_500 * self._unit, "ADVANCE")
+        if agent.balance < 2_000 * self._unit:
+            await self._dealings.fund_agent(agent, 10_000 * self._unit)
 
     # Who comes
 
