@@ -82,7 +82,7 @@ class Size(NamedTuple):
 
 SIZES: Final[dict[str, Size]] = {
     "small": Size(subscribers=40, merchants=6, agents=5, days=60, a_day=0.3, moments=5),
-    "medium": Size(subscribers=1_000, merchants=12, agents=20, days=90, a_day=0.4, moments=40),
+    "medium": Size(subscribers=1_000, merchants=12, agents=20, days=90, a_day=0.4, moments=24),
     "large": Size(subscribers=10_000, merchants=48, agents=120, days=120, a_day=0.25, moments=60),
 }
 
