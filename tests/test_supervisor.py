@@ -27,7 +27,8 @@ from tapgate.store import StoreError
 async def prepare(settings, url):
     print("preparing", flush=True)
     await asyncio.sleep(float(os.environ.get("STAND_IN_PREPARES", "0")))
-    return ["first line", "second line"]
+    yield "first line"
+    yield "second line"
 
 settings = load(os.environ)
 service = supervisor.Service(

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+import sys
 from collections.abc import AsyncIterator, Mapping
 from itertools import chain
 from typing import Final
@@ -16,6 +17,7 @@ from tapgate import ids, money, worker
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
+from tapgate.admin.model import SCOPES, NewApiKey
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
 from tapgate.agents.queries import record as agent_record
@@ -23,7 +25,7 @@ from tapgate.audit import routes as audit
 from tapgate.audit.chain import Sealer
 from tapgate.audit.trail import record_denial
 from tapgate.cards import routes as cards
-from tapgate.clock import Clock, system_clock
+from tapgate.clock import Clock, platform_day, system_clock
 from tapgate.compliance.account_rules import routes as account_rules
 from tapgate.compliance.alerts import routes as alerts
 from tapgate.compliance.alerts.queries import record as alert_record
@@ -32,10 +34,14 @@ from tapgate.compliance.rules import routes as compliance_rules
 from tapgate.credentials.authenticate import Authenticator
 from tapgate.credentials.pins import PinVerifier
 from tapgate.credentials.vault import Vault
+from tapgate.demo import build as demo
+from tapgate.demo import examples
+from tapgate.demo.build import DemoError
+from tapgate.demo.progress import progress
 from tapgate.edge import logs
 from tapgate.edge.app import App
 from tapgate.edge.endpoint import Endpoints
-from tapgate.edge.origin import Origin
+from tapgate.edge.origin import SYSTEM, Origin
 from tapgate.edge.services import Services
 from tapgate.edge.throttle import Throttle
 from tapgate.edge.wire import Wire
@@ -53,7 +59,7 @@ from tapgate.pos import routes as pos
 from tapgate.processors import routes as processors
 from tapgate.processors.keys import routes as signing_keys
 from tapgate.processors.terminals import routes as terminals
-from tapgate.settings import Settings, SettingsError, load
+from tapgate.settings import NO_DEMO, Settings, SettingsError, load
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
@@ -116,7 +122,8 @@ async def wired(
         signals = Signals(database_url)
         await signals.start()
         stack.push_async_callback(signals.stop)
-        new_id = ids.IdSource(await database.fetchval("SELECT nextval('process_slots')"))
+        slot = await database.fetchval("SELECT nextval('process_slots')")
+        new_id = ids.IdSource(slot, lambda: int(clock().timestamp() * 1000))
         vault = Vault(settings.secret_key)
         pins = PinVerifier(vault)
         ledger = await Ledger.start(
@@ -161,16 +168,56 @@ def create_app(services: Services) -> App:
     return App(services, chain.from_iterable(NOUNS))
 
 
-async def prepare(settings: Settings, database_url: str) -> list[str]:
-    """Before the first process starts: the rules and the admin that a new installation has.
+async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:
+    """Before the first process starts: the rules, the admin and the demo of a new installation.
 
-    Answers what the operator should read.
+    What comes on the way the operator should read.
     """
     async with wired(settings, database_url) as services:
         await require_same_installation(services)
         async with services.database.transaction() as tx:
             await rules.insert_defaults(tx, settings.currency, services.new_id)
-        return await _first_admin(services)
+        is_new = await _is_new(services)
+        for line in await _first_admin(services):
+            yield line
+        if is_new and settings.demo != NO_DEMO:
+            yield f"Building a {settings.demo} demo (TAPGATE_DEMO=off starts without) ..."
+            try:
+                await build_demo(services, database_url, settings.demo)
+            except Exception as error:
+                yield f"The demo could not be built, the rest is ready: {error!r}"
+
+
+async def _is_new(services: Services) -> bool:
+    if await admin_queries.is_there_a_system_admin(services.database):
+        return False
+    return not await services.database.fetchval("SELECT EXISTS (SELECT FROM subscribers)")
+
+
+async def build_demo(services: Services, database_url: str, size: str) -> list[str]:
+    """Months of a country's life, with a key to look at it; answers calls to try."""
+    settings, now = services.settings, services.clock()
+    admin_id = await admin_queries.first_system_admin(services.database)
+    if admin_id is None:
+        raise DemoError("there is no administrator yet: start Tapgate once")
+    async with demo.alone(services.database):
+        clock = demo.clock_before(now, size, settings.timezone)
+        with progress(f"Building a {size} demo", demo.work(size)) as advance:
+            async with wired(settings, database_url, clock=clock) as past:
+                country = await demo.build(past, clock, size, now, advance)
+        _, key = await admin_operations.create_api_key(
+            services,
+            SYSTEM,
+            NewApiKey(name="demo", scopes=list(SCOPES)),
+            created_by=admin_id,
+        )
+        shown = examples.lines(
+            country,
+            examples.tools(settings, key, sys.argv[0]),
+            today=platform_day(now, settings.timezone),
+        )
+        examples.keep(settings.data_dir, shown)
+    return shown
 
 
 async def require_same_installation(services: Services) -> None:

@@ -16,7 +16,8 @@ from tapgate.money import is_currency
 
 DEVELOPMENT = "development"
 PRODUCTION = "production"
-DEMO_SIZES = ("off", "small", "medium", "large")
+NO_DEMO = "off"
+DEMO_SIZES = (NO_DEMO, "small", "medium", "large")
 
 _PREFIX = "TAPGATE_"
 _LONG_SECRET = 32
@@ -71,6 +72,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def production(self) -> bool:
         return self.environment == PRODUCTION
+
+    @property
+    def local_url(self) -> str:
+        """The gateway's address as this machine sees it."""
+        return _local_url(self.host, self.port)
 
     def __repr__(self) -> str:
         """Short, because most of the rest is secret."""
@@ -184,9 +190,11 @@ class _Reader:
             raise self.error("TIMEZONE", sentence) from None
 
     def demo(self, environment: str) -> str:
-        text = self.text("DEMO") or ("small" if environment == DEVELOPMENT else "off")
+        text = self.text("DEMO") or ("small" if environment == DEVELOPMENT else NO_DEMO)
         if text not in DEMO_SIZES:
             raise self.error("DEMO", f"must be one of {', '.join(DEMO_SIZES)}")
+        if environment == PRODUCTION and text != NO_DEMO:
+            raise self.error("DEMO", "must be off in production")
         return text
 
     def verify_token(self, environment: str) -> str:

@@ -11,7 +11,7 @@ import errno
 import signal
 import socket
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tapgate.child import Child, StartError, say
@@ -27,8 +27,10 @@ _STOP_SIGNALS = [signal.SIGINT, signal.SIGTERM]
 if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
     _STOP_SIGNALS.append(signal.SIGHUP)
 
-#: What is done before the services start; answers lines for the operator.
-Prepare = Callable[[Settings, str], Awaitable[list[str]]]
+#: What is done before the services start; has lines for the operator on the way.
+Prepare = Callable[[Settings, str], AsyncIterator[str]]
+#: What the operator may want to know once they have started.
+Hints = Callable[[], Sequence[str]]
 
 
 class Service(NamedTuple):
@@ -44,7 +46,7 @@ def run(
     environ: Mapping[str, str],
     services: Sequence[Service],
     prepare: Prepare,
-    hints: Sequence[str] = (),
+    hints: Hints = tuple,
 ) -> None:
     """Until told to stop. Raises what an operator must put right before it can start."""
     for number in _STOP_SIGNALS:
@@ -64,12 +66,12 @@ def run(
             _stop_on_signals()
             with contextlib.suppress(asyncio.CancelledError):
                 await migrate(url)
-                for line in await prepare(settings, url):
+                async for line in prepare(settings, url):
                     say(line)
                 for service, listener in zip(services, listeners, strict=True):
                     _listen(service, listener)
                 welcome = [f"The {one.name} listens on {_address(one)}." for one in services]
-                await _keep_running(children, [*welcome, *hints], postgres)
+                await _keep_running(children, [*welcome, *hints()], postgres)
 
         asyncio.run(serve())
 

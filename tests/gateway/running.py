@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import NamedTuple
 
 TAPGATE = Path(sys.executable).with_name("tapgate")
 ADMIN = {"email": "ada@example.com", "password": "correct horse battery"}
@@ -17,9 +18,21 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+class Running(NamedTuple):
+    address: str
+    #: What it says after it has said that it listens.
+    says: asyncio.StreamReader
+
+
 @contextlib.asynccontextmanager
 async def gateway(folder: Path, url: str, *, workers: int) -> AsyncIterator[str]:
     """Its address. Told to stop in the end, and must stop by itself."""
+    async with started(folder, url, workers=workers, demo="off") as running:
+        yield running.address
+
+
+@contextlib.asynccontextmanager
+async def started(folder: Path, url: str, *, workers: int, demo: str) -> AsyncIterator[Running]:
     port = free_port()
     kept = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     with (folder / "log").open("wb") as log:
@@ -36,6 +49,7 @@ async def gateway(folder: Path, url: str, *, workers: int) -> AsyncIterator[str]
                 "TAPGATE_ADMIN_PASSWORD": ADMIN["password"],
                 "TAPGATE_RATE_LIMIT": "100000",
                 "TAPGATE_RATE_BURST": "100000",
+                "TAPGATE_DEMO": demo,
             },
             stdout=asyncio.subprocess.PIPE,
             stderr=log,
@@ -44,7 +58,7 @@ async def gateway(folder: Path, url: str, *, workers: int) -> AsyncIterator[str]
         assert process.stdout is not None
         while not (line := await process.stdout.readline()).startswith(b"The gateway listens"):
             assert line, (folder / "log").read_text()
-        yield f"http://127.0.0.1:{port}"
+        yield Running(f"http://127.0.0.1:{port}", process.stdout)
     finally:
         process.terminate()
         assert await process.wait() == 0

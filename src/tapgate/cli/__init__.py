@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from asyncpg import UndefinedTableError
@@ -33,6 +33,7 @@ app.add_typer(sign.app, name="sign")
 
 Host = Annotated[str | None, typer.Option(help="The address to listen on, not TAPGATE_HOST.")]
 Port = Annotated[int | None, typer.Option(help="The port to listen on, not TAPGATE_PORT.")]
+DemoSize = Literal["small", "medium", "large"]
 Workers = Annotated[int | None, typer.Option(help="How many processes, not TAPGATE_WORKERS.")]
 
 
@@ -96,6 +97,19 @@ def messages(
         asyncio.run(show(settings, url, to))
 
 
+@app.command()
+def demo(
+    size: Annotated[DemoSize, typer.Option(help="How many people, and for how long.")] = "small",
+) -> None:
+    """Build a country to look at: people, cards, shops, agents and months of payments.
+
+    Small takes seconds, medium about a minute, large several. Not in production.
+    """
+    from tapgate.cli.demo import build  # noqa: PLC0415
+
+    build(load(os.environ), size)
+
+
 @app.command(hidden=True)
 def manual(folder: Annotated[Path, typer.Argument(help="Where the pages are.")]) -> None:
     """Write the reference of the interface, a page for each kind of thing."""
@@ -111,18 +125,30 @@ def _run(environ: Mapping[str, str]) -> None:
     from tapgate.gateway import prepare  # noqa: PLC0415
 
     gateway = Service("gateway", "tapgate.gateway", settings.host, settings.port, settings.workers)
-    supervisor.run(settings, environ, [gateway], prepare, _what_to_try(settings))
+    known = _examples(settings)
+    supervisor.run(settings, environ, [gateway], prepare, lambda: _what_to_try(settings, known))
 
 
-def _what_to_try(settings: Settings) -> list[str]:
-    url = settings.public_url
+def _what_to_try(settings: Settings, known_examples: list[str]) -> list[str]:
+    """With the demo's calls in full if it was built by this start."""
+    url, examples = settings.public_url, _examples(settings)
+    if examples and examples == known_examples:
+        file = settings.data_dir / "demo.txt"
+        examples = [f"  Calls to try on the demo:    cat {file}"]
     return [
         f"  Read and try the interface:  {url}/docs",
         f"  Is it well?                  curl {url}/health",
         f"  Make a key for the API:      {sys.argv[0]} keys create --help",
         "  Take the tour:               README.md",
+        *examples,
         "Ctrl-C stops it.",
     ]
+
+
+def _examples(settings: Settings) -> list[str]:
+    from tapgate.demo.examples import kept  # noqa: PLC0415
+
+    return kept(settings.data_dir)
 
 
 def _fail(sentence: str) -> None:

@@ -1,0 +1,35 @@
+"""`tapgate demo`: a country to look at, also while Tapgate runs."""
+
+import sys
+
+import uvloop
+
+from tapgate import supervisor
+from tapgate.demo import examples
+from tapgate.demo.build import DemoError
+from tapgate.gateway import build_demo, require_same_installation, wired
+from tapgate.settings import Settings
+
+_INTERRUPTED = 130  # as shells have it
+
+
+def build(settings: Settings, size: str) -> None:
+    if settings.production:
+        sys.exit("tapgate: the demo is not for production")
+    try:
+        with supervisor.database_url(settings) as url:
+            shown = uvloop.run(_build(settings, url, size))
+    except DemoError as error:
+        sys.exit(f"tapgate: {error}")
+    except KeyboardInterrupt:
+        print("Interrupted. What was built so far stays, and the books hold.", file=sys.stderr)
+        sys.exit(_INTERRUPTED)
+    for line in shown:
+        print(line)
+    print(f"Kept in {examples.file_in(settings.data_dir)}.")
+
+
+async def _build(settings: Settings, url: str, size: str) -> list[str]:
+    async with wired(settings, url) as services:
+        await require_same_installation(services)
+        return await build_demo(services, url, size)

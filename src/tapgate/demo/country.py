@@ -1,0 +1,112 @@
+"""What the demo country is made of: names, shops, sizes. Made up, and the same every time."""
+
+from random import Random
+from typing import Final, NamedTuple
+
+FIRST_NAMES: Final = """
+    Aminata Fatmata Mariama Isatu Kadiatu Hawa Adama Memunatu Zainab Ramatu Finda Sia Kumba Yabom
+    Marie Salamatu Mabinty Bintu Haja Nenneh Mohamed Ibrahim Abu Alhaji Sorie Abdul Foday Lansana
+    Momoh Sheku Tamba Sahr Komba Alpha Osman Brima Musa Saidu James Joseph Emmanuel Francis Samuel
+    Ishmael Hassan Amara""".split()
+LAST_NAMES: Final = """
+    Kamara Sesay Bangura Koroma Conteh Turay Kargbo Mansaray Jalloh Bah Barrie Fofanah Kanu
+    Kallon Lansana Vandi Koker Momoh Bockarie Sheriff Massaquoi Lebbie Gbla Dumbuya Thoronka
+    Samura Marah Tarawallie Sankoh Johnson Cole Williams Macauley Davies Wright""".split()
+STREETS: Final = (
+    "Siaka Stevens Street",
+    "Wilkinson Road",
+    "Kissy Road",
+    "Circular Road",
+    "Fourah Bay Road",
+    "Dambala Road",
+    "Hangha Road",
+    "Rogbaneh Road",
+    "Lumley Beach Road",
+    "Regent Road",
+)
+TOWNS: Final = ("Freetown", "Bo", "Kenema", "Makeni", "Koidu", "Port Loko", "Waterloo", "Lunsar")
+
+
+class Merchant(NamedTuple):
+    name: str
+    #: What a purchase there costs, in major units.
+    cheapest: int
+    dearest: int
+    #: Whether it also sells in an app.
+    in_app: bool = False
+
+
+MERCHANTS: Final = (
+    Merchant("Freetown Fresh Market", 15, 300),
+    Merchant("Crown Bakery", 5, 60),
+    Merchant("Bo Family Pharmacy", 20, 350),
+    Merchant("Eastern Bus Lines", 20, 150, in_app=True),
+    Merchant("Kenema Fuel Station", 60, 900),
+    Merchant("Salone Fashion House", 80, 900, in_app=True),
+    Merchant("Lumley Supermarket", 30, 700),
+    Merchant("Makeni Hardware", 50, 2500),
+    Merchant("Sea Breeze Restaurant", 70, 500),
+    Merchant("Koidu Electronics", 200, 4000),
+    Merchant("Sunrise School Shop", 20, 400),
+    Merchant("Peninsula Water Company", 40, 300, in_app=True),
+)
+
+PARTNER: Final = "Salone Remittance"
+
+MEMOS: Final = (
+    "school fees",
+    "market money",
+    "rent",
+    "thank you",
+    "transport",
+    "for Mama",
+    "wedding",
+    "medicine",
+    "phone credit",
+    "birthday",
+    "the goat",
+    "as agreed",
+)
+
+
+class Size(NamedTuple):
+    subscribers: int
+    merchants: int
+    agents: int
+    days: int
+    #: How often a subscriber pays, sends or gets cash on an average day.
+    a_day: float
+    #: At how many moments of a day something happens: what shares one is carried together.
+    moments: int
+
+
+SIZES: Final[dict[str, Size]] = {
+    "small": Size(subscribers=40, merchants=6, agents=5, days=60, a_day=0.3, moments=5),
+    "medium": Size(subscribers=1_000, merchants=12, agents=20, days=90, a_day=0.4, moments=24),
+    "large": Size(subscribers=10_000, merchants=48, agents=120, days=120, a_day=0.25, moments=60),
+}
+
+
+class Person(NamedTuple):
+    first_name: str
+    last_name: str
+    address: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.first_name} {self.last_name}"
+
+
+def person(chance: Random) -> Person:
+    return Person(chance.choice(FIRST_NAMES), chance.choice(LAST_NAMES), address(chance))
+
+
+def address(chance: Random) -> str:
+    return f"{chance.randint(1, 180)} {chance.choice(STREETS)}, {chance.choice(TOWNS)}"
+
+
+def merchant(number: int) -> Merchant:
+    """Shops open branches when the country is large."""
+    branch, kind = divmod(number, len(MERCHANTS))
+    original = MERCHANTS[kind]
+    return original._replace(name=f"{original.name} {branch + 1}") if branch else original

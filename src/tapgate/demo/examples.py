@@ -1,0 +1,162 @@
+"""Calls to try on the demo: printed when it is built, and kept for whoever comes later."""
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+
+from tapgate import money
+from tapgate.demo import founding
+from tapgate.demo.residents import Country
+from tapgate.settings import Settings
+
+_FILE: Final = "demo.txt"
+_DEFAULT_FOLDER: Final = Path(".tapgate")
+
+
+class Tools(NamedTuple):
+    """What the calls are made with; the commands are ready for a shell."""
+
+    url: str
+    api_key: str
+    sign: str
+    verify: str
+    currency: str
+
+
+def tools(settings: Settings, api_key: str, command: str) -> Tools:
+    tapgate = _quoted(command)
+    verify = " ".join([*_where(settings), tapgate, "verify"])
+    return Tools(settings.local_url, api_key, f"{tapgate} sign", verify, settings.currency)
+
+
+def _where(settings: Settings) -> Iterator[str]:
+    """So that a command finds the same database from another shell; no password is printed."""
+    if settings.data_dir != _DEFAULT_FOLDER:
+        yield f"TAPGATE_DATA_DIR={_quoted(str(settings.data_dir.absolute()))}"
+    url = settings.database_url
+    if url is not None and urlsplit(url).password is None:
+        yield f"TAPGATE_DATABASE_URL={_quoted(url)}"
+
+
+def lines(country: Country, with_: Tools, *, today: date) -> list[str]:
+    """Each call is one line, complete in itself, and can be repeated."""
+    counts = (
+        f"{len(country.residents):,} subscribers, {len(country.shops)} merchants and "
+        f"{len(country.agents)} agents"
+    )
+    head = f"The demo has {counts}. Calls to try, from another terminal in this folder:"
+    return [head, *(f"  {line}" for line in _calls(country, with_, today))]
+
+
+def _calls(country: Country, with_: Tools, today: date) -> Iterator[str]:
+    hero, friend = (country.residents[who] for who in (founding.HERO, founding.FRIEND))
+    agent, shop = country.agents[0], country.shops[0]
+    till = shop.terminals[0]
+    name, other = hero.person.first_name, friend.person.first_name
+    yield f"# {hero.person.name}: card {hero.serial}, PIN {hero.pin}"
+    yield _get(with_, f"/api/v1/subscribers/{hero.public_id}")
+    yield _get(with_, f"/api/v1/balance/{hero.public_id}")
+    yield _get(with_, f"/api/v1/transactions?user_id={hero.public_id}&limit=5")
+    statement = {
+        "subscriber_id": hero.public_id,
+        "from_date": (today - timedelta(days=30)).isoformat(),
+        "to_date": today.isoformat(),
+        "format": "pdf",
+    }
+    yield _post(with_, "/api/v1/wallet/account-statement", statement)
+    yield f"# {name} sends money to {other}"
+    p2p = {
+        "request_id": "try-p2p-1",
+        "sender_id": hero.public_id,
+        "recipient_card_serial": friend.serial,
+        "amount": _amount(with_, 50),
+        "pin": hero.pin,
+        "memo": "thank you",
+    }
+    yield _post(with_, "/api/v1/wallet/transfer-p2p", p2p)
+    yield f"# {agent.business_name or agent.name} takes cash for her wallet"
+    cash_in = {
+        "request_id": "try-cash-in-1",
+        "agent_id": agent.public_id,
+        "card_serial": hero.serial,
+        "amount": _amount(with_, 200),
+        "agent_pin": agent.pin,
+    }
+    yield _post(with_, "/api/v1/agents/cashin", cash_in)
+    yield f"# A terminal of {shop.merchant.name} looks at the card, then takes a payment"
+    for path, body in (
+        ("/api/v1/pos/lookup-card", {"card_identifier": hero.serial}),
+        (
+            "/api/v1/pos/payment",
+            {
+                "request_id": "try-pos-1",
+                "card_serial": hero.serial,
+                "amount": _amount(with_, 35),
+                "pin": hero.pin,
+            },
+        ),
+    ):
+        yield _signed(with_, path, body, key_id=till.key_id, secret=till.key.secret)
+    yield "# The books"
+    yield with_.verify
+
+
+def _amount(with_: Tools, major: int) -> str:
+    return money.plain(major * 10 ** money.decimals(with_.currency), with_.currency)
+
+
+def _get(with_: Tools, path: str) -> str:
+    return f"curl -s {_quoted(with_.url + path)} {_key(with_)}"
+
+
+def _post(with_: Tools, path: str, body: Mapping[str, str]) -> str:
+    return f"curl -s {_quoted(with_.url + path)} {_key(with_)} -d {_json(body)}"
+
+
+def _signed(with_: Tools, path: str, body: Mapping[str, str], *, key_id: str, secret: str) -> str:
+    # A secret may begin with a dash, which would look like an option.
+    sign = (
+        f"{with_.sign} pos POST {path} -d {_json(body)} --key-id {key_id} "
+        f"--secret={_quoted(secret)}"
+    )
+    return f"curl -s {_quoted(with_.url + path)} -d {_json(body)} $({sign})"
+
+
+def _key(with_: Tools) -> str:
+    return f"-H 'Authorization: Bearer {with_.api_key}'"
+
+
+def _json(body: Mapping[str, str]) -> str:
+    return _quoted(msgspec.json.encode(body).decode())
+
+
+def _quoted(text: str) -> str:
+    return shlex.quote(text)
+
+
+def file_in(data_dir: Path) -> Path:
+    return data_dir / _FILE
+
+
+def keep(data_dir: Path, shown: list[str]) -> None:
+    """For the eyes of the folder's owner only: there are keys in it."""
+    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = file_in(data_dir)
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write("\n".join(shown) + "\n")
+
+
+def kept(data_dir: Path) -> list[str]:
+    """Nothing where no demo was built."""
+    try:
+        return file_in(data_dir).read_text().splitlines()
+    except OSError:
+        return []

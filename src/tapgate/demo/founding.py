@@ -1,0 +1,285 @@
+"""How the country comes to be: cards, agents, shops, people, each by its noun's own operation."""
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+from datetime import date, timedelta
+from random import Random
+from typing import Final
+
+from tapgate import money
+from tapgate.agents import operations as agents
+from tapgate.agents.model import AgentRegistration
+from tapgate.cards import operations as cards
+from tapgate.cards import upload
+from tapgate.cards.model import Child, Link
+from tapgate.credentials.principals import Principal
+from tapgate.demo import country, residents
+from tapgate.demo.country import Person, Size
+from tapgate.demo.residents import Agent, ChildCard, Country, Resident, Shop, Terminal
+from tapgate.edge.call import Call
+from tapgate.edge.services import Services
+from tapgate.partners import operations as partners
+from tapgate.partners.model import NewPartner
+from tapgate.processors import operations as processors
+from tapgate.processors.model import NewProcessor
+from tapgate.processors.terminals import operations as terminals
+from tapgate.processors.terminals.model import NewTerminal
+from tapgate.subscribers import operations as subscribers
+from tapgate.subscribers.model import Registration, Update
+
+#: The first card there is; where it is, the demo is.
+FIRST_SERIAL: Final = "DEMO-000001"
+
+# The residents that something happens to, by number. The examples are about the first two.
+HERO, FRIEND, EMPLOYER, RICH, RESTRICTED, BLOCKED, LOSER, EXPIRED = range(8)
+_FIXED: Final = {
+    HERO: Person("Aminata", "Kamara", "12 Wilkinson Road, Freetown"),
+    FRIEND: Person("Mohamed", "Sesay", "7 Hangha Road, Kenema"),
+    EMPLOYER: Person("Lumley", "Traders Union", "1 Lumley Beach Road, Freetown"),
+}
+_FIXED_PINS: Final = {HERO: "4826", FRIEND: "7391"}
+_CATEGORIES: Final = {HERO: "vip", RICH: "vip", EMPLOYER: "corporate"}
+_LEVELS: Final = {HERO: 2, FRIEND: 2, EMPLOYER: 3, RICH: 3, RESTRICTED: 3}
+
+#: Cards for each that is used: some are replaced, some wait in a drawer.
+_CARDS_PER_RESIDENT: Final = 1.5
+_ROWS_PER_FILE: Final = 10_000
+#: Fewer than the connections there are.
+_AT_ONCE: Final = 8
+
+# Within a range of numbers that nobody else takes in tests: +232 25 ......
+_PHONE, _AGENT_PHONE, _SHOP_PHONE = 23225000000, 23225900000, 23225950000
+
+
+def caller(services: Services) -> Call:
+    """The platform itself, in the name of the demo."""
+    return Call(
+        services=services,
+        method="",
+        path="",
+        query=b"",
+        headers={},
+        ip="127.0.0.1",
+        request_id="demo",
+        caller=Principal(kind="service", id="demo", name="Demo"),
+    )
+
+
+class Founder:
+    def __init__(self, call: Call, chance: Random, size: Size) -> None:
+        self._call = call
+        self._chance = chance
+        self._size = size
+        self._unit = 10 ** money.decimals(call.services.settings.currency)
+        self._serials = 0
+
+    async def found(self, last_day: date) -> Country:
+        """Everything that is there before the first resident comes."""
+        await self._upload_cards(last_day)
+        agents = [await self._agent(number, []) for number in range(self._super_agents)]
+        agents += [
+            await self._agent(number, agents)
+            for number in range(self._super_agents, self._size.agents)
+        ]
+        shops = [await self._shop(number) for number in range(self._size.merchants)]
+        overdraft = money.plain(250_000 * self._unit, self._call.services.settings.currency)
+        made = await partners.create(
+            self._call, NewPartner(name=country.PARTNER, overdraft_limit=overdraft)
+        )
+        everybody = [self._resident(number, agents) for number in range(self._size.subscribers)]
+        return Country(residents=everybody, agents=agents, shops=shops, partner_id=made.partner.id)
+
+    @property
+    def _super_agents(self) -> int:
+        return max(2, self._size.agents // 5)
+
+    async def _upload_cards(self, last_day: date) -> None:
+        count = int(self._size.subscribers * _CARDS_PER_RESIDENT)
+        uids: dict[str, None] = {}
+        while len(uids) < count:
+            uids["04" + self._chance.randbytes(6).hex()] = None
+        rows = [
+            f"{_serial(number)},{uid},{self._expiry(number, last_day)}"
+            for number, uid in enumerate(uids, 1)
+        ]
+        for start in range(0, count, _ROWS_PER_FILE):
+            part = rows[start : start + _ROWS_PER_FILE]
+            file = "\n".join(["Serial No.,MAC Address,Expiry Date", *part])
+            await upload.upload(self._call, "text/csv", file.encode())
+
+    def _expiry(self, number: int, last_day: date) -> date:
+        if number == EXPIRED + 1:
+            return last_day - timedelta(days=10)
+        return date(last_day.year + self._chance.randint(2, 4), self._chance.randint(1, 12), 28)
+
+    async def _agent(self, number: int, super_agents: list[Agent]) -> Agent:
+        person = country.person(self._chance)
+        parent = super_agents[number % len(super_agents)] if super_agents else None
+        agent = Agent(
+            name=person.name,
+            business_name=None if parent else f"{person.last_name} Money Point",
+            pin=residents.pin(self._chance),
+            tier=3 if parent is None else self._chance.choice((1, 1, 2)),
+            parent=parent,
+        )
+        registered = await agents.register(
+            self._call,
+            AgentRegistration(
+                agent_type="sub_agent" if parent else "super_agent",
+                name=agent.name,
+                business_name=agent.business_name,
+                phone_number=f"+{_AGENT_PHONE + number + 1}",
+                pin=agent.pin,
+                parent_agent_id=parent.public_id if parent else None,
+                address=person.address,
+                commission_tier=agent.tier,
+            ),
+        )
+        agent.id = registered.id
+        return agent
+
+    async def _shop(self, number: int) -> Shop:
+        merchant = country.merchant(number)
+        email = f"{merchant.name.lower().replace(' ', '.')}@example.com"
+        made = await processors.create(
+            self._call,
+            NewProcessor(
+                name=merchant.name, phone_number=f"+{_SHOP_PHONE + number + 1}", email=email
+            ),
+        )
+        tills = []
+        for till in range(1, self._chance.randint(1, 3) + 1):
+            added = await terminals.add(
+                self._call, made.processor.id, NewTerminal(name=f"Till {till}")
+            )
+            tills.append(Terminal(id=added.terminal.id, key=added.key))
+        return Shop(merchant=merchant, id=made.processor.id, key=made.key, terminals=tills)
+
+    def _resident(self, number: int, agents: list[Agent]) -> Resident:
+        chance = self._chance
+        level = _LEVELS.get(number) or chance.choices((1, 2, 3), (78, 18, 4))[0]
+        category = _CATEGORIES.get(number) or chance.choices(("standard", "vip"), (95, 5))[0]
+        paid = number == HERO or chance.random() < 0.4
+        return Resident(
+            number=number,
+            person=_FIXED.get(number) or country.person(chance),
+            pin=_FIXED_PINS.get(number) or residents.pin(chance),
+            serial=self.next_serial(),
+            category=category,
+            kyc_level=level,
+            activity=0.2 + chance.expovariate(1.25),
+            salary=chance.randrange(900, 3_000, 50) * level * self._unit if paid else 0,
+            agent=chance.choice(agents),
+        )
+
+    def next_serial(self) -> str:
+        self._serials += 1
+        return _serial(self._serials)
+
+    async def settle(self, newcomers: list[Resident], neighbours: list[Resident]) -> None:
+        """Registered, known, and with a card in the pocket."""
+        families = [self._family(resident) for resident in newcomers]
+        registrations = [self._registration(resident) for resident in newcomers]
+        for resident in newcomers:
+            others = [*neighbours, *newcomers]
+            resident.friends = [
+                friend for friend in self._chance.choices(others, k=5) if friend is not resident
+            ] or [others[0] if others[0] is not resident else others[1]]
+        await _a_few_at_once(
+            self._settle(resident, registration, family)
+            for resident, registration, family in zip(
+                newcomers, registrations, families, strict=True
+            )
+        )
+
+    def _registration(self, resident: Resident) -> Registration:
+        chance, person = self._chance, resident.person
+        has_email, known = chance.random() < 0.4, resident.kyc_level > 1
+        mailbox = f"{person.first_name}.{person.last_name}{resident.number}"
+        born = date(chance.randint(1955, 2004), chance.randint(1, 12), chance.randint(1, 28))
+        return Registration(
+            phone_number=f"+{_PHONE + resident.number + 1}",
+            first_name=person.first_name,
+            last_name=person.last_name,
+            pin=resident.pin,
+            email=f"{mailbox.lower().replace(' ', '')}@example.com" if has_email else None,
+            date_of_birth=born.isoformat(),
+            address=person.address,
+            id_type=chance.choice(("NATIONAL_ID", "PASSPORT")) if known else None,
+            id_number=f"DM{resident.number:07}" if known else None,
+            category=resident.category,
+        )
+
+    def _family(self, resident: Resident) -> list[tuple[ChildCard, str]]:
+        if resident.category != "vip":
+            return []
+        return [
+            (
+                ChildCard(
+                    serial=self.next_serial(),
+                    pin=residents.pin(self._chance),
+                    daily_limit=self._chance.choice((50, 100, 200)) * self._unit,
+                ),
+                self._chance.choice(country.FIRST_NAMES),
+            )
+            for _ in range(self._chance.randint(1, 2))
+        ]
+
+    async def _settle(
+        self, resident: Resident, registration: Registration, family: list[tuple[ChildCard, str]]
+    ) -> None:
+        registered = await subscribers.register(self._call, registration)
+        resident.id, resident.account_id = registered.id, registered.account_id
+        if resident.kyc_level > 1:
+            known = Update(kyc_level=resident.kyc_level, kyc_status="VERIFIED")
+            await subscribers.update(self._call, resident.id, known)
+        await self.give_card(resident, resident.serial)
+        for child, first_name in family:
+            await cards.link_to_child(
+                self._call,
+                Child(
+                    parent_subscriber_id=resident.public_id,
+                    card_serial=child.serial,
+                    parent_pin=resident.pin,
+                    child_pin=child.pin,
+                    daily_limit=money.plain(child.daily_limit, registered.currency),
+                    child_name=f"{first_name} {resident.person.last_name}",
+                    child_relationship="child",
+                ),
+            )
+            resident.children.append(child)
+
+    async def give_card(self, resident: Resident, serial: str) -> None:
+        link = Link(subscriber_id=resident.public_id, card_serial=serial, pin=resident.pin)
+        await cards.link(self._call, link)
+        resident.serial = serial
+
+    async def lose_card(self, resident: Resident) -> str:
+        """The serial of the card that is gone; another one is in the pocket."""
+        lost = resident.serial
+        await cards.block(self._call, lost, "lost")
+        await self.give_card(resident, self.next_serial())
+        return lost
+
+    async def block(self, resident: Resident, reason: str) -> None:
+        await subscribers.block(self._call, resident.id, reason)
+        resident.active = False
+
+    async def restrict(self, resident: Resident) -> None:
+        await subscribers.update(self._call, resident.id, Update(restricted=True))
+
+
+def _serial(number: int) -> str:
+    return f"DEMO-{number:06}"
+
+
+async def _a_few_at_once(tasks: Iterable[Awaitable[None]]) -> None:
+    places = asyncio.Semaphore(_AT_ONCE)
+
+    async def when_there_is_room(task: Awaitable[None]) -> None:
+        async with places:
+            await task
+
+    async with asyncio.TaskGroup() as group:
+        for task in tasks:
+            group.create_task(when_there_is_room(task))

@@ -1,0 +1,46 @@
+"""How far the building is: a bar on a terminal, elsewhere a line now and then."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+_EVERY_SECONDS: Final = 10.0
+
+
+@contextlib.contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Answers what is to be told how much was done since."""
+    console = Console()
+    if not console.is_terminal:
+        yield _Lines(what, total).advance
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.advance(task, done)
+
+
+class _Lines:
+    def __init__(self, what: str, total: int) -> None:
+        self._what = what
+        self._total = total
+        self._done = 0
+        self._said = time.monotonic()
+
+    def advance(self, done: int) -> None:
+        self._done += done
+        if time.monotonic() - self._said > _EVERY_SECONDS:
+            self._said = time.monotonic()
+            percent = min(99, 100 * self._done // self._total)
+            # That nobody reads it any more is no reason to end.
+            with contextlib.suppress(OSError):
+                print(f"{self._what}: {percent} %", flush=True)

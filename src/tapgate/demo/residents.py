@@ -1,0 +1,114 @@
+"""Who lives in the demo country, as far as its life needs to know them."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+from typing import Final
+
+from tapgate import ids
+from tapgate.credentials.hmac_keys import NewHmacKey
+from tapgate.credentials.pins import is_weak
+from tapgate.demo.country import Merchant, Person
+
+
+@dataclass(slots=True, kw_only=True)
+class ChildCard:
+    serial: str
+    pin: str
+    daily_limit: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Resident:
+    """A subscriber. The balance is what the last answer of the ledger said."""
+
+    number: int
+    person: Person
+    pin: str
+    serial: str
+    category: str
+    kyc_level: int
+    activity: float
+    salary: int  # a month, in minor units; 0: none
+    agent: "Agent"
+    friends: "list[Resident]" = field(default_factory=list)
+    children: list[ChildCard] = field(default_factory=list)
+    card_expires_at: datetime | None = None
+    id: int = 0
+    account_id: int = 0
+    balance: int = 0
+    done_today: int = 0
+    active: bool = True
+
+    @property
+    def public_id(self) -> str:
+        return ids.show(ids.SUBSCRIBER, self.id)
+
+
+@dataclass(slots=True, kw_only=True)
+class Agent:
+    name: str
+    business_name: str | None
+    pin: str
+    tier: int
+    parent: "Agent | None" = None
+    id: int = 0
+    balance: int = 0
+    commission: int = 0
+
+    @property
+    def public_id(self) -> str:
+        return ids.show(ids.AGENT, self.id)
+
+
+@dataclass(slots=True, kw_only=True)
+class Terminal:
+    id: int
+    key: NewHmacKey
+
+    @property
+    def public_id(self) -> str:
+        return ids.show(ids.TERMINAL, self.id)
+
+    @property
+    def key_id(self) -> str:
+        return ids.show(ids.KEY, self.key.id)
+
+
+@dataclass(slots=True, kw_only=True)
+class Shop:
+    merchant: Merchant
+    id: int
+    key: NewHmacKey
+    terminals: list[Terminal]
+    taken: int = 0  # since the owner last took money out
+
+    @property
+    def key_id(self) -> str:
+        return ids.show(ids.KEY, self.key.id)
+
+
+@dataclass(slots=True, kw_only=True)
+class Country:
+    """Everybody, with the ones that the examples are about in front."""
+
+    residents: list[Resident]
+    agents: list[Agent]
+    shops: list[Shop]
+    partner_id: int
+
+    @property
+    def super_agents(self) -> list[Agent]:
+        return [agent for agent in self.agents if agent.parent is None]
+
+
+#: The digits that a PIN of the demo is made of.
+_DIGITS: Final = "0123456789"
+
+
+def pin(chance: Random) -> str:
+    """One that is accepted also where weak ones are refused."""
+    while True:
+        drawn = "".join(chance.choices(_DIGITS, k=4))
+        if not is_weak(drawn):
+            return drawn
