@@ -360,6 +360,34 @@ async def test_the_same_name_for_another_request_is_refused(world: World, route:
 
 
 @every_route
+async def test_another_currency_is_refused_and_the_own_one_says_nothing_new(
+    world: World, route: str
+) -> None:
+    case = await CASES[route](world)
+    moved = await _entries(world)
+    other = await _send(world, case, "one", currency="USD")
+    assert (other.status_code, other.json()["code"]) == (422, "CURRENCY_NOT_SUPPORTED")
+    assert await _entries(world) == moved
+    first = await _send(world, case, "one")
+    again = await _send(world, case, "one", currency="SLE")
+    assert (again.status_code, again.json()) == (200, first.json())
+
+
+@every_route
+async def test_what_is_missing_is_told_before_what_is_not_acceptable(
+    world: World, route: str
+) -> None:
+    case = await CASES[route](world)
+    answer = await world.client.post(
+        case.path,
+        json=case.body | {"request_id": "one", "amount": "1e3", "currency": "USD"},
+        auth=case.auth,
+        headers={"Idempotency-Key": "two"},
+    )
+    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+
+
+@every_route
 async def test_twins_at_once_move_money_once(world: World, route: str) -> None:
     case = await CASES[route](world)
     answers = await asyncio.gather(*(_send(world, case, "one") for _ in range(10)))

@@ -95,3 +95,17 @@ async def test_refunds_at_once_never_exceed_the_payment(world: World, part: str)
     assert given_back == 100 // int(part)
     assert {refusal(answer)[0] for answer in answers if answer.status_code != 200} <= {409, 422}
     assert await shop.balance() == given_back * int(part) * 100
+
+
+async def test_the_audit_log_tells_what_became_of_the_payment(world: World) -> None:
+    shop = await Shop.open(world)
+    paid = (await shop.pay("100")).json()["transaction_id"]
+    for name in ("one", "one", "two"):  # the second is a repetition
+        await shop.refund(paid, "50", request_id=name)
+    entries = await world.audit(paid, "transaction.refunded")
+    assert [entry["changes"] for entry in entries] == [
+        {"status": ["completed", "partially_refunded"], "refunded_amount": ["0.00", "50.00"]},
+        {"status": ["partially_refunded", "refunded"], "refunded_amount": ["50.00", "100.00"]},
+    ]
+    assert {entry["reason"] for entry in entries} == {"returned goods"}
+    assert {entry["actor"]["id"] for entry in entries} == {shop.till.id}

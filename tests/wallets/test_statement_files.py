@@ -25,7 +25,7 @@ from wallets.test_statements import URL, request, statement
 from world import Bearer, World
 
 MANY = 10_000
-COLUMNS = "date completed_at transaction_id type description debit credit balance".split()
+COLUMNS = "date transaction_id type description debit credit balance".split()
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from tapgate.errors import Code
 T = TypeVar("T")
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
+Requirement = Callable[[Call, Any], None]
 
 MEBIBYTE = 1024 * 1024
 
@@ -86,6 +87,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     invalid_is_400: bool
     field_access: Mapping[str, Access]
     moves_money: bool
+    requires: tuple[Requirement, ...]
 
     @property
     def name(self) -> str:
@@ -107,7 +109,8 @@ class Options(TypedDict, total=False):
     content type of the answer; `body_media` and `body_schema` describe a body that the handler
     takes as bytes; `invalid_is_400` is for what the interface answers 400 where 422 is usual;
     `field_access` names fields of the body that fewer callers may send; `moves_money` makes it
-    repeatable under a request id.
+    repeatable under a request id; `requires` are refusals of what is missing, raised when all types
+    are right and before any value is looked at.
     """
 
     access: Required[Access]
@@ -121,6 +124,7 @@ class Options(TypedDict, total=False):
     invalid_is_400: bool
     field_access: Mapping[str, Access]
     moves_money: bool
+    requires: tuple[Requirement, ...]
 
 
 class Endpoints:
@@ -174,6 +178,7 @@ class Endpoints:
                     invalid_is_400=options.get("invalid_is_400", False),
                     field_access=options.get("field_access", {}),
                     moves_money=options.get("moves_money", False),
+                    requires=options.get("requires", ()),
                 )
             )
             return handler

@@ -12,6 +12,7 @@ import msgspec
 import phonenumbers
 
 from tapgate import clock, money
+from tapgate.errors import ApiError, Code
 
 
 class Unacceptable(Exception):  # noqa: N818 - a verdict on a value, not a failure of this program
@@ -230,6 +231,27 @@ class AmountRule(Rule):
         return {"pattern": r"^[0-9]+(\.[0-9]+)?$", "description": "Decimal, major units"}
 
 
+class CurrencyRule(Rule):
+    """The platform's own; a request that names another means another amount of money."""
+
+    def __init__(self, currency: str = "SLE") -> None:
+        self._currency = currency
+        self.example = currency
+
+    def for_currency(self, currency: str) -> "CurrencyRule":
+        return CurrencyRule(currency)
+
+    def check(self, value: str) -> str:
+        if value != self._currency:
+            raise ApiError(
+                Code.CURRENCY_NOT_SUPPORTED, f"This platform's currency is {self._currency}"
+            )
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"description": "The platform's currency, ISO 4217"}
+
+
 class DayRule(Rule):
     example = "1990-01-31"
 
@@ -328,6 +350,7 @@ CompanyEmail = Annotated[str, EmailRule(within_a_company=True)]  # ada@intranet
 Pin = Annotated[str, Digits(4, example="4071")]
 NewPin = Annotated[str, Digits(4, example="8352")]  # another one, in examples
 OneTimeCode = Annotated[str, Digits(6, example="402917")]
+Currency = Annotated[str, CurrencyRule()]
 Amount = Annotated[str, AmountRule()]
 AmountOrZero = Annotated[str, AmountRule(allow_zero=True)]
 Day = Annotated[str, DayRule()]

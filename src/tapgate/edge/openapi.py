@@ -168,7 +168,7 @@ def _codes(endpoint: Endpoint) -> list[Code]:
     if access.hmac == "partner":
         codes.append(Code.PARTNER_SUSPENDED)
     if endpoint.moves_money:
-        codes.append(Code.DUPLICATE_REQUEST)
+        codes += [Code.CURRENCY_NOT_SUPPORTED, Code.DUPLICATE_REQUEST]
     codes += endpoint.errors
     codes += [Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.SERVICE_UNAVAILABLE]
     return list(dict.fromkeys(codes))

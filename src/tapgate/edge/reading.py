@@ -6,7 +6,7 @@ absent, and a lone surrogate is a bad value rather than bad JSON.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, get_args, get_origin
 
 import msgspec
@@ -41,9 +41,13 @@ class BodyReader:
         self._may_be_empty = not any(field.required for field in msgspec.structs.fields(kind))
         self._invalid = invalid
 
-    def read(self, body: bytes) -> Any:
+    def read(self, body: bytes, require: Callable[[Any], None] | None = None) -> Any:
+        """`require` refuses what is missing, before any value is looked at."""
         try:
-            return self._check(self._decoded(body))
+            decoded = self._decoded(body)
+            if require is not None:
+                require(decoded)
+            return self._check(decoded)
         except msgspec.ValidationError as error:
             _refuse(_type_problem(str(error)), Code.INVALID_REQUEST)
         except Unacceptable as refusal:

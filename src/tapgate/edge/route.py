@@ -1,5 +1,6 @@
 """One endpoint made ready to run: everything that can be known before a request is worked out."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -8,6 +9,7 @@ from tapgate.edge.access import Guard
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.reading import BodyReader, QueryReader
+from tapgate.edge.request_ids import require_one_name
 from tapgate.errors import Code
 
 
@@ -35,7 +37,7 @@ class Route:
         if self._field_guards:
             self._require_field_access(call)
         if self._read_body is not None:
-            arguments["body"] = self._read_body(call.body)
+            arguments["body"] = self._read_body(call)
         if self._read_query is not None:
             arguments["query"] = self._read_query(call.query)
         return await self._handler(call, **arguments)
@@ -53,10 +55,22 @@ class Route:
                 raise refusal
 
 
-def _body_reader(endpoint: Endpoint, currency: str) -> Any:
+def _body_reader(endpoint: Endpoint, currency: str) -> Callable[[Call], Any] | None:
     if endpoint.body_type is None:
         return None
     if endpoint.body_type is bytes:
-        return bytes
+        return lambda call: call.body
     invalid = Code.INVALID_REQUEST if endpoint.invalid_is_400 else Code.VALIDATION_FAILED
-    return BodyReader(endpoint.body_type, currency, invalid=invalid).read
+    reader = BodyReader(endpoint.body_type, currency, invalid=invalid)
+    requires = (*((require_one_name,) if endpoint.moves_money else ()), *endpoint.requires)
+    if not requires:
+        return lambda call: reader.read(call.body)
+
+    def read(call: Call) -> Any:
+        def require(body: Any) -> None:
+            for requirement in requires:
+                requirement(call, body)
+
+        return reader.read(call.body, require)
+
+    return read

@@ -41,13 +41,17 @@ def _between_others(case: Case) -> No | None:
     payer, payee = case.payer, case.payee
     if payer is not None and payer is payee:
         return No(Code.SELF_TRANSFER)
-    if case.command.wallets_only and payer is not None and payer.kind != chart.WALLET:
-        return No(Code.FORBIDDEN, {"required": ["a subscriber's account"]})
+    if case.command.wallets_only and not _between_wallets(payer, payee):
+        return No(Code.FORBIDDEN, {"required": ["subscribers' accounts"]})
     if case.command.type == chart.AGENT_TRANSFER and payer is not None and payee is not None:
         receiver = case.state.agents.get(payee.owner_id or 0)
         if receiver is None or receiver.parent_agent_id != payer.owner_id:
             return No(Code.FORBIDDEN, {"required": ["one's own sub-agent"]})
     return None
+
+
+def _between_wallets(*parties: Account | None) -> bool:
+    return all(party is None or party.kind == chart.WALLET for party in parties)
 
 
 def _payer_pin(case: Case) -> No | None:

@@ -65,6 +65,29 @@ class PartnerReference(msgspec.Struct, frozen=True, gc=False):
     reference: str
 
 
+class Answer(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
+    """What came of a command. Stored with the transaction, so that a replay answers the same."""
+
+    transaction_id: int
+    status: str
+    amount: int
+    fee: int
+    code: str | None = None
+    details: dict[str, Any] | None = None
+    payer_available: int | None = None
+    payee_available: int | None = None
+    commission: int = 0
+    refundable: int | None = None
+    payee_name: str | None = None
+    original_id: int | None = None
+
+
+#: Writes, in the database transaction that carries the order out, what else belongs to it. The
+#: accounts are locked, so it must not wait for who may wait for them; what it raises fails the
+#: order. A decline or a repetition has nothing to witness.
+Witness = Callable[[Any, Answer], Awaitable[None]]
+
+
 PinPolicy = Literal["if_given", "required", "above_no_pin_limit"]
 
 
@@ -85,28 +108,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reference: PartnerReference | None = None
     context: dict[str, Any] | None = None  # terminal, merchant, memo, metadata: kept, not judged
     objection: Code | None = None  # what the caller found; told when it is its turn
-
-
-class Answer(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
-    """What came of a command. Stored with the transaction, so that a replay answers the same."""
-
-    transaction_id: int
-    status: str
-    amount: int
-    fee: int
-    code: str | None = None
-    details: dict[str, Any] | None = None
-    payer_available: int | None = None
-    payee_available: int | None = None
-    commission: int = 0
-    refundable: int | None = None
-    payee_name: str | None = None
-    original_id: int | None = None
-
-
-#: Writes, in the database transaction that settles, what else belongs to it. The accounts are
-#: locked, so it must not wait for who may wait for them; what it raises fails the settlement.
-Witness = Callable[[Any, Answer], Awaitable[None]]
+    witness: Witness | None = None
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True):

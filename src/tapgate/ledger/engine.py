@@ -19,7 +19,7 @@ from tapgate.errors import ApiError, Code, unavailable
 from tapgate.ids import IdSource
 from tapgate.ledger import rules as ledger_rules
 from tapgate.ledger.assess import Assessment, assess, order_of
-from tapgate.ledger.commands import Answer, Command, Order, Outcome, Settlement
+from tapgate.ledger.commands import Command, Order, Outcome, Witness
 from tapgate.ledger.decide import decide
 from tapgate.ledger.load import LoadedTooEarlyError, load, look
 from tapgate.ledger.pin_tries import PinCheck
@@ -217,9 +217,8 @@ class Ledger:
             decisions = [self._decide(state, order) for order in orders]
             await write(tx, state, decisions, self._new_id)
             for order, decision in zip(orders, decisions, strict=True):
-                answer = decision.outcome.answer
-                if isinstance(order, Settlement) and answer is not None:
-                    await _have_witnessed(tx, order, answer)
+                if order.witness is not None:
+                    await _have_witnessed(tx, order.witness, decision.outcome)
         return [decision.outcome for decision in decisions]
 
     def _decide(self, state: State, order: Order) -> Decision:
@@ -248,14 +247,14 @@ class Ledger:
         self._rules_version += 1
 
 
-async def _have_witnessed(tx: asyncpg.Connection, order: Settlement, answer: Answer) -> None:
-    if order.witness is None:
+async def _have_witnessed(tx: asyncpg.Connection, witness: Witness, outcome: Outcome) -> None:
+    if outcome.answer is None or outcome.code is not None or outcome.replayed:
         return
     try:
-        await order.witness(tx, answer)
+        await witness(tx, outcome.answer)
     except ApiError as refusal:
         # Told as what it is, it would look like an outage, which fails the whole batch.
-        raise RuntimeError(f"a settlement was refused by its witness: {refusal.code}") from refusal
+        raise RuntimeError(f"an order was refused by its witness: {refusal.code}") from refusal
 
 
 def _answer_all(batch: Sequence[Waiting], error: ApiError) -> None:

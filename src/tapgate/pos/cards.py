@@ -44,6 +44,7 @@ class CardFound(msgspec.Struct, kw_only=True):
 async def verify_with_pin(call: Call, serial: str, pin: str) -> CardCheck:
     """The PIN is judged under the lock that every payment takes, and its count is kept whatever
     the verdict."""
+    _note_terminal(call)
     services = call.services
     verdict = None
     async with services.database.transaction() as tx:
@@ -70,6 +71,7 @@ async def verify_without_pin(call: Call, serial: str) -> CardCheck:
 
 
 async def look_up(call: Call, identifier: str) -> CardFound:
+    _note_terminal(call)
     card = await cards.find(call.services.database, identifier)
     if card is None:
         raise ApiError(Code.CARD_NOT_FOUND)
@@ -79,6 +81,11 @@ async def look_up(call: Call, identifier: str) -> CardFound:
         status=card.status_at(call.services.clock()),
         holder_name=_shown_name(card, await _wallet(call.services.database, card)),
     )
+
+
+def _note_terminal(call: Call) -> None:
+    if call.principal.terminal_id is not None:
+        call.services.authenticator.terminals.saw(call.principal.terminal_id)
 
 
 async def _wallet(reader: Database | asyncpg.Connection, card: Card) -> Wallet | None:

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from tapgate import ids
+from tapgate import ids, money
+from tapgate.audit import trail
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Reply
 from tapgate.edge.fields import Amount, CardSerial, FreeText, Metadata, Pin, Text
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Command
+from tapgate.ledger.commands import Answer, Command
 from tapgate.transactions.model import approval_code
 from tapgate.transactions.orders import (
     Order,
@@ -18,14 +19,12 @@ from tapgate.transactions.orders import (
     minor,
     numbered,
     request_of,
-    require_currency,
 )
 
 
 class InAppPayment(Order, kw_only=True):
     card_serial: CardSerial
     amount: Amount
-    currency: Text | None = None
     merchant_id: Text | None = None
     merchant_name: Text | None = None
     transaction_ref: Text | None = None
@@ -112,7 +111,6 @@ async def _pay(
             metadata=body.metadata,
         )
 
-    require_currency(call, body.currency)
     processor_id = call.principal.processor_id
     assert processor_id is not None
     command = Command(
@@ -123,7 +121,7 @@ async def _pay(
         amount=minor(call, body.amount),
         payer_pin=pin,
         pin_policy="above_no_pin_limit",
-        request=request_of(call, body, required=True),
+        request=request_of(call, body),
         context=_context(body, terminal_id),
         objection=objection,
     )
@@ -163,7 +161,36 @@ async def refund(call: Call, body: Refund, *, channel: str) -> Reply[RefundRecei
         payee=commands.CASH,  # the ledger gives it back to whoever paid
         amount=None if body.amount is None else minor(call, body.amount),
         original_id=numbered(ids.TRANSACTION, body.original_transaction_id),
-        request=request_of(call, body, required=True),
+        request=request_of(call, body),
         context={"memo": body.reason},
+        witness=lambda tx, answer: _record_refund(tx, call, answer, body.reason),
     )
     return await carry_out(call, command, receipt)
+
+
+async def _record_refund(tx: Any, call: Call, answer: Answer, reason: str) -> None:
+    """What became of the payment, in the audit log."""
+    assert answer.original_id is not None
+    assert answer.refundable is not None
+    paid = await tx.fetchval("SELECT amount FROM transactions WHERE id = $1", answer.original_id)
+    before, after = answer.refundable + answer.amount, answer.refundable
+    currency = call.services.settings.currency
+    await trail.record(
+        tx,
+        call.services,
+        call.origin,
+        event="transaction.refunded",
+        resource_type="transaction",
+        resource_id=ids.show(ids.TRANSACTION, answer.original_id),
+        reason=reason,
+        changes={
+            "status": (
+                "completed" if before == paid else "partially_refunded",
+                "partially_refunded" if after else "refunded",
+            ),
+            "refunded_amount": (
+                money.plain(paid - before, currency),
+                money.plain(paid - after, currency),
+            ),
+        },
+    )

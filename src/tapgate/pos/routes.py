@@ -5,6 +5,7 @@ import msgspec
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.fields import CardSerial, Pin, Text
+from tapgate.edge.request_ids import require_a_name
 from tapgate.errors import Code
 from tapgate.pos import cards, payments
 from tapgate.pos.cards import CardCheck, CardFound
@@ -16,7 +17,6 @@ in_app_endpoints = Endpoints("In-app payments")
 _SIGNED = Access(hmac="pos")
 
 _TO_PAY = (
-    Code.CURRENCY_NOT_SUPPORTED,
     Code.CARD_NOT_FOUND,
     Code.PIN_REQUIRED,
     Code.CARD_NOT_ACTIVE,
@@ -55,6 +55,7 @@ class CardIdentifier(msgspec.Struct, kw_only=True):
     "/api/v1/pos/payment",
     access=_SIGNED,
     moves_money=True,
+    requires=(require_a_name,),
     errors=(Code.TERMINAL_NOT_FOUND, *_PIN_TRIED, *_TO_PAY),
 )
 async def pos_payment(call: Call, body: PosPayment) -> Reply[PaymentReceipt]:
@@ -83,7 +84,13 @@ async def pos_lookup_card(call: Call, body: CardIdentifier) -> CardFound:
     return await cards.look_up(call, body.card_identifier)
 
 
-@pos_endpoints.post("/api/v1/pos/refund", access=_SIGNED, moves_money=True, errors=_TO_REFUND)
+@pos_endpoints.post(
+    "/api/v1/pos/refund",
+    access=_SIGNED,
+    moves_money=True,
+    requires=(require_a_name,),
+    errors=_TO_REFUND,
+)
 async def pos_refund(call: Call, body: Refund) -> Reply[RefundReceipt]:
     """Give back a payment, or a part of it.
 
@@ -94,7 +101,9 @@ async def pos_refund(call: Call, body: Refund) -> Reply[RefundReceipt]:
 
 for _prefix in ("/api/v1/payment", "/payment"):
 
-    @in_app_endpoints.post(_prefix, access=_SIGNED, moves_money=True, errors=_TO_PAY)
+    @in_app_endpoints.post(
+        _prefix, access=_SIGNED, moves_money=True, requires=(require_a_name,), errors=_TO_PAY
+    )
     async def in_app_payment(call: Call, body: InAppPayment) -> Reply[PaymentReceipt]:
         """Take a payment in an app.
 
@@ -112,7 +121,13 @@ for _prefix in ("/api/v1/payment", "/payment"):
         """Look up a card by its serial or its NFC UID, for an app."""
         return await cards.look_up(call, body.card_identifier)
 
-    @in_app_endpoints.post(f"{_prefix}/refund", access=_SIGNED, moves_money=True, errors=_TO_REFUND)
+    @in_app_endpoints.post(
+        f"{_prefix}/refund",
+        access=_SIGNED,
+        moves_money=True,
+        requires=(require_a_name,),
+        errors=_TO_REFUND,
+    )
     async def in_app_refund(call: Call, body: Refund) -> Reply[RefundReceipt]:
         """Give back a payment, or a part of it, from an app.
 

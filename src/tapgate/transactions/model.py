@@ -139,9 +139,16 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failure_details(self) -> dict[str, Any] | None:
+        """As the payer was told, with amounts as records show them."""
         if self.status != "failed" or self.answer is None:
             return None
-        return decode_answer(self.answer).details
+        details = decode_answer(self.answer).details or {}
+        return {name: self._as_in_records(value) for name, value in details.items()}
+
+    def _as_in_records(self, value: Any) -> Any:
+        if not isinstance(value, float):
+            return value
+        return money.plain(round(value * 10 ** money.decimals(self.currency)), self.currency)
 
 
 class PartyRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,7 +159,8 @@ class PartyRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A transaction as clients see it. Every field is always there; what is not known is null."""
+    """A transaction as clients see it. Every field is always there; what is not known is null.
+    Only `failure_details` is there for administrators alone, where a decline has any."""
 
     id: str
     type: str
@@ -175,7 +183,7 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     refunded_amount: str
     request_id: str | None
     failure_code: str | None
-    failure_details: dict[str, Any] | None
+    failure_details: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
     memo: str | None
     metadata: dict[str, Any] | None
     channel: str
@@ -216,7 +224,7 @@ def shown(
         refunded_amount=money.plain(transaction.refunded_amount, currency),
         request_id=transaction.request_id,
         failure_code=transaction.failure_code,
-        failure_details=transaction.failure_details if full else None,
+        failure_details=(full and transaction.failure_details) or msgspec.UNSET,
         memo=context.get("memo"),
         metadata=context.get("metadata"),
         channel=transaction.channel,

@@ -9,17 +9,16 @@ import msgspec
 
 from tapgate import ids, money
 from tapgate.credentials.principals import Principal
+from tapgate.edge import request_ids
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Reply
-from tapgate.edge.fields import RequestId, RequestIdRule, Unacceptable
-from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.edge.fields import Currency, RequestId
 from tapgate.ledger.commands import Answer, Command, RequestKey
 
-_HEADER: Final = "Idempotency-Key"
 _REPLAYED: Final = {"Idempotent-Replayed": "true"}
 
-#: Not part of what was asked: the name of the request itself, and PINs.
-_NOT_ASKED: Final = ("request_id", "pin", "agent_pin")
+#: Not part of what was asked: the name of the request itself, PINs, and what can only be one thing.
+_NOT_ASKED: Final = ("request_id", "pin", "agent_pin", "currency")
 
 _CHANNELS: Final = {
     "api_key": "api",
@@ -29,13 +28,12 @@ _CHANNELS: Final = {
     "processor": "pos",
 }
 
-_request_id = RequestIdRule()
-
 
 class Order(msgspec.Struct, kw_only=True):
     """What every body that moves money may have."""
 
     request_id: RequestId | None = None
+    currency: Currency | None = None
 
 
 class Receipt(msgspec.Struct, kw_only=True):
@@ -107,32 +105,12 @@ async def carry_out(call: Call, command: Command, show: Callable[[Shown], R]) ->
     return Reply(show(shown), headers=_REPLAYED if outcome.replayed else {})
 
 
-def request_of(call: Call, body: Order, *, required: bool = False) -> RequestKey | None:
-    """The client's name for this request, from the body or the header, and what it stands for."""
-    request_id = _given_request_id(call, body)
+def request_of(call: Call, body: Order) -> RequestKey | None:
+    """The client's name for this request, and what it stands for."""
+    request_id = request_ids.given(call, body)
     if request_id is None:
-        if required:
-            raise _invalid("is required, here or in the header Idempotency-Key")
         return None
     return RequestKey(call.principal.scope, request_id, _fingerprint(call, body))
-
-
-def _given_request_id(call: Call, body: Order) -> str | None:
-    header = call.header(_HEADER)
-    if header is None:
-        return body.request_id
-    if body.request_id is not None and body.request_id != header:
-        raise _invalid("differs from the header Idempotency-Key")
-    try:
-        return _request_id.check(header)
-    except Unacceptable as refusal:
-        raise invalid_field(_HEADER, refusal.problems[""]) from None
-
-
-def _invalid(sentence: str) -> ApiError:
-    return ApiError(
-        Code.INVALID_REQUEST, f"request_id {sentence}", details={"fields": {"request_id": sentence}}
-    )
 
 
 def _fingerprint(call: Call, body: Order) -> bytes:
@@ -160,11 +138,3 @@ def numbered(prefix: str, public_id: str | None) -> int:
     So that the ledger answers 404 in its turn: a repetition is recognised before.
     """
     return 0 if public_id is None else ids.read(prefix, public_id) or 0
-
-
-def require_currency(call: Call, currency: str | None) -> None:
-    if currency is not None and currency != call.services.settings.currency:
-        raise ApiError(
-            Code.CURRENCY_NOT_SUPPORTED,
-            f"This platform's currency is {call.services.settings.currency}",
-        )

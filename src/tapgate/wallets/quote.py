@@ -7,7 +7,7 @@ import msgspec
 from tapgate import money
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.fields import Amount, Choice, Text
+from tapgate.edge.fields import Amount, Choice, Currency, Text
 from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.subscribers import queries as subscribers
@@ -22,6 +22,7 @@ class Question(msgspec.Struct, kw_only=True):
     type: Annotated[str, Choice(*chart.TYPES)]
     amount: Amount
     sender_id: Text | None = None
+    currency: Currency | None = None
 
 
 class Quote(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +37,7 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
 @endpoints.post(
     "/api/v1/wallet/quote",
     access=Access(scope="payments:write", roles="AF", service=True),
-    errors=(Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
+    errors=(Code.CURRENCY_NOT_SUPPORTED, Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
 )
 async def quote(call: Call, body: Question) -> Quote:
     """Ask what a payment would cost the sender.

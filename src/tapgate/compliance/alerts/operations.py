@@ -2,6 +2,7 @@
 
 import asyncpg
 
+from tapgate import ids
 from tapgate.audit import trail
 from tapgate.audit.changes import changes_between
 from tapgate.audit.trail import Changes
@@ -86,6 +87,16 @@ async def _settle(call: Call, alert: Alert, resolution: Resolution) -> tuple[Ale
     async def close(tx: asyncpg.Connection, answer: Answer) -> None:
         # Unresolved for certain: who resolves a review settles its transaction, just now.
         await _close(tx, call, alert.id, resolution, _fate(resolution, answer.status))
+        await trail.record(
+            tx,
+            call.services,
+            call.origin,
+            event=f"transaction.{answer.status}",
+            resource_type="transaction",
+            resource_id=ids.show(ids.TRANSACTION, answer.transaction_id),
+            reason=resolution.resolution_notes,
+            changes={"status": ("under_review", answer.status)},
+        )
 
     services = call.services
     outcome = await services.ledger.submit(

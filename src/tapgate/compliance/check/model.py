@@ -5,7 +5,7 @@ from typing import Annotated, Final
 import msgspec
 
 from tapgate.compliance.severity import SEVERITIES
-from tapgate.edge.fields import Amount, Choice, Text
+from tapgate.edge.fields import Amount, Choice, Currency, Text
 from tapgate.errors import TABLE, Code
 from tapgate.ledger import chart
 from tapgate.ledger.assess import Assessment
@@ -30,6 +30,7 @@ class Question(msgspec.Struct, kw_only=True):
     subscriber_id: Text
     amount: Amount
     transaction_type: Annotated[str, Choice(*_TYPES)]
+    currency: Currency | None = None
 
 
 class Violation(msgspec.Struct, frozen=True):

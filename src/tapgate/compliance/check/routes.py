@@ -15,7 +15,7 @@ endpoints = Endpoints("Compliance")
 @endpoints.post(
     "/api/v1/compliance/check",
     access=Access(roles="AC", service=True),
-    errors=(Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
+    errors=(Code.CURRENCY_NOT_SUPPORTED, Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
 )
 async def check(call: Call, body: Question) -> Verdict:
     """Ask what state, limits and compliance rules would say of a transaction.

@@ -5,7 +5,7 @@ from typing import ClassVar
 import msgspec
 
 from tapgate.edge.bodies import missing
-from tapgate.edge.fields import Amount, CardSerial, Phone, Text
+from tapgate.edge.fields import Amount, CardSerial, Currency, Phone, Text
 from tapgate.errors import invalid_field
 from tapgate.transactions.customers import CustomerOrder
 from tapgate.transactions.orders import Receipt, Shown
@@ -20,7 +20,7 @@ class WebhookTopUp(msgspec.Struct, kw_only=True):
     amount: Amount
     card_serial: CardSerial | None = None
     phone_number: Phone | None = None
-    currency: Text | None = None
+    currency: Currency | None = None
 
     def __post_init__(self) -> None:
         if self.card_serial is None and self.phone_number is None:

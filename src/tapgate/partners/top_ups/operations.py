@@ -23,7 +23,6 @@ from tapgate.transactions.orders import (
     minor,
     numbered,
     request_of,
-    require_currency,
 )
 
 _SIGNATURE = "X-Webhook-Signature"
@@ -34,7 +33,6 @@ async def by_webhook(call: Call, partner: str, raw_body: bytes) -> Reply[TopUpRe
     partner_id = numbered(ids.PARTNER, partner)
     await _require_genuine(call, partner_id, raw_body)
     body: WebhookTopUp = _reader(call.services.settings.currency).read(raw_body)
-    require_currency(call, body.currency)
     return await _top_up(
         call,
         partner_id,
@@ -109,17 +107,18 @@ async def _named_in_webhook(call: Call, body: WebhookTopUp) -> Party:
     return commands.subscriber(found or 0)
 
 
-def _paying_partner(call: Call, body: FundFromPartner) -> int:
+def require_partner(call: Call, body: FundFromPartner) -> None:
     """Who signs as a partner pays; everybody else says which partner does."""
-    own = call.principal.partner_id
-    if own is None:
-        if body.partner_id is None:
-            raise ApiError(
-                Code.INVALID_REQUEST,
-                "partner_id is required",
-                details={"fields": {"partner_id": "is required"}},
-            )
-        return numbered(ids.PARTNER, body.partner_id)
-    if body.partner_id is not None and numbered(ids.PARTNER, body.partner_id) != own:
+    if call.principal.partner_id is None and body.partner_id is None:
+        raise ApiError(
+            Code.INVALID_REQUEST,
+            "partner_id is required",
+            details={"fields": {"partner_id": "is required"}},
+        )
+
+
+def _paying_partner(call: Call, body: FundFromPartner) -> int:
+    own, named = call.principal.partner_id, numbered(ids.PARTNER, body.partner_id)
+    if own is not None and body.partner_id is not None and named != own:
         raise invalid_field("partner_id", "must be the partner's who signs")
-    return own
+    return named if own is None else own

@@ -24,6 +24,7 @@ _DECLINES = (
     "/api/v1/wallet/fund-from-partner",
     access=Access(scope="payments:write", roles="AF", hmac="partner"),
     moves_money=True,
+    requires=(operations.require_partner,),
     errors=(Code.PARTNER_NOT_FOUND, Code.OTP_REQUIRED, *_DECLINES),
 )
 async def fund_from_partner(call: Call, body: FundFromPartner) -> Reply[TopUpReceipt]:

@@ -11,7 +11,6 @@ CONTENT_TYPE: Final = "text/csv; charset=utf-8"
 
 _COLUMNS: Final = (
     "date",
-    "completed_at",
     "transaction_id",
     "type",
     "description",

@@ -164,7 +164,6 @@ class EntryRecord(msgspec.Struct, kw_only=True):
     debit: str
     credit: str
     balance: str
-    completed_at: str
 
 
 class StatementRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -214,7 +213,6 @@ def shown_entries(statement: Statement) -> list[EntryRecord]:
             debit=statement.money(max(-movement.amount, 0)),
             credit=statement.money(max(movement.amount, 0)),
             balance=statement.money(balance),
-            completed_at=clock.rfc3339(movement.moved_at),
         )
         for movement, balance in statement.lines()
     ]
