@@ -36,6 +36,7 @@ async def gateway(folder: Path, url: str, *, workers: int) -> AsyncIterator[str]
                 "TAPGATE_ADMIN_PASSWORD": ADMIN["password"],
                 "TAPGATE_RATE_LIMIT": "100000",
                 "TAPGATE_RATE_BURST": "100000",
+                "TAPGATE_DEMO": "off",
             },
             stdout=asyncio.subprocess.PIPE,
             stderr=log,
