@@ -1,8 +1,9 @@
 """How everybody in the journeys talks to the gateway. Each verb is one request over HTTP and
 answers what was said: `done` is for what must have worked, `refused` for what must not."""
 
+import copy
 import itertools
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 
@@ -39,6 +40,12 @@ class Caller:
     def __init__(self, client: httpx2.AsyncClient, auth: httpx2.Auth) -> None:
         self.client = client
         self.auth = auth
+
+    def over(self, client: httpx2.AsyncClient) -> Self:
+        """The same caller on another line."""
+        other = copy.copy(self)
+        other.client = client
+        return other
 
     async def get(self, path: str, **query: Any) -> httpx2.Response:
         return await self.client.get(f"/api/v1/{path}", params=query, auth=self.auth)

@@ -1,40 +1,32 @@
-"""Every journey has a gateway and a database of its own, and ends with its books proven."""
+"""Each file of journeys has a gateway and a database of its own; each journey ends with the books
+proven."""
 
-import contextlib
+import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import httpx2
 import pytest
 
+from conftest import Copies, url_of
 from gateway.running import gateway
+from journeys.lines import connected
 from journeys.platform import Platform
 from journeys.staff import Admin
 
 
-async def _no_failure_of_ours(answer: httpx2.Response) -> None:
-    assert answer.status_code < 500, await answer.aread()
-
-
-@contextlib.asynccontextmanager
-async def started(folder: Path, database_url: str) -> AsyncIterator[Platform]:
-    async with (
-        gateway(folder, database_url, workers=2) as address,
-        httpx2.AsyncClient(
-            base_url=address,
-            trust_env=False,
-            timeout=60,
-            event_hooks={"response": [_no_failure_of_ours]},
-        ) as client,
-    ):
-        yield Platform(client, folder, database_url)
-    assert '"level":"error"' not in (folder / "log").read_text()
-
-
-@pytest.fixture
-async def running(folder: Path, database_url: str) -> AsyncIterator[Platform]:
-    async with started(folder, database_url) as platform:
-        yield platform
+@pytest.fixture(scope="module")
+async def running(postgres: str, copies: Copies) -> AsyncIterator[Platform]:
+    """On a fresh database."""
+    name = await copies.make()
+    with tempfile.TemporaryDirectory(prefix="tapgate-test-") as place:
+        folder, database_url = Path(place), url_of(name, postgres)
+        async with (
+            gateway(folder, database_url, workers=2) as address,
+            connected(address) as client,
+        ):
+            yield Platform(client, folder, database_url)
+        assert '"level":"error"' not in (folder / "log").read_text()
+    await copies.done_with(name)
 
 
 @pytest.fixture

@@ -1,9 +1,10 @@
 """The people outside the platform: customers, and those who take or give them money."""
 
 import asyncio
+import copy
 import json
 import secrets
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import httpx2
@@ -44,6 +45,12 @@ class Customer:
         self.phone: str = record["phone_number"]
         self.pin = PIN
         self.card = ""
+
+    def over(self, client: httpx2.AsyncClient) -> Self:
+        """The same customer, whose app is on another line."""
+        other = copy.copy(self)
+        other.app = self.app.over(client)
+        return other
 
     async def record(self) -> Record:
         return done(await self.app.get(f"subscribers/{self.id}"))

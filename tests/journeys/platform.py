@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import asyncpg
@@ -9,6 +10,7 @@ import httpx2
 
 from gateway.running import ADMIN, TAPGATE
 from journeys.caller import done
+from journeys.lines import to_each_process
 from journeys.people import App
 from journeys.staff import Admin
 from tapgate.settings import load
@@ -32,6 +34,10 @@ class Platform:
         """The messenger, which works for the subscribers themselves."""
         secret = load(self._environ).service_secrets["messenger"]
         return App(self.client, ServiceSignature("messenger", secret))
+
+    def lines(self) -> AbstractAsyncContextManager[list[httpx2.AsyncClient]]:
+        """A client for each of the gateway's processes."""
+        return to_each_process(self.client.base_url)
 
     async def command(self, *words: str) -> tuple[int, str]:
         """What an operator types after `tapgate`: how it ended, and what it said."""

@@ -5,10 +5,11 @@ from decimal import Decimal
 
 from journeys.adding_up import worth
 from journeys.caller import details, done, refused
+from journeys.platform import Platform
 from journeys.staff import Admin
 
 
-async def test_a_partners_top_up(ada: Admin) -> None:
+async def test_a_partners_top_up(platform: Platform, ada: Admin) -> None:
     finance = await ada.hire("Fatmata", "F")
     app = await ada.app()
     bank = await ada.partner("Sierra Bank", overdraft_limit="200.00")
@@ -24,7 +25,11 @@ async def test_a_partners_top_up(ada: Admin) -> None:
     assert again["transaction_id"] == receipt["transaction_id"]
 
     # The network delivers one webhook five times at once.
-    answers = await asyncio.gather(*(bank.tell("150.00", aminata, "SB-2") for _ in range(5)))
+    async with platform.lines() as (one, other):
+        deliveries = [bank.over(line) for line in (one, other, one, other, one)]
+        answers = await asyncio.gather(
+            *(delivery.tell("150.00", aminata, "SB-2") for delivery in deliveries)
+        )
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.content for answer in answers}) == 1
     assert await aminata.balance() == "450.00"
@@ -53,12 +58,15 @@ async def test_a_partners_top_up(ada: Admin) -> None:
     assert refused(await bank.top_up("50.01", mohamed, "SB-5")) == (402, "INSUFFICIENT_FUNDS")
 
     # The bank is suspended: keys and webhooks are refused, also what was paid before.
-    done(await ada.post(f"admin/partners/{bank.id}/suspend", reason="credit is overdue"))
-    for _ in range(4):  # whichever process answers
-        answer = await bank.top_up("1", mohamed, "SB-6")
-        assert refused(answer) == (403, "PARTNER_SUSPENDED")
-        answer = await bank.tell("150.00", aminata, "SB-2")
-        assert refused(answer) == (403, "PARTNER_SUSPENDED")
+    async with platform.lines() as lines:
+        for line in lines:  # each process has seen the key before
+            done(await bank.over(line).top_up("300.00", aminata, "SB-1"))
+        done(await ada.post(f"admin/partners/{bank.id}/suspend", reason="credit is overdue"))
+        for line in lines:
+            answer = await bank.over(line).top_up("1", mohamed, "SB-6")
+            assert refused(answer) == (403, "PARTNER_SUSPENDED")
+            answer = await bank.over(line).tell("150.00", aminata, "SB-2")
+            assert refused(answer) == (403, "PARTNER_SUSPENDED")
     done(await ada.post(f"admin/partners/{bank.id}/activate", reason="paid"))
     await finance.fund_partner(bank, "150.00")
     assert refused(await bank.top_up("200.01", mohamed, "SB-6")) == (402, "INSUFFICIENT_FUNDS")
