@@ -19,6 +19,10 @@ AGENT_PIN = "5927"
 class App(Caller):
     """A third party's software, with an API key; also a service of the platform's own."""
 
+    def __init__(self, client: httpx2.AsyncClient, auth: httpx2.Auth, key_id: str) -> None:
+        super().__init__(client, auth)
+        self.id = key_id
+
     async def register(self, name: str = "Aminata Kamara", **fields: Any) -> "Customer":
         first_name, last_name = name.split()
         person = {"first_name": first_name, "last_name": last_name, "pin": PIN, **fields}

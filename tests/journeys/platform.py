@@ -33,7 +33,7 @@ class Platform:
     def messenger(self) -> App:
         """The messenger, which works for the subscribers themselves."""
         secret = load(self._environ).service_secrets["messenger"]
-        return App(self.client, ServiceSignature("messenger", secret))
+        return App(self.client, ServiceSignature("messenger", secret), "messenger")
 
     def lines(self) -> AbstractAsyncContextManager[list[httpx2.AsyncClient]]:
         """A client for each of the gateway's processes."""

@@ -46,7 +46,7 @@ class Admin(Caller):
 
     async def app(self, *scopes: str) -> App:
         made = done(await self.post("admin/api-keys", name="App", scopes=scopes or _SCOPES))
-        return App(self.client, Bearer(made["key"], made["id"]))
+        return App(self.client, Bearer(made["key"], made["id"]), made["id"])
 
     async def upload_cards(self, *serials: str) -> None:
         """New cards, from a file without mistakes."""

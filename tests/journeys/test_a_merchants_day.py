@@ -33,9 +33,13 @@ async def test_a_merchants_day(platform: Platform, ada: Admin) -> None:
 
     # In the app there is no PIN at all.
     order = {"order": "A-17"}
-    answer = await merchant.server.pay_in_app("120.00", aminata.card, metadata=order)
-    delivery = done(answer)
+    payment = {"metadata": order, "request_id": new_request_id()}
+    delivery = done(await merchant.server.pay_in_app("120.00", aminata.card, **payment))
     assert delivery["metadata"] == order
+    # The other way to write the path leads to the same payment, and the same amount is the same.
+    again = await merchant.server.post("payment", card_serial=aminata.card, amount="120", **payment)
+    assert done(again) == delivery
+    assert again.headers["Idempotent-Replayed"] == "true"
     answer = await merchant.server.pay_in_app("501.00", aminata.card)
     assert refused(answer) == (403, "PIN_REQUIRED")
 

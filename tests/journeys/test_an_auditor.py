@@ -109,6 +109,22 @@ async def test_who_did_what_and_whether_the_log_is_whole(platform: Platform, ada
     # Nobody reads it who need not.
     assert refused(await sorie.get("audit/logs")) == (403, "FORBIDDEN")
 
+    # Sorie leaves and the app's key is given up: no process knows them any more, the log does.
+    async with platform.lines() as lines:
+        callers = [caller.over(line) for caller in (sorie, app) for line in lines]
+        for caller in callers:
+            done(await caller.get(url))
+        done(await ada.post(f"admin/users/{sorie.id}/disable"))
+        gone = await ada.client.delete(f"/api/v1/admin/api-keys/{app.id}", auth=ada.auth)
+        assert gone.status_code == 204
+        for caller in callers:
+            assert refused(await caller.get(url)) == (401, "UNAUTHORIZED")
+    left = await auditor.everything("audit/logs", actor_id=ada.id, limit=2)
+    assert [(entry["event"], entry["resource_id"]) for entry in left[:2]] == [
+        ("api_key.deleted", app.id),
+        ("admin.disabled", sorie.id),
+    ]
+
     # The log is whole, and each entry hangs on the one before.
     verdict = await sealed(auditor)
     assert verdict["valid"] is True
