@@ -8,6 +8,7 @@ from journeys.caller import details, done, refused
 from journeys.people import new_request_id
 from journeys.platform import Platform
 from journeys.staff import Admin
+from notifications.stage import until
 from world import PIN, WRONG_PIN
 
 
@@ -57,11 +58,13 @@ async def test_a_merchants_day(platform: Platform, ada: Admin) -> None:
     # The line breaks before the answer; the till asks again, and again, with the same request id.
     request_id = new_request_id()
     await back.pay_over_a_line_that_breaks("380.00", aminata.card, PIN, request_id)
+    await until(aminata.balance, "1000.00")
     answer = await back.pay("380.00", aminata.card, PIN, request_id=request_id)
     rice = done(answer)
+    assert rice["remaining_balance"] == "1,000.00 SLE"
     again = await back.pay("380.00", aminata.card, PIN, request_id=request_id)
-    assert again.headers["Idempotent-Replayed"] == "true"
     assert again.content == answer.content
+    assert [one.headers["Idempotent-Replayed"] for one in (answer, again)] == ["true", "true"]
     answer = await back.pay("381.00", aminata.card, PIN, request_id=request_id)
     assert refused(answer) == (409, "DUPLICATE_REQUEST")
     assert await aminata.balance() == "1000.00"

@@ -15,7 +15,9 @@ from journeys.platform import Platform
 from journeys.staff import Admin
 from world import PIN, WRONG_PIN
 
-Request = Callable[[httpx2.AsyncClient], Coroutine[Any, Any, httpx2.Response]]
+Line = httpx2.AsyncClient
+Asked = Coroutine[Any, Any, httpx2.Response]
+Request = Callable[[Line], Asked]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -50,7 +52,7 @@ async def test_two_hundred_payments_of_a_wallet_that_can_afford_a_hundred(
 ) -> None:
     aminata = await customer(ada, "100.00")
 
-    def pay(line: httpx2.AsyncClient) -> Coroutine[Any, Any, httpx2.Response]:
+    def pay(line: Line) -> Asked:
         return merchant.server.over(line).pay("1.00", aminata.card)
 
     answers = await at_once(platform, *[pay] * 200)
@@ -83,10 +85,10 @@ async def test_the_limit_of_a_day_is_not_passed_by_many_at_once(
     aminata, mohamed = await customer(ada, "300000.00"), await customer(ada, "1.00")
     till = merchant.server
 
-    def pay(line: httpx2.AsyncClient) -> Coroutine[Any, Any, httpx2.Response]:
+    def pay(line: Line) -> Asked:
         return till.over(line).pay("15000", aminata.card, PIN)
 
-    def send(line: httpx2.AsyncClient) -> Coroutine[Any, Any, httpx2.Response]:
+    def send(line: Line) -> Asked:
         return aminata.over(line).send("15000", mohamed)
 
     answers = await at_once(platform, *[pay, pay, send, send] * 5)
@@ -103,7 +105,7 @@ async def test_one_request_fifty_times_at_once(
 ) -> None:
     aminata, name = await customer(ada, "100.00"), {"request_id": new_request_id()}
 
-    def pay(line: httpx2.AsyncClient) -> Coroutine[Any, Any, httpx2.Response]:
+    def pay(line: Line) -> Asked:
         return merchant.server.over(line).pay("10.00", aminata.card, **name)
 
     answers = await at_once(platform, *[pay] * 50)
@@ -119,10 +121,10 @@ async def test_two_requests_under_one_name_at_once(
 ) -> None:
     aminata, name = await customer(ada, "100.00"), {"request_id": new_request_id()}
 
-    def pay_twenty(line: httpx2.AsyncClient) -> Coroutine[Any, Any, httpx2.Response]:
+    def pay_twenty(line: Line) -> Asked:
         return merchant.server.over(line).pay("20.00", aminata.card, **name)
 
-    def pay_thirty(line: httpx2.AsyncClient) -> Coroutine[Any, Any, httpx2.Response]:
+    def pay_thirty(line: Line) -> Asked:
         return merchant.server.over(line).pay("30.00", aminata.card, **name)
 
     answers = await at_once(platform, *[pay_twenty, pay_thirty] * 20)
@@ -130,6 +132,21 @@ async def test_two_requests_under_one_name_at_once(
     (amount,) = {done(answer)["amount"] for answer in answers if answer.is_success}
     expected = {"20.00 SLE": "80.00", "30.00 SLE": "70.00"}
     assert await aminata.balance() == expected[amount]
+
+
+async def test_money_sent_crosswise(platform: Platform, ada: Admin) -> None:
+    aminata, mohamed = await customer(ada, "1000.00"), await customer(ada, "1000.00")
+
+    def there(line: Line) -> Asked:
+        return aminata.over(line).send("1.00", mohamed)
+
+    def back(line: Line) -> Asked:
+        return mohamed.over(line).send("1.00", aminata)
+
+    answers = await at_once(platform, *[there, there, back, back] * 25)
+    assert said(answers) == {200: 100}
+    # Fifty times two cents: the fee, half up.
+    assert [await aminata.balance(), await mohamed.balance()] == ["999.00", "999.00"]
 
 
 async def test_of_many_wrong_pins_at_once_three_are_evaluated(
