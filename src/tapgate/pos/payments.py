@@ -112,6 +112,7 @@ async def _pay(
             metadata=body.metadata,
         )
 
+    request = request_of(call, body, required=True)
     require_currency(call, body.currency)
     processor_id = call.principal.processor_id
     assert processor_id is not None
@@ -123,7 +124,7 @@ async def _pay(
         amount=minor(call, body.amount),
         payer_pin=pin,
         pin_policy="above_no_pin_limit",
-        request=request_of(call, body, required=True),
+        request=request,
         context=_context(body, terminal_id),
         objection=objection,
     )
