@@ -216,11 +216,11 @@ class Model:
 
     def _refund(self, step: Step) -> tuple[Code | str, bool]:
         original = self.made[step.original] if step.original is not None else None
-        if original is None or original.payee != "merchant":
+        if original is None or "merchant" not in (original.payer, original.payee):
             return Code.TRANSACTION_NOT_FOUND, False
         if original.status == "refunded":
             return Code.ALREADY_REFUNDED, False
-        if original.status in ("failed", "under_review"):
+        if original.payer == "merchant" or original.status in ("failed", "under_review"):
             return Code.NOT_REFUNDABLE, False
         remaining = original.amount - original.refunded
         amount = remaining if step.amount is None else step.amount

@@ -275,7 +275,8 @@ async def test_refunds_that_cannot_be(books: Books) -> None:
         chart.PROCESSOR_TRANSFER, commands.processor(merchant), commands.subscriber(other), 1_00
     )
     moved = (await books.submit(transfer)).accepted().transaction_id
-    assert await refund(merchant, moved) == Code.TRANSACTION_NOT_FOUND
+    assert await refund(merchant, moved) == Code.NOT_REFUNDABLE
+    assert await refund(rival, moved) == Code.TRANSACTION_NOT_FOUND
     unlinked = await books.card(None)
     by_nobody = movement(
         chart.POS_PAYMENT, commands.card(unlinked), commands.processor(merchant), 1_00

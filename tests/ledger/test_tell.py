@@ -132,6 +132,39 @@ async def test_while_nobody_listens_nothing_is_written_and_nothing_is_asked(
     assert await books.database.fetchval("SELECT count(*) FROM events") == 0
 
 
+async def test_a_batch_of_many_matches_raises_their_alerts_in_two_statements(
+    books: Books, statements: list[str]
+) -> None:
+    await without_limits(books)
+    senders = [await books.subscriber(2_000_000_00) for _ in range(3)]
+    receiver = await books.subscriber()
+    await books.submit_together([p2p(senders[0], receiver, 1_00)])
+    quiet = len(statements)
+    statements.clear()
+    outcomes = await books.submit_together(
+        [
+            p2p(sender, receiver, amount)
+            for sender in senders
+            for amount in (*[1_00] * 12, 600_000_00, 700_000_00)
+        ]
+    )
+    assert len(statements) == quiet + 2
+    raised = await books.database.fetch(
+        """SELECT subscriber_id, review, occurrences, transaction_id FROM alerts
+           ORDER BY review, subscriber_id, id"""
+    )
+    answers = [outcome.accepted() for outcome in outcomes]
+    last = [answers[place].transaction_id for place in (13, 27, 41)]
+    held = [answer.transaction_id for answer in answers if answer.status == "under_review"]
+    # The first of them had sent one before: the eleventh in an hour is the first too many.
+    assert [tuple(row) for row in raised] == [
+        (senders[0], False, 5, last[0]),
+        (senders[1], False, 4, last[1]),
+        (senders[2], False, 4, last[2]),
+        *((senders[place // 2], True, 1, held[place]) for place in range(6)),
+    ]
+
+
 async def test_a_batch_of_many_tells_all_in_one_statement(
     books: Books, statements: list[str]
 ) -> None:

@@ -36,6 +36,9 @@ async def test_a_request_id_is_required(world: World, url: str) -> None:
     answer = await shop.pay(url=url, request_id=None)
     assert refusal(answer) == (400, "INVALID_REQUEST")
     assert "request_id" in answer.json()["details"]["fields"]
+    # What is missing is told before what is not acceptable.
+    answer = await shop.pay(url=url, request_id=None, currency="USD")
+    assert refusal(answer) == (400, "INVALID_REQUEST")
 
 
 async def test_above_the_no_pin_limit_the_pin_is_needed(world: World) -> None:

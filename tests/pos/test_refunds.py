@@ -6,7 +6,7 @@ import pytest
 
 from pos.stage import Shop, refusal
 from tapgate import ids
-from world import World
+from world import PIN, World
 
 
 async def test_parts_add_up_to_the_whole(world: World) -> None:
@@ -57,7 +57,32 @@ async def test_a_declined_payment_or_a_refund_cannot_be_refunded(world: World) -
     assert refusal(await shop.refund(failed)) == (409, "NOT_REFUNDABLE")
     paid = (await shop.pay("20")).json()["transaction_id"]
     refunded = (await shop.refund(paid)).json()["transaction_id"]
-    assert refusal(await shop.refund(refunded))[0] in (404, 409)
+    assert refusal(await shop.refund(refunded)) == (409, "NOT_REFUNDABLE")
+
+
+async def test_what_a_card_could_not_pay_yet_is_not_refundable_once_it_is_linked(
+    world: World,
+) -> None:
+    shop = await Shop.open(world)
+    not_linked = dict.fromkeys(("type", "account_id", "pin_holder_id", "linked_at"))
+    serial = await world.card(shop.customer["id"], status="UNASSIGNED", **not_linked)
+    declined = await shop.pay("10", card_serial=serial, request_id="too early")
+    assert refusal(declined) == (403, "CARD_NOT_ACTIVE")
+    failed = ids.show(
+        ids.TRANSACTION,
+        await world.services.database.fetchval(
+            "SELECT id FROM transactions WHERE request_id = 'too early'"
+        ),
+    )
+    assert refusal(await shop.refund(failed)) == (409, "NOT_REFUNDABLE")
+    linked = await world.client.post(
+        "/api/v1/cards/link",
+        json={"subscriber_id": shop.customer["id"], "card_serial": serial, "pin": PIN},
+        auth=await world.admin(),
+    )
+    assert linked.status_code == 200, linked.text
+    assert refusal(await shop.refund(failed)) == (409, "NOT_REFUNDABLE")
+    assert world.services.ledger.carried.tried_again == 0
 
 
 @pytest.mark.parametrize(

@@ -97,3 +97,17 @@ async def test_an_unknown_subscriber_is_not_found(
     order = {"subscriber_id": id, "amount": "1"}
     answer = await client.post(await _funded(world), json=order, auth=await world.admin())
     assert (answer.status_code, answer.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
+
+
+async def test_how_much_a_restricted_subscriber_has_is_not_told(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    url, customer = await _funded(world), await world.restricted_subscriber(balance="499950")
+    order = {"subscriber_id": customer["id"], "amount": "100"}
+    answer = await client.post(url, json=order, auth=await world.admin("F"))
+    assert (answer.status_code, answer.json()["code"]) == (403, "MAX_BALANCE_EXCEEDED")
+    assert answer.json()["details"] == {
+        "limit": "500000.00",
+        "attempted": "100.00",
+        "party": "receiver",
+    }

@@ -70,11 +70,11 @@ class Recorder:
         self._database = database
         self.plans: list[Any] = []
 
-    async def fetchval(self, sql: str, *values: object) -> int:
+    async def fetchval(self, sql: str, *values: object, **_: object) -> int:
         await self.fetch(sql, *values)
         return 0
 
-    async def fetch(self, sql: str, *values: object) -> list[Any]:
+    async def fetch(self, sql: str, *values: object, **_: object) -> list[Any]:
         given = ", ".join(f"'{value}'" for value in values)
         async with self._database.connection() as connection:
             await connection.execute(f"PREPARE asked AS {sql}")

@@ -60,3 +60,25 @@ async def test_the_request_id_may_be_a_header(client: httpx2.AsyncClient, world:
         P2P, json=order | {"request_id": "x"}, auth=key, headers={"Idempotency-Key": name}
     )
     assert (both.status_code, both.json()["code"]) == (400, "INVALID_REQUEST")
+
+
+async def test_how_much_a_restricted_recipient_has_is_not_told(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    recipient = await world.restricted_subscriber(balance="499950")
+    sender = await world.subscriber(balance="1000")
+    order = {
+        "sender_id": sender["id"],
+        "recipient_card_serial": await world.card(recipient["id"]),
+        "amount": "100",
+        "pin": PIN,
+        "request_id": "too much",
+    }
+    untold = {"limit": "500000.00", "attempted": "100.00", "party": "receiver"}
+    for caller in (await world.api_key("payments:write"), await world.admin("F")):
+        for _ in ("now", "again"):
+            answer = await client.post(P2P, json=order, auth=caller)
+            assert (answer.status_code, answer.json()["code"]) == (403, "MAX_BALANCE_EXCEEDED")
+            assert answer.json()["details"] == untold
+    told = await client.post(P2P, json=order, auth=world.service())
+    assert told.json()["details"] == untold | {"used": "499950.00"}

@@ -23,6 +23,9 @@ class Explained(Recorder):
     async def transaction(self, **_: Any) -> Any:
         yield
 
+    async def execute(self, _: str) -> None:
+        """A setting of the session: plans must be good without it."""
+
 
 async def test_a_statement_reads_one_wallet_since_the_period_began(database: Database) -> None:
     await fill(database)

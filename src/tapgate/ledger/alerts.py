@@ -1,16 +1,18 @@
 """Alerts about what compliance rules noticed, written with what they noticed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tapgate.ids import IdSource
 from tapgate.ledger.state import Match
 
 _INSERT: Final = """
-    INSERT INTO alerts (id, subscriber_id, transaction_id, rule_id, alert_type, severity, review,
-                        details, created_at, updated_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) """
+    INSERT INTO alerts (id, subscriber_id, transaction_id, rule_id, alert_type, severity, details,
+                        occurrences, review, created_at, updated_at)
+    SELECT new.*, $9::boolean, $10::timestamptz, $10::timestamptz
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[],
+                $7::jsonb[], $8::integer[]) AS new """
 _ONE_PER_TRANSACTION: Final = (
     _INSERT + "ON CONFLICT (transaction_id) WHERE review DO NOTHING RETURNING id"
 )
@@ -18,36 +20,68 @@ _ONE_PER_SUBJECT: Final = (
     _INSERT
     + """ON CONFLICT (rule_id, subscriber_id)
              WHERE status IN ('open', 'investigating') AND NOT review
-         DO UPDATE SET occurrences = alerts.occurrences + 1, details = EXCLUDED.details,
+         DO UPDATE SET occurrences = alerts.occurrences + EXCLUDED.occurrences,
+             details = EXCLUDED.details,
              transaction_id = coalesce(EXCLUDED.transaction_id, alerts.transaction_id),
              updated_at = EXCLUDED.updated_at
          RETURNING id"""
 )
 
 
+class _Noticed(NamedTuple):
+    match: Match  # the last one
+    occurrences: int
+
+
 async def raise_alerts(
     tx: Any, matches: Iterable[Match], now: datetime, new_id: IdSource
 ) -> list[int]:
     """One open alert per rule and subject; a further match raises its occurrences. A review has
-    an alert for each transaction. Matches are rare, so they may cost a statement each.
+    an alert for each transaction.
 
     Answers which alerts are new.
     """
-    created = []
+    reviews: dict[int | None, _Noticed] = {}
+    others: dict[tuple[int, int], _Noticed] = {}
     for match in matches:
-        alert_id = new_id()
-        written = await tx.fetchval(
-            _ONE_PER_TRANSACTION if match.review else _ONE_PER_SUBJECT,
-            alert_id,
-            match.subscriber_id,
-            match.transaction_id,
-            match.rule.id,
-            match.rule.type,
-            match.rule.severity,
-            match.review,
-            match.details,
-            now,
-        )
-        if written == alert_id:
-            created.append(alert_id)
-    return created
+        if match.review:
+            reviews.setdefault(match.transaction_id, _Noticed(match, 1))
+        else:
+            subject = (match.rule.id, match.subscriber_id)
+            others[subject] = _once_more(others.get(subject), match)
+    return [
+        *await _write(tx, _ONE_PER_TRANSACTION, list(reviews.values()), now, new_id),
+        *await _write(tx, _ONE_PER_SUBJECT, list(others.values()), now, new_id),
+    ]
+
+
+def _once_more(earlier: _Noticed | None, match: Match) -> _Noticed:
+    if earlier is None:
+        return _Noticed(match, 1)
+    if match.transaction_id is None:
+        match = match._replace(transaction_id=earlier.match.transaction_id)
+    return _Noticed(match, earlier.occurrences + 1)
+
+
+async def _write(
+    tx: Any, sql: str, noticed: Sequence[_Noticed], now: datetime, new_id: IdSource
+) -> list[int]:
+    if not noticed:
+        return []
+    made = [new_id() for _ in noticed]
+    matches = [one.match for one in noticed]
+    rows = await tx.fetch(
+        sql,
+        made,
+        [match.subscriber_id for match in matches],
+        [match.transaction_id for match in matches],
+        [match.rule.id for match in matches],
+        [match.rule.type for match in matches],
+        [match.rule.severity for match in matches],
+        [match.details for match in matches],
+        [one.occurrences for one in noticed],
+        matches[0].review,
+        now,
+    )
+    written = {row["id"] for row in rows}
+    return [alert_id for alert_id in made if alert_id in written]

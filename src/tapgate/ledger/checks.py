@@ -15,10 +15,7 @@ NO_PIN_PAYMENTS_PER_DAY = 5  # times the no-PIN limit, on one card
 def _known(case: Case) -> No | None:
     command = case.command
     if command.type == chart.REFUND:
-        original, payer = case.original, case.payer
-        if original is None or payer is None or original.to_account != payer.id:
-            return No(Code.TRANSACTION_NOT_FOUND)
-        return None
+        return _known_to_the_processor(case)
     for party, account, card in (
         (command.payer, case.payer, case.payer_card),
         (command.payee, case.payee, case.payee_card),
@@ -30,6 +27,15 @@ def _known(case: Case) -> No | None:
         if account is None and party.by == "account":
             return No(Code.ACCOUNT_NOT_FOUND)
     return None
+
+
+def _known_to_the_processor(case: Case) -> No | None:
+    original, payer = case.original, case.payer
+    if original is None or payer is None:
+        return No(Code.TRANSACTION_NOT_FOUND)
+    if payer.id == original.from_account:
+        return No(Code.NOT_REFUNDABLE)  # the processor itself sent it: a refund, for one
+    return None if payer.id == original.to_account else No(Code.TRANSACTION_NOT_FOUND)
 
 
 def _callers_objection(case: Case) -> No | None:

@@ -248,7 +248,12 @@ async def _add_recorded(tx: Any, state: State, names: Names) -> None:
         list(names.recorded),
     )
     state.recorded = {row["id"]: Recorded(*row) for row in rows}
-    names.serials.update(row["card_serial"] for row in rows if row["card_serial"] is not None)
+    # A card that was declined because it had no wallet may have one by now, which is not locked.
+    names.serials.update(
+        row["card_serial"]
+        for row in rows
+        if row["card_serial"] is not None and row["from_account"] is not None
+    )
 
 
 async def _add_cards(tx: Any, state: State, names: Names) -> None:

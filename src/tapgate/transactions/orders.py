@@ -13,7 +13,9 @@ from tapgate.edge import request_ids
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Reply
 from tapgate.edge.fields import Currency, RequestId
-from tapgate.ledger.commands import Answer, Command, RequestKey
+from tapgate.errors import ApiError, Code
+from tapgate.ledger.commands import Answer, Command, Outcome, Party, RequestKey
+from tapgate.subscribers.restriction import require_open_accounts
 
 _REPLAYED: Final = {"Idempotent-Replayed": "true"}
 
@@ -101,8 +103,30 @@ class Shown:
 async def carry_out(call: Call, command: Command, show: Callable[[Shown], R]) -> Reply[R]:
     """The receipt of what took place now or, for a repetition, before. Declines are raised."""
     outcome = await call.services.ledger.submit(command)
+    if outcome.code == Code.MAX_BALANCE_EXCEEDED:
+        outcome = await _without_closed_balance(call, command.payee, outcome)
     shown = Shown(outcome.accepted(), call.services.settings.currency)
     return Reply(show(shown), headers=_REPLAYED if outcome.replayed else {})
+
+
+async def _without_closed_balance(call: Call, payee: Party, outcome: Outcome) -> Outcome:
+    """What the receiver has is part of why it is too much. Of a restricted subscriber it is not
+    told to those to whom that subscriber is closed."""
+    if call.caller is None:
+        return outcome  # a partner's webhook
+    database = call.services.database
+    account_id = await database.fetchval(
+        """SELECT account_id FROM cards WHERE serial = $1
+           UNION ALL SELECT account_id FROM subscribers WHERE id = $2""",
+        payee.key if payee.by == "card" else None,
+        payee.key if payee.by == "owner" else None,
+    )
+    try:
+        await require_open_accounts(database, call, [account_id])
+    except ApiError:
+        told = {name: value for name, value in (outcome.details or {}).items() if name != "used"}
+        return msgspec.structs.replace(outcome, details=told)
+    return outcome
 
 
 def request_of(call: Call, body: Order) -> RequestKey | None:

@@ -4,7 +4,7 @@ import csv
 import io
 from typing import Final
 
-from tapgate import clock, ids
+from tapgate import ids
 from tapgate.wallets.statements.model import Statement
 
 CONTENT_TYPE: Final = "text/csv; charset=utf-8"
@@ -31,7 +31,6 @@ def rendered(statement: Statement) -> bytes:
         rows.writerow(
             (
                 statement.day(movement.moved_at),
-                clock.rfc3339(movement.moved_at),
                 ids.show(ids.TRANSACTION, movement.transaction_id),
                 movement.type,
                 harmless(movement.description),
