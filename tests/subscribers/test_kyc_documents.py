@@ -4,6 +4,7 @@ import asyncio
 import base64
 import io
 import struct
+import time
 import zlib
 from typing import Any
 
@@ -211,6 +212,15 @@ def jpeg_with_scans(times: int) -> bytes:
 
 async def test_a_jpeg_has_as_many_scans_as_it_needs(world: World) -> None:
     await kept(world, data_uri(jpeg_with_scans(20), "image/jpeg"))
+
+
+async def test_padding_does_not_take_longer_and_longer_to_read(world: World) -> None:
+    content = saved(picture(), "JPEG")
+    padded = content[: content.index(b"\xff\xda") + 14] + b"\xff" * 50_000 + b"\0"
+    started = time.perf_counter()
+    answer = await send(world, await world.subscriber(), data_uri(padded, "image/jpeg"))
+    assert answer.status_code == 422
+    assert time.perf_counter() - started < 3
 
 
 BAD_IMAGES: dict[str, str] = {
