@@ -60,3 +60,19 @@ async def test_the_request_id_may_be_a_header(client: httpx2.AsyncClient, world:
         P2P, json=order | {"request_id": "x"}, auth=key, headers={"Idempotency-Key": name}
     )
     assert (both.status_code, both.json()["code"]) == (400, "INVALID_REQUEST")
+
+
+async def test_what_a_restricted_recipient_has_is_not_told(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    recipient = await world.restricted_subscriber()
+    await world.give(recipient["id"], "499999.50")
+    order = await _order(world, recipient_card_serial=await world.card(recipient["id"]))
+    declined = {"limit": "500000.00", "attempted": "100.00", "party": "receiver"}
+    for caller in (await world.api_key("payments:write"), await world.admin("F")):
+        for name in ("one", "one"):
+            answer = await client.post(P2P, json=order | {"request_id": name}, auth=caller)
+            assert (answer.status_code, answer.json()["code"]) == (403, "MAX_BALANCE_EXCEEDED")
+            assert answer.json()["details"] == declined
+    answer = await client.post(P2P, json=order, auth=world.service())
+    assert answer.json()["details"] == declined | {"used": "499999.50"}

@@ -6,10 +6,11 @@ from tapgate import ids
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.fields import Amount, CardSerial, FreeText, Pin, Text
-from tapgate.errors import Code
+from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.subscribers.restriction import require_open_accounts
+from tapgate.transactions.customers import require_open_customer
 from tapgate.transactions.orders import (
     Order,
     Receipt,
@@ -102,7 +103,22 @@ async def transfer_p2p(call: Call, body: P2pTransfer) -> Reply[P2pReceipt]:
         request=request_of(call, body),
         context=None if body.memo is None else {"memo": body.memo},
     )
-    return await carry_out(call, command, receipt)
+    try:
+        return await carry_out(call, command, receipt)
+    except ApiError as refusal:
+        if refusal.code is not Code.MAX_BALANCE_EXCEEDED:
+            raise
+        raise await _as_far_as_open(call, refusal, body.recipient_card_serial) from None
+
+
+async def _as_far_as_open(call: Call, refusal: ApiError, recipient_card: str) -> ApiError:
+    """What a restricted recipient has already is not for everybody who sends money."""
+    try:
+        await require_open_customer(call, None, recipient_card)
+    except ApiError:
+        details = {name: told for name, told in (refusal.details or {}).items() if name != "used"}
+        return ApiError(refusal.code, refusal.message, details=details)
+    return refusal
 
 
 class Transfer(Order, kw_only=True):
