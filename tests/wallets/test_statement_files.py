@@ -18,7 +18,7 @@ from tapgate import ids
 from tapgate.ledger import chart
 from tapgate.wallets.statements import csv_file, pdf_file, queries
 from tapgate.wallets.statements.model import Movement, Period, Statement
-from tapgate.wallets.statements.operations import MAX_WAITING, draughtsman
+from tapgate.wallets.statements.operations import MOST_FILES, drawing
 from tapgate.wallets.statements.typesetting import REGULAR, drawable, fitted
 from transactions.movements import move
 from wallets.pdf_text import pages
@@ -144,14 +144,14 @@ async def test_only_a_few_wait_for_their_files(world: World, key: Bearer) -> Non
         busy.wait()
         return b""
 
-    drawing = asyncio.create_task(draughtsman.draw(wait))
+    first = asyncio.create_task(drawing.run(wait))
     body = request(world, holder, format="csv")
     asked = [
-        asyncio.create_task(world.client.post(URL, json=body, auth=key)) for _ in range(MAX_WAITING)
+        asyncio.create_task(world.client.post(URL, json=body, auth=key)) for _ in range(MOST_FILES)
     ]
     refused, others = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
     busy.set()
-    await drawing
+    await first
     (answer,) = [task.result() for task in refused]
     assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
     assert answer.headers["Retry-After"]
