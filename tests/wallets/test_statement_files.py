@@ -102,6 +102,21 @@ async def test_a_file_is_fetched_by_its_link_for_a_day(
     assert await world.services.database.fetchval("SELECT count(*) FROM statements") == 0
 
 
+async def test_expired_files_are_removed_some_at_a_time(
+    world: World, key: Bearer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that a long outage left over would take longer than a statement may."""
+    monkeypatch.setattr(queries, "BATCH", 2)
+    database, holder = world.services.database, await world.subscriber()
+    for _ in range(3):
+        await statement(world, key, holder, format="csv")
+    world.forward(hours=25)
+    assert await queries.remove_expired(database, world.services.clock())
+    assert await database.fetchval("SELECT count(*) FROM statements") == 1
+    assert not await queries.remove_expired(database, world.services.clock())
+    assert await database.fetchval("SELECT count(*) FROM statements") == 0
+
+
 async def test_a_file_says_what_was_answered_whatever_moves_later(
     world: World, key: Bearer
 ) -> None:

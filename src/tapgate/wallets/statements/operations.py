@@ -97,7 +97,8 @@ async def remove_expired(services: Services) -> NoReturn:
     """What nobody can fetch any more is not kept either."""
 
     async def remove() -> None:
-        await queries.remove_expired(services.database, services.clock())
+        while await queries.remove_expired(services.database, services.clock()):
+            pass
 
     await repeat(remove, every=_REMOVE_EVERY_SECONDS, name="statements")
 

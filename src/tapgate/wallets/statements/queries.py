@@ -10,6 +10,8 @@ from tapgate.store.database import Database
 from tapgate.subscribers.model import Subscriber
 from tapgate.wallets.statements.model import FileFormat, Movement, Period
 
+BATCH: Final = 200
+
 #: How far the time in an id and the time of its batch may be apart: of clocks set right, seconds.
 _SLACK: Final = timedelta(days=1)
 
@@ -112,5 +114,14 @@ async def find_file(database: Database, token_hash: bytes, now: datetime) -> Fil
     return File(row["id"], row["format"], Period(row["from_date"], row["to_date"]), row["file"])
 
 
-async def remove_expired(database: Database, now: datetime) -> None:
-    await database.execute("DELETE FROM statements WHERE expires_at <= $1", now)
+async def remove_expired(database: Database, now: datetime) -> bool:
+    """Whether there may be more: some at a time, so that it never takes too long."""
+    removed = await database.fetch(
+        """DELETE FROM statements WHERE id = ANY (ARRAY(
+               SELECT id FROM statements WHERE expires_at <= $1
+               ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+           RETURNING id""",
+        now,
+        BATCH,
+    )
+    return len(removed) == BATCH
