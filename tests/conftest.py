@@ -227,5 +227,14 @@ async def client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 @pytest.fixture
+async def other_client(services: Services, database_url: str) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client of another process of the same gateway."""
+    async with wired(services.settings, database_url) as other:
+        transport = httpx2.ASGITransport(create_app(other))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
+            yield client
+
+
+@pytest.fixture
 def world(services: Services, client: httpx2.AsyncClient) -> World:
     return World(services, client)

@@ -9,9 +9,11 @@ import contextlib
 import os
 import secrets
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from itertools import chain
-from typing import Final
+from typing import Any, Final, NoReturn
+
+import structlog
 
 from tapgate import ids, money, worker
 from tapgate.admin import operations as admin_operations
@@ -107,6 +109,8 @@ EVENT_RECORDS: Final[Mapping[str, RecordOf]] = {
     "alert": alert_record,
     "agent": agent_record,
 }
+
+_log = structlog.get_logger()
 
 _DEVELOPMENT_ADMIN: Final = "admin@example.com"
 
@@ -258,12 +262,15 @@ async def main() -> None:
 @contextlib.asynccontextmanager
 async def _background(services: Services) -> AsyncIterator[None]:
     tasks = [
-        asyncio.create_task(Sealer(services.database).run()),
-        asyncio.create_task(Courier(services).run()),
-        asyncio.create_task(services.authenticator.terminals.run()),
-        asyncio.create_task(Deliverer(services, EVENT_RECORDS).run()),
-        asyncio.create_task(Retention(services).run()),
-        asyncio.create_task(statement_operations.remove_expired(services)),
+        _begun(work)
+        for work in (
+            Sealer(services.database).run(),
+            Courier(services).run(),
+            services.authenticator.terminals.run(),
+            Deliverer(services, EVENT_RECORDS).run(),
+            Retention(services).run(),
+            statement_operations.remove_expired(services),
+        )
     ]
     try:
         yield
@@ -271,6 +278,18 @@ async def _background(services: Services) -> AsyncIterator[None]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _begun(work: Coroutine[Any, Any, NoReturn]) -> asyncio.Task[NoReturn]:
+    """Goes on for ever; if it does not, nobody would notice for long what is missing."""
+
+    def ended(task: asyncio.Task[NoReturn]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("background.ended", failure=logs.trace(error))
+
+    task = asyncio.create_task(work)
+    task.add_done_callback(ended)
+    return task
 
 
 if __name__ == "__main__":

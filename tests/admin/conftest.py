@@ -1,6 +1,5 @@
 """Admins to play with, and what the audit log says about them."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
@@ -9,16 +8,6 @@ import pytest
 from admin.stage import EMAIL, PASSWORD, Entries, Headers, LogIn
 from tapgate.admin import operations
 from tapgate.edge.services import Services
-from tapgate.gateway import create_app, wired
-
-
-@pytest.fixture
-async def other_client(services: Services, database_url: str) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client of another process of the same gateway."""
-    async with wired(services.settings, database_url) as other:
-        transport = httpx2.ASGITransport(create_app(other))
-        async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
-            yield client
 
 
 @pytest.fixture

@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from cards.stage import URL, card, new_card
+from tapgate.cards import upload as cards_upload
 from tapgate.cards.uids import read_uid
+from tapgate.cards.upload import LOCK
 from tapgate.clock import platform_day
 from world import World
 
@@ -290,6 +292,31 @@ async def test_parallel_uploads_that_want_the_same_uids(world: World) -> None:
     ]
     answers = await asyncio.gather(*(upload(world, file, caller=admin) for file in files))
     assert sorted(answer.json()["created"] for answer in answers) == [0, 100]
+
+
+async def test_uploads_that_wait_for_another_keep_nobody_from_the_database(world: World) -> None:
+    admin = await world.admin()
+    record = await world.subscriber()
+    async with world.services.database.transaction() as another:
+        await another.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
+        uploads = [
+            asyncio.create_task(upload(world, f"{HEADER}W-{number},\n", caller=admin))
+            for number in range(12)
+        ]
+        await asyncio.sleep(0.5)
+        url = f"/api/v1/subscribers/{record['id']}"
+        assert (await world.client.get(url, auth=world.service())).status_code == 200
+    assert [answer.json()["created"] for answer in await asyncio.gather(*uploads)] == [1] * 12
+
+
+async def test_an_upload_does_not_wait_for_ever(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cards_upload, "PATIENCE_SECONDS", 0.3)
+    async with world.services.database.transaction() as another:
+        await another.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
+        answer = await upload(world, f"{HEADER}W-1,\n")
+        assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
 
 
 async def test_ten_thousand_rows_and_no_more(world: World) -> None:

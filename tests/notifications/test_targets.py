@@ -1,7 +1,11 @@
 """Which URLs may be given, and which addresses are the public's."""
 
+import asyncio
+import socket
+import threading
 from collections.abc import Sequence
 from ipaddress import ip_address
+from typing import Any
 
 import pytest
 
@@ -153,3 +157,26 @@ async def test_the_systems_resolver_knows_this_machine() -> None:
     found = await addresses("http://localhost/", resolve_by_system)
     assert found
     assert not any(is_public(ip_address(address)) for address in found)
+
+
+async def test_names_that_nobody_answers_for_hold_up_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The system's resolver keeps a thread for as long as it takes, whoever has given up since."""
+    answered, by_system = threading.Event(), socket.getaddrinfo
+
+    def slow(host: str, *args: Any, **more: Any) -> Any:
+        if host == "slow.example.com":
+            answered.wait(timeout=20)
+        return by_system("127.0.0.1", *args, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    waiting = [asyncio.create_task(resolve_by_system("slow.example.com")) for _ in range(100)]
+    await asyncio.sleep(0.1)
+    try:
+        async with asyncio.timeout(3):
+            assert await resolve_by_system("quick.example.com") == ["127.0.0.1"]
+            assert await asyncio.to_thread(lambda: "not held up") == "not held up"
+    finally:
+        answered.set()
+    assert await asyncio.gather(*waiting) == [["127.0.0.1"]] * 100

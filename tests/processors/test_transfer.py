@@ -99,15 +99,12 @@ async def test_an_unknown_subscriber_is_not_found(
     assert (answer.status_code, answer.json()["code"]) == (404, "SUBSCRIBER_NOT_FOUND")
 
 
-async def test_how_much_a_restricted_subscriber_has_is_not_told(
-    client: httpx2.AsyncClient, world: World
-) -> None:
-    url, customer = await _funded(world), await world.restricted_subscriber(balance="499950")
-    order = {"subscriber_id": customer["id"], "amount": "100"}
-    answer = await client.post(url, json=order, auth=await world.admin("F"))
-    assert (answer.status_code, answer.json()["code"]) == (403, "MAX_BALANCE_EXCEEDED")
-    assert answer.json()["details"] == {
-        "limit": "500000.00",
-        "attempted": "100.00",
-        "party": "receiver",
-    }
+async def test_restricted_subscribers_are_closed(client: httpx2.AsyncClient, world: World) -> None:
+    """What is too much for them would tell what they have."""
+    url, customer = await _funded(world, "600000"), await world.restricted_subscriber()
+    await world.give(customer["id"], "1234.50")
+    order = {"subscriber_id": customer["id"], "amount": "500000"}
+    for role in "AF":
+        answer = await client.post(url, json=order, auth=await world.admin(role))
+        assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")
+        assert "1234.50" not in answer.text

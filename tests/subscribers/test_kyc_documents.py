@@ -4,6 +4,8 @@ import asyncio
 import base64
 import io
 import struct
+import threading
+import time
 import zlib
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from PIL import Image
 
 from tapgate import ids
+from tapgate.subscribers.kyc_documents.operations import MOST_PICTURES, pictures
 from world import Bearer, World
 
 URL = "/api/v1/subscribers"
@@ -211,6 +214,27 @@ def jpeg_with_scans(times: int) -> bytes:
 
 async def test_a_jpeg_has_as_many_scans_as_it_needs(world: World) -> None:
     await kept(world, data_uri(jpeg_with_scans(20), "image/jpeg"))
+
+
+async def test_padding_does_not_take_longer_and_longer_to_read(world: World) -> None:
+    content = saved(picture(), "JPEG")
+    padded = content[: content.index(b"\xff\xda") + 14] + b"\xff" * 50_000 + b"\0"
+    started = time.perf_counter()
+    answer = await send(world, await world.subscriber(), data_uri(padded, "image/jpeg"))
+    assert answer.status_code == 422
+    assert time.perf_counter() - started < 3
+
+
+async def test_only_a_few_pictures_wait(world: World) -> None:
+    record, busy = await world.subscriber(), threading.Event()
+    first = [asyncio.create_task(pictures.run(busy.wait)) for _ in range(2)]
+    sent = [asyncio.create_task(send(world, record)) for _ in range(MOST_PICTURES)]
+    refused, others = await asyncio.wait(sent, timeout=3)
+    busy.set()
+    await asyncio.gather(*first)
+    assert {task.result().status_code for task in refused} == {503}
+    assert len(refused) == len(first)
+    assert {(await task).status_code for task in others} == {201}
 
 
 BAD_IMAGES: dict[str, str] = {

@@ -74,6 +74,9 @@ class Recorder:
         await self.fetch(sql, *values)
         return 0
 
+    async def execute(self, sql: str, *values: object) -> None:
+        await self.fetch(sql, *values)
+
     async def fetch(self, sql: str, *values: object, **_: object) -> list[Any]:
         given = ", ".join(f"'{value}'" for value in values)
         async with self._database.connection() as connection:

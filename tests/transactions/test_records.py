@@ -8,6 +8,7 @@ import httpx2
 from tapgate import ids
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import RequestKey
+from tapgate.notifications.webhooks.records import as_it_was
 from tapgate.transactions import queries
 from tapgate.transactions.model import approval_code
 from transactions.movements import (
@@ -203,6 +204,24 @@ async def test_a_held_transaction_has_left_no_balance_yet(world: World) -> None:
     newest = (await listed(world, user_id=sender["id"]))[0]
     assert (newest["status"], newest["balance_after"]) == ("completed", "297000.00")
     assert newest["completed_at"] > newest["created_at"]
+
+
+async def test_a_payment_under_review_is_not_approved(world: World) -> None:
+    payer, shop = await world.subscriber(), await processor(world)
+    await set_kyc_level(world, payer["id"], 3)
+    await world.give(payer["id"], "900000")
+    card = await world.card(payer["id"])
+    held = await move(world, chart.POS_PAYMENT, card, shop, "600000")
+    record = await get(world, held)
+    assert (record["status"], record["approval_code"]) == ("under_review", None)
+    await settle(world, held, release=True)
+    record = await get(world, held)
+    assert record["approval_code"] == approval_code(ids.read(ids.TRANSACTION, held) or 0)
+    told = as_it_was(
+        "transaction.under_review",
+        await queries.record(world.services, ids.read(ids.TRANSACTION, held) or 0),
+    )
+    assert (told["status"], told["approval_code"]) == ("under_review", None)
 
 
 async def test_an_agents_list_is_float_and_commission_and_a_payout_is_there_once(

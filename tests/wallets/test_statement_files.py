@@ -17,7 +17,7 @@ from tapgate import ids
 from tapgate.ledger import chart
 from tapgate.wallets.statements import csv_file, pdf_file, queries
 from tapgate.wallets.statements.model import Movement, Period, Statement
-from tapgate.wallets.statements.operations import MAX_WAITING, draughtsman
+from tapgate.wallets.statements.operations import MOST_FILES, drawing
 from tapgate.wallets.statements.typesetting import REGULAR, drawable, fitted
 from transactions.movements import move
 from wallets.pdf_text import pages
@@ -101,6 +101,21 @@ async def test_a_file_is_fetched_by_its_link_for_a_day(
     assert await world.services.database.fetchval("SELECT count(*) FROM statements") == 0
 
 
+async def test_expired_files_are_removed_some_at_a_time(
+    world: World, key: Bearer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that a long outage left over would take longer than a statement may."""
+    monkeypatch.setattr(queries, "BATCH", 2)
+    database, holder = world.services.database, await world.subscriber()
+    for _ in range(3):
+        await statement(world, key, holder, format="csv")
+    world.forward(hours=25)
+    assert await queries.remove_expired(database, world.services.clock())
+    assert await database.fetchval("SELECT count(*) FROM statements") == 1
+    assert not await queries.remove_expired(database, world.services.clock())
+    assert await database.fetchval("SELECT count(*) FROM statements") == 0
+
+
 async def test_a_file_says_what_was_answered_whatever_moves_later(
     world: World, key: Bearer
 ) -> None:
@@ -143,14 +158,14 @@ async def test_only_a_few_wait_for_their_files(world: World, key: Bearer) -> Non
         busy.wait()
         return b""
 
-    drawing = asyncio.create_task(draughtsman.draw(wait))
+    first = asyncio.create_task(drawing.run(wait))
     body = request(world, holder, format="csv")
     asked = [
-        asyncio.create_task(world.client.post(URL, json=body, auth=key)) for _ in range(MAX_WAITING)
+        asyncio.create_task(world.client.post(URL, json=body, auth=key)) for _ in range(MOST_FILES)
     ]
     refused, others = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
     busy.set()
-    await drawing
+    await first
     (answer,) = [task.result() for task in refused]
     assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
     assert answer.headers["Retry-After"]

@@ -153,7 +153,7 @@ async def cash_in(call: Call, body: CashIn) -> Reply[CashInReceipt]:
             commission_earned=shown.commission,
         )
 
-    await require_open_customer(call, body)
+    await require_open_customer(call, body.subscriber_id, body.card_serial)
     command = Command(
         type=chart.AGENT_CASHIN,
         channel=_CHANNEL,

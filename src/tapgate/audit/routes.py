@@ -1,5 +1,6 @@
 """The audit log over HTTP: reading it, and proving that it is what was written."""
 
+from datetime import timedelta
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
@@ -18,6 +19,13 @@ from tapgate.store.conditions import Conditions
 endpoints = Endpoints("Audit")
 
 _ACCESS = Access(roles="AC")
+
+#: How far the order of the chain and the order in time may be apart: of clocks set right, seconds.
+_SLACK = timedelta(hours=1)
+_AFTER = """sequence > coalesce((SELECT sequence FROM audit_entries WHERE occurred_at < {}
+                                 ORDER BY occurred_at DESC LIMIT 1), 0)"""
+_BEFORE = """sequence < coalesce((SELECT sequence FROM audit_entries WHERE occurred_at >= {}
+                                  ORDER BY occurred_at LIMIT 1), 9223372036854775807)"""
 
 
 class LogQuery(PageQuery, kw_only=True):
@@ -39,12 +47,8 @@ async def list_audit_entries(call: Call, query: LogQuery) -> Page[Entry]:
     `hash` and `previous_hash` are null until the entry is sealed into the chain, which takes at
     most a few seconds.
     """
-    conditions = _conditions(query, call.services.settings.timezone)
-    rows = await call.services.database.fetch(
-        f"""SELECT {entry.COLUMNS} FROM audit_entries WHERE {conditions}
-            ORDER BY sequence DESC LIMIT {conditions.bind(query.limit + 1)}""",
-        *conditions.values,
-    )
+    sql, values = page_query(query, call.services.settings.timezone)
+    rows = await call.services.database.fetch(sql, *values)
     return cut(rows, query.limit, lambda row: row["sequence"], entry.shown)
 
 
@@ -59,7 +63,8 @@ async def verify_audit_chain(call: Call) -> Verification:
     return await chain.verify(call.services.database)
 
 
-def _conditions(query: LogQuery, zone: ZoneInfo) -> Conditions:
+def page_query(query: LogQuery, zone: ZoneInfo) -> tuple[str, list[object]]:
+    """The SQL of the newest entries that match, one more than the limit, and its values."""
     conditions = Conditions()
     conditions.where("sequence < {}", query.before)
     conditions.where("actor_id = {}", query.actor_id)
@@ -67,6 +72,12 @@ def _conditions(query: LogQuery, zone: ZoneInfo) -> Conditions:
     conditions.where("resource_type = {}", query.resource_type)
     conditions.where("resource_id = {}", query.resource_id)
     conditions.where("result = {}", query.result)
-    conditions.where("occurred_at >= {}", start_of(query.from_, zone))
-    conditions.where("occurred_at < {}", end_of(query.to, zone))
-    return conditions
+    start, end = start_of(query.from_, zone), end_of(query.to, zone)
+    conditions.where("occurred_at >= {}", start)
+    conditions.where("occurred_at < {}", end)
+    # The same again, roughly, in the order of the list: without, all that came later is read.
+    conditions.where(_AFTER, start and start - _SLACK)
+    conditions.where(_BEFORE, end and end + _SLACK)
+    sql = f"""SELECT {entry.COLUMNS} FROM audit_entries WHERE {conditions}
+              ORDER BY sequence DESC LIMIT {conditions.bind(query.limit + 1)}"""
+    return sql, conditions.values

@@ -1,7 +1,9 @@
 """Cards come in by the file: what is new in it becomes cards, what is there already stays."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from time import monotonic
 from typing import Final
 
 import asyncpg
@@ -11,13 +13,16 @@ from tapgate.cards import upload_file
 from tapgate.cards.trail import record
 from tapgate.cards.upload_file import Row, RowError, row_error
 from tapgate.edge.call import Call
+from tapgate.errors import unavailable
+from tapgate.store.database import Database
 
 #: Held by the one upload that writes: two files that name the same cards in another order would
 #: wait for each other.
-_LOCK: Final = 0x63_6172_6473  # "cards"
+LOCK: Final = 0x63_6172_6473  # "cards"
 
 #: Ten thousand cards and what they are searched by are more work than a statement usually is.
-_PATIENCE_SECONDS: Final = 30.0
+PATIENCE_SECONDS: Final = 30.0
+_LOOK_AGAIN_SECONDS: Final = 0.1
 
 _TAKEN: Final = {"MAC Address": "belongs to another card"}
 
@@ -41,8 +46,7 @@ async def upload(call: Call, content_type: str | None, body: bytes) -> Uploaded:
         upload_file.read, content_type, body, services.clock(), services.settings.timezone
     )
     total = len(rows) + len(errors)
-    async with services.database.transaction() as tx:
-        await tx.execute("SELECT pg_advisory_xact_lock($1)", _LOCK, timeout=_PATIENCE_SECONDS)
+    async with _writing(services.database) as tx:
         created = await _add(tx, call, rows)
         others = [row for row in rows if row.serial not in created]
         skipped = await _known(tx, [row.serial for row in others])
@@ -68,6 +72,21 @@ async def upload(call: Call, content_type: str | None, body: bytes) -> Uploaded:
     return uploaded
 
 
+@asynccontextmanager
+async def _writing(database: Database) -> AsyncIterator[asyncpg.Connection]:
+    """The database transaction of the one upload that writes. The others look again and again,
+    since waiting in the database would keep connections that payments need."""
+    deadline = monotonic() + PATIENCE_SECONDS
+    while True:
+        async with database.transaction() as tx:
+            if await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", LOCK):
+                yield tx
+                return
+        if monotonic() > deadline:
+            raise unavailable("Other files are being uploaded")
+        await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+
+
 async def _add(tx: asyncpg.Connection, call: Call, rows: Sequence[Row]) -> set[str]:
     """The serials of those that are cards from now on."""
     now = call.services.clock()
@@ -83,7 +102,7 @@ async def _add(tx: asyncpg.Connection, call: Call, rows: Sequence[Row]) -> set[s
         [row.uid for row in rows],
         [row.expires_at for row in rows],
         now,
-        timeout=_PATIENCE_SECONDS,
+        timeout=PATIENCE_SECONDS,
     )
     return {row["serial"] for row in found}
 

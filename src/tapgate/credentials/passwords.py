@@ -1,17 +1,11 @@
 """Admin passwords: Argon2id, off the event loop, a few at a time."""
 
-import asyncio
 import base64
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
 
 import argon2
 
-from tapgate.errors import unavailable
-
-T = TypeVar("T")
+from tapgate.threads import Threads
 
 #: OWASP's first choice for Argon2id: 19 MiB, two passes, one lane.
 OWASP = argon2.Parameters(
@@ -34,15 +28,14 @@ class Passwords:
     def __init__(self, parameters: argon2.Parameters = OWASP) -> None:
         self._hasher = argon2.PasswordHasher.from_parameters(parameters)
         self._nobodys_hash = _unmatchable(parameters)
-        self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="passwords")
-        self._waiting = 0
+        self._threads = Threads("passwords", at_once=_AT_ONCE, most=_MOST_WAITING)
 
     async def hash(self, password: str) -> str:
-        return await self._run(self._hasher.hash, password)
+        return await self._threads.run(self._hasher.hash, password)
 
     async def matches(self, stored: str | None, password: str) -> bool:
         """None stands for an account that is not there: the same work, then no."""
-        return await self._run(self._matches, stored or self._nobodys_hash, password)
+        return await self._threads.run(self._matches, stored or self._nobodys_hash, password)
 
     def is_outdated(self, stored: str) -> bool:
         """Made with other parameters than are used now."""
@@ -53,15 +46,6 @@ class Passwords:
             return self._hasher.verify(stored, password)
         except argon2.exceptions.VerifyMismatchError:
             return False
-
-    async def _run(self, work: Callable[..., T], *args: str) -> T:
-        if self._waiting >= _MOST_WAITING:
-            raise unavailable("Too many passwords are being checked; try again")
-        self._waiting += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work, *args)
-        finally:
-            self._waiting -= 1
 
 
 def _unmatchable(parameters: argon2.Parameters) -> str:

@@ -19,6 +19,7 @@ from tapgate.processors.model import (
     read_id,
     shown,
 )
+from tapgate.transactions.customers import require_open_customer
 from tapgate.transactions.orders import (
     Order,
     Receipt,
@@ -122,6 +123,7 @@ async def activate_processor(call: Call, id: str, body: OptionalReason) -> Proce
     errors=(
         Code.PROCESSOR_NOT_FOUND,
         Code.SUBSCRIBER_NOT_FOUND,
+        Code.OTP_REQUIRED,
         Code.PROCESSOR_SUSPENDED,
         Code.INSUFFICIENT_FUNDS,
         Code.SUBSCRIBER_BLOCKED,
@@ -142,6 +144,7 @@ async def transfer_from_processor(
             processor_balance=shown.payer_balance,
         )
 
+    await require_open_customer(call, body.subscriber_id)
     command = Command(
         type=chart.PROCESSOR_TRANSFER,
         channel=channel_of(call.principal),

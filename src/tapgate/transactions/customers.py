@@ -35,14 +35,16 @@ class CustomerOrder(Order, kw_only=True):
         return commands.subscriber(numbered(ids.SUBSCRIBER, self.subscriber_id))
 
 
-async def require_open_customer(call: Call, order: CustomerOrder) -> None:
-    """For what is done without the subscriber's PIN: its receipt tells the balance, which of
-    restricted subscribers not everybody may see."""
+async def require_open_customer(
+    call: Call, subscriber_id: str | None, card_serial: str | None = None
+) -> None:
+    """For what is done without the subscriber's PIN: its receipt, or its refusal, tells the
+    balance, which of restricted subscribers not everybody may see."""
     row = await call.services.database.fetchrow(
         """SELECT id, restricted FROM subscribers
            WHERE id = coalesce((SELECT subscriber_id FROM cards WHERE serial = $1), $2)""",
-        order.card_serial,
-        numbered(ids.SUBSCRIBER, order.subscriber_id),
+        card_serial,
+        numbered(ids.SUBSCRIBER, subscriber_id),
     )
     if row is not None:
         await require_open(call.services.database, call, row["id"], restricted=row["restricted"])

@@ -124,8 +124,8 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def approval_code(self) -> str | None:
-        """Only payments to merchants are approved."""
-        if self.type not in chart.PAYMENT_TYPES or self.status == "failed":
+        """Only payments to merchants are approved, and not before they are reviewed."""
+        if self.type not in chart.PAYMENT_TYPES or self.status in ("failed", "under_review"):
             return None
         return approval_code(self.id)
 

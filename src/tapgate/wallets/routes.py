@@ -9,7 +9,7 @@ from tapgate.edge.fields import Amount, CardSerial, FreeText, Pin, Text
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
-from tapgate.subscribers.restriction import require_open
+from tapgate.subscribers.restriction import require_open_accounts
 from tapgate.transactions.orders import (
     Order,
     Receipt,
@@ -159,7 +159,10 @@ async def transfer(call: Call, body: Transfer) -> Reply[TransferReceipt]:
     payer, payee = (
         numbered(ids.ACCOUNT, account) for account in (body.from_account_id, body.to_account_id)
     )
-    await _require_open_wallets(call, [payee] if body.pin is not None else [payer, payee])
+    # The receipt tells balances, which of restricted subscribers not everybody may see. Who knows
+    # the PIN makes a payment of the subscriber's own.
+    told = [payee] if body.pin is not None else [payer, payee]
+    await require_open_accounts(call.services.database, call, told)
     command = Command(
         type=chart.TRANSFER,
         channel=channel_of(call.principal),
@@ -173,13 +176,3 @@ async def transfer(call: Call, body: Transfer) -> Reply[TransferReceipt]:
         context=None if body.description is None else {"memo": body.description},
     )
     return await carry_out(call, command, receipt)
-
-
-async def _require_open_wallets(call: Call, accounts: list[int]) -> None:
-    """The receipt tells balances, which of restricted subscribers not everybody may see. Who knows
-    the PIN makes a payment of the subscriber's own."""
-    rows = await call.services.database.fetch(
-        "SELECT id FROM subscribers WHERE account_id = ANY ($1::bigint[]) AND restricted", accounts
-    )
-    for row in rows:
-        await require_open(call.services.database, call, row["id"], restricted=True)

@@ -18,10 +18,11 @@ async def end_for_deleted_endpoints(source: Database | asyncpg.Connection, now: 
     await source.execute(
         """UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, ended_at = $1
            WHERE id = ANY (ARRAY(
-               SELECT deliveries.id FROM deliveries
-               JOIN webhook_endpoints endpoint ON endpoint.id = endpoint_id
-               WHERE endpoint.deleted_at IS NOT NULL AND status = 'pending'
-               LIMIT 1000 FOR UPDATE OF deliveries SKIP LOCKED))""",
+               SELECT waiting.id FROM webhook_endpoints endpoint, LATERAL (
+                   SELECT id FROM deliveries
+                   WHERE endpoint_id = endpoint.id AND status = 'pending'
+                   ORDER BY next_attempt_at LIMIT 1000 FOR UPDATE SKIP LOCKED) AS waiting
+               WHERE deleted_at IS NOT NULL LIMIT 1000))""",
         now,
     )
 

@@ -17,7 +17,12 @@ Records = Mapping[str, RecordOf]
 _THEN: Final[Mapping[str, dict[str, Any]]] = {
     rules.COMPLETED: {"status": "completed"},
     rules.FAILED: {"status": "failed"},
-    rules.UNDER_REVIEW: {"status": "under_review", "completed_at": None, "failure_code": None},
+    rules.UNDER_REVIEW: {
+        "status": "under_review",
+        "approval_code": None,
+        "completed_at": None,
+        "failure_code": None,
+    },
 }
 
 

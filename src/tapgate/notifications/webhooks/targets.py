@@ -8,6 +8,7 @@ import asyncio
 import re
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -128,9 +129,22 @@ async def addresses(url: str, resolve: Resolve) -> list[str]:
 
 
 async def resolve_by_system(host: str) -> Sequence[str]:
-    loop = asyncio.get_running_loop()
+    """Keeps one thread per name, whoever asks and however often: the system goes on looking for a
+    name that nobody answers for, long after all have given up."""
+    look_up = _under_way.get(host)
+    if look_up is None:
+        look_up = _under_way[host] = _look_ups.submit(_look_up, host)
+        look_up.add_done_callback(lambda _: _under_way.pop(host))
+    return await asyncio.shield(asyncio.wrap_future(look_up))
+
+
+_look_ups: Final = ThreadPoolExecutor(32, thread_name_prefix="names")
+_under_way: Final[dict[str, Future[Sequence[str]]]] = {}
+
+
+def _look_up(host: str) -> Sequence[str]:
     try:
-        found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except UnicodeError as error:  # what the resolver's encoding of names refuses
         raise OSError("not a name") from error
     return [str(address[0]) for *_, address in found]

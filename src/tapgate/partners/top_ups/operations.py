@@ -46,7 +46,7 @@ async def by_webhook(call: Call, partner: str, raw_body: bytes) -> Reply[TopUpRe
 async def by_order(call: Call, body: FundFromPartner) -> Reply[TopUpReceipt]:
     request = request_of(call, body)
     partner_id = _paying_partner(call, body)
-    await require_open_customer(call, body)
+    await require_open_customer(call, body.subscriber_id, body.card_serial)
     return await _top_up(
         call,
         partner_id,

@@ -21,7 +21,9 @@ _JPEG_QUALITY: Final = 90
 #: Cameras write one, the web's progressive pictures about ten. Each one may be a few bytes long and
 #: makes the decoder go over the whole picture.
 _MAX_JPEG_SCANS: Final = 40
-_JPEG_MARKER: Final = re.compile(rb"\xff+([\x01-\xfe])")
+#: Any number of 0xFF may come before it. Not as `\xff+`: where no marker follows, each of them
+#: would be a place to begin from and to go back to.
+_JPEG_MARKER: Final = re.compile(rb"\xff([\x01-\xfe])")
 _START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
 #: What can be kept as it is; all else becomes RGB.
 _JPEG_MODES: Final = frozenset({"L", "RGB"})

@@ -1,7 +1,7 @@
 """What can happen to a KYC document: added, looked at."""
 
 import asyncio
-from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
 import msgspec
 
@@ -14,18 +14,19 @@ from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.operations import save
 from tapgate.subscribers.restriction import require_changeable, require_open
 from tapgate.subscribers.trail import record
+from tapgate.threads import Threads
 
-#: Two at once, however many are sent: a large picture needs some 300 MB while it is worked on.
-_WORKERS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="pictures")
+MOST_PICTURES: Final = 16
+#: Two at once, however many are sent: a large picture needs some 300 MB while it is worked on, and
+#: some 16 MB while it waits.
+pictures: Final = Threads("pictures", at_once=2, most=MOST_PICTURES)
 
 
 async def add(call: Call, subscriber_id: int, new: NewDocument) -> tuple[Document, Subscriber]:
     """Whoever sends a document asks to be looked at again: the status is pending."""
     services = call.services
     document = Document(services.new_id(), new.document_type, services.clock())
-    sealed = await asyncio.get_running_loop().run_in_executor(
-        _WORKERS, _read_and_seal, call, document.id, new.image
-    )
+    sealed = await pictures.run(_read_and_seal, call, document.id, new.image)
     async with services.database.transaction() as tx:
         before = await subscribers.lock(tx, subscriber_id)
         await require_changeable(tx, call, before)
@@ -46,9 +47,8 @@ async def look_at(call: Call, subscriber_id: int, document_id: int) -> Picture:
         sealed = await queries.get_sealed(tx, subscriber_id, document_id)
         reason = public_id(document_id)
         await record(tx, call, subscriber_id, "kyc_document_seen", reason=reason)
-    content = await asyncio.get_running_loop().run_in_executor(
-        _WORKERS, call.services.vault.open, sealed.content, seal_context(document_id)
-    )
+    context = seal_context(document_id)
+    content = await asyncio.to_thread(call.services.vault.open, sealed.content, context)
     return Picture(sealed.media_type, content)
 
 

@@ -1,23 +1,19 @@
 """What can happen to a statement: it is drawn up, fetched by its link, and removed."""
 
-import asyncio
 import secrets
 import zlib
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Final, NamedTuple, NoReturn
 
 from tapgate.background import repeat
 from tapgate.edge.call import Call
 from tapgate.edge.services import Services
-from tapgate.errors import unavailable
 from tapgate.subscribers import pins
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import Subscriber, read_id
 from tapgate.subscribers.restriction import require_open
 from tapgate.subscribers.trail import record
+from tapgate.threads import Threads
 from tapgate.wallets.statements import csv_file, pdf_file, queries
 from tapgate.wallets.statements.model import FileFormat, Statement, StatementRequest, period_of
 from tapgate.wallets.statements.queries import File
@@ -26,28 +22,9 @@ LIFETIME: Final = timedelta(hours=24)
 
 _REMOVE_EVERY_SECONDS: Final = 600.0
 _RENDERERS: Final = {"csv": csv_file.rendered, "pdf": pdf_file.rendered}
-MAX_WAITING: Final = 16
-
-
-class Draughtsman:
-    """Draws files beside the event loop. Long ones take seconds: one at a time, a few wait their
-    turn, and nobody makes the process keep more than that."""
-
-    def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="statements")
-        self._waiting = 0
-
-    async def draw(self, work: Callable[[], bytes]) -> bytes:
-        if self._waiting >= MAX_WAITING:
-            raise unavailable("Too many statements are being drawn up")
-        self._waiting += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
-        finally:
-            self._waiting -= 1
-
-
-draughtsman: Final = Draughtsman()
+MOST_FILES: Final = 16
+#: Long ones take seconds.
+drawing: Final = Threads("statements", at_once=1, most=MOST_FILES)
 
 
 class Link(NamedTuple):
@@ -90,7 +67,7 @@ async def issue_file(
 ) -> Link:
     """The file is kept as it is now: money that moves later does not change what was handed out."""
     services = call.services
-    packed = await draughtsman.draw(partial(_packed, statement, format))
+    packed = await drawing.run(_packed, statement, format)
     sealed = services.vault.seal(packed, _context(statement.id))
     link = Link(secrets.token_urlsafe(32), statement.generated_at + LIFETIME)
     async with services.database.transaction() as tx:
@@ -120,7 +97,8 @@ async def remove_expired(services: Services) -> NoReturn:
     """What nobody can fetch any more is not kept either."""
 
     async def remove() -> None:
-        await queries.remove_expired(services.database, services.clock())
+        while await queries.remove_expired(services.database, services.clock()):
+            pass
 
     await repeat(remove, every=_REMOVE_EVERY_SECONDS, name="statements")
 

@@ -12,15 +12,16 @@ from tapgate.wallets.statements.model import FileFormat, Movement, Period
 
 #: A long history takes longer than a statement usually may.
 _PATIENCE_SECONDS: Final = 30.0
+BATCH: Final = 200
 
 #: How far the time in an id and the time of its batch may be apart: of clocks set right, seconds.
 _SLACK: Final = timedelta(days=1)
 
 #: Everything that moved money in a wallet since a moment. A wallet is always one of the two sides
 #: of a transaction that moves its money. What was reviewed may have moved long after its id was
-#: made; there is little of it, and an index of its own. Materialized and OFFSET 0 fix the way: first
-#: the transactions, then the entries of each. PostgreSQL, where it believes the tables to be small,
-#: might go through all entries for every transaction.
+#: made; there is little of it, and an index of its own. MATERIALIZED and OFFSET 0 fix the way: the
+#: transactions first, then the entries of each. PostgreSQL, where it believes the tables to be
+#: small, might go through all entries for every transaction.
 _MOVED_SINCE: Final = """
     WITH found AS MATERIALIZED (
         SELECT * FROM transactions WHERE from_account = $1 AND id >= $3
@@ -127,5 +128,14 @@ async def find_file(database: Database, token_hash: bytes, now: datetime) -> Fil
     return File(row["id"], row["format"], Period(row["from_date"], row["to_date"]), row["file"])
 
 
-async def remove_expired(database: Database, now: datetime) -> None:
-    await database.execute("DELETE FROM statements WHERE expires_at <= $1", now)
+async def remove_expired(database: Database, now: datetime) -> bool:
+    """Whether there may be more: some at a time, so that it never takes too long."""
+    removed = await database.fetch(
+        """DELETE FROM statements WHERE id = ANY (ARRAY(
+               SELECT id FROM statements WHERE expires_at <= $1
+               ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))
+           RETURNING id""",
+        now,
+        BATCH,
+    )
+    return len(removed) == BATCH

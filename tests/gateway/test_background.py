@@ -1,0 +1,26 @@
+"""What goes on beside the requests."""
+
+import asyncio
+
+import pytest
+from structlog.testing import capture_logs
+
+from tapgate import gateway
+from tapgate.edge.services import Services
+from tapgate.notifications.messages import Courier
+
+
+async def test_work_that_ends_by_itself_is_said_aloud(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(self: Courier) -> None:
+        raise OSError("no certificates here")
+
+    monkeypatch.setattr(Courier, "run", broken)
+    with capture_logs() as lines:
+        async with gateway._background(services):
+            await asyncio.sleep(0.05)
+    (line,) = [line for line in lines if line["event"] == "background.ended"]
+    assert line["log_level"] == "error"
+    assert line["failure"]["types"] == ["builtins.OSError"]
+    assert "certificates" not in str(line)

@@ -1,0 +1,34 @@
+"""Every process looks twice a second what is to be done: that is quick, however much waits."""
+
+from typing import Any
+
+from notifications.stage import endpoint
+from tapgate.edge.services import Services
+from tapgate.notifications.webhooks import outbox
+from transactions.many import Recorder, rows_read
+
+WAITING = 20_000
+
+
+async def test_what_waits_is_not_gone_through_at_every_look(services: Services) -> None:
+    slow, _ = await endpoint(services, "https://slow.example.com")
+    for number in range(20):
+        deleted, _ = await endpoint(services, f"https://{number}.example.com")
+        await services.database.execute(
+            "UPDATE webhook_endpoints SET deleted_at = now() WHERE id = $1", deleted
+        )
+    await services.database.execute(
+        """WITH told AS (
+               INSERT INTO events (id, type, data, occurred_at)
+               SELECT number, 'card.linked', '{}', now() FROM generate_series(1, $1) AS number
+               RETURNING id)
+           INSERT INTO deliveries (event_id, endpoint_id, next_attempt_at, created_at)
+           SELECT id, $2, now() + interval '1 hour', now() FROM told""",
+        WAITING,
+        slow,
+    )
+    await services.database.execute("ANALYZE")
+    recorder: Any = Recorder(services.database)
+    await outbox.end_for_deleted_endpoints(recorder, services.clock())
+    await outbox.due_endpoints(recorder, services.clock())
+    assert max(rows_read(plan, "deliveries") for plan in recorder.plans) < 10
