@@ -47,8 +47,14 @@ class Terminals:
         seen, self._seen = self._seen, {}
         if seen:
             await self._database.execute(
-                """UPDATE terminals SET last_seen_at = greatest(last_seen_at, seen.at)
+                # Locked in one order: other processes write down what they saw, too.
+                """WITH locked AS MATERIALIZED (
+                       SELECT id FROM terminals WHERE id = ANY ($1::bigint[]) ORDER BY id
+                       FOR NO KEY UPDATE
+                   )
+                   UPDATE terminals SET last_seen_at = greatest(last_seen_at, seen.at)
                    FROM unnest($1::bigint[], $2::timestamptz[]) AS seen (id, at)
+                   JOIN locked USING (id)
                    WHERE terminals.id = seen.id""",
                 list(seen),
                 list(seen.values()),
