@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 from tapgate import clock, ids, money
 from tapgate.edge.fields import Choice, Email, Name, Phone, Pin, Text, Whole
 from tapgate.edge.pages import PageQuery
+from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code, invalid_field
 
 AgentType = Annotated[str, Choice("sub_agent", "super_agent")]
@@ -189,25 +190,17 @@ def require_fit_parent(parent: Agent) -> None:
         raise invalid_field("parent_agent_id", "must not be a terminated agent")
 
 
-class Move(NamedTuple):
-    """A change of state: from which states it leads where, and how it is refused from others."""
-
-    done: str
-    leads: Mapping[Status, Status]
-    refusal: Code
-
-
-SUSPEND: Final = Move("suspended", {"active": "blocked"}, Code.ALREADY_SUSPENDED)
-ACTIVATE: Final = Move("activated", {"blocked": "active"}, Code.NOT_SUSPENDED)
-TERMINATE: Final = Move("terminated", {"active": "closed", "blocked": "closed"}, Code.NOT_CLOSABLE)
+SUSPEND: Final[Move[Status]] = Move("suspended", {"active": "blocked"}, Code.ALREADY_SUSPENDED)
+ACTIVATE: Final[Move[Status]] = Move("activated", {"blocked": "active"}, Code.NOT_SUSPENDED)
+TERMINATE: Final[Move[Status]] = Move(
+    "terminated", {"active": "closed", "blocked": "closed"}, Code.NOT_CLOSABLE
+)
 
 
-def moved(agent: Agent, move: Move, reason: str | None) -> Agent:
+def moved(agent: Agent, move: Move[Status], reason: str | None) -> Agent:
     """The agent in its next state, or a refusal by name."""
     require_not_terminated(agent)
-    status = move.leads.get(agent.status)
-    if status is None:
-        raise ApiError(move.refusal)
+    status = move.after(agent.status)
     if status == "closed" and (agent.float_balance or agent.commission_balance or agent.held):
         raise ApiError(Code.NOT_CLOSABLE, "The agent still has float or commission")
     return msgspec.structs.replace(agent, status=status, status_reason=reason)

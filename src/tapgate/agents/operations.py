@@ -4,16 +4,18 @@ import asyncpg
 import msgspec
 
 from tapgate.agents import model, queries
-from tapgate.agents.model import Agent, AgentRegistration, Move
-from tapgate.agents.trail import record
+from tapgate.agents.model import Agent, AgentRegistration, Status
 from tapgate.audit.changes import changes_between
-from tapgate.audit.trail import MASK
+from tapgate.audit.trail import MASK, Trail
 from tapgate.edge.call import Call
+from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.pins import check_pin, set_pin
 from tapgate.subscribers.pins import require_strong
+
+_trail = Trail("agent")
 
 #: The audit log says that a PIN was changed, never from what to what.
 _PIN_CHANGED = {"pin": (MASK, MASK)}
@@ -37,7 +39,7 @@ async def register(call: Call, registration: AgentRegistration) -> Agent:
         await queries.add(tx, agent)
         await set_pin(tx, agent.id, services.pins.make(registration.pin))
         state = {"status": (None, model.SHOWN_STATUS[agent.status])}
-        await record(tx, call, agent, "created", changes=state)
+        await _trail.record(tx, call, agent.public_id, "created", changes=state)
     return agent
 
 
@@ -77,7 +79,7 @@ async def terminate(call: Call, agent_id: int, reason: str) -> Agent:
     return await _move(call, agent_id, model.TERMINATE, reason)
 
 
-async def _move(call: Call, agent_id: int, move: Move, reason: str | None) -> Agent:
+async def _move(call: Call, agent_id: int, move: Move[Status], reason: str | None) -> Agent:
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, agent_id)
         after = msgspec.structs.replace(
@@ -85,7 +87,7 @@ async def _move(call: Call, agent_id: int, move: Move, reason: str | None) -> Ag
         )
         await queries.save_state(tx, after)
         changes = changes_between(model.shown(before), model.shown(after))
-        await record(tx, call, after, move.done, reason=reason, changes=changes)
+        await _trail.record(tx, call, after.public_id, move.done, reason=reason, changes=changes)
     return after
 
 
@@ -102,10 +104,12 @@ async def change_pin(call: Call, agent_id: int, old_pin: str, new_pin: str) -> N
         )
         # A wrong PIN is not raised in here, so that its count is committed.
         if verdict.code is not None:
-            await record(tx, call, agent, "pin_changed", result="failure", reason=verdict.code)
+            await _trail.record(
+                tx, call, agent.public_id, "pin_changed", result="failure", reason=verdict.code
+            )
         elif not is_same:
             await set_pin(tx, agent.id, services.pins.make(new_pin))
-            await record(tx, call, agent, "pin_changed", changes=_PIN_CHANGED)
+            await _trail.record(tx, call, agent.public_id, "pin_changed", changes=_PIN_CHANGED)
     if verdict.code is not None:
         raise ApiError(verdict.code, details=verdict.details)
     if is_same:

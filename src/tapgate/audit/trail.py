@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import asyncpg
 
+from tapgate.edge.call import Call
 from tapgate.edge.origin import Origin
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError
@@ -56,6 +57,37 @@ async def record(
         origin.ip,
         origin.request_id,
     )
+
+
+class Trail:
+    """The entries about one kind of resource, of what callers do with it."""
+
+    def __init__(self, resource_type: str) -> None:
+        self._resource_type = resource_type
+
+    async def record(
+        self,
+        tx: asyncpg.Connection,
+        call: Call,
+        resource_id: str | None,
+        action: str,
+        *,
+        result: Result = "success",
+        reason: str | None = None,
+        changes: Changes | None = None,
+    ) -> None:
+        """`resource_id` is None for what is done to many at once."""
+        await record(
+            tx,
+            call.services,
+            call.origin,
+            event=f"{self._resource_type}.{action}",
+            resource_type=self._resource_type,
+            resource_id=resource_id,
+            result=result,
+            reason=reason,
+            changes=changes,
+        )
 
 
 async def record_denial(services: Services, origin: Origin, endpoint: str, error: ApiError) -> None:

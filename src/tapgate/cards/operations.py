@@ -4,9 +4,9 @@ import asyncpg
 import msgspec
 
 from tapgate.audit.changes import changes_between
+from tapgate.audit.trail import Trail
 from tapgate.cards import model, queries
 from tapgate.cards.model import Card, Child, Link, View
-from tapgate.cards.trail import record
 from tapgate.clock import platform_day
 from tapgate.edge.call import Call
 from tapgate.ledger.pins import set_pin
@@ -15,6 +15,8 @@ from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import Subscriber, read_id
 from tapgate.subscribers.pins import judge, refusal, require_strong
 from tapgate.subscribers.restriction import require_changeable, require_open
+
+_trail = Trail("card")
 
 
 async def link(call: Call, link: Link) -> Card:
@@ -86,7 +88,9 @@ async def _save(
     after = msgspec.structs.replace(after, updated_at=call.services.clock())
     await queries.save(tx, after)
     old, new = (model.shown(card, view(call)) for card in (before, after))
-    await record(tx, call, after.serial, action, reason=reason, changes=changes_between(old, new))
+    await _trail.record(
+        tx, call, after.serial, action, reason=reason, changes=changes_between(old, new)
+    )
     await publish(tx, call.services, f"card.{action}", new)
     return after
 

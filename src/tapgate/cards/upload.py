@@ -9,12 +9,14 @@ from typing import Final
 import asyncpg
 import msgspec
 
+from tapgate.audit.trail import Trail
 from tapgate.cards import upload_file
-from tapgate.cards.trail import record
 from tapgate.cards.upload_file import Row, RowError, row_error
 from tapgate.edge.call import Call
 from tapgate.errors import unavailable
 from tapgate.store.database import Database
+
+_trail = Trail("card")
 
 #: Held by the one upload that writes: two files that name the same cards in another order would
 #: wait for each other.
@@ -68,7 +70,7 @@ async def upload(call: Call, content_type: str | None, body: bytes) -> Uploaded:
                 ("errors", len(uploaded.errors)),
             )
         }
-        await record(tx, call, None, "uploaded", changes=counts)
+        await _trail.record(tx, call, None, "uploaded", changes=counts)
     return uploaded
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 import msgspec
 
 from tapgate import clock, ids, money
 from tapgate.edge.fields import AmountOrZero, Name
+from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code
 
 Status = Literal["active", "suspended"]
@@ -60,24 +61,14 @@ class NewPartner(msgspec.Struct, kw_only=True):
     overdraft_limit: AmountOrZero | None = None
 
 
-class Move(NamedTuple):
-    """A change of state: from where it leads where, and how it is refused from elsewhere."""
-
-    done: str
-    start: Status
-    end: Status
-    refusal: Code
+SUSPEND: Final[Move[Status]] = Move("suspended", {"active": "suspended"}, Code.ALREADY_SUSPENDED)
+ACTIVATE: Final[Move[Status]] = Move("activated", {"suspended": "active"}, Code.NOT_SUSPENDED)
 
 
-SUSPEND: Final = Move("suspended", "active", "suspended", Code.ALREADY_SUSPENDED)
-ACTIVATE: Final = Move("activated", "suspended", "active", Code.NOT_SUSPENDED)
-
-
-def moved(partner: Partner, move: Move) -> Partner:
+def moved(partner: Partner, move: Move[Status]) -> Partner:
     """The partner in its next state, or a refusal by name."""
-    if partner.status != move.start:
-        raise ApiError(move.refusal)
-    return msgspec.structs.replace(partner, status=move.end)
+    status = move.after(partner.status)
+    return msgspec.structs.replace(partner, status=status)
 
 
 def not_found() -> ApiError:

@@ -3,14 +3,17 @@
 from typing import NamedTuple
 
 from tapgate import ids, money
-from tapgate.audit import trail
 from tapgate.audit.changes import changes_between
+from tapgate.audit.trail import Trail
 from tapgate.credentials.hmac_keys import NewHmacKey
 from tapgate.edge.call import Call
+from tapgate.edge.states import Move
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.partners import model, queries
-from tapgate.partners.model import Move, NewPartner, Partner
+from tapgate.partners.model import NewPartner, Partner, Status
+
+_trail = Trail("partner")
 
 
 class Created(NamedTuple):
@@ -45,13 +48,11 @@ async def create(call: Call, new: NewPartner) -> Created:
         await queries.add(tx, partner, webhook_secret.sealed)
         key = await services.authenticator.hmac_keys.create_for_partner(tx, partner.id)
         record = model.shown(partner)
-        await trail.record(
+        await _trail.record(
             tx,
-            services,
-            call.origin,
-            event="partner.created",
-            resource_type="partner",
-            resource_id=record.id,
+            call,
+            record.id,
+            "created",
             changes={
                 "name": (None, record.name),
                 "status": (None, record.status),
@@ -71,20 +72,18 @@ async def activate(call: Call, partner_id: int, reason: str | None) -> Partner:
     return await _move(call, partner_id, model.ACTIVATE, reason)
 
 
-async def _move(call: Call, partner_id: int, move: Move, reason: str | None) -> Partner:
+async def _move(call: Call, partner_id: int, move: Move[Status], reason: str | None) -> Partner:
     services = call.services
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, partner_id)
         after = model.moved(before, move)
         await queries.save_state(tx, after, reason, services.clock())
         record = model.shown(after)
-        await trail.record(
+        await _trail.record(
             tx,
-            services,
-            call.origin,
-            event=f"partner.{move.done}",
-            resource_type="partner",
-            resource_id=record.id,
+            call,
+            record.id,
+            move.done,
             reason=reason,
             changes=changes_between(model.shown(before), record),
         )

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tapgate import ids, money
-from tapgate.audit import trail
+from tapgate.audit.trail import Trail
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Reply
 from tapgate.edge.fields import Amount, CardSerial, FreeText, Metadata, Pin, Text
@@ -20,6 +20,8 @@ from tapgate.transactions.orders import (
     numbered,
     request_of,
 )
+
+_trail = Trail("transaction")
 
 
 class InAppPayment(Order, kw_only=True):
@@ -175,13 +177,11 @@ async def _record_refund(tx: Any, call: Call, answer: Answer, reason: str) -> No
     paid = await tx.fetchval("SELECT amount FROM transactions WHERE id = $1", answer.original_id)
     before, after = answer.refundable + answer.amount, answer.refundable
     currency = call.services.settings.currency
-    await trail.record(
+    await _trail.record(
         tx,
-        call.services,
-        call.origin,
-        event="transaction.refunded",
-        resource_type="transaction",
-        resource_id=ids.show(ids.TRANSACTION, answer.original_id),
+        call,
+        ids.show(ids.TRANSACTION, answer.original_id),
+        "refunded",
         reason=reason,
         changes={
             "status": (

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 from tapgate import clock, ids, money
 from tapgate.edge.fields import Choice, Email, Name, Phone
 from tapgate.edge.pages import PageQuery
+from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code
 
 Status = Literal["active", "suspended"]
@@ -77,25 +78,15 @@ class ProcessorFilters(PageQuery, kw_only=True):
     status: Annotated[str, Choice("active", "suspended")] | None = None
 
 
-class Move(NamedTuple):
-    """A change of state: from where it leads where, and how it is refused from elsewhere."""
-
-    done: str
-    start: Status
-    end: Status
-    refusal: Code
+SUSPEND: Final[Move[Status]] = Move("suspended", {"active": "suspended"}, Code.ALREADY_SUSPENDED)
+ACTIVATE: Final[Move[Status]] = Move("activated", {"suspended": "active"}, Code.NOT_SUSPENDED)
 
 
-SUSPEND: Final = Move("suspended", "active", "suspended", Code.ALREADY_SUSPENDED)
-ACTIVATE: Final = Move("activated", "suspended", "active", Code.NOT_SUSPENDED)
-
-
-def moved(processor: Processor, move: Move, reason: str | None) -> Processor:
+def moved(processor: Processor, move: Move[Status], reason: str | None) -> Processor:
     """The processor in its next state, or a refusal by name."""
-    if processor.status != move.start:
-        raise ApiError(move.refusal)
-    suspend_reason = reason if move.end == "suspended" else None
-    return msgspec.structs.replace(processor, status=move.end, suspend_reason=suspend_reason)
+    status = move.after(processor.status)
+    suspend_reason = reason if status == "suspended" else None
+    return msgspec.structs.replace(processor, status=status, suspend_reason=suspend_reason)
 
 
 def not_found() -> ApiError:

@@ -5,15 +5,18 @@ from typing import NamedTuple
 import msgspec
 
 from tapgate import ids
-from tapgate.audit import trail
 from tapgate.audit.changes import changes_between
+from tapgate.audit.trail import Trail
 from tapgate.credentials.hmac_keys import NewHmacKey
 from tapgate.edge.call import Call
+from tapgate.edge.states import Move
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.notifications import events
 from tapgate.processors import model, queries
-from tapgate.processors.model import Move, NewProcessor, Processor
+from tapgate.processors.model import NewProcessor, Processor, Status
+
+_trail = Trail("processor")
 
 
 class Created(NamedTuple):
@@ -46,13 +49,11 @@ async def create(call: Call, new: NewProcessor) -> Created:
         )
         await queries.add(tx, processor)
         key = await services.authenticator.hmac_keys.create_for_processor(tx, processor.id)
-        await trail.record(
+        await _trail.record(
             tx,
-            services,
-            call.origin,
-            event="processor.created",
-            resource_type="processor",
-            resource_id=ids.show(ids.PROCESSOR, processor.id),
+            call,
+            ids.show(ids.PROCESSOR, processor.id),
+            "created",
             changes={
                 "name": (None, processor.name),
                 "status": (None, processor.status),
@@ -71,7 +72,7 @@ async def activate(call: Call, processor_id: int, reason: str | None) -> Process
     return await _move(call, processor_id, model.ACTIVATE, reason)
 
 
-async def _move(call: Call, processor_id: int, move: Move, reason: str | None) -> Processor:
+async def _move(call: Call, processor_id: int, move: Move[Status], reason: str | None) -> Processor:
     services = call.services
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, processor_id)
@@ -80,13 +81,11 @@ async def _move(call: Call, processor_id: int, move: Move, reason: str | None) -
         )
         await queries.save_state(tx, after)
         record = model.shown(after)
-        await trail.record(
+        await _trail.record(
             tx,
-            services,
-            call.origin,
-            event=f"processor.{move.done}",
-            resource_type="processor",
-            resource_id=record.id,
+            call,
+            record.id,
+            move.done,
             reason=reason,
             changes=changes_between(model.shown(before), record),
         )

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
 from tapgate import clock, ids, money
 from tapgate.edge.fields import Choice, Day, Email, Name, Phone, PhoneRule, Pin, Text, Whole
 from tapgate.edge.pages import PageQuery
+from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code, invalid_field
 
 Category = Annotated[str, Choice("standard", "vip", "corporate")]
@@ -207,25 +208,17 @@ def require_plausible(subscriber: Subscriber, today: date) -> None:
         raise invalid_field("date_of_birth", "must be a day between 1900 and today")
 
 
-class Move(NamedTuple):
-    """A change of state: from which states it leads where, and how it is refused from others."""
-
-    done: str
-    leads: Mapping[Status, Status]
-    refusal: Code
-
-
-BLOCK: Final = Move("blocked", {"active": "blocked"}, Code.ALREADY_BLOCKED)
-UNBLOCK: Final = Move("unblocked", {"blocked": "active"}, Code.NOT_BLOCKED)
-CLOSE: Final = Move("closed", {"active": "closed", "blocked": "closed"}, Code.NOT_CLOSABLE)
+BLOCK: Final[Move[Status]] = Move("blocked", {"active": "blocked"}, Code.ALREADY_BLOCKED)
+UNBLOCK: Final[Move[Status]] = Move("unblocked", {"blocked": "active"}, Code.NOT_BLOCKED)
+CLOSE: Final[Move[Status]] = Move(
+    "closed", {"active": "closed", "blocked": "closed"}, Code.NOT_CLOSABLE
+)
 
 
-def moved(subscriber: Subscriber, move: Move, reason: str | None) -> Subscriber:
+def moved(subscriber: Subscriber, move: Move[Status], reason: str | None) -> Subscriber:
     """The subscriber in its next state, or a refusal by name."""
     require_not_closed(subscriber)
-    status = move.leads.get(subscriber.status)
-    if status is None:
-        raise ApiError(move.refusal)
+    status = move.after(subscriber.status)
     if status == "closed" and (subscriber.balance or subscriber.held):
         raise ApiError(Code.NOT_CLOSABLE, "The wallet still has money in it")
     return msgspec.structs.replace(subscriber, status=status, status_reason=reason)

@@ -8,12 +8,13 @@ import msgspec
 from tapgate.audit.changes import changes_between
 from tapgate.clock import platform_day
 from tapgate.edge.call import Call
+from tapgate.edge.states import Move
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.pins import set_pin
 from tapgate.notifications.events import publish
 from tapgate.subscribers import model, queries
-from tapgate.subscribers.model import Move, Registration, Subscriber, Update
+from tapgate.subscribers.model import Registration, Status, Subscriber, Update
 from tapgate.subscribers.pins import require_strong
 from tapgate.subscribers.restriction import require_changeable
 from tapgate.subscribers.trail import record
@@ -84,7 +85,7 @@ async def close(call: Call, subscriber_id: int, reason: str) -> Subscriber:
 
 
 async def _move(
-    tx: asyncpg.Connection, call: Call, before: Subscriber, move: Move, reason: str | None
+    tx: asyncpg.Connection, call: Call, before: Subscriber, move: Move[Status], reason: str | None
 ) -> Subscriber:
     after = model.moved(before, move, reason)
     return await save(tx, call, before, after, action=move.done, reason=reason)

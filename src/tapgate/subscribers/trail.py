@@ -3,9 +3,10 @@
 import asyncpg
 
 from tapgate import ids
-from tapgate.audit import trail
-from tapgate.audit.trail import Changes, Result
+from tapgate.audit.trail import Changes, Result, Trail
 from tapgate.edge.call import Call
+
+_trail = Trail("subscriber")
 
 
 async def record(
@@ -18,13 +19,11 @@ async def record(
     reason: str | None = None,
     changes: Changes | None = None,
 ) -> None:
-    await trail.record(
+    await _trail.record(
         tx,
-        call.services,
-        call.origin,
-        event=f"subscriber.{action}",
-        resource_type="subscriber",
-        resource_id=ids.show(ids.SUBSCRIBER, subscriber_id),
+        call,
+        ids.show(ids.SUBSCRIBER, subscriber_id),
+        action,
         result=result,
         reason=reason,
         changes=changes,

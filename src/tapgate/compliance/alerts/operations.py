@@ -3,15 +3,17 @@
 import asyncpg
 
 from tapgate import ids
-from tapgate.audit import trail
 from tapgate.audit.changes import changes_between
-from tapgate.audit.trail import Changes
+from tapgate.audit.trail import Changes, Trail
 from tapgate.compliance.alerts import model, queries
 from tapgate.compliance.alerts.model import Alert, Investigation, NewAlert, Resolution
 from tapgate.edge.call import Call
 from tapgate.errors import Code
 from tapgate.ledger.commands import Answer, Settlement
 from tapgate.notifications.events import publish
+
+_trail = Trail("alert")
+_of_transactions = Trail("transaction")
 
 
 async def create(call: Call, new: NewAlert) -> tuple[Alert, bool]:
@@ -87,13 +89,11 @@ async def _settle(call: Call, alert: Alert, resolution: Resolution) -> tuple[Ale
     async def close(tx: asyncpg.Connection, answer: Answer) -> None:
         # Unresolved for certain: who resolves a review settles its transaction, just now.
         await _close(tx, call, alert.id, resolution, _fate(resolution, answer.status))
-        await trail.record(
+        await _of_transactions.record(
             tx,
-            call.services,
-            call.origin,
-            event=f"transaction.{answer.status}",
-            resource_type="transaction",
-            resource_id=ids.show(ids.TRANSACTION, answer.transaction_id),
+            call,
+            ids.show(ids.TRANSACTION, answer.transaction_id),
+            answer.status,
             reason=resolution.resolution_notes,
             changes={"status": ("under_review", answer.status)},
         )
@@ -168,13 +168,11 @@ async def _record(
     reason: str | None = None,
     changes: Changes,
 ) -> None:
-    await trail.record(
+    await _trail.record(
         tx,
-        call.services,
-        call.origin,
-        event=f"alert.{action}",
-        resource_type="alert",
-        resource_id=alert.public_id,
+        call,
+        alert.public_id,
+        action,
         reason=reason,
         changes=changes,
     )

@@ -6,8 +6,7 @@ from urllib.parse import urlsplit
 import asyncpg
 
 from tapgate import ids
-from tapgate.audit import trail
-from tapgate.audit.trail import Changes
+from tapgate.audit.trail import Changes, Trail
 from tapgate.credentials import signing
 from tapgate.edge.call import Call
 from tapgate.errors import invalid_field
@@ -19,6 +18,9 @@ from tapgate.notifications.webhooks.targets import (
     require_public,
     resolve_by_system,
 )
+
+_of_endpoints = Trail("webhook_endpoint")
+_of_deliveries = Trail("webhook_delivery")
 
 _LOOK_UP_SECONDS = 2.0
 
@@ -74,13 +76,11 @@ async def redeliver(call: Call, endpoint_id: int, delivery_id: int) -> asyncpg.R
         await queries.one(tx, endpoint_id)
         before = await queries.lock_delivery(tx, endpoint_id, delivery_id)
         row = await queries.make_due(tx, delivery_id, services.clock())
-        await trail.record(
+        await _of_deliveries.record(
             tx,
-            services,
-            call.origin,
-            event="webhook_delivery.redelivered",
-            resource_type="webhook_delivery",
-            resource_id=ids.show(ids.DELIVERY, delivery_id),
+            call,
+            ids.show(ids.DELIVERY, delivery_id),
+            "redelivered",
             changes={"status": (before["status"], row["status"])},
         )
     return row
@@ -100,13 +100,11 @@ async def _require_public(url: str) -> None:
 async def _record(
     tx: asyncpg.Connection, call: Call, endpoint_id: int, action: str, changes: Changes
 ) -> None:
-    await trail.record(
+    await _of_endpoints.record(
         tx,
-        call.services,
-        call.origin,
-        event=f"webhook_endpoint.{action}",
-        resource_type="webhook_endpoint",
-        resource_id=ids.show(ids.WEBHOOK_ENDPOINT, endpoint_id),
+        call,
+        ids.show(ids.WEBHOOK_ENDPOINT, endpoint_id),
+        action,
         changes=changes,
     )
 

@@ -3,12 +3,14 @@
 import asyncpg
 
 from tapgate import ids
-from tapgate.audit import trail
+from tapgate.audit.trail import Changes, Trail
 from tapgate.credentials.hmac_keys import NewHmacKey
 from tapgate.edge.call import Call
 from tapgate.errors import ApiError, Code
 from tapgate.processors import queries as processors
 from tapgate.processors.terminals import queries as terminals
+
+_trail = Trail("signing_key")
 
 
 async def create(call: Call, processor_id: int, terminal_id: int | None) -> NewHmacKey:
@@ -21,7 +23,7 @@ async def create(call: Call, processor_id: int, terminal_id: int | None) -> NewH
         key = await services.authenticator.hmac_keys.create_for_processor(
             tx, processor_id, terminal_id
         )
-        changes: trail.Changes = {"processor_id": (None, ids.show(ids.PROCESSOR, processor_id))}
+        changes: Changes = {"processor_id": (None, ids.show(ids.PROCESSOR, processor_id))}
         if terminal_id is not None:
             changes = {**changes, "terminal_id": (None, ids.show(ids.TERMINAL, terminal_id))}
         await _record(tx, call, key.id, "created", changes)
@@ -42,14 +44,12 @@ async def delete(call: Call, processor_id: int, key_id: int) -> None:
 
 
 async def _record(
-    tx: asyncpg.Connection, call: Call, key_id: int, action: str, changes: trail.Changes
+    tx: asyncpg.Connection, call: Call, key_id: int, action: str, changes: Changes
 ) -> None:
-    await trail.record(
+    await _trail.record(
         tx,
-        call.services,
-        call.origin,
-        event=f"signing_key.{action}",
-        resource_type="signing_key",
-        resource_id=ids.show(ids.KEY, key_id),
+        call,
+        ids.show(ids.KEY, key_id),
+        action,
         changes=changes,
     )

@@ -1,12 +1,13 @@
 """What a terminal is, what clients see of one, and how its state may move."""
 
 from datetime import datetime
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 import msgspec
 
 from tapgate import clock, ids
 from tapgate.edge.fields import Name
+from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code
 
 Status = Literal["active", "blocked"]
@@ -52,24 +53,14 @@ class NewTerminal(msgspec.Struct, kw_only=True):
     name: Name
 
 
-class Move(NamedTuple):
-    """A change of state: from where it leads where, and how it is refused from elsewhere."""
-
-    done: str
-    start: Status
-    end: Status
-    refusal: Code
+BLOCK: Final[Move[Status]] = Move("blocked", {"active": "blocked"}, Code.ALREADY_BLOCKED)
+UNBLOCK: Final[Move[Status]] = Move("unblocked", {"blocked": "active"}, Code.NOT_BLOCKED)
 
 
-BLOCK: Final = Move("blocked", "active", "blocked", Code.ALREADY_BLOCKED)
-UNBLOCK: Final = Move("unblocked", "blocked", "active", Code.NOT_BLOCKED)
-
-
-def moved(terminal: Terminal, move: Move) -> Terminal:
+def moved(terminal: Terminal, move: Move[Status]) -> Terminal:
     """The terminal in its next state, or a refusal by name."""
-    if terminal.status != move.start:
-        raise ApiError(move.refusal)
-    return msgspec.structs.replace(terminal, status=move.end)
+    status = move.after(terminal.status)
+    return msgspec.structs.replace(terminal, status=status)
 
 
 def not_found() -> ApiError:

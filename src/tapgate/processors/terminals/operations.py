@@ -5,13 +5,16 @@ from typing import NamedTuple
 import asyncpg
 import msgspec
 
-from tapgate.audit import trail
 from tapgate.audit.changes import changes_between
+from tapgate.audit.trail import Changes, Trail
 from tapgate.credentials.hmac_keys import NewHmacKey
 from tapgate.edge.call import Call
+from tapgate.edge.states import Move
 from tapgate.processors import queries as processors
 from tapgate.processors.terminals import model, queries
-from tapgate.processors.terminals.model import Move, NewTerminal, Terminal
+from tapgate.processors.terminals.model import NewTerminal, Status, Terminal
+
+_trail = Trail("terminal")
 
 
 class Added(NamedTuple):
@@ -36,7 +39,7 @@ async def add(call: Call, processor_id: int, new: NewTerminal) -> Added:
         )
         terminal = msgspec.structs.replace(terminal, key_id=key.id)
         record = model.shown(terminal)
-        changes: trail.Changes = {
+        changes: Changes = {
             field: (None, getattr(record, field))
             for field in ("processor_id", "name", "status", "api_key_id")
         }
@@ -54,7 +57,7 @@ async def unblock(call: Call, processor_id: int, terminal_id: int, reason: str |
 
 
 async def _move(
-    call: Call, processor_id: int, terminal_id: int, move: Move, reason: str | None
+    call: Call, processor_id: int, terminal_id: int, move: Move[Status], reason: str | None
 ) -> Terminal:
     services = call.services
     async with services.database.transaction() as tx:
@@ -76,15 +79,13 @@ async def _record(
     action: str,
     *,
     reason: str | None = None,
-    changes: trail.Changes,
+    changes: Changes,
 ) -> None:
-    await trail.record(
+    await _trail.record(
         tx,
-        call.services,
-        call.origin,
-        event=f"terminal.{action}",
-        resource_type="terminal",
-        resource_id=model.shown(terminal).id,
+        call,
+        model.shown(terminal).id,
+        action,
         reason=reason,
         changes=changes,
     )
