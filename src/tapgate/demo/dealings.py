@@ -60,7 +60,7 @@ class Dealings:
         if slips:
             await self._mistype(command, pin)
         answer = await self._carry_out(command)
-        if answer is None or answer.code is not None:
+        if answer is None:
             return
         self._remember(resident, answer.payer_available)
         if answer.status == "completed":
@@ -80,7 +80,7 @@ class Dealings:
             context=self._sale(shop, None),
         )
         answer = await self._carry_out(command)
-        if answer is not None and answer.code is None:
+        if answer is not None:
             self._remember(resident, answer.payer_available)
             shop.taken += answer.amount - answer.fee
 
@@ -96,7 +96,7 @@ class Dealings:
             context={"memo": "returned goods"},
         )
         answer = await self._carry_out(command)
-        if answer is not None and answer.code is None:
+        if answer is not None:
             shop.taken -= answer.amount
 
     async def send(
@@ -116,7 +116,7 @@ class Dealings:
         if slips:
             await self._mistype(command, sender.pin)
         answer = await self._carry_out(command)
-        if answer is not None and answer.code is None:
+        if answer is not None:
             self._remember(sender, answer.payer_available)
             if answer.status == "completed":
                 self._remember(recipient, answer.payee_available)
@@ -134,7 +134,7 @@ class Dealings:
             context={"memo": "weekly wage"},
         )
         answer = await self._carry_out(command)
-        if answer is not None and answer.code is None:
+        if answer is not None:
             self._remember(employer, answer.payer_available)
             self._remember(worker, answer.payee_available)
 
@@ -149,7 +149,7 @@ class Dealings:
             pin_policy="required",
         )
         answer = await self._carry_out(command)
-        if answer is not None and answer.code is None:
+        if answer is not None:
             agent.balance = answer.payer_available or 0
             agent.commission += answer.commission
             self._remember(resident, answer.payee_available)
@@ -166,7 +166,7 @@ class Dealings:
             pin_policy="required",
         )
         answer = await self._carry_out(command)
-        if answer is not None and answer.code is None:
+        if answer is not None:
             self._remember(resident, answer.payer_available)
             agent.balance = answer.payee_available or 0
 
@@ -180,7 +180,7 @@ class Dealings:
             context={"memo": "float for the week"},
         )
         answer = await self._carry_out(command)
-        if answer is not None and answer.code is None:
+        if answer is not None:
             agent.balance = answer.payee_available or 0
 
     async def pass_on(self, agent: Agent, sub_agent: Agent, amount: int) -> None:
@@ -194,7 +194,7 @@ class Dealings:
             pin_policy="required",
         )
         answer = await self._carry_out(command)
-        if answer is not None and answer.code is None:
+        if answer is not None:
             agent.balance = answer.payer_available or 0
             sub_agent.balance = answer.payee_available or 0
 
@@ -207,7 +207,7 @@ class Dealings:
             amount=None,
         )
         answer = await self._carry_out(command)
-        if answer is not None and answer.code is None:
+        if answer is not None:
             agent.commission = 0
             agent.balance = answer.payee_available or 0
 
@@ -236,7 +236,7 @@ class Dealings:
             reference=PartnerReference(partner_id, f"{what}-{self._numbers:06}"),
         )
         answer = await self._carry_out(command)
-        if answer is not None and answer.code is None:
+        if answer is not None:
             self._remember(resident, answer.payee_available)
 
     async def take_out(self, shop: Shop, owner: Resident, amount: int) -> None:
@@ -250,7 +250,7 @@ class Dealings:
             context={"memo": f"takings of {shop.merchant.name}"},
         )
         answer = await self._carry_out(command)
-        if answer is not None and answer.code is None:
+        if answer is not None:
             shop.taken -= answer.amount
             self._remember(owner, answer.payee_available)
 
@@ -261,12 +261,12 @@ class Dealings:
         assert outcome.code is Code.INVALID_PIN, outcome
 
     async def _carry_out(self, command: Command) -> Answer | None:
-        """None for what was refused before it became a transaction."""
+        """None for what was declined or refused."""
         outcome = await self._ledger.submit(command)
         if outcome.answer is not None:
             self.made += 1
             self.declined += outcome.code is not None
-        return outcome.answer
+        return outcome.answer if outcome.code is None else None
 
     def _request(self, credential: str) -> RequestKey:
         self._numbers += 1
