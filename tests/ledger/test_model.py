@@ -237,6 +237,7 @@ class InMemory:
                     row.from_account,
                     row.to_account,
                     row.card_serial,
+                    row.to_card_serial,
                     row.usage_day,
                 )
         return decision.outcome.code or (decision.outcome.answer and decision.outcome.answer.status)

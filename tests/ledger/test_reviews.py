@@ -198,3 +198,19 @@ async def test_a_witness_that_fails_fails_its_settlement_only(
     assert isinstance(settled, ApiError)
     assert settled.code == Code.INTERNAL_ERROR
     assert await figures(books, sender) == (1_000_000_00 - 3, HELD + 3_000_00)
+
+
+async def test_a_receiving_card_that_was_blocked_meanwhile_fails_a_release(books: Books) -> None:
+    sender, receiver = await prepare(books)
+    serial = await books.card(receiver)
+    outcome = await books.submit(
+        movement(chart.TRANSFER_P2P, commands.subscriber(sender), commands.card(serial), HELD)
+    )
+    held = outcome.accepted()
+    assert held.status == "under_review"
+    await books.database.execute("UPDATE cards SET status = 'LOST' WHERE serial = $1", serial)
+    settled = await books.submit(Settlement(transaction_id=held.transaction_id, release=True))
+    assert settled.accepted().status == "failed"
+    assert settled.accepted().details == {"failure_code": "CARD_NOT_ACTIVE"}
+    assert await figures(books, sender) == (1_000_000_00, 0)
+    assert await figures(books, receiver) == (0, 0)

@@ -110,16 +110,16 @@ def _judge_pin(case: Case, account: Account | None, card: Card | None, pin: str)
 
 
 def _sender_state(case: Case) -> No | None:
-    objection = _not_active(case, case.payer, case.payer_card, "sender")
+    objection = not_active(case.state, case.payer, case.payer_card, "sender")
     if objection is None and case.command.payee_pin is not None:
         # An agent who hands out cash acts, even though the money comes to them.
-        objection = _not_active(case, case.payee, case.payee_card, "receiver")
+        objection = not_active(case.state, case.payee, case.payee_card, "receiver")
     return objection
 
 
-def _not_active(case: Case, account: Account | None, card: Card | None, party: str) -> No | None:
+def not_active(state: State, account: Account | None, card: Card | None, party: str) -> No | None:
     if card is not None:
-        expired = card.expires_at is not None and card.expires_at <= case.state.now
+        expired = card.expires_at is not None and card.expires_at <= state.now
         if card.status != "ACTIVE" or expired:
             return No(Code.CARD_NOT_ACTIVE, {"party": party}, recorded=True)
     if account is None or account.status == "active":
@@ -218,7 +218,7 @@ def _insufficient(case: Case, payer: Account, required: int) -> No:
 def _receiver_state(case: Case) -> No | None:
     if case.command.type == chart.REFUND:
         return None
-    return _not_active(case, case.payee, case.payee_card, "receiver")
+    return not_active(case.state, case.payee, case.payee_card, "receiver")
 
 
 def _max_balance(case: Case) -> No | None:

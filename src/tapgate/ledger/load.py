@@ -242,18 +242,17 @@ async def _add_recorded(tx: Any, state: State, names: Names) -> None:
         return
     rows = await tx.fetch(
         """SELECT id, type, status, amount, fee_amount, refunded_amount, held, from_account,
-                  to_account, card_serial, usage_day
+                  to_account, card_serial, to_card_serial, usage_day
            FROM transactions
            WHERE id = ANY ($1::bigint[]) AND to_account IS NOT NULL""",
         list(names.recorded),
     )
     state.recorded = {row["id"]: Recorded(*row) for row in rows}
-    # A card that was declined because it had no wallet may have one by now, which is not locked.
-    names.serials.update(
-        row["card_serial"]
-        for row in rows
-        if row["card_serial"] is not None and row["from_account"] is not None
-    )
+    for row in rows:
+        # A card that was declined because it had no wallet may have one by now, which is not
+        # locked.
+        serials = (row["from_account"] and row["card_serial"], row["to_card_serial"])
+        names.serials.update(serial for serial in serials if serial)
 
 
 async def _add_cards(tx: Any, state: State, names: Names) -> None:

@@ -2,7 +2,7 @@
 
 from tapgate.errors import Code
 from tapgate.ledger import chart
-from tapgate.ledger.checks import over_max_balance
+from tapgate.ledger.checks import not_active, over_max_balance
 from tapgate.ledger.commands import Answer, Outcome, Settlement, outcome_of
 from tapgate.ledger.state import Account, Change, Decision, Hold, Posting, Recorded, State, Usage
 
@@ -22,10 +22,11 @@ def settle(state: State, settlement: Settlement) -> Decision:
 
 
 def _obstacle(state: State, row: Recorded, payee: Account) -> Code | None:
-    if payee.status != "active":
-        return chart.HOLDER_CODES[payee.kind].not_active
+    card = state.cards.get(row.to_card_serial) if row.to_card_serial is not None else None
     credited = row.amount - (0 if _sender_paid(row) else row.fee_amount)
-    objection = over_max_balance(state, payee, credited)
+    objection = not_active(state, payee, card, "receiver") or over_max_balance(
+        state, payee, credited
+    )
     return objection.code if objection is not None else None
 
 

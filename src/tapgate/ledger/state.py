@@ -103,6 +103,7 @@ class Recorded(msgspec.Struct, gc=False):
     from_account: int | None  # None: declined, an unlinked card
     to_account: int
     card_serial: str | None
+    to_card_serial: str | None
     usage_day: date | None
     failure_code: str | None = None
     completed_at: datetime | None = None
