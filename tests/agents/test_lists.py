@@ -44,7 +44,7 @@ async def test_filters(client: httpx2.AsyncClient, world: World) -> None:
     assert await found(agent_type="super_agent", status="active") == [parent["id"]]
     assert await found(parent_agent_id=parent["id"]) == [sub_agent["id"]]
     assert await found(parent_agent_id=suspended["id"]) == []
-    assert await found(parent_agent_id="agt_nobody") == []
+    assert await found(parent_agent_id=ids.show(ids.AGENT, 1)) == []
 
 
 async def test_filter_values_that_cannot_be(client: httpx2.AsyncClient, world: World) -> None:

@@ -17,7 +17,6 @@ from tapgate.errors import ApiError, Code
 from tapgate.ledger.accounts import lock_account
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
-from tapgate.transactions.orders import numbered
 
 _SELECT = """
     SELECT agent.id, agent.account_id, agent.commission_account_id, agent.agent_type,
@@ -67,9 +66,8 @@ async def page(database: Database, filters: AgentFilters) -> list[Agent]:
     conditions.where("agent.id < {}", filters.before)
     conditions.where("own.status = {}", filters.status and _ACCOUNT_STATUS[filters.status])
     conditions.where("agent.agent_type = {}", filters.agent_type)
-    if filters.parent_agent_id is not None:
-        parent_id = numbered(ids.AGENT, filters.parent_agent_id)
-        conditions.where("agent.parent_agent_id = {}", parent_id)
+    parent = filters.parent_agent_id
+    conditions.where("agent.parent_agent_id = {}", parent and ids.read(ids.AGENT, parent))
     limit = conditions.bind(filters.limit + 1)
     rows = await database.fetch(
         f"{_SELECT} WHERE {conditions} ORDER BY agent.id DESC LIMIT {limit}", *conditions.values

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import Amount, CardSerial, Choice, Name, Pin, Text
+from tapgate.edge.fields import Amount, CardSerial, Choice, IdRule, Name, Pin, Text
 from tapgate.edge.pages import PageQuery
 from tapgate.errors import ApiError, Code
 from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
@@ -134,7 +134,7 @@ class Child(msgspec.Struct, kw_only=True):
 class Filters(PageQuery, kw_only=True):
     """Which cards a list is to show."""
 
-    subscriber_id: Text | None = None
+    subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
     status: Annotated[str, Choice("UNASSIGNED", "ACTIVE", "BLOCKED", "LOST", "EXPIRED")] | None = (
         None
     )

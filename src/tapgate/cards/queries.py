@@ -77,9 +77,8 @@ async def page(
     """The newest of those that match and that the caller may see; one more than the limit."""
     conditions = Conditions()
     conditions.where("c.id < {}", filters.before)
-    if filters.subscriber_id is not None:
-        number = ids.read(ids.SUBSCRIBER, filters.subscriber_id)
-        conditions.where("c.subscriber_id = {}", 0 if number is None else number)
+    holder = filters.subscriber_id
+    conditions.where("c.subscriber_id = {}", holder and ids.read(ids.SUBSCRIBER, holder))
     if filters.status is not None:
         _add_status(conditions, filters.status, now)
     conditions.where("c.type = {}", filters.type)

@@ -26,7 +26,6 @@ class Dealings:
         #: Payments that will be refunded: the shop, the transaction, how much of it.
         self.to_refund: list[tuple[Shop, int, int | None]] = []
         self.made = 0
-        self.declined = 0
 
     async def pay(
         self,
@@ -265,7 +264,6 @@ class Dealings:
         outcome = await self._ledger.submit(command)
         if outcome.answer is not None:
             self.made += 1
-            self.declined += outcome.code is not None
         return outcome.answer if outcome.code is None else None
 
     def _request(self, credential: str) -> RequestKey:

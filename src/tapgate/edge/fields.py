@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 import phonenumbers
 
-from tapgate import clock, money
+from tapgate import clock, ids, money
 from tapgate.errors import ApiError, Code
 
 
@@ -229,6 +229,22 @@ class AmountRule(Rule):
 
     def schema(self) -> dict[str, Any]:
         return {"pattern": r"^[0-9]+(\.[0-9]+)?$", "description": "Decimal, major units"}
+
+
+class IdRule(Rule):
+    """The id of one kind of record, where one that cannot be is a slip rather than nobody's."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self.example = ids.show(prefix, 1 << 58)
+
+    def check(self, value: str) -> str:
+        if ids.read(self._prefix, value) is None:
+            raise Unacceptable(f"must be an id that begins with {self._prefix}")
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"pattern": f"^{self._prefix}[0-9a-z]{{13}}$"}
 
 
 class CurrencyRule(Rule):

@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate import clock, ids
 from tapgate.compliance.severity import Severity
-from tapgate.edge.fields import Choice, FreeText, Metadata, Text
+from tapgate.edge.fields import Choice, FreeText, IdRule, Metadata, Text
 from tapgate.edge.pages import PageQuery
 from tapgate.errors import ApiError, Code, invalid_field
 
@@ -81,7 +81,7 @@ def _shown_id(prefix: str, number: int | None) -> str | None:
 class Filters(PageQuery, kw_only=True):
     status: Status | None = None
     severity: Severity | None = None
-    subscriber_id: Text | None = None
+    subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
 
 
 class NewAlert(msgspec.Struct, kw_only=True):

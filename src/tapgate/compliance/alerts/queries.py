@@ -42,9 +42,8 @@ async def page(database: Database, filters: Filters) -> list[Alert]:
     conditions.where("id < {}", filters.before)
     conditions.where("status = {}", filters.status)
     conditions.where("severity = {}", filters.severity)
-    if filters.subscriber_id is not None:
-        # Nobody has the number 0: what is no identifier finds nothing.
-        conditions.where("subscriber_id = {}", ids.read(ids.SUBSCRIBER, filters.subscriber_id) or 0)
+    subject = filters.subscriber_id
+    conditions.where("subscriber_id = {}", subject and ids.read(ids.SUBSCRIBER, subject))
     limit = conditions.bind(filters.limit + 1)
     rows = await database.fetch(
         f"SELECT {_COLUMNS} FROM alerts WHERE {conditions} ORDER BY id DESC LIMIT {limit}",

@@ -1,0 +1,27 @@
+"""A filter that cannot be an id is a slip of the caller's; one that nobody has finds nothing."""
+
+import httpx2
+import pytest
+
+from tapgate import ids
+from world import World
+
+FILTERS = [
+    ("/api/v1/cards", "subscriber_id", ids.SUBSCRIBER),
+    ("/api/v1/agents", "parent_agent_id", ids.AGENT),
+    ("/api/v1/compliance/alerts", "subscriber_id", ids.SUBSCRIBER),
+    ("/api/v1/transactions", "user_id", ids.SUBSCRIBER),
+]
+
+
+@pytest.mark.parametrize(("url", "name", "prefix"), FILTERS)
+async def test_ids_as_filters(
+    client: httpx2.AsyncClient, world: World, url: str, name: str, prefix: str
+) -> None:
+    admin = await world.admin()
+    for bad in ("x", f"{prefix}x", "key_0000000000001"):
+        answer = await client.get(url, params={name: bad}, auth=admin)
+        assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+        assert name in answer.json()["details"]["fields"]
+    nobody = await client.get(url, params={name: ids.show(prefix, 1)}, auth=admin)
+    assert (nobody.status_code, nobody.json()["data"]) == (200, [])
