@@ -11,13 +11,12 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
-from tapgate import ids
+from tapgate import ids, signing
 from tapgate.clock import rfc3339, system_clock
-from tapgate.credentials import signing
 from tapgate.credentials.access_tokens import AccessTokens
 from tapgate.credentials.authenticate import Authenticator
 from tapgate.credentials.pins import PinVerifier
-from tapgate.credentials.vault import Vault
+from tapgate.vault import Vault
 
 ROUNDS = 20_000
 PATH = "/api/v1/pos/payment"

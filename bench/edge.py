@@ -23,7 +23,6 @@ import uvloop
 from tapgate import settings
 from tapgate.clock import system_clock
 from tapgate.credentials.principals import Principal
-from tapgate.edge import logs
 from tapgate.edge.app import App
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
@@ -32,6 +31,7 @@ from tapgate.edge.services import Services
 from tapgate.edge.throttle import Throttle
 from tapgate.edge.wire import Wire
 from tapgate.ids import IdSource
+from tapgate.service import logs
 
 BARE_REQUESTS = 100_000
 SERVED_REQUESTS = 40_000

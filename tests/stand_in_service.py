@@ -5,7 +5,7 @@ import os
 import sys
 from typing import Any
 
-from tapgate.worker import run, serve
+from tapgate.service.worker import run, serve
 
 
 async def app(scope: Any, receive: Any, send: Any) -> None:

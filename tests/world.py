@@ -12,9 +12,8 @@ from typing import Any
 import httpx2
 import msgspec
 
-from tapgate import ids, money
+from tapgate import ids, money, signing
 from tapgate.clock import rfc3339, system_clock
-from tapgate.credentials import signing
 from tapgate.edge.endpoint import ROLES
 from tapgate.edge.services import Services
 from tapgate.ledger import chart, commands

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 
 import structlog
 
-from tapgate import ids, money, worker
+from tapgate import ids, money
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
@@ -35,12 +35,10 @@ from tapgate.compliance.check import routes as compliance_check
 from tapgate.compliance.rules import routes as compliance_rules
 from tapgate.credentials.authenticate import Authenticator
 from tapgate.credentials.pins import PinVerifier
-from tapgate.credentials.vault import Vault
 from tapgate.demo import build as demo
 from tapgate.demo import examples
 from tapgate.demo.build import DemoError
 from tapgate.demo.progress import progress
-from tapgate.edge import logs
 from tapgate.edge.app import App
 from tapgate.edge.endpoint import Endpoints
 from tapgate.edge.origin import SYSTEM, Origin
@@ -61,6 +59,7 @@ from tapgate.pos import routes as pos
 from tapgate.processors import routes as processors
 from tapgate.processors.keys import routes as signing_keys
 from tapgate.processors.terminals import routes as terminals
+from tapgate.service import logs, worker
 from tapgate.settings import NO_DEMO, Settings, SettingsError, load
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
@@ -69,6 +68,7 @@ from tapgate.subscribers import routes as subscribers
 from tapgate.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.transactions import routes as transactions
 from tapgate.transactions.queries import record as transaction_record
+from tapgate.vault import Vault
 from tapgate.wallets import balance, quote
 from tapgate.wallets import routes as wallets
 from tapgate.wallets.fee_rules import routes as fee_rules

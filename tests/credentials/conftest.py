@@ -11,10 +11,10 @@ from tapgate import ids, settings
 from tapgate.credentials.authenticate import Authenticator
 from tapgate.credentials.logins import Logins
 from tapgate.credentials.passwords import Passwords
-from tapgate.credentials.vault import Vault
 from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
+from tapgate.vault import Vault
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from credentials.stage import Process, SetClock, World, unauthorized
 from tapgate import ids
 from tapgate.credentials.api_keys import ApiKey, ApiKeys
-from tapgate.credentials.vault import Vault
+from tapgate.vault import Vault
 
 Create = Callable[..., Awaitable[tuple[ApiKey, str]]]
 

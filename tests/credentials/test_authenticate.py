@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from credentials.stage import Process, SetClock, World, unauthorized
-from tapgate.credentials import signing
+from tapgate import signing
 from tapgate.credentials.principals import Principal
 
 PATH, QUERY = "/api/v1/subscribers", b"phone_number=%2B23276000001"

@@ -7,13 +7,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from credentials.stage import Process, SetClock, World, refusal, unauthorized
-from tapgate import ids
+from tapgate import ids, signing
 from tapgate.clock import rfc3339
-from tapgate.credentials import signing
 from tapgate.credentials.hmac_keys import NewHmacKey
 from tapgate.credentials.principals import Principal
-from tapgate.credentials.vault import Vault, VaultError
 from tapgate.errors import Code
+from tapgate.vault import Vault, VaultError
 
 PATH = "/api/v1/pos/payment"
 BODY = b'{"amount":"25.00"}'

@@ -10,8 +10,8 @@ import pytest
 from credentials.stage import Process, SetClock, World
 from tapgate.credentials import one_time_codes
 from tapgate.credentials.one_time_codes import Question
-from tapgate.credentials.vault import Vault
 from tapgate.errors import ApiError, Code
+from tapgate.vault import Vault
 
 
 class Desk:

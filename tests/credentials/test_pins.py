@@ -3,7 +3,7 @@
 import pytest
 
 from tapgate.credentials.pins import PinVerifier, StoredPin, is_weak
-from tapgate.credentials.vault import Vault, VaultError
+from tapgate.vault import Vault, VaultError
 
 PINS = PinVerifier(Vault("k" * 32))
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tapgate.credentials import signing
-from tapgate.credentials.vault import Vault, VaultError
+from tapgate import signing
 from tapgate.credentials.webhook_secrets import WebhookSecrets
+from tapgate.vault import Vault, VaultError
 
 BODY = b'{"amount":"25.00"}'
 

@@ -11,8 +11,8 @@ import pytest
 import structlog
 
 from edge.stage import GOOD_THING, WRITER, Stage, bearer
-from tapgate.edge import logs
-from tapgate.edge.log_stream import LogStream
+from tapgate.service import logs
+from tapgate.service.log_stream import LogStream
 
 
 class Lines:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from journeys.caller import Caller, Record, done, new_phone
-from tapgate.credentials import signing
+from tapgate import signing
 from world import PIN, RequestSignature
 
 AGENT_PIN = "5927"

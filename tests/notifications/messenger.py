@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tapgate.credentials import signing
+from tapgate import signing
 
 PATH = "/api/v1/messages/template"
 

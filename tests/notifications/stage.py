@@ -8,8 +8,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from tapgate import ids
-from tapgate.credentials import signing
+from tapgate import ids, signing
 from tapgate.edge.services import Services
 from tapgate.notifications.events import publish
 from tapgate.notifications.webhooks import model

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tapgate.credentials import signing
+from tapgate import signing
 from tapgate.notifications.events import TYPES
 from tapgate.notifications.webhooks import model
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import httpx2
 
-from tapgate import ids
-from tapgate.credentials import signing
+from tapgate import ids, signing
 from world import RequestSignature, World
 
 URL = "/api/v1/admin/partners"

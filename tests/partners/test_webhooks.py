@@ -10,8 +10,7 @@ import pytest
 
 from gateway.test_hostile_input import CANARY, HOSTILE_BODIES, HOSTILE_VALUES
 from partners.stage import UNKNOWN, balance_of, created, deliver, said, suspend, wallet_of
-from tapgate import ids
-from tapgate.credentials import signing
+from tapgate import ids, signing
 from tapgate.partners.top_ups.model import WebhookTopUp
 from world import World
 

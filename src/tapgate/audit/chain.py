@@ -21,7 +21,7 @@ import asyncpg
 import msgspec
 
 from tapgate.audit import entry
-from tapgate.background import repeat
+from tapgate.service.background import repeat
 from tapgate.store.database import Database
 
 #: What the first entry of all follows.

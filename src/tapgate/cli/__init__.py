@@ -14,12 +14,12 @@ from rich.console import Console
 from tapgate import supervisor
 from tapgate.child import StartError
 from tapgate.cli import keys, sign
-from tapgate.credentials.vault import VaultError
 from tapgate.errors import ApiError
 from tapgate.settings import Settings, SettingsError, load
 from tapgate.store import StoreError
 from tapgate.store.migrate import migrate as bring_up_to_date
 from tapgate.supervisor import Service
+from tapgate.vault import VaultError
 
 app = typer.Typer(
     help="A self-hosted NFC card and wallet payment platform.",

@@ -3,10 +3,10 @@
 from rich.console import Console
 
 from tapgate.clock import rfc3339
-from tapgate.credentials.vault import Vault
 from tapgate.notifications.messages import pending
 from tapgate.settings import Settings, SettingsError
 from tapgate.store.database import Database
+from tapgate.vault import Vault
 
 
 async def show(settings: Settings, url: str, to: str) -> None:

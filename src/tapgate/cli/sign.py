@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from tapgate import signing
 from tapgate.clock import rfc3339, system_clock
-from tapgate.credentials import signing
 from tapgate.settings import load
 
 app = typer.Typer(

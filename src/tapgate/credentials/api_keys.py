@@ -11,10 +11,10 @@ from tapgate import ids
 from tapgate.clock import Clock
 from tapgate.credentials.cache import Cache
 from tapgate.credentials.principals import Principal
-from tapgate.credentials.vault import Vault
 from tapgate.errors import ApiError, Code
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals, Ticket
+from tapgate.vault import Vault
 
 #: What every API key begins with, and no access token does.
 PREFIX = "svc_"

@@ -9,8 +9,9 @@ from datetime import datetime
 
 import msgspec
 
+from tapgate import signing
 from tapgate.clock import Clock
-from tapgate.credentials import api_keys, signing
+from tapgate.credentials import api_keys
 from tapgate.credentials.access_tokens import AccessTokens
 from tapgate.credentials.api_keys import ApiKeys
 from tapgate.credentials.hmac_keys import HmacKeys
@@ -19,13 +20,13 @@ from tapgate.credentials.passwords import Passwords
 from tapgate.credentials.principals import Principal
 from tapgate.credentials.sessions import Sessions
 from tapgate.credentials.terminals import Terminals
-from tapgate.credentials.vault import Vault
 from tapgate.credentials.webhook_secrets import WebhookSecrets
 from tapgate.errors import ApiError, Code
 from tapgate.ids import IdSource
 from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
+from tapgate.vault import Vault
 
 Headers = Mapping[bytes, bytes]
 

@@ -13,10 +13,10 @@ from tapgate import ids
 from tapgate.clock import Clock
 from tapgate.credentials.cache import Cache
 from tapgate.credentials.principals import Principal
-from tapgate.credentials.vault import Vault
 from tapgate.errors import Code
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals, Ticket
+from tapgate.vault import Vault
 
 #: Announced when a signing key, its owner or a terminal has changed.
 CHANGED = "hmac_keys"

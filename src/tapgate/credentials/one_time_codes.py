@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple
 
 import asyncpg
 
-from tapgate.credentials.vault import Vault
 from tapgate.errors import ApiError, Code
 from tapgate.store.database import Database
+from tapgate.vault import Vault
 
 LIFETIME = timedelta(minutes=5)
 TRIES = 3

@@ -5,7 +5,7 @@ import os
 
 import argon2
 
-from tapgate.threads import Threads
+from tapgate.service.threads import Threads
 
 #: OWASP's first choice for Argon2id: 19 MiB, two passes, one lane.
 OWASP = argon2.Parameters(

@@ -9,8 +9,8 @@ import os
 
 import msgspec
 
-from tapgate.credentials.vault import Vault
 from tapgate.ledger.pins import PinParts
+from tapgate.vault import Vault
 
 _SALT_BYTES = 16
 

@@ -11,10 +11,10 @@ from tapgate.clock import Clock
 from tapgate.credentials.access_tokens import LIFETIME, AccessTokens
 from tapgate.credentials.cache import Cache
 from tapgate.credentials.principals import Principal
-from tapgate.credentials.vault import Vault
 from tapgate.errors import ApiError, Code
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals, Ticket
+from tapgate.vault import Vault
 
 REFRESH_LIFETIME = timedelta(days=30)
 

@@ -6,11 +6,11 @@ from typing import NoReturn
 
 import msgspec
 
-from tapgate.background import repeat
 from tapgate.clock import Clock
 from tapgate.credentials.cache import Cache
 from tapgate.credentials.hmac_keys import CHANGED
 from tapgate.errors import Code
+from tapgate.service.background import repeat
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
 

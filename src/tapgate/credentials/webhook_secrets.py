@@ -4,8 +4,8 @@ import secrets
 
 import msgspec
 
-from tapgate.credentials import signing
-from tapgate.credentials.vault import Vault
+from tapgate import signing
+from tapgate.vault import Vault
 
 _RANDOM_BYTES = 32
 _NOBODY = 0

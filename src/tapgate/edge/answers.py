@@ -1,25 +1,18 @@
 """What goes back to the client: the one place that renders results, refusals and rates."""
 
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from tapgate.edge.buckets import SECOND, Rate, Taken
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError
-
-Header = tuple[bytes, bytes]
+from tapgate.service.asgi import Answer, Header
 
 _encoder = msgspec.json.Encoder()
 _JSON = (b"content-type", b"application/json")
 _NOT_STORED = (b"cache-control", b"no-store")
-
-
-class Answer(NamedTuple):
-    status: int
-    headers: list[Header]
-    body: bytes
 
 
 def of_result(status: int, result: Any) -> Answer:

@@ -11,9 +11,8 @@ from time import perf_counter
 
 import structlog
 
-from tapgate.edge import answers, asgi, logs
+from tapgate.edge import answers
 from tapgate.edge.addresses import Addresses
-from tapgate.edge.asgi import Disconnected, Receive, Scope, Send
 from tapgate.edge.buckets import SECOND
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Endpoint
@@ -25,6 +24,8 @@ from tapgate.edge.routing import Router
 from tapgate.edge.services import Services
 from tapgate.edge.system import system_endpoints
 from tapgate.errors import ApiError, Code
+from tapgate.service import asgi, logs
+from tapgate.service.asgi import Answer, Disconnected, Receive, Scope, Send
 
 _log = structlog.get_logger()
 
@@ -109,9 +110,7 @@ class App:
         self._record(route, call, answer.status, started)
         return await asgi.send_answer(send, answer, only_head=call.method == "HEAD")
 
-    async def _work(
-        self, route: Route, names: list[str], call: Call, receive: Receive
-    ) -> answers.Answer:
+    async def _work(self, route: Route, names: list[str], call: Call, receive: Receive) -> Answer:
         call.body = await asgi.read_body(receive, call.headers, route.body_limit)
         if route.public:
             await self._take(call, f"ip:{call.ip}")
@@ -143,7 +142,7 @@ class App:
             seconds = -(-taken.retry_in // SECOND)
             raise ApiError(Code.RATE_LIMITED, headers={"Retry-After": str(seconds)})
 
-    async def _refused(self, route: Route | None, call: Call, error: ApiError) -> answers.Answer:
+    async def _refused(self, route: Route | None, call: Call, error: ApiError) -> Answer:
         if error.code is Code.FORBIDDEN and route is not None:
             try:
                 await self._services.denied(call.origin, route.endpoint.name, error)
@@ -178,7 +177,7 @@ def _no_route(methods: Mapping[str, Route]) -> ApiError:
     return ApiError(Code.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(sorted(methods))})
 
 
-def _failed(call: Call, error: Exception) -> answers.Answer:
+def _failed(call: Call, error: Exception) -> Answer:
     _log.error("request.failed", request_id=call.request_id, failure=logs.trace(error))
     return answers.of_refusal(
         ApiError(

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from tapgate.clock import Clock
     from tapgate.credentials.authenticate import Authenticator
     from tapgate.credentials.pins import PinVerifier
-    from tapgate.credentials.vault import Vault
     from tapgate.edge.origin import Origin
     from tapgate.edge.throttle import Throttle
     from tapgate.errors import ApiError
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from tapgate.settings import Settings
     from tapgate.store.database import Database
     from tapgate.store.signals import Signals
+    from tapgate.vault import Vault
 
     #: Told about every 403 FORBIDDEN: who, at which endpoint, and what was answered.
     Denied = Callable[[Origin, str, ApiError], Awaitable[None]]

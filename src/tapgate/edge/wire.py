@@ -15,9 +15,10 @@ from typing import Any, Protocol, cast
 import httptools
 import structlog
 
-from tapgate.edge import answers, logs
-from tapgate.edge.asgi import DISCONNECT, Message
+from tapgate.edge import answers
 from tapgate.errors import ApiError, Code
+from tapgate.service import logs
+from tapgate.service.asgi import DISCONNECT, Header, Message
 
 _log = structlog.get_logger()
 
@@ -45,7 +46,7 @@ class ServerState(Protocol):
 
     connections: set[Any]
     tasks: set[asyncio.Task[None]]
-    default_headers: list[answers.Header]
+    default_headers: list[Header]
 
 
 class Exchange:
@@ -112,7 +113,7 @@ class Wire(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._client: tuple[str, int] | None = None
         self._url = b""
-        self._headers: list[answers.Header] = []
+        self._headers: list[Header] = []
         self._head_size = 0
         self._in_head = False
         self._began = False  # a request, with the data just received
@@ -327,9 +328,7 @@ class Wire(asyncio.Protocol):
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._resume_reading()
 
-    def answer(
-        self, exchange: Exchange, status: int, headers: list[answers.Header], body: bytes
-    ) -> None:
+    def answer(self, exchange: Exchange, status: int, headers: list[Header], body: bytes) -> None:
         goes_on = not self._last or bool(self._ahead)
         keep_alive = goes_on and exchange.keep_alive and exchange.complete
         data = self._encoded(status, headers, body, keep_alive=keep_alive)
@@ -351,7 +350,7 @@ class Wire(asyncio.Protocol):
             self._resume_reading()
 
     def _encoded(
-        self, status: int, headers: list[answers.Header], body: bytes, *, keep_alive: bool
+        self, status: int, headers: list[Header], body: bytes, *, keep_alive: bool
     ) -> bytes:
         lines = [_STATUS_LINES[status]]
         lines += [b"%b: %b\r\n" % header for header in self._server.default_headers]

@@ -16,13 +16,12 @@ import httpx2
 import msgspec
 import structlog
 
-from tapgate import ids
-from tapgate.background import repeat
-from tapgate.credentials import signing
-from tapgate.credentials.vault import Vault, VaultError
+from tapgate import ids, signing
 from tapgate.edge.services import Services
 from tapgate.notifications import claims
+from tapgate.service.background import repeat
 from tapgate.store.database import Database
+from tapgate.vault import Vault, VaultError
 
 #: What the gateway calls itself when it signs to other services.
 SERVICE_NAME = "gateway"

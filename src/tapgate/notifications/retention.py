@@ -3,9 +3,9 @@
 from datetime import datetime, timedelta
 from typing import Any, Final, NoReturn
 
-from tapgate.background import repeat
 from tapgate.clock import Clock
 from tapgate.edge.services import Services
+from tapgate.service.background import repeat
 from tapgate.store.database import Database
 
 KEPT: Final = timedelta(days=30)

@@ -11,13 +11,13 @@ from typing import Final, NoReturn
 import structlog
 
 from tapgate import ids
-from tapgate.background import repeat
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError
 from tapgate.notifications.webhooks import model, outbox
 from tapgate.notifications.webhooks.model import Due
 from tapgate.notifications.webhooks.records import Records, as_it_was, kind_of
 from tapgate.notifications.webhooks.sending import NoAnswerError, Sender
+from tapgate.service.background import repeat
 
 TICK_SECONDS: Final = 0.5
 AT_ONCE: Final = 200

@@ -6,8 +6,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from tapgate import clock, ids
-from tapgate.credentials import signing
+from tapgate import clock, ids, signing
 from tapgate.edge.fields import Choice, Count
 from tapgate.errors import ApiError, Code
 from tapgate.notifications import claims

@@ -5,9 +5,8 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
-from tapgate import ids
+from tapgate import ids, signing
 from tapgate.audit.trail import Changes, Trail
-from tapgate.credentials import signing
 from tapgate.edge.call import Call
 from tapgate.errors import invalid_field
 from tapgate.ledger import rules

@@ -1,18 +1,16 @@
 """What a KYC document is, and how it is sent."""
 
 from datetime import datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import msgspec
 
 from tapgate import clock, ids
 from tapgate.edge.fields import Choice, Rule, Unacceptable
 from tapgate.errors import ApiError, Code
+from tapgate.images import MEDIA_TYPES
 
 DocumentType = Annotated[str, Choice("id_front", "id_back", "selfie", "proof_of_address")]
-
-#: How a picture of each kind is announced in a data URI.
-MEDIA_TYPES: Final = {f"data:{media};base64": media for media in ("image/jpeg", "image/png")}
 
 
 class ImageRule(Rule):

@@ -6,15 +6,16 @@ from typing import Final
 import msgspec
 
 from tapgate.edge.call import Call
+from tapgate.errors import invalid_field
+from tapgate.images import Picture, PictureError, read_picture
+from tapgate.service.threads import Threads
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.kyc_documents import queries
-from tapgate.subscribers.kyc_documents.images import Picture, read_picture
 from tapgate.subscribers.kyc_documents.model import Document, NewDocument, public_id, seal_context
 from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.operations import save
 from tapgate.subscribers.restriction import require_changeable, require_open
 from tapgate.subscribers.trail import record
-from tapgate.threads import Threads
 
 MOST_PICTURES: Final = 16
 #: Two at once, however many are sent: a large picture needs some 300 MB while it is worked on, and
@@ -53,6 +54,9 @@ async def look_at(call: Call, subscriber_id: int, document_id: int) -> Picture:
 
 
 def _read_and_seal(call: Call, document_id: int, image: str) -> Picture:
-    picture = read_picture(image)
+    try:
+        picture = read_picture(image)
+    except PictureError as error:
+        raise invalid_field("image", str(error)) from None
     sealed = call.services.vault.seal(picture.content, seal_context(document_id))
     return Picture(picture.media_type, sealed)

@@ -3,8 +3,8 @@
 import asyncpg
 
 from tapgate.edge.pages import PageQuery
+from tapgate.images import Picture
 from tapgate.store.database import Database
-from tapgate.subscribers.kyc_documents.images import Picture
 from tapgate.subscribers.kyc_documents.model import Document, not_found
 
 

@@ -5,15 +5,15 @@ import zlib
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, NoReturn
 
-from tapgate.background import repeat
 from tapgate.edge.call import Call
 from tapgate.edge.services import Services
+from tapgate.service.background import repeat
+from tapgate.service.threads import Threads
 from tapgate.subscribers import pins
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import Subscriber, read_id
 from tapgate.subscribers.restriction import require_open
 from tapgate.subscribers.trail import record
-from tapgate.threads import Threads
 from tapgate.wallets.statements import csv_file, pdf_file, queries
 from tapgate.wallets.statements.model import FileFormat, Statement, StatementRequest, period_of
 from tapgate.wallets.statements.queries import File

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapgate.credentials import signing
+from tapgate import signing
 
 NOW = datetime(2026, 1, 31, 10, 15, 30, tzinfo=UTC)
 SECRET = b"a secret"

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Protocol, cast
 import msgspec
 import structlog
 
-from tapgate.edge.log_stream import LogStream
+from tapgate.service.log_stream import LogStream
 
 _SECRET_WORDS = frozenset(
     {"authorization", "key", "otp", "password", "pin", "secret", "signature", "token"}

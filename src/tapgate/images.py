@@ -1,4 +1,7 @@
-"""Pictures that strangers send: decoded, and made anew from nothing but their pixels."""
+"""Pictures that strangers send: decoded, and made anew from nothing but their pixels.
+
+All of it takes long, so it is not for the event loop.
+"""
 
 import base64
 import binascii
@@ -8,8 +11,11 @@ from typing import Final, NamedTuple
 
 from PIL import Image, ImageOps
 
-from tapgate.errors import ApiError, invalid_field
-from tapgate.subscribers.kyc_documents.model import MEDIA_TYPES
+#: How a data URI of each kind that is taken begins, and what it then must hold.
+MEDIA_TYPES: Final = {
+    "data:image/jpeg;base64": "image/jpeg",
+    "data:image/png;base64": "image/png",
+}
 
 #: What a good phone takes. A picture needs three or four bytes of memory for each.
 MAX_PIXELS: Final = 40_000_000
@@ -30,20 +36,27 @@ _JPEG_MODES: Final = frozenset({"L", "RGB"})
 _PNG_MODES: Final = frozenset({"1", "L", "I;16", "RGB"})
 
 
+class PictureError(ValueError):
+    """Why a picture is refused: what comes after its name in a sentence, and repeats nothing."""
+
+
 class Picture(NamedTuple):
     media_type: str
     content: bytes
 
 
 def read_picture(data_uri: str) -> Picture:
-    """The picture in a data URI. Takes long, so not for the event loop."""
+    """The picture in a data URI."""
     announced, _, encoded = data_uri.partition(",")
+    media_type = MEDIA_TYPES.get(announced.lower())
+    if media_type is None:
+        raise PictureError("must begin with data:image/jpeg;base64, or data:image/png;base64,")
     try:
         content = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError):
         raise _no("is not valid base64") from None
     picture = made_anew(content)
-    if picture.media_type != MEDIA_TYPES[announced.lower()]:
+    if picture.media_type != media_type:
         raise _no("is not of the type that it is announced as")
     return picture
 
@@ -51,7 +64,7 @@ def read_picture(data_uri: str) -> Picture:
 def made_anew(content: bytes) -> Picture:
     try:
         return _made_anew(content)
-    except ApiError:
+    except PictureError:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise _too_large() from None
@@ -108,9 +121,9 @@ def _saved(image: Image.Image, form: str) -> bytes:
     return file.getvalue()
 
 
-def _too_large() -> ApiError:
+def _too_large() -> PictureError:
     return _no(f"must not have more than {MAX_PIXELS // 1_000_000} million pixels")
 
 
-def _no(sentence: str) -> ApiError:
-    return invalid_field("image", sentence)
+def _no(sentence: str) -> PictureError:
+    return PictureError(sentence)

@@ -1,17 +1,23 @@
 """The few words of ASGI that are needed: taking a request's body in, sending an answer out."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from tapgate.edge.answers import Answer
 from tapgate.errors import ApiError, Code
 
+Header = tuple[bytes, bytes]
 Message = dict[str, Any]
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 DISCONNECT: Message = {"type": "http.disconnect"}
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: list[Header]
+    body: bytes
 
 
 class Disconnected(Exception):  # noqa: N818 - an event, not a failure

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tapgate.credentials import signing
+from tapgate import signing
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "signing.md"
 

@@ -1,0 +1,1 @@
+"""The messenger: the conversational agent on a messaging channel."""

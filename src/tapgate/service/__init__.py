@@ -1,0 +1,1 @@
+"""What a process of either service is made of: serving, reading and answering, logs, other work."""
