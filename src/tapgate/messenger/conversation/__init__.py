@@ -1,0 +1,1 @@
+"""The conversation engine: pure, table-driven. State and event in; state, replies, one call out."""

@@ -1,0 +1,59 @@
+"""What the channel delivers."""
+
+import msgspec
+
+from tapgate.messenger.model.kinds import Tagged
+
+
+class Words(Tagged, frozen=True, kw_only=True):
+    """`body` is None when it may have held a PIN: then it was not kept."""
+
+    body: str | None
+
+
+class Tap(Tagged, frozen=True, kw_only=True):
+    """A row of a list or a button: its id says what it means, never its title."""
+
+    id: str
+
+
+class FlowReply(Tagged, frozen=True, kw_only=True):
+    """A flow was closed. What was entered in it came another way."""
+
+    flow_token: str | None
+
+
+class ImageFile(Tagged, frozen=True, kw_only=True):
+    """A picture that is still at the channel's provider."""
+
+    media_id: str
+    mime_type: str | None
+    sha256: str | None
+
+
+class ChangedNumber(Tagged, frozen=True, kw_only=True):
+    """The person behind this number is no longer certain."""
+
+
+class Other(Tagged, frozen=True, kw_only=True):
+    kind: str
+
+
+Content = Words | Tap | FlowReply | ImageFile | ChangedNumber | Other
+
+
+class Received(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of a delivery."""
+
+    message_id: str
+    address: str
+    user_id: str | None
+    sent_at: int  # unix seconds, by the provider's clock
+    content: Content
+
+
+def address_of(phone: str | None, user_id: str | None) -> str | None:
+    """Whom a conversation is with: a phone number, or somebody who does not show theirs."""
+    if phone is not None:
+        return phone
+    return None if user_id is None else f"user:{user_id}"
