@@ -41,6 +41,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     messenger_port: int
     public_url: str
     messenger_url: str
+    gateway_url: str
     database_url: str | None
     data_dir: Path
     cache_url: str | None
@@ -68,6 +69,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     messenger_access_token: str | None
     messenger_phone_number_id: str | None
     messenger_flow_private_key: str | None
+    messenger_model_url: str | None
+    messenger_workers: int
 
     @property
     def production(self) -> bool:
@@ -100,6 +103,7 @@ def load(environ: Mapping[str, str]) -> Settings:
         messenger_port=messenger_port,
         public_url=read.url("PUBLIC_URL") or _local_url(host, port),
         messenger_url=read.url("MESSENGER_URL") or _local_url(host, messenger_port),
+        gateway_url=read.url("GATEWAY_URL") or _local_url(host, port),
         database_url=read.url("DATABASE_URL", schemes=("postgresql", "postgres")),
         data_dir=data_dir,
         cache_url=read.url("CACHE_URL", schemes=("redis", "rediss", "unix")),
@@ -127,6 +131,8 @@ def load(environ: Mapping[str, str]) -> Settings:
         messenger_access_token=read.text("MESSENGER_ACCESS_TOKEN"),
         messenger_phone_number_id=read.text("MESSENGER_PHONE_NUMBER_ID"),
         messenger_flow_private_key=read.private_key("MESSENGER_FLOW_PRIVATE_KEY"),
+        messenger_model_url=read.url("MESSENGER_MODEL_URL"),
+        messenger_workers=read.integer("MESSENGER_WORKERS", 1, 1, 64),
     )
 
 
