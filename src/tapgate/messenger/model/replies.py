@@ -39,6 +39,15 @@ class AskPin(Tagged, frozen=True, kw_only=True):
     operation: str
 
 
+class PinForm(Tagged, frozen=True, kw_only=True):
+    """`AskPin` on its way out: the token is what the form is recognised by when it comes back."""
+
+    text: str
+    button: str
+    form: Literal["pin", "new_pin", "change_pin"]
+    token: str
+
+
 class File(Tagged, frozen=True, kw_only=True):
     """A document behind a link."""
 
@@ -56,3 +65,7 @@ class Template(Tagged, frozen=True, kw_only=True):
     name: str
     language: str
     parameters: tuple[str, ...]
+
+
+#: What can be on its way to a person.
+Outgoing = Say | Offer | PinForm | File | Template
