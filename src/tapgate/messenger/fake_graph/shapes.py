@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 from tapgate.messenger.fake_graph.errors import FakeError, invalid, missing
 
 _PHONE = re.compile(r"\+?\d{6,15}", re.ASCII)
 _USER_ID = re.compile(r"[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}", re.ASCII)
+_LINK = re.compile(r"https?://[^/\s]+")
 _TEMPLATE = re.compile(r"[a-z0-9_]{1,512}", re.ASCII)
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:_[A-Z]{2,3})?", re.ASCII)
 
@@ -49,8 +49,7 @@ def _text(text: dict[str, Any]) -> None:
 
 
 def _document(document: dict[str, Any]) -> None:
-    link = _string(document, "link", 2048)
-    if urlsplit(link).scheme not in ("http", "https") or not urlsplit(link).netloc:
+    if not _LINK.match(_string(document, "link", 2048)):
         raise invalid("link", "is not a valid URL")
     _string(document, "filename", 240, optional=True)
     _string(document, "caption", 1024, optional=True)
