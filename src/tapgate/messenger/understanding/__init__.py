@@ -1,0 +1,1 @@
+"""What free text means."""
