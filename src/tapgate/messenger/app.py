@@ -23,9 +23,7 @@ from tapgate.service.asgi import Answer, Disconnected, Receive, Scope, Send
 
 _log = structlog.get_logger()
 
-_REQUEST_ID_LETTERS: Final = (
-    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
-)
+_REQUEST_ID_LETTERS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 _REQUEST_ID_LENGTH: Final = 128
 #: What is logged as the status of a request that nobody waits for any more.
 _DISCONNECTED: Final = 499

@@ -52,7 +52,10 @@ class _Schemas:
     """The schemas of all structs that routes take and give."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
-        named = [ErrorBody, *(one for route in routes for one in (route.body, *route.answers.values()))]
+        named = [
+            ErrorBody,
+            *(one for route in routes for one in (route.body, *route.answers.values())),
+        ]
         structs = [one for one in dict.fromkeys(named) if _is_struct(one)]
         shown, self.components = msgspec.json.schema_components(structs, ref_template=_REF)
         self._of = dict(zip(structs, shown, strict=True))

@@ -69,9 +69,7 @@ def _service(request: Request) -> str | None:
     if not signing.is_timely(moment, request.services.clock()):
         raise Refusal(401, "X-Service-Timestamp is more than 5 minutes from now")
     secret = request.services.settings.service_secrets.get(name)
-    signed = signing.service_signed_string(
-        request.method, request.path, request.query, timestamp
-    )
+    signed = signing.service_signed_string(request.method, request.path, request.query, timestamp)
     genuine = signing.verify(_NO_SECRET if secret is None else secret.encode(), signature, signed)
     if secret is None or not genuine:
         raise Refusal(401, "Unknown service, or the signature is wrong")

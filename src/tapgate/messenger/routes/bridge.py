@@ -67,11 +67,11 @@ class BridgeAnswer(msgspec.Struct, frozen=True, kw_only=True):
     status: str
 
 
-class BridgeFailure(msgspec.Struct, frozen=True, kw_only=True):
+class BridgeFailure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`answer` is there where there is something kind to pass on to the person."""
 
     error: str
-    answer: str
+    answer: str | None = None
     status: str
 
 
@@ -84,8 +84,8 @@ async def external_message(request: Request) -> Answer:
     """
     message = reading.read(BridgeMessage, request.body)
     phone = _checked(message)
-    await _require_rate(request.services, phone)
     try:
+        await _require_rate(request.services, phone)
         talk = await runner.converse(request.services, phone, await _event(message))
     except ApiError as error:
         # The database is away, or too much is waiting.
@@ -104,7 +104,7 @@ def _checked(message: BridgeMessage) -> str:
     reading.text(message.sender, "from", most=_LONGEST_NAME)
     if not message.phoneE164:
         raise Refusal(400, "phoneE164 is required")
-    phone = reading.phone(message.phoneE164, "phoneE164")
+    phone = reading.possible_phone(message.phoneE164, "phoneE164")
     if _is_picture(message):
         if message.media is None or not message.media.data:
             raise Refusal(400, "media.data is required")
