@@ -3,10 +3,8 @@
 The order of checks: 404 and 405, then 413, 401 and 403, then what the handler refuses.
 """
 
-import secrets
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from itertools import count
 from time import perf_counter
 from typing import Final
 
@@ -20,11 +18,10 @@ from tapgate.messenger.routes.route import JSON, Refusal, Request, Route, refuse
 from tapgate.messenger.services import Services
 from tapgate.service import asgi, logs
 from tapgate.service.asgi import Answer, Disconnected, Receive, Scope, Send
+from tapgate.service.request_ids import RequestIds
 
 _log = structlog.get_logger()
 
-_REQUEST_ID_LETTERS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
-_REQUEST_ID_LENGTH: Final = 128
 #: What is logged as the status of a request that nobody waits for any more.
 _DISCONNECTED: Final = 499
 
@@ -50,7 +47,7 @@ class App:
             methods[route.method] = route
             if route.method == "GET":
                 methods["HEAD"] = route
-        self._request_ids = map(f"{secrets.token_hex(6)}-{{:x}}".format, count(1))
+        self._request_ids = RequestIds()
 
     @cached_property
     def _description(self) -> bytes:
@@ -80,18 +77,8 @@ class App:
             query=scope["query_string"],
             headers=headers,
             ip=peer[0] if peer else "local",
-            request_id=self._request_id(headers),
+            request_id=self._request_ids.of(headers),
         )
-
-    def _request_id(self, headers: Mapping[bytes, bytes]) -> str:
-        given = headers.get(b"x-request-id")
-        if (
-            not given
-            or len(given) > _REQUEST_ID_LENGTH
-            or given.translate(None, _REQUEST_ID_LETTERS)
-        ):
-            return next(self._request_ids)
-        return given.decode("ascii")
 
     async def _serve(self, request: Request, receive: Receive, send: Send) -> None:
         started = perf_counter()

@@ -14,7 +14,6 @@ from tapgate.messenger.app import App
 from tapgate.messenger.model.calls import Call
 from tapgate.messenger.model.events import Answered, Meaning, Refused, Unreachable
 from tapgate.messenger.model.kinds import Language
-from tapgate.messenger.model.people import Person
 from tapgate.messenger.services import Services
 from tapgate.settings import load
 from tapgate.store.database import Database
@@ -47,7 +46,7 @@ class StandInGateway:
     def __init__(self) -> None:
         self.away = False
 
-    async def perform(self, person: Person, call: Call) -> Answered | Refused | Unreachable:
+    async def perform(self, call: Call) -> Answered | Refused | Unreachable:
         return Unreachable(uncertain=False) if self.away else Answered(result=None)
 
 

@@ -67,7 +67,8 @@ async def test_health(messenger: Stage) -> None:
 async def test_health_counts_what_has_not_expired(messenger: Stage) -> None:
     await messenger.services.database.execute(
         """INSERT INTO messenger.conversations (address, expires_at)
-           VALUES ('+1', now() + interval '1 minute'), ('+2', now() - interval '1 minute'), ('+3', NULL)"""
+           VALUES ('+1', now() + interval '1 minute'), ('+2', now() - interval '1 minute'),
+                  ('+3', NULL)"""
     )
     assert (await messenger.client.get(HEALTH)).json()["activeConversations"] == 1
 
