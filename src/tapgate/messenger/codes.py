@@ -3,16 +3,28 @@
 import secrets
 from datetime import datetime, timedelta
 
+from tapgate.errors import Code
 from tapgate.messenger import rates
+from tapgate.messenger.model.calls import CheckCode, SendCode
+from tapgate.messenger.model.events import Answered, Refused
 from tapgate.messenger.model.people import Person
 from tapgate.messenger.model.replies import Template
-from tapgate.messenger.outbox import outbox
 from tapgate.messenger.services import Services
 
 LIFETIME = timedelta(minutes=5)
 TRIES = 3
 _TEMPLATE = "one_time_code"
 _PURPOSE = "messenger code"
+
+
+async def perform(
+    services: Services, person: Person, call: SendCode | CheckCode
+) -> Answered | Refused:
+    if isinstance(call, SendCode):
+        await send(services, person, call.phone)
+        return Answered(result=True)
+    right = await check(services, person, call.phone, call.code)
+    return Refused(code=Code.INVALID_OTP) if right is None else Answered(result=right)
 
 
 async def send(services: Services, person: Person, phone: str) -> None:
@@ -35,14 +47,9 @@ async def send(services: Services, person: Person, phone: str) -> None:
             TRIES,
             now + LIFETIME,
         )
-        await outbox.put(
-            tx,
-            services.vault,
-            new_id=services.new_id,
-            now=now,
-            address=phone,
-            message=Template(name=_TEMPLATE, language=person.language or "en", parameters=(code,)),
-        )
+        language = person.language or "en"
+        message = Template(name=_TEMPLATE, language=language, parameters=(code,))
+        await services.put(tx, phone, message)
     services.wake_sender()
 
 

@@ -20,7 +20,6 @@ from tapgate.errors import Code
 from tapgate.messenger.model import calls
 from tapgate.messenger.model.calls import Call, Card, Movement, Payee, Subscriber
 from tapgate.messenger.model.events import Answered, Refused, Unreachable
-from tapgate.messenger.model.people import Person
 from tapgate.names import masked
 
 _TRANSFER = "transfer_p2p"
@@ -57,21 +56,19 @@ class GatewayCalls:
             calls.AskForPerson: self._ask_for_person,
         }
 
-    async def perform(self, _: Person, call: Call) -> Answered | Refused | Unreachable:
+    async def perform(self, call: Call) -> Answered | Refused | Unreachable:
         try:
             return Answered(result=await self._by_kind[type(call)](call))
         except (client.TryLater, client.ConnectionFailed):
             return Unreachable(uncertain=False)
         except (client.OutcomeUnknown, client.UnexpectedAnswer, client.ServerFailed):
             return Unreachable(uncertain=True)
-        except (client.Unauthorized, client.Forbidden) as error:
-            if error.CODE in (Code.UNAUTHORIZED, Code.FORBIDDEN):
-                # Nothing that the person could do about it, much that an operator can.
-                _log.error("gateway.refuses_messenger", code=error.code)
-                return Unreachable(uncertain=False)
-            return _refused(error)
         except client.Refused as error:
-            return _refused(error)
+            if error.code not in (Code.UNAUTHORIZED, Code.FORBIDDEN):
+                return Refused(code=error.code, message=error.message, details=error.details)
+            # Nothing that the person could do about it, much that an operator can.
+            _log.error("gateway.refuses_messenger", code=error.code)
+            return Unreachable(uncertain=False)
         except _NotTheirsError:
             return Refused(code=Code.CARD_NOT_FOUND)
 
@@ -238,10 +235,6 @@ class GatewayCalls:
 
 class _NotTheirsError(Exception):
     """Of other people's cards nobody is told whether they exist."""
-
-
-def _refused(error: client.Refused) -> Refused:
-    return Refused(code=error.code, message=error.message, details=error.details)
 
 
 def _subscriber(record: SubscriberRecord) -> Subscriber:

@@ -16,6 +16,7 @@ import structlog
 
 from tapgate.images import PictureError
 from tapgate.messenger import conversations, people, pictures, rates, runner
+from tapgate.messenger.channel.graph import MediaError
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.model.events import (
     Chose,
@@ -37,7 +38,6 @@ from tapgate.messenger.model.incoming import (
     Tap,
     Words,
 )
-from tapgate.messenger.outbox import outbox
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.secrets_in_text import may_hold_a_pin
 from tapgate.service import logs
@@ -59,13 +59,9 @@ _log = structlog.get_logger()
 
 async def take_in(services: Services, received: Sequence[Received]) -> None:
     """Safe in the database when this returns. Twins of what is there already are dropped."""
-    addresses = []
-    # In one order everywhere, so that two deliveries of the same messages do not block each other.
-    for message in sorted(received, key=lambda one: one.message_id):
+    for message in received:
         if await _store(services, message):
-            addresses.append(message.address)
-    for address in dict.fromkeys(addresses):
-        services.wake(address)
+            services.wake(message.address)
 
 
 async def _store(services: Services, message: Received) -> bool:
@@ -126,14 +122,7 @@ async def _within_rate(
     await _end(tx, row_id, "throttled")
     if taken.first_refusal:
         person = await people.meet(tx, address)
-        await outbox.put(
-            tx,
-            services.vault,
-            new_id=services.new_id,
-            now=now,
-            address=address,
-            message=engine.slow_down(person, taken.wait_seconds),
-        )
+        await services.put(tx, address, engine.slow_down(person, taken.wait_seconds))
     return False
 
 
@@ -272,7 +261,7 @@ class Handler:
             return PictureRefused(reason="cannot be fetched from the channel")
         try:
             return Pictured(picture=await pictures.from_channel(self._services.graph, image))
-        except PictureError as error:
+        except (PictureError, MediaError) as error:
             return PictureRefused(reason=str(error))
 
     async def _give_up(self, waiting: Waiting) -> None:

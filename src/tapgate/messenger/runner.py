@@ -11,23 +11,25 @@ from typing import Literal, NamedTuple
 import asyncpg
 import msgspec
 
-from tapgate.messenger import conversations, people
+from tapgate.messenger import codes, conversations, people
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.conversations import Held
 from tapgate.messenger.flows import forms
 from tapgate.messenger.flows.forms import Form
+from tapgate.messenger.model.calls import Call, CheckCode, SendCode
 from tapgate.messenger.model.events import (
+    Answered,
     Entered,
     Event,
     Pictured,
     PictureRefused,
+    Refused,
     Said,
     Unreachable,
 )
 from tapgate.messenger.model.people import Person, Setting
 from tapgate.messenger.model.replies import AskPin, Outgoing, PinForm, Reply, Say
-from tapgate.messenger.outbox import outbox
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.secrets_in_text import may_hold_a_pin
 
@@ -101,9 +103,17 @@ async def take_turn(services: Services, held: Held, event: Event, place: Place) 
             person = people.changed(person, effect)
         if step.call is None:
             return Turn(before, person, conversation, tuple(replies), failed)
-        event = await services.gateway.perform(person, step.call)
+        event = await _perform(services, person, step.call)
         failed = failed or isinstance(event, Unreachable)
     raise RuntimeError("a conversation does not come to rest")
+
+
+async def _perform(
+    services: Services, person: Person, call: Call
+) -> Answered | Refused | Unreachable:
+    if isinstance(call, SendCode | CheckCode):
+        return await codes.perform(services, person, call)
+    return await services.gateway.perform(call)
 
 
 async def write(
@@ -116,14 +126,8 @@ async def write(
 
 async def send(tx: asyncpg.Connection, services: Services, turn: Turn) -> None:
     for reply in turn.replies:
-        await outbox.put(
-            tx,
-            services.vault,
-            new_id=services.new_id,
-            now=services.clock(),
-            address=turn.person.address,
-            message=await _outgoing(tx, services, turn.person, reply),
-        )
+        message = await _outgoing(tx, services, turn.person, reply)
+        await services.put(tx, turn.person.address, message)
 
 
 async def _write(

@@ -28,7 +28,11 @@ def _phrases(
     return (
         tuple(Phrase(w, command, language) for command in words for w in _listed(words[command])),
         (
-            *(Phrase(s, command, language) for command in samples for s in _lines(samples[command])),
+            *(
+                Phrase(s, command, language)
+                for command in samples
+                for s in _lines(samples[command])
+            ),
             *(Phrase(s, None, language) for s in _lines(nothing)),
         ),
     )
