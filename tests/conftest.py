@@ -83,9 +83,10 @@ _EMPTY = """
     DECLARE
         one record;
     BEGIN
-        FOR one IN SELECT tablename FROM pg_tables
-                   WHERE schemaname = 'public' AND tablename <> 'schema_migrations' LOOP
-            EXECUTE format('DELETE FROM %I', one.tablename);
+        FOR one IN SELECT schemaname, tablename FROM pg_tables
+                   WHERE schemaname IN ('public', 'messenger')
+                     AND tablename <> 'schema_migrations' LOOP
+            EXECUTE format('DELETE FROM %I.%I', one.schemaname, one.tablename);
         END LOOP;
         FOR one IN SELECT sequencename, start_value FROM pg_sequences
                    WHERE schemaname = 'public' LOOP

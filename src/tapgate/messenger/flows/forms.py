@@ -13,6 +13,7 @@ import msgspec
 
 from tapgate.messenger.model.kinds import Language
 from tapgate.messenger.model.replies import AskPin
+from tapgate.store.database import Database
 
 LIFETIME = timedelta(minutes=5)
 
@@ -67,6 +68,17 @@ async def find(connection: asyncpg.Connection, token: str, now: datetime) -> For
         now,
     )
     return None if row is None else Form(**row)
+
+
+async def is_open(database: Database, token_hash: bytes, now: datetime) -> bool:
+    """Whether a form that was found a moment ago still is one."""
+    found: bool = await database.fetchval(
+        """SELECT EXISTS (SELECT FROM messenger.forms
+                          WHERE token_hash = $1 AND used_at IS NULL AND expires_at > $2)""",
+        token_hash,
+        now,
+    )
+    return found
 
 
 async def language_of(connection: asyncpg.Connection, token: str) -> Language | None:
