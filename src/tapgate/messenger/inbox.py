@@ -17,7 +17,7 @@ import structlog
 from tapgate.images import PictureError
 from tapgate.messenger import conversations, people, pictures, rates, runner
 from tapgate.messenger.channel.graph import MediaError
-from tapgate.messenger.conversation import engine
+from tapgate.messenger.conversation import texts
 from tapgate.messenger.model.events import (
     Chose,
     Event,
@@ -38,6 +38,7 @@ from tapgate.messenger.model.incoming import (
     Tap,
     Words,
 )
+from tapgate.messenger.model.replies import Say
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.secrets_in_text import may_hold_a_pin
 from tapgate.service import logs
@@ -122,7 +123,8 @@ async def _within_rate(
     await _end(tx, row_id, "throttled")
     if taken.first_refusal:
         person = await people.meet(tx, address)
-        await services.put(tx, address, engine.slow_down(person, taken.wait_seconds))
+        sentence = texts.text(person.language or "en", "slow_down", seconds=taken.wait_seconds)
+        await services.put(tx, address, Say(text=sentence))
     return False
 
 
@@ -151,6 +153,7 @@ class Handler:
         self._services = services
         self._at_work: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
+        self._stopped = False
         services.wake = self.wake
 
     async def run(self) -> NoReturn:
@@ -158,12 +161,15 @@ class Handler:
         try:
             await repeat(self.sweep, every=SWEEP_SECONDS, name="messenger.inbox")
         finally:
+            self._stopped = True
             tasks = list(self._at_work.values())
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def wake(self, address: str) -> None:
+        if self._stopped:
+            return
         if address in self._at_work:
             self._again.add(address)
             return
