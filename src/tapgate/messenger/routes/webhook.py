@@ -4,7 +4,7 @@ from typing import Final
 
 import msgspec
 
-from tapgate.messenger import inbox
+from tapgate.messenger import inbox, runner
 from tapgate.messenger.channel import incoming
 from tapgate.messenger.channel.incoming import MalformedDelivery
 from tapgate.messenger.flows import exchange
@@ -55,5 +55,5 @@ async def exchange_flow_data(request: Request) -> Answer:
     421: it cannot be decrypted, the provider should fetch the public key again. 427: the form is
     no longer valid.
     """
-    status, body = await exchange.handle(request.services, request.body)
+    status, body = await exchange.handle(request.services, request.body, runner.enter)
     return text_answer(status, body)
