@@ -33,7 +33,7 @@ def tapgate(folder: Path, *arguments: str, **variables: str) -> subprocess.Compl
     )
 
 
-@pytest.mark.parametrize("command", [[], ["up"], ["serve"], ["migrate"], ["demo"]])
+@pytest.mark.parametrize("command", [[], ["up"], ["serve"], ["migrate"], ["demo"], ["chat"]])
 def test_everything_is_explained(command: list[str]) -> None:
     shown = CliRunner().invoke(app, [*command, "--help"], prog_name="tapgate")
     assert shown.exit_code == 0

@@ -1,7 +1,7 @@
 """The description of the interface in OpenAPI 3.1, made of the table of routes alone."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ _REF: Final = "#/components/schemas/{name}"
 #: What the provider's own protocol gives a meaning to.
 _OWN_WORDS: Final = {
     421: "It cannot be decrypted",
-    427: "The form is no longer valid",
+    427: "The form can no longer be used",
     432: "The signature is wrong",
 }
 
@@ -105,7 +105,7 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
 
 
 def _responses(route: Route, schemas: _Schemas) -> dict[str, Any]:
-    answers = _refusals(route) | route.answers
+    answers = {**_refusals(route), **route.answers}
     return {
         str(status): {
             "description": _words(status),
@@ -116,7 +116,7 @@ def _responses(route: Route, schemas: _Schemas) -> dict[str, Any]:
     }
 
 
-def _refusals(route: Route) -> Mapping[int, Any]:
+def _refusals(route: Route) -> dict[int, Any]:
     """What follows from a route's declaration."""
     taking = (400, 413) if route.body is not None else ()
     return dict.fromkeys((*taking, *route.access.refusals, 500, 503))

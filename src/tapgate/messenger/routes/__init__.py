@@ -52,7 +52,7 @@ ROUTES: Final = (
         handler=webhook.exchange_flow_data,
         access=FLOW,
         body=bytes,
-        answers={200: str, 421: str, 427: str},
+        answers={200: str, 400: str, 421: str, 427: str, 503: str},
     ),
     Route(
         method="POST",

@@ -9,8 +9,10 @@ from tapgate.errors import ApiError
 from tapgate.images import PictureError
 from tapgate.messenger import pictures, rates, runner
 from tapgate.messenger.channel.plain_text import as_text
+from tapgate.messenger.conversations import LeaseLostError
 from tapgate.messenger.model.events import Pictured, Said
 from tapgate.messenger.model.kinds import Secret
+from tapgate.messenger.pictures import PictureBusyError
 from tapgate.messenger.routes import reading
 from tapgate.messenger.routes.route import Refusal, Request, json_answer
 from tapgate.messenger.services import Services
@@ -67,11 +69,11 @@ class BridgeAnswer(msgspec.Struct, frozen=True, kw_only=True):
     status: str
 
 
-class BridgeFailure(msgspec.Struct, frozen=True, kw_only=True):
+class BridgeFailure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`answer` is there where there is something kind to pass on to the person."""
 
     error: str
-    answer: str
+    answer: str | None = None
     status: str
 
 
@@ -84,11 +86,11 @@ async def external_message(request: Request) -> Answer:
     """
     message = reading.read(BridgeMessage, request.body)
     phone = _checked(message)
-    await _require_rate(request.services, phone)
     try:
+        await _require_rate(request.services, phone)
         talk = await runner.converse(request.services, phone, await _event(message))
-    except ApiError as error:
-        # The database is away, or too much is waiting.
+    except (ApiError, LeaseLostError, PictureBusyError) as error:
+        # The database is away, or too much is waiting. Nothing was done.
         _log.warning("bridge.failed", request_id=request.request_id, failure=logs.trace(error))
         return _failed(_KIND_SENTENCE)
     answer = as_text(talk.replies)
@@ -104,7 +106,7 @@ def _checked(message: BridgeMessage) -> str:
     reading.text(message.sender, "from", most=_LONGEST_NAME)
     if not message.phoneE164:
         raise Refusal(400, "phoneE164 is required")
-    phone = reading.phone(message.phoneE164, "phoneE164")
+    phone = reading.possible_phone(message.phoneE164, "phoneE164")
     if _is_picture(message):
         if message.media is None or not message.media.data:
             raise Refusal(400, "media.data is required")
@@ -127,7 +129,9 @@ async def _event(message: BridgeMessage) -> Said | Pictured:
         return Said(text=message.message)
     assert message.media is not None, "checked before"
     try:
-        return Pictured(picture=await pictures.from_bridge(message.media))
+        return Pictured(picture=await pictures.from_bridge(msgspec.to_builtins(message.media)))
+    except PictureBusyError:
+        raise
     except PictureError as error:
         raise Refusal(400, f"media.data {error}") from None
 

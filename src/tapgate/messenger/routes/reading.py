@@ -11,7 +11,7 @@ from tapgate.messenger.routes.route import Refusal
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-_E164: Final = re.compile(r"\+[1-9][0-9]{7,14}", re.ASCII)
+_E164: Final = re.compile(r"\+[1-9][0-9]{6,14}", re.ASCII)
 _NOT_A_PHONE: Final = "must be a phone number in E.164 form, such as +23276123456"
 
 _SHOWN_TYPES: Final = {
@@ -47,15 +47,28 @@ def text(value: str, name: str, *, most: int) -> str:
 
 
 def phone(value: str, name: str, *, status: int = 400) -> str:
-    """As the gateway writes it. Whether anybody has it, no table of ranges can tell."""
+    """As the gateway writes it, and whatever it takes: it sends messages to all of them."""
+    return _e164(_parsed(value, name, status))
+
+
+def possible_phone(value: str, name: str) -> str:
+    """A number that is as long as those of its country are."""
+    number = _parsed(value, name, 400)
+    if not phonenumbers.is_possible_number(number):
+        raise Refusal(400, f"{name} is not as long as the phone numbers of its country")
+    return _e164(number)
+
+
+def _parsed(value: str, name: str, status: int) -> phonenumbers.PhoneNumber:
     if _E164.fullmatch(value) is None:
         raise Refusal(status, f"{name} {_NOT_A_PHONE}")
     try:
-        number = phonenumbers.parse(value)
+        return phonenumbers.parse(value)
     except phonenumbers.NumberParseException:
         raise Refusal(status, f"{name} is not a phone number of any country") from None
-    if not phonenumbers.is_possible_number(number):
-        raise Refusal(status, f"{name} is not as long as the phone numbers of its country")
+
+
+def _e164(number: phonenumbers.PhoneNumber) -> str:
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 
 

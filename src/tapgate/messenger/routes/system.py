@@ -4,6 +4,7 @@ import msgspec
 
 from tapgate import VERSION
 from tapgate.errors import ApiError
+from tapgate.messenger import conversations
 from tapgate.messenger.routes.route import Request, json_answer
 from tapgate.service.asgi import Answer
 
@@ -22,9 +23,7 @@ async def health(request: Request) -> Answer:
     """
     services = request.services
     try:
-        active = await services.database.fetchval(
-            "SELECT count(*) FROM messenger.conversations WHERE expires_at > $1", services.clock()
-        )
+        active = await conversations.active(services.database, services.clock())
     except ApiError:
         return _health(503, "error", 0)
     return _health(200, "ok", active)

@@ -52,8 +52,8 @@ async def receive_delivery(request: Request) -> Answer:
 async def exchange_flow_data(request: Request) -> Answer:
     """Exchange a flow's data with the provider, encrypted both ways.
 
-    421: it cannot be decrypted, the provider should fetch the public key again. 427: the form is
-    no longer valid.
+    421: it cannot be decrypted, the provider should fetch the public key again. 427: the form can
+    no longer be used.
     """
     status, body = await exchange.handle(request.services, request.body, runner.enter)
     return text_answer(status, body)
