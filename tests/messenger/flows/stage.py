@@ -54,6 +54,7 @@ class Stage:
     now: datetime = NOW
     entered: list[Entered] = field(default_factory=list)
     failure: Exception | None = None
+    wrong: str = "Wrong PIN, 2 tries left."
     acted: int = 0
 
     def clock(self) -> datetime:
@@ -75,7 +76,7 @@ class Stage:
         if self.failure is not None:
             raise self.failure
         if entered.pin not in (None, RIGHT_PIN):
-            return Entry(False, "Wrong PIN, 2 tries left.")
+            return Entry(False, self.wrong)
         async with self.database.transaction() as tx:
             if not await forms.use(tx, form.token_hash, self.clock()):
                 return None

@@ -97,6 +97,12 @@ async def test_after_a_wrong_pin_the_form_can_be_used_again(stage: Stage) -> Non
     assert await stage.submit(token, pin=RIGHT_PIN) == success(token)
 
 
+async def test_a_refusal_without_words_is_given_some(stage: Stage) -> None:
+    stage.wrong = ""
+    _, answer = await stage.submit(await stage.issue(), pin=WRONG_PIN)
+    assert answer["data"]["error_message"] == screens.problem("en", "try_again")
+
+
 @pytest.mark.parametrize("failure", [unavailable("away"), RuntimeError(RIGHT_PIN)])
 async def test_a_failure_is_told_kindly_and_the_form_stays(
     stage: Stage, failure: Exception
