@@ -90,3 +90,24 @@ class Stage:
 
     async def submit(self, token: str, **data: object) -> tuple[int, dict[str, Any]]:
         return await self.ask({"action": "data_exchange", "flow_token": token, "data": data})
+
+
+def success(token: str) -> tuple[int, dict[str, Any]]:
+    params = {"flow_token": token}
+    return 200, {"screen": "SUCCESS", "data": {"extension_message_response": {"params": params}}}
+
+
+def words(text: str) -> list[str]:
+    return "".join(letter if letter.isalnum() else " " for letter in text).split()
+
+
+async def everything_stored(database: Database) -> list[str]:
+    tables = await database.fetch(
+        "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables"
+        " WHERE schemaname IN ('public', 'messenger')"
+    )
+    return [
+        row["row"]
+        for table in tables
+        for row in await database.fetch(f"SELECT t::text AS row FROM {table['name']} t")
+    ]
