@@ -54,6 +54,7 @@ class Stage:
     now: datetime = NOW
     entered: list[Entered] = field(default_factory=list)
     failure: Exception | None = None
+    wrong: str = "Wrong PIN, 2 tries left."
     acted: int = 0
 
     def clock(self) -> datetime:
@@ -75,7 +76,7 @@ class Stage:
         if self.failure is not None:
             raise self.failure
         if entered.pin not in (None, RIGHT_PIN):
-            return Entry(False, "Wrong PIN, 2 tries left.")
+            return Entry(False, self.wrong)
         async with self.database.transaction() as tx:
             if not await forms.use(tx, form.token_hash, self.clock()):
                 return None
@@ -89,3 +90,24 @@ class Stage:
 
     async def submit(self, token: str, **data: object) -> tuple[int, dict[str, Any]]:
         return await self.ask({"action": "data_exchange", "flow_token": token, "data": data})
+
+
+def success(token: str) -> tuple[int, dict[str, Any]]:
+    params = {"flow_token": token}
+    return 200, {"screen": "SUCCESS", "data": {"extension_message_response": {"params": params}}}
+
+
+def words(text: str) -> list[str]:
+    return "".join(letter if letter.isalnum() else " " for letter in text).split()
+
+
+async def everything_stored(database: Database) -> list[str]:
+    tables = await database.fetch(
+        "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables"
+        " WHERE schemaname IN ('public', 'messenger')"
+    )
+    return [
+        row["row"]
+        for table in tables
+        for row in await database.fetch(f"SELECT t::text AS row FROM {table['name']} t")
+    ]

@@ -8,7 +8,16 @@ import structlog
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from messenger.flows.stage import NEW_PIN, PUBLIC_PEM, RIGHT_PIN, WRONG_PIN, Stage
+from messenger.flows.stage import (
+    NEW_PIN,
+    PUBLIC_PEM,
+    RIGHT_PIN,
+    WRONG_PIN,
+    Stage,
+    everything_stored,
+    success,
+    words,
+)
 from tapgate.errors import unavailable
 from tapgate.messenger.flows import exchange, screens
 from tapgate.messenger.flows.provider_side import Exchange
@@ -17,11 +26,6 @@ from tapgate.service import logs
 from tapgate.store.database import Database
 
 ENDED = (427, {"error_msg": screens.problem("en", "ended")})
-
-
-def success(token: str) -> tuple[int, dict[str, Any]]:
-    params = {"flow_token": token}
-    return 200, {"screen": "SUCCESS", "data": {"extension_message_response": {"params": params}}}
 
 
 async def test_the_provider_asks_whether_we_are_there(stage: Stage) -> None:
@@ -95,6 +99,12 @@ async def test_after_a_wrong_pin_the_form_can_be_used_again(stage: Stage) -> Non
     assert (status, answer["screen"]) == (200, "PIN")
     assert answer["data"]["error_message"] == "Wrong PIN, 2 tries left."
     assert await stage.submit(token, pin=RIGHT_PIN) == success(token)
+
+
+async def test_a_refusal_without_words_is_given_some(stage: Stage) -> None:
+    stage.wrong = ""
+    _, answer = await stage.submit(await stage.issue(), pin=WRONG_PIN)
+    assert answer["data"]["error_message"] == screens.problem("en", "try_again")
 
 
 @pytest.mark.parametrize("failure", [unavailable("away"), RuntimeError(RIGHT_PIN)])
@@ -238,19 +248,3 @@ async def test_a_pin_is_in_no_log_line_no_table_and_no_answer(stage: Stage) -> N
         assert not any(word == pin for word in words(seen)), "logged"
         assert not any(word == pin for word in words(json.dumps(answers))), "answered"
         assert not any(word == pin for word in words(tables)), "stored"
-
-
-def words(text: str) -> list[str]:
-    return "".join(letter if letter.isalnum() else " " for letter in text).split()
-
-
-async def everything_stored(database: Database) -> list[str]:
-    tables = await database.fetch(
-        "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables"
-        " WHERE schemaname IN ('public', 'messenger')"
-    )
-    return [
-        row["row"]
-        for table in tables
-        for row in await database.fetch(f"SELECT t::text AS row FROM {table['name']} t")
-    ]

@@ -115,7 +115,8 @@ async def _submitted(
     if entry is None:
         return _ended(form.language)
     if not entry.finished:
-        return 200, screens.shown(form, entry.text)
+        text = entry.text or screens.problem(form.language, "try_again")
+        return 200, screens.shown(form, text)
     return 200, _success(token)
 
 

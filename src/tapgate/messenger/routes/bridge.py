@@ -12,7 +12,6 @@ from tapgate.messenger.channel.plain_text import as_text
 from tapgate.messenger.conversations import LeaseLostError
 from tapgate.messenger.model.events import Pictured, Said
 from tapgate.messenger.model.kinds import Secret
-from tapgate.messenger.pictures import PictureBusyError
 from tapgate.messenger.routes import reading
 from tapgate.messenger.routes.route import Refusal, Request, json_answer
 from tapgate.messenger.services import Services
@@ -89,7 +88,7 @@ async def external_message(request: Request) -> Answer:
     try:
         await _require_rate(request.services, phone)
         talk = await runner.converse(request.services, phone, await _event(message))
-    except (ApiError, LeaseLostError, PictureBusyError) as error:
+    except (ApiError, LeaseLostError) as error:
         # The database is away, or too much is waiting. Nothing was done.
         _log.warning("bridge.failed", request_id=request.request_id, failure=logs.trace(error))
         return _failed(_KIND_SENTENCE)
@@ -129,9 +128,7 @@ async def _event(message: BridgeMessage) -> Said | Pictured:
         return Said(text=message.message)
     assert message.media is not None, "checked before"
     try:
-        return Pictured(picture=await pictures.from_bridge(msgspec.to_builtins(message.media)))
-    except PictureBusyError:
-        raise
+        return Pictured(picture=await pictures.from_bridge(message.media))
     except PictureError as error:
         raise Refusal(400, f"media.data {error}") from None
 
