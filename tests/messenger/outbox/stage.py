@@ -40,17 +40,25 @@ class Stage:
     async def put(
         self, message: Outgoing | str, address: str = PHONE, key: str | None = None
     ) -> tuple[int, bool]:
-        said = Say(text=message) if isinstance(message, str) else message
         async with self.database.transaction() as tx:
-            return await put(
-                tx,
-                self.vault,
-                new_id=self.new_id,
-                now=self.clock(),
-                address=address,
-                message=said,
-                key=key,
-            )
+            return await self.put_in(tx, message, address, key)
+
+    async def put_in(
+        self,
+        tx: asyncpg.Connection,
+        message: Outgoing | str,
+        address: str = PHONE,
+        key: str | None = None,
+    ) -> tuple[int, bool]:
+        return await put(
+            tx,
+            self.vault,
+            new_id=self.new_id,
+            now=self.clock(),
+            address=address,
+            message=Say(text=message) if isinstance(message, str) else message,
+            key=key,
+        )
 
     def texts(self, phone: str = PHONE) -> list[str]:
         """What a person has read."""

@@ -21,7 +21,7 @@ MORE = Option(id="m", title="More")
 async def test_a_message_is_there_only_if_what_it_tells_is(stage: Stage) -> None:
     with pytest.raises(ZeroDivisionError):
         async with stage.database.transaction() as tx:
-            del tx
+            await stage.put_in(tx, "Hello")
             raise ZeroDivisionError
     assert await stage.rows() == []
     message_id, new = await stage.put("Hello")
