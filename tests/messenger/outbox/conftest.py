@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from messenger.fake_graph.business import NUMBER, TOKEN
-from messenger.outbox.stage import Stage
+from messenger.outbox.stage import Outbox, Stage
 from messenger.set_clock import SetClock
 from tapgate.messenger.channel.graph import Graph
 from tapgate.messenger.fake_graph.provider import Provider
@@ -15,6 +15,11 @@ from tapgate.store.database import Database
 @pytest.fixture
 def clock() -> SetClock:
     return SetClock()
+
+
+@pytest.fixture
+def outbox(database: Database, clock: SetClock) -> Outbox:
+    return Outbox(database, clock)
 
 
 @pytest.fixture

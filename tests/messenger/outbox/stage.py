@@ -1,4 +1,4 @@
-"""An outbox with somebody to send to."""
+"""An outbox, and one with somebody to send to."""
 
 from typing import Any
 
@@ -18,24 +18,12 @@ PHONE = "+23276123456"
 OTHER = "+23276000001"
 
 
-class Stage:
-    def __init__(
-        self, database: Database, clock: SetClock, provider: Provider, graph: Graph
-    ) -> None:
+class Outbox:
+    def __init__(self, database: Database, clock: SetClock) -> None:
         self.database = database
         self.clock = clock
-        self.provider = provider
-        self.graph = graph
         self.vault = Vault("a secret key for the tests of the outbox")
         self.new_id = IdSource(1)
-
-    def sender(self, *, keep: bool = True, database: Database | None = None) -> Sender:
-        return Sender(database or self.database, self.vault, self.graph, self.clock, keep=keep)
-
-    async def written_by(self, *phones: str) -> None:
-        """They wrote, so they may be answered."""
-        for phone in phones:
-            await self.provider.say(phone[1:], Utterance(text="hi"))
 
     async def put(
         self, message: Outgoing | str, address: str = PHONE, key: str | None = None
@@ -60,12 +48,29 @@ class Stage:
             key=key,
         )
 
-    def texts(self, phone: str = PHONE) -> list[str]:
-        """What a person has read."""
-        return [one.message["text"]["body"] for one in self.provider.sent_to(phone)]
-
     async def rows(self) -> list[asyncpg.Record]:
         return await self.database.fetch("SELECT * FROM messenger.outbox ORDER BY id")
 
     async def statuses(self) -> list[tuple[Any, ...]]:
         return [(row["status"], row["problem"]) for row in await self.rows()]
+
+
+class Stage(Outbox):
+    def __init__(
+        self, database: Database, clock: SetClock, provider: Provider, graph: Graph
+    ) -> None:
+        super().__init__(database, clock)
+        self.provider = provider
+        self.graph = graph
+
+    def sender(self, *, keep: bool = True, database: Database | None = None) -> Sender:
+        return Sender(database or self.database, self.vault, self.graph, self.clock, keep=keep)
+
+    async def written_by(self, *phones: str) -> None:
+        """They wrote, so they may be answered."""
+        for phone in phones:
+            await self.provider.say(phone[1:], Utterance(text="hi"))
+
+    def texts(self, phone: str = PHONE) -> list[str]:
+        """What a person has read."""
+        return [one.message["text"]["body"] for one in self.provider.sent_to(phone)]

@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
-from messenger.outbox.stage import OTHER, PHONE, Stage
+from messenger.outbox.stage import OTHER, PHONE, Outbox
 from tapgate import ids
 from tapgate.clock import rfc3339
 from tapgate.messenger.model.replies import Offer, Option, Outgoing, PinForm, Say, Template
@@ -18,43 +18,43 @@ TEMPLATE = Template(name="one_time_code", language="en", parameters=(CODE,))
 MORE = Option(id="m", title="More")
 
 
-async def test_a_message_is_there_only_if_what_it_tells_is(stage: Stage) -> None:
+async def test_a_message_is_there_only_if_what_it_tells_is(outbox: Outbox) -> None:
     with pytest.raises(ZeroDivisionError):
-        async with stage.database.transaction() as tx:
-            await stage.put_in(tx, "Hello")
+        async with outbox.database.transaction() as tx:
+            await outbox.put_in(tx, "Hello")
             raise ZeroDivisionError
-    assert await stage.rows() == []
-    message_id, new = await stage.put("Hello")
-    (row,) = await stage.rows()
+    assert await outbox.rows() == []
+    message_id, new = await outbox.put("Hello")
+    (row,) = await outbox.rows()
     assert (row["id"], new) == (message_id, True)
-    assert (row["address"], row["status"], row["created_at"]) == (PHONE, "waiting", stage.clock())
+    assert (row["address"], row["status"], row["created_at"]) == (PHONE, "waiting", outbox.clock())
 
 
-async def test_a_key_that_was_used_gives_the_first_one(stage: Stage) -> None:
-    first, _ = await stage.put(TEMPLATE, key="k1")
-    assert await stage.put("another", OTHER, key="k1") == (first, False)
-    second, new = await stage.put(TEMPLATE, key="k2")
+async def test_a_key_that_was_used_gives_the_first_one(outbox: Outbox) -> None:
+    first, _ = await outbox.put(TEMPLATE, key="k1")
+    assert await outbox.put("another", OTHER, key="k1") == (first, False)
+    second, new = await outbox.put(TEMPLATE, key="k2")
     assert (second != first, new) == (True, True)
-    assert len(await stage.rows()) == 2
+    assert len(await outbox.rows()) == 2
 
 
 @pytest.mark.parametrize("key", ["", "x" * 100_000, "a\x00b", "é", "\ud800", " "])
-async def test_any_key_will_do(stage: Stage, key: str) -> None:
-    first, new = await stage.put("Hello", key=key)
+async def test_any_key_will_do(outbox: Outbox, key: str) -> None:
+    first, new = await outbox.put("Hello", key=key)
     assert new
-    assert await stage.put("Hello", key=key) == (first, False)
-    assert (await stage.put("Hello", key=key + "!"))[1]
+    assert await outbox.put("Hello", key=key) == (first, False)
+    assert (await outbox.put("Hello", key=key + "!"))[1]
 
 
-async def test_the_same_key_at_the_same_time(stage: Stage) -> None:
-    results = await asyncio.gather(*(stage.put("Hello", key="k") for _ in range(8)))
+async def test_the_same_key_at_the_same_time(outbox: Outbox) -> None:
+    results = await asyncio.gather(*(outbox.put("Hello", key="k") for _ in range(8)))
     assert len({row_id for row_id, _ in results}) == 1
     assert sum(new for _, new in results) == 1
 
 
-async def test_a_code_is_not_found_in_the_table(stage: Stage) -> None:
-    await stage.put(TEMPLATE)
-    raw = await stage.database.fetch("SELECT outbox::text, content FROM messenger.outbox")
+async def test_a_code_is_not_found_in_the_table(outbox: Outbox) -> None:
+    await outbox.put(TEMPLATE)
+    raw = await outbox.database.fetch("SELECT outbox::text, content FROM messenger.outbox")
     for spelling in (CODE, CODE.encode().hex()):
         assert spelling not in raw[0]["outbox"]
     assert CODE.encode() not in raw[0]["content"]
@@ -80,15 +80,15 @@ def test_what_is_sealed_opens_as_what_it_was_and_for_itself_only(message: Outgoi
         opened(Vault("another key"), 7, content)
 
 
-async def test_a_developer_reads_the_newest_first(stage: Stage) -> None:
-    await stage.put("Hello")
-    stage.clock.forward(seconds=1)
+async def test_a_developer_reads_the_newest_first(outbox: Outbox) -> None:
+    await outbox.put("Hello")
+    outbox.clock.forward(seconds=1)
     options = (Option(id="a", title="Balance"),)
-    await stage.put(Offer(text="What next?", options=options, button="b", more=MORE))
-    await stage.put(TEMPLATE)
-    await stage.put("not theirs", OTHER)
-    rows = await stage.rows()
-    shown = msgspec.to_builtins(await recent(stage.database, stage.vault, PHONE))
+    await outbox.put(Offer(text="What next?", options=options, button="b", more=MORE))
+    await outbox.put(TEMPLATE)
+    await outbox.put("not theirs", OTHER)
+    rows = await outbox.rows()
+    shown = msgspec.to_builtins(await recent(outbox.database, outbox.vault, PHONE))
     created = [rfc3339(row["created_at"]) for row in rows]
     assert shown == [
         {
@@ -111,10 +111,10 @@ async def test_a_developer_reads_the_newest_first(stage: Stage) -> None:
             "created_at": created[0],
         },
     ]
-    assert len(await recent(stage.database, stage.vault, PHONE, limit=1)) == 1
+    assert len(await recent(outbox.database, outbox.vault, PHONE, limit=1)) == 1
 
 
-async def test_what_cannot_be_opened_is_still_listed(stage: Stage) -> None:
-    await stage.put("Hello")
-    (shown,) = await recent(stage.database, Vault("another key"), PHONE)
+async def test_what_cannot_be_opened_is_still_listed(outbox: Outbox) -> None:
+    await outbox.put("Hello")
+    (shown,) = await recent(outbox.database, Vault("another key"), PHONE)
     assert shown.text is None
