@@ -1,8 +1,9 @@
 """Whatever is said fits the provider's limits, and whatever is offered can be reached."""
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tapgate.messenger.channel.render import (
     OPTIONS_BESIDE_MORE,
@@ -15,6 +16,8 @@ from tapgate.messenger.fake_graph import shapes
 from tapgate.messenger.model.replies import File, Offer, Option, Outgoing, PinForm, Say, Template
 
 PHONE = "+23276123456"
+#: A busy machine makes neither an example nor its making wrong.
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 MORE = Option(id="more:1", title="More")
 
 
@@ -218,6 +221,7 @@ TEMPLATES = st.builds(
 )
 
 
+@UNHURRIED
 @given(st.builds(Say, text=TEXT) | OFFERS | FORMS | FILES | TEMPLATES)
 def test_whatever_it_is_the_provider_takes_it(message: Outgoing) -> None:
     rendered = payloads(message, PHONE)
@@ -226,12 +230,13 @@ def test_whatever_it_is_the_provider_takes_it(message: Outgoing) -> None:
         shapes.check(payload)
 
 
+@UNHURRIED
 @given(OFFERS)
 def test_every_option_is_reached_by_asking_for_more(offer: Offer) -> None:
     seen: list[Option] = []
     start = 0
     while True:
-        options = shown(Offer(**_fields(offer, start)))
+        options = shown(replace(offer, start=start))
         if offer.more not in options:
             break
         assert options[-1] == offer.more
@@ -240,11 +245,7 @@ def test_every_option_is_reached_by_asking_for_more(offer: Offer) -> None:
     assert tuple(seen) + options == offer.options
 
 
-def _fields(offer: Offer, start: int) -> dict[str, object]:
-    fields = {name: getattr(offer, name) for name in offer.__struct_fields__}
-    return fields | {"start": start}
-
-
+@UNHURRIED
 @given(st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"]), min_size=1, max_size=9000))
 def test_not_a_letter_of_a_text_is_lost(text: str) -> None:
     parts = payloads(Say(text=text), PHONE)

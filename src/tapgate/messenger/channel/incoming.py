@@ -94,7 +94,7 @@ def _sender(
 ) -> tuple[str | None, str | None]:
     """Phone number and user id, of which either may be missing."""
     said_by = message.get("from")
-    contact = _contact(said_by, contacts)
+    contact = _contact(message, contacts)
     phone = _phone(said_by) or _phone(contact.get("wa_id"))
     user_id = (
         _text(message.get("from_user_id"), _LONGEST_USER_ID)
@@ -105,10 +105,11 @@ def _sender(
     return phone, user_id
 
 
-def _contact(said_by: object, contacts: list[dict[str, Any]]) -> dict[str, Any]:
+def _contact(message: dict[str, Any], contacts: list[dict[str, Any]]) -> dict[str, Any]:
     """Who a message is from; with several of them, only one who certainly is."""
+    names = [name for key in ("from", "from_user_id") if (name := message.get(key)) is not None]
     for contact in contacts:
-        if said_by is not None and said_by in (contact.get("wa_id"), contact.get("user_id")):
+        if contact.get("wa_id") in names or contact.get("user_id") in names:
             return contact
     return contacts[0] if len(contacts) == 1 else {}
 

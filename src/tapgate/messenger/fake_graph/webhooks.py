@@ -20,14 +20,15 @@ class Webhooks:
         self.callback = callback
         self._secret = app_secret
         self._pauses = pauses
-        self._client = httpx2.AsyncClient(timeout=10.0, trust_env=False)
+        self._client: httpx2.AsyncClient | None = None
         self._under_way: set[asyncio.Task[object]] = set()
 
     async def close(self) -> None:
         for task in self._under_way:
             task.cancel()
         await asyncio.gather(*self._under_way, return_exceptions=True)
-        await self._client.aclose()
+        if self._client is not None:
+            await self._client.aclose()
 
     async def deliver(self, values: Sequence[dict[str, Any]]) -> int | None:
         """The status of the first try, None without an answer; what failed is tried again later."""
@@ -65,6 +66,8 @@ class Webhooks:
         if self._secret is not None:
             digest = hmac.new(self._secret.encode(), body, hashlib.sha256).hexdigest()
             headers["X-Hub-Signature-256"] = f"sha256={digest}"
+        if self._client is None:
+            self._client = httpx2.AsyncClient(timeout=10.0, trust_env=False)
         try:
             answer = await self._client.post(str(self.callback), content=body, headers=headers)
         except httpx2.HTTPError:

@@ -36,15 +36,18 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
         return (self.channel_message_id or "").split()
 
 
-async def claim(database: Database, *, now: datetime, limit: int) -> list[Claim]:
-    """Messages that are due, longest due first."""
+async def claim(
+    database: Database, *, now: datetime, limit: int, address: str | None = None
+) -> list[Claim]:
+    """Messages that are due, longest due first: anybody's, or one person's next."""
     columns = ", ".join(Claim.__struct_fields__)
+    among, values = ("true", ()) if address is None else ("address = $4", (address,))
     # What is due is said twice: the second time of the row as it is once it is locked, since
     # another sender may have had it after the oldest ones were looked up.
     rows = await database.fetch(
         f"""WITH oldest AS MATERIALIZED (
                 SELECT DISTINCT ON (address) id AS oldest_id FROM messenger.outbox
-                WHERE status = 'waiting' ORDER BY address, id),
+                WHERE status = 'waiting' AND {among} ORDER BY address, id),
             due AS MATERIALIZED (
                 SELECT id AS due_id FROM messenger.outbox JOIN oldest ON id = oldest_id
                 WHERE status = 'waiting' AND next_attempt_at <= $1
@@ -55,6 +58,7 @@ async def claim(database: Database, *, now: datetime, limit: int) -> list[Claim]
         now,
         now + LEASE,
         limit,
+        *values,
     )
     return [Claim(**row) for row in rows]
 

@@ -49,6 +49,7 @@ class Sender:
         self._keep = keep
         self._wake = asyncio.Event()
         self._under_way: set[asyncio.Task[None]] = set()
+        self._stopping = False
 
     def wake(self) -> None:
         """Something was put into the outbox: do not wait for the next round."""
@@ -71,7 +72,7 @@ class Sender:
             return 0
         claimed = await claims.claim(self._database, now=self._clock(), limit=room)
         for claim in claimed:
-            task = asyncio.create_task(self._handle(self._graph, claim))
+            task = asyncio.create_task(self._handle_all(self._graph, claim))
             self._under_way.add(task)
             task.add_done_callback(self._done)
         return len(claimed)
@@ -83,18 +84,30 @@ class Sender:
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
-        self._wake.set()  # there is room again, and perhaps another message for the same person
+        self._wake.set()  # there is room again
         if not task.cancelled() and (error := task.exception()) is not None:
             # PostgreSQL went away: the claim runs out and the message is sent once more.
             _log.warning("outbox.not_marked", error=type(error).__name__)
 
     async def _farewell(self) -> None:
+        self._stopping = True
         if self._under_way:
             _, late = await asyncio.wait(self._under_way, timeout=_FAREWELL_SECONDS)
             for task in late:
                 task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.gather(*late, return_exceptions=True)
+
+    async def _handle_all(self, graph: Graph, claim: Claim) -> None:
+        """And whatever is next for the same person: to look for it among everybody's takes long
+        when much is waiting."""
+        claimed = [claim]
+        while claimed:
+            await self._handle(graph, claimed[0])
+            claimed = [] if self._stopping else await self._next(claim.address)
+
+    async def _next(self, address: str) -> list[Claim]:
+        return await claims.claim(self._database, now=self._clock(), limit=1, address=address)
 
     async def _handle(self, graph: Graph, claim: Claim) -> None:
         if claim.created_at + GIVE_UP_AFTER <= self._clock():
