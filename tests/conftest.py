@@ -239,3 +239,13 @@ async def other_client(services: Services, database_url: str) -> AsyncIterator[h
 @pytest.fixture
 def world(services: Services, client: httpx2.AsyncClient) -> World:
     return World(services, client)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Shows what tests record as a `figure`, also where they ran in other processes."""
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport) and report.when == "call":
+                for name, value in report.user_properties:
+                    if name == "figure":
+                        terminalreporter.line(str(value))

@@ -34,7 +34,9 @@ def tapgate(folder: Path, *arguments: str, **variables: str) -> subprocess.Compl
     )
 
 
-@pytest.mark.parametrize("command", [[], ["up"], ["serve"], ["messenger"], ["migrate"], ["demo"]])
+@pytest.mark.parametrize(
+    "command", [[], ["up"], ["serve"], ["messenger"], ["migrate"], ["demo"], ["chat"]]
+)
 def test_everything_is_explained(command: list[str]) -> None:
     shown = CliRunner().invoke(app, [*command, "--help"], prog_name="tapgate")
     assert shown.exit_code == 0

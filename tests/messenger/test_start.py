@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,6 +56,15 @@ def health(port: int) -> dict[str, Any]:
         return body
 
 
+def refusal(port: int, body: bytes) -> tuple[int, dict[str, str]]:
+    """What the compatibility endpoint answers over a real connection."""
+    url = f"http://127.0.0.1:{port}/api/v1/external/messaging"
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(url, body, timeout=30)
+    with refused.value as answer:
+        return answer.code, json.loads(answer.read())
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_alone_on_a_database_by_url(folder: Path, database_url: str, workers: int) -> None:
     port = free_port()
@@ -66,6 +76,9 @@ def test_alone_on_a_database_by_url(folder: Path, database_url: str, workers: in
             "version": "1.0.0",
             "activeConversations": 0,
         }
+        assert refusal(port, b"{}") == (400, {"error": "event is required", "status": "error"})
+        too_large = (413, {"error": "Request body too large", "status": "error"})
+        assert refusal(port, b"x" * (9 << 20)) == too_large
     assert lines == [
         "Warning: without TAPGATE_MESSENGER_APP_SECRET the messenger's webhook believes everybody.",
         "The messenger sends nothing: its replies stay in its outbox.",

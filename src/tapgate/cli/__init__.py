@@ -156,6 +156,28 @@ def demo(
     build(load(os.environ), size)
 
 
+@app.command()
+def chat(
+    url: Annotated[
+        str | None, typer.Option(help="The messenger, not TAPGATE_MESSENGER_URL.")
+    ] = None,
+    phone: Annotated[
+        str | None, typer.Option(help="Who speaks. Without: the demo's first subscriber.")
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option(help="Its token, not TAPGATE_MESSENGER_BRIDGE_TOKEN.")
+    ] = None,
+    once: Annotated[str | None, typer.Option(help="Say this, print the answer and end.")] = None,
+) -> None:
+    """Talk to a running messenger, as a person would on their phone.
+
+    Reads standard input if that is not a terminal, a message in each line.
+    """
+    from tapgate.cli.chat import talk  # noqa: PLC0415
+
+    talk(load(os.environ), url=url, phone=phone, token=token, once=once)
+
+
 @app.command(hidden=True)
 def manual(folder: Annotated[Path, typer.Argument(help="Where the pages are.")]) -> None:
     """Write the reference of the interface, a page for each kind of thing."""

@@ -7,12 +7,19 @@ import httpx2
 
 from tapgate.client.credentials import Credential, Login
 from tapgate.client.exchange import Exchange
+from tapgate.client.groups.admin import Admin
+from tapgate.client.groups.agents import Agents
+from tapgate.client.groups.audit import Audit
 from tapgate.client.groups.cards import Cards
 from tapgate.client.groups.compliance import Compliance
+from tapgate.client.groups.merchants import InApp, Pos
+from tapgate.client.groups.partners import Partners
+from tapgate.client.groups.processors import Processors
 from tapgate.client.groups.rules import AccountRules, Fees
 from tapgate.client.groups.subscribers import Subscribers
 from tapgate.client.groups.transactions import Transactions
 from tapgate.client.groups.wallet import Balances, Wallet
+from tapgate.client.groups.webhook_endpoints import WebhookEndpoints
 from tapgate.client.lines import AsyncLine, SyncLine
 from tapgate.client.operation import Async, Group, Line, M, Operation, Sync, described, operation
 from tapgate.client.records.system import Health
@@ -35,9 +42,17 @@ class Operations(Group[M]):
         self.wallet: Wallet[M] = Wallet(line)
         self.balance: Balances[M] = Balances(line)
         self.transactions: Transactions[M] = Transactions(line)
+        self.agents: Agents[M] = Agents(line)
+        self.pos: Pos[M] = Pos(line)
+        self.in_app: InApp[M] = InApp(line)
+        self.processors: Processors[M] = Processors(line)
+        self.partners: Partners[M] = Partners(line)
         self.compliance: Compliance[M] = Compliance(line)
         self.account_rules: AccountRules[M] = AccountRules(line)
         self.fee_rules: Fees[M] = Fees(line)
+        self.admin: Admin[M] = Admin(line)
+        self.audit: Audit[M] = Audit(line)
+        self.webhook_endpoints: WebhookEndpoints[M] = WebhookEndpoints(line)
 
     @operation
     def health(self) -> Operation[Health]:

@@ -31,6 +31,9 @@ M = TypeVar("M")
 #: `acts`: something more, so only when the first time certainly did nothing.
 Effect = Literal["reads", "sets", "moves", "acts"]
 
+#: What is awaited. Without `Any`, in whose place mypy would not know what `asyncio.gather` gives.
+Answering = Coroutine[object, None, T]
+
 _JSON = "application/json"
 
 
@@ -202,7 +205,7 @@ class operation(Generic[P, T]):  # noqa: N801 - a decorator
     @overload
     def __get__(self, group: Group[Sync], owner: type) -> Callable[P, T]: ...
     @overload
-    def __get__(self, group: Group[Async], owner: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, group: Group[Async], owner: type) -> Callable[P, Answering[T]]: ...
     def __get__(self, group: Group[Any] | None, owner: type) -> Any:
         if group is None:
             return self

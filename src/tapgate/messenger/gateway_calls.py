@@ -4,7 +4,6 @@ The gateway decides everything about money. Here is only what a person may ask a
 wallet and cards, and as much of others as a sender must see.
 """
 
-import base64
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
@@ -206,11 +205,8 @@ class GatewayCalls:
         return changed.success
 
     async def _add_document(self, call: calls.AddDocument) -> str:
-        encoded = base64.b64encode(call.picture.content).decode()
         added = await self._gateway.subscribers.add_kyc_document(
-            call.subscriber_id,
-            document_type=call.document_type,
-            image=f"data:{call.picture.media_type};base64,{encoded}",
+            call.subscriber_id, document_type=call.document_type, image=call.picture.content
         )
         return added.kyc_status
 

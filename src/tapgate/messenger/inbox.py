@@ -231,7 +231,7 @@ class Handler:
                    reserved_for = CASE WHEN reserved OR withheld THEN reserved_for ELSE 0 END,
                    reserved_until = CASE WHEN reserved THEN reserved_until
                        ELSE greatest(CASE WHEN withheld THEN reserved_until END,
-                                     clock_timestamp() + $3 * (attempts + 1)) END
+                                     clock_timestamp() + $3::interval * (attempts + 1)) END
                FROM oldest WHERE r.id = oldest.id
                RETURNING r.id, address, sent_at, content, withheld, attempts, reserved""",
             address,

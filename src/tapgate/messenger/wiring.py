@@ -4,6 +4,8 @@ import contextlib
 import secrets
 from collections.abc import AsyncIterator
 
+import httpx2
+
 from tapgate import ids
 from tapgate.client import AsyncGateway, Retries, ServiceSecret
 from tapgate.clock import Clock, system_clock
@@ -30,11 +32,23 @@ _RETRIES = Retries(tries=3, within=8.0)
 
 @contextlib.asynccontextmanager
 async def wired(
-    settings: Settings, database_url: str, *, clock: Clock = system_clock
+    settings: Settings,
+    database_url: str,
+    *,
+    clock: Clock = system_clock,
+    http: httpx2.AsyncBaseTransport | None = None,
 ) -> AsyncIterator[Services]:
-    """With everything that goes on in the background."""
+    """With everything that goes on in the background; `http` is another way to the gateway."""
     async with contextlib.AsyncExitStack() as stack:
-        services = await _services(stack, settings, database_url, clock)
+        gateway = AsyncGateway(
+            settings.gateway_url,
+            ServiceSecret(SERVICE_NAME, _own_secret(settings)),
+            retries=_RETRIES,
+            timeout=_TIMEOUT_SECONDS,
+            http=http,
+        )
+        await stack.enter_async_context(gateway)
+        services = await _services(stack, settings, database_url, clock, gateway)
         sender = Sender(
             services.database,
             services.vault,
@@ -54,19 +68,16 @@ async def wired(
 
 
 async def _services(
-    stack: contextlib.AsyncExitStack, settings: Settings, database_url: str, clock: Clock
+    stack: contextlib.AsyncExitStack,
+    settings: Settings,
+    database_url: str,
+    clock: Clock,
+    gateway: AsyncGateway,
 ) -> Services:
     flow_key = settings.messenger_flow_private_key
     database = await Database.connect(database_url)
     stack.push_async_callback(database.close)
     slot = await database.fetchval("SELECT nextval('process_slots')")
-    gateway = AsyncGateway(
-        settings.gateway_url,
-        ServiceSecret(SERVICE_NAME, _own_secret(settings)),
-        retries=_RETRIES,
-        timeout=_TIMEOUT_SECONDS,
-    )
-    await stack.enter_async_context(gateway)
     return Services(
         settings=settings,
         database=database,

@@ -72,7 +72,7 @@ async def _answer(services: S, request: dict[str, Any], enter: Enter[S]) -> Answ
     if "error" in data:
         _log.warning("flows.client_error", error=_word(data["error"]))
         return 200, {"data": {"acknowledged": True}}
-    if action not in {"INIT", "BACK", "data_exchange"}:
+    if action not in ("INIT", "BACK", "data_exchange"):
         return 400, {"error_msg": screens.problem(None, "try_again")}
     entering = data if action == "data_exchange" else None
     return await _about_form(services, token if isinstance(token, str) else "", entering, enter)

@@ -7,24 +7,28 @@ it. Any such sign, and the messenger asks what is meant instead.
 import re
 
 from tapgate.messenger.model.kinds import Command
-from tapgate.messenger.understanding.spelling import plain, sound
+from tapgate.messenger.understanding.spelling import NUMBER, plain, sound
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(plain(text).split())
+    return frozenset(plain(word) for word in text.split())
 
 
 #: Sending, however it is spelled.
 _SEND_SOUNDS = frozenset(
     sound(word)
-    for word in plain(
-        """send sen sned sedn sending transfer tranfer transfar trasfer transfert transferer
-        envoyer envoie envoye envoi envoyez anvoyer virement remit"""
-    ).split()
+    for word in _words(
+        """send sen sned sedn sending transfer tranfer trasnfer transfar trasfer transfert
+        transferer envoyer envoie envoye envoi envoyez anvoyer remit"""
+    )
 )
 _SEND_WORDS = _words(
-    "pay paye payer paie give donne donner donnez verse verser versez wire move share partager"
+    """pay paye payer paie give donne donner donnez verse verser versez wire move share partager
+    virement virment vireman"""
 )
+_MONEY = _words(
+    "money mony moni mone cash funds leones leone sle le argent fric sous fonds francs fcfa cfa gnf"
+) | {NUMBER}
 #: Denied, stopped, over, asked about, somebody else's doing, or about another thing that is sent.
 _DOUBTS = _words(
     """
@@ -32,18 +36,18 @@ _DOUBTS = _words(
     without stop cancel wait hold abort undo block blok blocked freeze lost stolen stole steal tief
     sent sended did does was were has had been already receive received recieved receiving got
     arrived arrive came come
-    who whom why when where what wetin which how if whether should will shall could might may
+    is are who whom why when where what wetin which how if whether should will shall could might may
     yesterday tomorrow later earlier before after last ago past
     wrong mistake mistakenly error problem failed fail pending missing back refund reverse reversed
     scam scammed scammer fraud fake thief hacked safe sure stranger
     your he she they said says asked asks wants told tells keeps trying
     receipt statement statment balance history code otp pin password passcode limit limits maximum
-    max allowed fee fees charge charges cost costs id passport document documents photo picture
+    max more allowed fee fees charge charges cost costs id passport document documents photo picture
     selfie kyc message sms email mail location airtime data credit bill loan lend borrow request
     instead but except unless because
     pas ne n jamais plus sans arrete arreter arretez annule annuler annulez attends attendez
     bloque bloquer bloquez perdu perdue vole volee oublie
-    ai as avons avez avait ont ete recu recue recus recevoir arrive arriver passe deja
+    est sont ai as avons avez avait ont ete recu recue recus recevoir arrive arriver passe deja
     qui quand pourquoi ou combien comment si quoi quel quelle quels quelles
     hier demain tard avant apres dernier derniere
     erreur trompe probleme echec echoue manque retour rembourse rembourser remboursez rendre rendez
@@ -76,6 +80,10 @@ def starts_a_transfer(spelled: str, *, asks: bool) -> bool:
         and _DOUBTS.isdisjoint(words)
         and _TO_ONESELF.search(spelled) is None
     )
+
+
+def names_money(spelled: str) -> bool:
+    return not _MONEY.isdisjoint(spelled.split())
 
 
 def forbids(spelled: str, command: Command | None) -> bool:

@@ -11,12 +11,12 @@ from tapgate.messenger.understanding.similarity import Index
 from tapgate.messenger.understanding.spelling import LONGEST, plain
 
 #: As alike as this, and that much more than to anything else: it is meant.
-ACT: Final = 0.5
-MARGIN: Final = 0.07
+ACT: Final = 0.32
+MARGIN: Final = 0.1
 #: As alike as this: it is asked whether it is meant.
-ASK: Final = 0.3
+ASK: Final = 0.2
 #: Not asked when something else is so much more alike.
-_FAR_BEHIND: Final = 0.22
+_FAR_BEHIND: Final = 0.15
 _MOST_ASKED: Final = 3
 
 
@@ -35,8 +35,7 @@ class Resolver:
         self._samples = tuple(
             phrase for phrase in (*words, *samples) if phrase.command not in {"yes", "no"}
         )
-        spelled = [plain(phrase.text) for phrase in self._samples]
-        self._index = Index(spelled)
+        self._index = Index([(plain(phrase.text), phrase.command) for phrase in self._samples])
         self._literal: dict[str, list[Phrase]] = {}
         for phrase in (*words, *self._samples):
             self._literal.setdefault(plain(phrase.text), []).append(phrase)
@@ -67,11 +66,9 @@ class Resolver:
         if not ranked or ranked[0].score < ASK:
             return Meaning()
         best = ranked[0]
-        ahead = best.score - (ranked[1].score if len(ranked) > 1 else 0.0)
-        clear = best.score >= ACT and ahead >= MARGIN and len(text) <= LONGEST
-        if clear and _may_act(best.command, spelled, asks="?" in text):
+        if len(text) <= LONGEST and _is_meant(ranked, spelled, asks="?" in text):
             return Meaning(command=best.command, language=best.language)
-        if best.command is None and ahead >= MARGIN:
+        if best.command is None and _ahead(ranked) >= MARGIN:
             return Meaning(language=best.language)
         asked = [
             candidate.command
@@ -82,19 +79,29 @@ class Resolver:
         return Meaning(maybe=tuple(asked[:_MOST_ASKED]), language=best.language)
 
     def _ranked(self, spelled: str) -> list[_Candidate]:
-        """The best for each command, best first."""
-        best: dict[Command | None, _Candidate] = {}
-        for score, phrase in zip(self._index.alike(spelled), self._samples, strict=True):
-            known = best.get(phrase.command)
-            if known is None or score > known.score:
-                best[phrase.command] = _Candidate(score, phrase.command, phrase.language)
-        return sorted(best.values(), key=lambda candidate: candidate.score, reverse=True)
+        """The commands, the most alike first."""
+        closest = (
+            (score, self._samples[place]) for score, _, place in self._index.closest(spelled)
+        )
+        return [_Candidate(score, sample.command, sample.language) for score, sample in closest]
 
 
-def _may_act(command: Command | None, spelled: str, *, asks: bool) -> bool:
-    if command == "send" and not caution.starts_a_transfer(spelled, asks=asks):
+def _is_meant(ranked: list[_Candidate], spelled: str, *, asks: bool) -> bool:
+    best = ranked[0]
+    if caution.forbids(spelled, best.command):
         return False
-    return not caution.forbids(spelled, command)
+    if best.command == "send":
+        if not caution.starts_a_transfer(spelled, asks=asks):
+            return False
+        # Small talk about sending was told apart already.
+        named = [candidate for candidate in ranked if candidate.command is not None]
+        least = ASK if caution.names_money(spelled) else ACT
+        return best.score >= least and _ahead(named) >= MARGIN
+    return best.score >= ACT and _ahead(ranked) >= MARGIN
+
+
+def _ahead(ranked: list[_Candidate]) -> float:
+    return ranked[0].score - (ranked[1].score if len(ranked) > 1 else 0.0)
 
 
 def _only(spoken: set[Language]) -> Language | None:

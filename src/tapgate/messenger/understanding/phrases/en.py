@@ -119,6 +119,11 @@ SAMPLES: dict[Command, str] = {
         let us begin
     """,
     "help": """
+        i need assistance with this
+        guide me please
+        how is it used
+        what do i have to type
+        i am lost here
         i need help
         can you help me
         please help me
@@ -151,6 +156,12 @@ SAMPLES: dict[Command, str] = {
         what is the charge for sending
     """,
     "balance": """
+        money in my wallet
+        what remains in my account
+        how much have i got
+        how is my account
+        tell me what i have left
+        how much cash is there
         what is my balance
         whats my balance
         show my balance
@@ -236,6 +247,13 @@ SAMPLES: dict[Command, str] = {
         i want to pay a person
     """,
     "history": """
+        transactions of this week
+        my transactions today
+        show transfers i made
+        payments from last month
+        what came in today
+        let me see what i spent
+        the last money i sent
         show my transactions
         show my last transactions
         show me my recent transactions
@@ -275,6 +293,11 @@ SAMPLES: dict[Command, str] = {
         trnsactions list
     """,
     "statement": """
+        all my transactions in a pdf
+        a document with my transactions
+        proof of my payments
+        account report for the year
+        i need it for the bank my statement
         i need a statement
         i want my account statement
         send me my statement
@@ -303,6 +326,11 @@ SAMPLES: dict[Command, str] = {
         i want statement for last 3 months
     """,
     "cards": """
+        give me information about my card
+        does my card still work
+        what is the state of my cards
+        the number on my card
+        can i see the card i have
         show my cards
         show me my cards
         list my cards
@@ -331,6 +359,12 @@ SAMPLES: dict[Command, str] = {
         are my cards ok
     """,
     "link": """
+        add my card to my account
+        register this card on my account
+        i received a new card today
+        put my new card on my phone
+        my new card is not linked
+        link another card for my child
         i want to link a card
         link my new card
         link a card to my account
@@ -359,6 +393,13 @@ SAMPLES: dict[Command, str] = {
         tie my card to my wallet
     """,
     "block": """
+        cancel the card
+        stop the card
+        my card has gone missing
+        i think my card is stolen
+        turn off my card
+        put a block on my card
+        my purse was stolen with my card
         i want to block my card
         please block my card
         block the card now
@@ -395,6 +436,12 @@ SAMPLES: dict[Command, str] = {
         block it my card is gone
     """,
     "unblock": """
+        the card was found
+        remove the lock from my card
+        can i use my blocked card again
+        why did you block my card
+        undo the block on my card
+        my card was blocked by mistake
         i want to unblock my card
         please unblock my card
         can you unblock my card
@@ -423,6 +470,12 @@ SAMPLES: dict[Command, str] = {
         free my card
     """,
     "change_pin": """
+        i want a different pin
+        someone knows my secret code
+        my pin has been seen
+        my code is known change it
+        lost my pin
+        i cannot remember my code
         i want to change my pin
         change my pin code
         change my secret code
@@ -453,6 +506,12 @@ SAMPLES: dict[Command, str] = {
         make another pin
     """,
     "kyc": """
+        how do i send my documents
+        check my identity
+        what do i need to verify
+        i have my id here
+        my kyc status
+        why is my account not verified
         i want to verify my identity
         verify my account
         how do i verify my account
@@ -486,6 +545,12 @@ SAMPLES: dict[Command, str] = {
         what papers do you need from me
     """,
     "limits": """
+        what is the most i can send
+        max amount to send
+        maximum transfer amount
+        am i over my limit
+        how much can i spend with my card
+        how much can i receive
         what are my limits
         what is my limit
         show my limits
@@ -546,6 +611,19 @@ SAMPLES: dict[Command, str] = {
         change langage
     """,
     "person": """
+        i cannot remember my code
+        lost my pin
+        some money is missing from my account
+        money disappeared
+        you deducted my money
+        the transfer failed
+        my transaction is pending since yesterday
+        the money was taken but nothing came
+        where is my money
+        please i want somebody to assist me
+        is there a human i can chat with
+        chat with support
+        you cut my money for nothing
         i want to talk to a person
         i want to speak to someone
         i want to talk to somebody
@@ -602,6 +680,12 @@ SAMPLES: dict[Command, str] = {
         delete my account
     """,
     "register": """
+        make a new account for me
+        how can i get a wallet
+        register a new customer
+        how to create account
+        i want to use this service i have no account
+        open wallet for me
         i want to register
         how do i register
         how can i register
@@ -672,6 +756,34 @@ SAMPLES: dict[Command, str] = {
 
 #: What is said to a messenger and asks nothing that it could do.
 NOTHING = """
+    no worries
+    no wahala
+    no vex
+    how old is your company
+    where are you from
+    what is your job
+    who made you
+    how was your day
+    have you eaten
+    my friend got married
+    the weather is hot
+    i am tired
+    i am happy today
+    send my greetings to your family
+    pay attention
+    give me a minute
+    share this with your friends
+    the money is too small
+    money is hard to get
+    life is hard
+    today is sunday
+    ok thanks bye
+    thank you my brother
+    last night
+    i love this app
+    this app is bad
+    what is the price of rice
+    what is bitcoin
     thank you
     thanks
     thank you very much

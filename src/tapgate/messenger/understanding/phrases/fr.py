@@ -127,6 +127,11 @@ SAMPLES: dict[Command, str] = {
         montrez-moi tous vos services
     """,
     "help": """
+        j'ai besoin d'assistance
+        guidez-moi svp
+        qu'est-ce que je dois écrire
+        je ne comprends rien à ce service
+        comment utiliser
         j'ai besoin d'aide
         pouvez-vous m'aider
         peux-tu m'aider
@@ -158,6 +163,11 @@ SAMPLES: dict[Command, str] = {
         c'est combien les frais d'envoi
     """,
     "balance": """
+        combien dans mon compte
+        j'ai quoi sur mon compte
+        l'argent qui reste
+        il me reste quoi
+        combien j'ai là
         quel est mon solde
         c'est quoi mon solde
         je veux voir mon solde
@@ -234,6 +244,12 @@ SAMPLES: dict[Command, str] = {
         envoie l'argent à mon ami
     """,
     "history": """
+        mes transactions de la semaine
+        les transactions d'aujourd'hui
+        les transferts que j'ai faits
+        les paiements du mois dernier
+        qu'est-ce qui est entré aujourd'hui
+        qui m'a viré de l'argent
         montre-moi mes transactions
         voir mes transactions
         voir mon historique
@@ -270,6 +286,10 @@ SAMPLES: dict[Command, str] = {
         argent reçu
     """,
     "statement": """
+        toutes mes transactions en pdf
+        un document de mes transactions
+        une preuve de mes paiements
+        le rapport des opérations de l'année
         je veux mon relevé
         je veux un relevé de compte
         j'ai besoin d'un relevé
@@ -296,6 +316,10 @@ SAMPLES: dict[Command, str] = {
         releve svp
     """,
     "cards": """
+        des informations sur mes cartes
+        est-ce que ma carte fonctionne encore
+        je peux voir mes cartes
+        l'état de mes cartes
         voir mes cartes
         montre-moi mes cartes
         montrez mes cartes
@@ -321,6 +345,10 @@ SAMPLES: dict[Command, str] = {
         détails de ma carte
     """,
     "link": """
+        enregistrer cette carte sur mon compte
+        ma nouvelle carte n'est pas liée
+        lier une carte pour mon enfant
+        je viens de recevoir une carte
         je veux lier une carte
         je veux lier ma carte à mon compte
         lier une nouvelle carte
@@ -346,6 +374,12 @@ SAMPLES: dict[Command, str] = {
         configurer ma carte
     """,
     "block": """
+        annulez la carte
+        stoppez la carte
+        j'ai égaré ma carte
+        ma carte est introuvable
+        je crois qu'on m'a volé ma carte
+        mettre un blocage sur ma carte
         je veux bloquer ma carte
         il faut bloquer ma carte
         bloquez ma carte s'il vous plaît
@@ -379,6 +413,11 @@ SAMPLES: dict[Command, str] = {
         jai perdu ma kart
     """,
     "unblock": """
+        la carte est retrouvée
+        enlevez le blocage
+        pourquoi avez-vous bloqué ma carte
+        je veux réutiliser ma carte bloquée
+        j'avais bloqué ma carte par erreur
         je veux débloquer ma carte
         débloquez ma carte s'il vous plaît
         pouvez-vous débloquer ma carte
@@ -403,6 +442,11 @@ SAMPLES: dict[Command, str] = {
         rendre ma carte active
     """,
     "change_pin": """
+        je veux un autre code
+        mon code est connu
+        quelqu'un sait mon code pin
+        j'ai perdu mon code
+        changez mon code svp
         je veux changer mon code
         je veux changer mon code pin
         je veux changer mon code secret
@@ -431,6 +475,11 @@ SAMPLES: dict[Command, str] = {
         changement de code secret
     """,
     "kyc": """
+        comment envoyer mes documents
+        de quoi avez-vous besoin pour vérifier
+        j'ai ma pièce ici
+        mon statut kyc
+        pourquoi mon compte n'est pas vérifié
         je veux vérifier mon identité
         vérifier mon compte
         comment vérifier mon compte
@@ -462,6 +511,11 @@ SAMPLES: dict[Command, str] = {
         je veux m'identifier
     """,
     "limits": """
+        montant max à envoyer
+        le maximum par jour
+        ai-je atteint ma limite
+        combien je peux dépenser avec ma carte
+        combien je peux recevoir
         quelles sont mes limites
         quelle est ma limite
         quel est mon plafond
@@ -517,6 +571,17 @@ SAMPLES: dict[Command, str] = {
         autres langues
     """,
     "person": """
+        j'ai perdu mon code
+        il manque de l'argent sur mon compte
+        on a pris mon argent
+        le transfert a échoué
+        ma transaction est en attente
+        où est mon argent
+        discuter avec un humain
+        joindre le support
+        vous avez coupé mon argent
+        je veux déposer une plainte
+        j'ai des soucis avec ma carte
         je veux parler à une personne
         je veux parler à quelqu'un
         je veux parler à un humain
@@ -570,6 +635,11 @@ SAMPLES: dict[Command, str] = {
         supprimer mon compte
     """,
     "register": """
+        comment avoir un portefeuille
+        comment créer un compte
+        un compte pour moi svp
+        je veux utiliser ce service je n'ai pas de compte
+        ouvrir un portefeuille
         je veux m'inscrire
         je voudrais m'inscrire
         comment s'inscrire
@@ -632,6 +702,27 @@ SAMPLES: dict[Command, str] = {
 }
 
 NOTHING = """
+    pas de souci
+    pas de problème
+    il y a pas de quoi
+    tu viens d'où
+    tu as quel âge
+    as-tu bien dormi
+    tu fais quoi
+    mon ami se marie
+    il pleut
+    je suis fatigué
+    je suis content
+    la vie est dure
+    c'est dimanche aujourd'hui
+    hier soir on a dansé
+    merci mon frère
+    le prix du riz
+    j'aime cette application
+    cette application est nulle
+    partagez avec vos amis
+    mes salutations à la famille
+    donne-moi une minute
     merci
     merci beaucoup
     merci bien

@@ -1,0 +1,17 @@
+"""What the messenger says, by key, in each language: the same keys with the same placeholders."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from tapgate.messenger.conversation.texts import en, fr
+from tapgate.messenger.model.kinds import Language
+
+TEXTS: Final[Mapping[Language, Mapping[str, str]]] = {"en": en.TEXTS, "fr": fr.TEXTS}
+
+
+def text(language: Language, key: str, **values: object) -> str:
+    return TEXTS[language][key].format_map(values)
+
+
+def has(key: str) -> bool:
+    return key in en.TEXTS

@@ -1,0 +1,370 @@
+"""Sending money: what is asked and shown, and that it is paid once."""
+
+import msgspec
+import pytest
+
+from messenger.conversation.stage import (
+    CARDLESS_PHONE,
+    PAYEE_PHONE,
+    PIN,
+    WRONG_PIN,
+    Paid,
+    Story,
+    said,
+)
+from tapgate.messenger.model import calls
+from tapgate.messenger.model.events import (
+    Answered,
+    Chose,
+    Entered,
+    FormClosed,
+    Refused,
+    Said,
+    Unreachable,
+)
+from tapgate.messenger.model.people import KeepRecipient, Recipient
+from tapgate.messenger.model.replies import AskPin
+
+AMINATA = Recipient(name="Aminata K.", card_serial="AM-1001")
+
+
+def until_confirmed(**setting: object) -> Story:
+    story = Story(**setting)
+    story("send money")
+    story("AM-1001")
+    story("500")
+    return story
+
+
+def until_pin(**setting: object) -> Story:
+    story = until_confirmed(**setting)
+    story("yes")
+    return story
+
+
+@pytest.mark.parametrize(
+    ("language", "command", "yes", "done"),
+    [("en", "send money", "yes", "Done!"), ("fr", "envoyer", "oui", "C'est fait")],
+)
+def test_step_by_step(language, command, yes, done):
+    story = Story(language)
+    story(command)
+    story("AM-1001")
+    assert "Aminata K." in story.text
+    shown = story("500")
+    for part in ("Aminata K.", "AM-1001", "500.00 SLE", "7.50 SLE", "507.50 SLE"):
+        assert part in shown
+    assert story.conversation.stage == "confirm"
+    story(yes)
+    assert story.conversation.awaits_pin
+    receipt = story(PIN)
+    for part in (done, "500.00 SLE", "7.50 SLE", "492.50 SLE", "txn_"):
+        assert part in receipt
+    assert [(p.card_serial, p.amount) for p in story.gateway.payments] == [("AM-1001", "500.00")]
+    assert story.conversation.stage == "idle"
+
+
+def test_all_in_one_sentence():
+    story = Story()
+    shown = story(said("send 500 to 076222222", "send"))
+    assert story.conversation.stage == "confirm"
+    assert story.calls(calls.FindPayee)[0].phone == PAYEE_PHONE
+    assert "507.50 SLE" in shown
+
+
+def test_an_order_without_the_word():
+    story = Story()
+    story("500 to 076222222")
+    assert story.conversation.stage == "confirm"
+
+
+def test_the_operation_was_kept_before_the_pin_came():
+    story = until_pin()
+    operation = story.conversation.operation
+    story(PIN)
+    assert story.gateway.payments[0].request_id == operation
+
+
+def test_the_same_event_after_a_crash_asks_for_the_same_payment():
+    story = until_pin()
+    story.play(said(PIN))
+    story(PIN)
+    assert len(story.gateway.payments) == 1
+    assert len(story.calls(calls.SendMoney)) == 2
+
+
+def test_in_a_form():
+    story = until_pin(pins="form")
+    form = story.replies[-1]
+    assert isinstance(form, AskPin)
+    assert form.operation == story.conversation.operation
+    assert "500.00 SLE" in form.text
+    assert "Done!" in story.enter()
+    assert len(story.gateway.payments) == 1
+    assert story(FormClosed()) == ""
+
+
+def test_a_form_of_another_operation_is_ignored():
+    story = until_pin(pins="form")
+    answer = story(Entered(operation="op-0", pin=PIN))
+    assert "no longer valid" in answer
+    assert story.gateway.payments == []
+    assert story.conversation.awaits_pin
+
+
+def test_a_form_that_was_closed_is_shown_again():
+    story = until_pin(pins="form")
+    story(FormClosed())
+    assert isinstance(story.replies[-1], AskPin)
+
+
+def test_a_wrong_pin_in_a_form_is_told_once():
+    story = until_pin(pins="form")
+    assert "Tries left: 2" in story.enter(WRONG_PIN)
+    assert story(FormClosed()) == ""
+    assert story.conversation.awaits_pin
+
+
+def test_a_pin_as_text_where_there_are_forms():
+    story = until_pin(pins="form")
+    answer = story(PIN)
+    assert "do not write your PIN" in answer
+    assert isinstance(story.replies[-1], AskPin)
+    assert story.gateway.payments == []
+
+
+def test_without_any_way_to_give_a_pin():
+    story = Story(pins="none")
+    assert "cannot be given safely" in story("send money")
+    assert story.conversation.stage == "idle"
+
+
+def test_wrong_pins_until_it_is_locked():
+    story = until_pin()
+    operation = story.conversation.operation
+    assert "Tries left: 2" in story(WRONG_PIN)
+    assert "Tries left: 1" in story(WRONG_PIN)
+    assert story.conversation.operation == operation
+    assert "locked" in story(WRONG_PIN)
+    assert story.conversation.stage == "idle"
+    story("send money")
+    story("AM-1001")
+    story("5")
+    story("yes")
+    assert "14 Mar 2026, 10:00" in story(PIN)
+    assert story.gateway.payments == []
+
+
+def test_a_wrong_pin_then_the_right_one_is_the_same_operation():
+    story = until_pin()
+    story(WRONG_PIN)
+    story(PIN)
+    assert len({call.request_id for call in story.calls(calls.SendMoney)}) == 1
+    assert len(story.gateway.payments) == 1
+
+
+def test_no_answer_then_again():
+    story = until_pin()
+    story.gateway.lost = [calls.SendMoney]
+    assert "cannot be paid twice" in story(PIN)
+    assert story.conversation.uncertain
+    assert "Done!" in story(PIN)
+    assert len(story.gateway.payments) == 1
+
+
+def test_no_answer_then_cancel():
+    story = until_pin()
+    story.gateway.lost = [calls.SendMoney]
+    story(PIN)
+    assert "may have gone through" in story("cancel")
+    assert story.conversation.operation is None
+
+
+def test_an_internal_error_is_no_answer():
+    story = until_pin()
+    story.gateway.instead = {calls.SendMoney: [Refused(code="INTERNAL_ERROR")]}
+    assert "cannot be paid twice" in story(PIN)
+    assert "Done!" in story(PIN)
+
+
+def test_nothing_is_uncertain_when_nothing_was_sent():
+    story = until_pin()
+    story.gateway.instead = {calls.SendMoney: [Unreachable(uncertain=False)]}
+    assert "Nothing is lost" in story(PIN)
+    assert not story.conversation.uncertain
+    assert "Done!" in story(PIN)
+
+
+def test_a_decline_ends_the_operation():
+    story = until_pin()
+    story.gateway.balance = 0
+    assert "not enough money" in story(PIN)
+    first = story.calls(calls.SendMoney)[0].request_id
+    story.gateway.balance = 1_000_00
+    for word in ("send money", "AM-1001", "500", "yes", PIN):
+        story(word)
+    assert story.gateway.payments == [
+        Paid(story.calls(calls.SendMoney)[1].request_id, "AM-1001", "500.00")
+    ]
+    assert story.gateway.payments[0].request_id != first
+
+
+@pytest.mark.parametrize("word", ["yes", PIN])
+def test_again_after_it_is_done(word):
+    story = until_pin()
+    story(PIN)
+    answer = story(word)
+    assert len(story.gateway.payments) == 1
+    assert story.conversation.stage == "idle"
+    assert "Nothing is waiting" in answer or "did not ask" in answer
+
+
+def test_a_late_yes_is_asked_again():
+    for event in (said("yes", late=True), None):
+        story = until_confirmed()
+        if event is None:
+            story.tap("yes", late=True)
+        else:
+            story(event)
+        assert story.conversation.stage == "confirm"
+        assert "late" in story.text
+
+
+def test_a_guessed_yes_is_asked_again():
+    story = until_confirmed()
+    story(said("yeah why not", "yes"))
+    assert story.conversation.stage == "confirm"
+
+
+def test_a_late_pin_is_asked_again():
+    story = until_pin()
+    story(said(PIN, late=True))
+    assert story.gateway.payments == []
+    assert story.conversation.awaits_pin
+
+
+def test_an_old_button_has_expired():
+    story = until_confirmed()
+    old = story.option("yes")
+    story("no")
+    for word in ("send money", "AM-1001", "700"):
+        story(word)
+    assert "expired" in story(Chose(id=old))
+    assert story.conversation.stage == "confirm"
+
+
+def test_no_and_cancel():
+    for word in ("no", "cancel"):
+        story = until_confirmed()
+        assert "cancelled" in story(word)
+        assert story.conversation.stage == "idle"
+
+
+def test_a_withheld_text_is_asked_for_again():
+    story = until_pin()
+    answer = story(Said(text=None))
+    assert "send it again" in answer
+    assert story.conversation.awaits_pin
+
+
+def test_another_command_cancels_it_first():
+    story = until_pin()
+    answer = story("balance")
+    assert "cancelled: *Send money*" in answer
+    assert "1,000.00 SLE" in answer
+    assert "did not ask" in story(PIN)
+    assert story.gateway.payments == []
+
+
+def test_too_much_then_less():
+    story = Story()
+    story("send money")
+    story("AM-1001")
+    answer = story("50000")
+    assert "not enough money" in answer
+    assert "instead" in answer
+    assert story("10").count("10.00 SLE")
+    assert story.conversation.stage == "confirm"
+
+
+@pytest.mark.parametrize(
+    ("recipient", "answer"),
+    [
+        ("TG-0001", "your own wallet"),
+        ("XX-9999", "do not know a card"),
+        ("+23276999999", "Nobody is registered"),
+        (CARDLESS_PHONE, "no active card"),
+        ("who knows", "card number or a phone number"),
+    ],
+)
+def test_somebody_who_cannot_be_paid(recipient, answer):
+    story = Story()
+    story("send money")
+    assert answer in story(recipient)
+    assert story.conversation.piece == "to"
+    story("AM-1001")
+    assert story.conversation.piece == "amount"
+
+
+def test_the_recipient_is_kept_when_wished():
+    story = until_pin()
+    story(PIN)
+    story.tap("keep")
+    assert story.effects == [KeepRecipient(recipient=AMINATA)]
+    story("send money")
+    story.tap("card:AM-1001")
+    assert story.conversation.piece == "amount"
+
+
+def test_a_kept_recipient_by_number_or_name():
+    for name in ("1", "aminata"):
+        story = Story()
+        story.person = after_keeping(story)
+        story("send money")
+        story(name)
+        assert story.conversation.piece == "amount"
+        for word in ("5", "yes", PIN):
+            story(word)
+        assert "Keep recipient" not in story.text
+
+
+def test_a_kept_recipient_whose_card_is_gone():
+    story = Story()
+    story.person = after_keeping(story, Recipient(name="Old C.", card_serial="GONE-1"))
+    story("send money")
+    assert "no longer in use" in story("1")
+    assert story.person.recipients == ()
+
+
+def after_keeping(story: Story, recipient: Recipient = AMINATA):
+    return msgspec.structs.replace(story.person, recipients=(recipient,))
+
+
+def test_under_review_is_said():
+    story = until_pin()
+    receipt = calls.Receipt(
+        transaction_id="txn_9",
+        status="under_review",
+        amount="500.00 SLE",
+        fee_amount="7.50 SLE",
+        new_balance="492.50 SLE",
+        recipient_name="Aminata K.",
+    )
+    story.gateway.instead = {calls.SendMoney: [Answered(result=receipt)]}
+    assert "under review" in story(PIN)
+
+
+def test_a_receiver_who_cannot_receive():
+    story = until_pin()
+    refused = Refused(code="SUBSCRIBER_BLOCKED", details={"party": "receiver"})
+    story.gateway.instead = {calls.SendMoney: [refused]}
+    assert "The recipient cannot" in story(PIN)
+
+
+def test_a_guess_does_not_win_over_an_open_question():
+    story = Story()
+    story("send money")
+    story(said("what have I got", "balance"))
+    assert story.conversation.command == "send"
+    story("balance")
+    assert story.conversation.command is None
