@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from gateway.running import free_port
-from messenger.routes.stage import PRODUCTION
+from messenger.routes.stage import BRIDGE, FLOWS, PRODUCTION
 from tapgate.messenger.start import warnings
 from tapgate.settings import load
 
@@ -56,9 +57,9 @@ def health(port: int) -> dict[str, Any]:
         return body
 
 
-def refusal(port: int, body: bytes) -> tuple[int, dict[str, str]]:
-    """What the compatibility endpoint answers over a real connection."""
-    url = f"http://127.0.0.1:{port}/api/v1/external/messaging"
+def refusal(port: int, body: bytes, path: str = BRIDGE) -> tuple[int, dict[str, str]]:
+    """Over a real connection."""
+    url = f"http://127.0.0.1:{port}{path}"
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(url, body, timeout=30)
     with refused.value as answer:
@@ -79,6 +80,11 @@ def test_alone_on_a_database_by_url(folder: Path, database_url: str, workers: in
         assert refusal(port, b"{}") == (400, {"error": "event is required", "status": "error"})
         too_large = (413, {"error": "Request body too large", "status": "error"})
         assert refusal(port, b"x" * (9 << 20)) == too_large
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            connection.sendall(b"not HTTP\r\n\r\n")
+            head, _, body = connection.makefile("rb").read().partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 ")
+        assert json.loads(body) == {"error": "This is not HTTP/1.1", "status": "error"}
     assert lines == [
         "Warning: without TAPGATE_MESSENGER_APP_SECRET the messenger's webhook believes everybody.",
         "The messenger sends nothing: its replies stay in its outbox.",
@@ -86,6 +92,14 @@ def test_alone_on_a_database_by_url(folder: Path, database_url: str, workers: in
         f"  Chat with the messenger:     {TAPGATE} chat",
         "Ctrl-C stops it.",
     ]
+
+
+def test_a_status_of_the_providers_own(folder: Path, database_url: str) -> None:
+    port = free_port()
+    variables = {"TAPGATE_DATABASE_URL": database_url, "TAPGATE_MESSENGER_APP_SECRET": "a"}
+    with running(folder, "messenger", "--port", str(port), **variables):
+        sentence = "X-Hub-Signature-256 is missing"
+        assert refusal(port, b"{}", FLOWS) == (432, {"error": sentence, "status": "error"})
 
 
 def test_with_the_gateway_on_a_database_of_their_own(folder: Path, data_dir: Path) -> None:
