@@ -4,8 +4,10 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import Any
 import pytest
 
 from gateway.running import free_port
-from messenger.routes.stage import PRODUCTION
+from messenger.routes.stage import BRIDGE, FLOWS, PRODUCTION
 from tapgate.messenger.start import warnings
 from tapgate.settings import load
 
@@ -55,6 +57,15 @@ def health(port: int) -> dict[str, Any]:
         return body
 
 
+def refusal(port: int, body: bytes, path: str = BRIDGE) -> tuple[int, dict[str, str]]:
+    """Over a real connection."""
+    url = f"http://127.0.0.1:{port}{path}"
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(url, body, timeout=30)
+    with refused.value as answer:
+        return answer.code, json.loads(answer.read())
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_alone_on_a_database_by_url(folder: Path, database_url: str, workers: int) -> None:
     port = free_port()
@@ -66,6 +77,14 @@ def test_alone_on_a_database_by_url(folder: Path, database_url: str, workers: in
             "version": "1.0.0",
             "activeConversations": 0,
         }
+        assert refusal(port, b"{}") == (400, {"error": "event is required", "status": "error"})
+        too_large = (413, {"error": "Request body too large", "status": "error"})
+        assert refusal(port, b"x" * (9 << 20)) == too_large
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            connection.sendall(b"not HTTP\r\n\r\n")
+            head, _, body = connection.makefile("rb").read().partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 ")
+        assert json.loads(body) == {"error": "This is not HTTP/1.1", "status": "error"}
     assert lines == [
         "Warning: without TAPGATE_MESSENGER_APP_SECRET the messenger's webhook believes everybody.",
         "The messenger sends nothing: its replies stay in its outbox.",
@@ -73,6 +92,14 @@ def test_alone_on_a_database_by_url(folder: Path, database_url: str, workers: in
         f"  Chat with the messenger:     {TAPGATE} chat",
         "Ctrl-C stops it.",
     ]
+
+
+def test_a_status_of_the_providers_own(folder: Path, database_url: str) -> None:
+    port = free_port()
+    variables = {"TAPGATE_DATABASE_URL": database_url, "TAPGATE_MESSENGER_APP_SECRET": "a"}
+    with running(folder, "messenger", "--port", str(port), **variables):
+        sentence = "X-Hub-Signature-256 is missing"
+        assert refusal(port, b"{}", FLOWS) == (432, {"error": sentence, "status": "error"})
 
 
 def test_with_the_gateway_on_a_database_of_their_own(folder: Path, data_dir: Path) -> None:

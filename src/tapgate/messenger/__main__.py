@@ -3,6 +3,7 @@
 import os
 
 from tapgate.messenger.app import App
+from tapgate.messenger.wire import Wire
 from tapgate.messenger.wiring import wired
 from tapgate.service import logs, worker
 from tapgate.settings import load
@@ -13,7 +14,7 @@ async def main() -> None:
     logs.configure()
     assert settings.database_url is not None, "the supervisor says where the database is"
     async with wired(settings, settings.database_url) as services:
-        await worker.serve(App(services))
+        await worker.serve(App(services), protocol=Wire)
 
 
 if __name__ == "__main__":

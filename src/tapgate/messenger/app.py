@@ -38,7 +38,7 @@ class App:
                 path="/openapi.json",
                 handler=self.openapi,
                 access=ANYBODY,
-                answers={200: dict},
+                answers={200: {"type": "object"}},
             ),
         ]
         self._by_path: dict[str, dict[str, Route]] = {}

@@ -1,7 +1,7 @@
 """The description of the interface in OpenAPI 3.1, made of the table of routes alone."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -52,11 +52,10 @@ class _Schemas:
     """The schemas of all structs that routes take and give."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
-        named = [
-            ErrorBody,
-            *(one for route in routes for one in (route.body, *route.answers.values())),
-        ]
-        structs = [one for one in dict.fromkeys(named) if _is_struct(one)]
+        named = [ErrorBody]
+        for route in routes:
+            named += [one for one in (route.body, *route.answers.values()) if _is_struct(one)]
+        structs = list(dict.fromkeys(named))
         shown, self.components = msgspec.json.schema_components(structs, ref_template=_REF)
         self._of = dict(zip(structs, shown, strict=True))
 
@@ -64,8 +63,8 @@ class _Schemas:
         """What is sent, by its media type."""
         if kind is str:
             return {_TEXT: {"schema": {"type": "string"}}}
-        if kind is dict or kind is bytes:
-            return {JSON: {"schema": {"type": "object"}}}
+        if isinstance(kind, Mapping):
+            return {JSON: {"schema": kind}}
         content: dict[str, Any] = {"schema": self._of[ErrorBody if kind is None else kind]}
         if hasattr(kind, "EXAMPLE"):
             content["example"] = kind.EXAMPLE

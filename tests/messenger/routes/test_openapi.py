@@ -74,6 +74,17 @@ async def test_what_must_be_sent_shows(document: dict[str, Any]) -> None:
     assert schemas["TemplateMessage"]["required"] == ["to", "template", "parameters"]
 
 
+async def test_the_channels_own_shapes_show(document: dict[str, Any]) -> None:
+    body = document["paths"][WEBHOOK]["post"]["requestBody"]["content"]["application/json"]
+    OAS31Validator(body["schema"]).validate(delivery("wamid.1"))
+    entry = body["schema"]["properties"]["entry"]["items"]["properties"]
+    value = entry["changes"]["items"]["properties"]["value"]["properties"]
+    assert value.keys() == {"messaging_product", "metadata", "contacts", "messages"}
+    assert value["messages"]["items"]["properties"].keys() == {
+        "from", "id", "timestamp", "type", "text",
+    }  # fmt: skip
+
+
 async def test_the_examples_are_accepted(messenger: Stage) -> None:
     bridge = await messenger.client.post(BRIDGE, json=BridgeMessage.EXAMPLE)
     assert bridge.status_code == 200

@@ -89,13 +89,21 @@ async def test_what_is_no_delivery(messenger: Stage, body: bytes) -> None:
     assert (answer.status_code, answer.json()) == (400, error(sentence))
 
 
-async def test_over_the_rate_it_is_acknowledged_all_the_same(
+async def test_over_the_rate_it_is_acknowledged_and_not_acted_on(
     tmp_path: Path, database_url: str
 ) -> None:
+    """One count for the webhook and the compatibility endpoint; one reply asks to slow down."""
     async with stage(tmp_path, database_url, TAPGATE_MESSENGER_RATE="2") as messenger:
-        for number in range(5):
+        assert (await messenger.say()).status_code == 200
+        for number in range(4):
             body = msgspec.json.encode(delivery(f"wamid.{number}"))
-            assert (await messenger.deliver(body)).status_code == 200
+            answer = await messenger.deliver(body)
+            assert (answer.status_code, answer.json()) == (200, {"status": "success"})
+        assert (await messenger.say()).status_code == 429
+        database = messenger.services.database
+        rows = await database.fetch("SELECT status FROM messenger.received ORDER BY message_id")
+        assert [row["status"] for row in rows] == ["waiting"] + ["throttled"] * 3
+        assert await database.fetchval("SELECT count(*) FROM messenger.outbox") == 1
 
 
 async def test_what_cannot_be_stored_is_delivered_again(without_database: Stage) -> None:

@@ -43,7 +43,7 @@ ROUTES: Final = (
         path=_WEBHOOK,
         handler=webhook.receive_delivery,
         access=CHANNEL,
-        body=bytes,
+        body=webhook.DELIVERY,
         answers={200: webhook.Acknowledged},
     ),
     Route(
@@ -51,7 +51,7 @@ ROUTES: Final = (
         path=f"{_WEBHOOK}/flows",
         handler=webhook.exchange_flow_data,
         access=FLOW,
-        body=bytes,
+        body=webhook.FLOW_DATA,
         answers={200: str, 400: str, 421: str, 427: str, 503: str},
     ),
     Route(

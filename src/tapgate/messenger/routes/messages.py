@@ -8,7 +8,6 @@ import msgspec
 from tapgate import ids
 from tapgate.messenger.model.kinds import Secret
 from tapgate.messenger.model.replies import Template
-from tapgate.messenger.outbox.operations import put
 from tapgate.messenger.outbox.queries import Shown, recent
 from tapgate.messenger.routes import reading
 from tapgate.messenger.routes.route import Refusal, Request, json_answer
@@ -57,15 +56,7 @@ async def send_template(request: Request) -> Answer:
     to, template = _checked(body)
     key = _key(request)
     async with services.database.transaction() as tx:
-        message_id, is_new = await put(
-            tx,
-            services.vault,
-            new_id=services.new_id,
-            now=services.clock(),
-            address=to,
-            message=template,
-            key=key,
-        )
+        message_id, is_new = await services.put(tx, to, template, key=key)
     services.wake_sender()
     headers = {} if is_new else {"Idempotent-Replayed": "true"}
     return json_answer(202, Accepted(message_id=ids.show(ids.MESSAGE, message_id)), headers)

@@ -93,7 +93,7 @@ class Route:
     access: Access
     #: What it answers by itself: a struct, or `str` for text, or None for a refusal.
     answers: Mapping[int, Any]
-    #: What it takes: a struct, or `bytes` for what is not described here.
+    #: What it takes: a struct, or a schema where others say what is sent.
     body: Any = None
     body_limit: int = MEBIBYTE
     parameters: tuple[Parameter, ...] = ()

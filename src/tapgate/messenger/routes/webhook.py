@@ -1,6 +1,6 @@
 """The channel's webhook: its handshake, its deliveries, and the data exchange of its flows."""
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -14,6 +14,47 @@ from tapgate.messenger.routes.route import Refusal, Request, json_answer, text_a
 from tapgate.service.asgi import Answer
 
 LONGEST_CHALLENGE: Final = 1024
+
+
+_TEXT: Final = {"type": "string"}
+
+
+def _object(**members: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": members}
+
+
+def _array(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+#: What is looked at in a delivery. All of it may be missing, and more may be there.
+DELIVERY: Final = _object(
+    object=_TEXT,
+    entry=_array(
+        _object(
+            id=_TEXT,
+            changes=_array(
+                _object(
+                    value=_object(
+                        messaging_product=_TEXT,
+                        metadata=_object(display_phone_number=_TEXT, phone_number_id=_TEXT),
+                        contacts=_array(_object(profile=_object(name=_TEXT), wa_id=_TEXT)),
+                        messages=_array(
+                            _object(
+                                **{"from": _TEXT},
+                                id=_TEXT,
+                                timestamp=_TEXT,
+                                type=_TEXT,
+                                text=_object(body=_TEXT),
+                            )
+                        ),
+                    )
+                )
+            ),
+        )
+    ),
+)
+FLOW_DATA: Final = _object(encrypted_flow_data=_TEXT, encrypted_aes_key=_TEXT, initial_vector=_TEXT)
 
 
 class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
