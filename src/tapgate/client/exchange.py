@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import httpx2
 
+from tapgate import VERSION
 from tapgate.client import answers
 from tapgate.client.credentials import AccessToken, Credential, Login, Unsigned
 from tapgate.client.exceptions import (
@@ -66,6 +67,7 @@ _SAID_AT_THE_DOOR: Final = frozenset(
     }
 )
 
+_ALWAYS: Final = {"Accept": "*/*", "User-Agent": f"tapgate-client/{VERSION}"}
 _TRACEABLE = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 _RENEWED_BEFORE_ITS_END: Final = 30.0
 
@@ -167,7 +169,7 @@ class Exchange:
             operation.method,
             self._base_url + operation.target,
             content=operation.body,
-            headers=operation.headers,
+            headers=_ALWAYS | dict(operation.headers),
             extensions={"timeout": self._timeout},
         )
         if _TRACEABLE.fullmatch(operation.request_id):
