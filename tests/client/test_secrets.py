@@ -78,7 +78,9 @@ async def test_no_failure_and_no_log_shows_one(
 ) -> None:
     caplog.set_level(logging.INFO)
     shown = []
-    async with Unsteady(httpx2.MockTransport(lambda _: httpx2.Response(204))).listening() as unsteady:
+    async with Unsteady(
+        httpx2.MockTransport(lambda _: httpx2.Response(204))
+    ).listening() as unsteady:
         unsteady.plan = [how]
         secret = ServiceSecret("messenger", SECRET)
         async with AsyncGateway(unsteady.url, secret, retries=NO_RETRIES) as gateway:

@@ -51,7 +51,7 @@ class SyncLine:
             return None
         if isinstance(step, Renew):
             with self._renewing:
-                self._run(self._exchange.renewal(step.token))
+                self._run(self._exchange.renewal(step.tokens))
             return None
         try:
             response = self._http.handle_request(step)
@@ -97,7 +97,7 @@ class AsyncLine:
             return None
         if isinstance(step, Renew):
             async with self._renewing:
-                await self._run(self._exchange.renewal(step.token))
+                await self._run(self._exchange.renewal(step.tokens))
             return None
         try:
             response = await self._http.handle_async_request(step)
