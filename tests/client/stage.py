@@ -4,10 +4,18 @@ import asyncio
 
 import httpx2
 
-from tapgate.client import AsyncGateway, Credential, Gateway, Login, Retries
+from tapgate.client import (
+    AccessToken,
+    AsyncGateway,
+    Credential,
+    Gateway,
+    Login,
+    Retries,
+    ServiceSecret,
+)
 from tapgate.edge.services import Services
 from tapgate.gateway import create_app
-from world import RequestSignature, World
+from world import Bearer, World
 
 URL = "http://gateway"
 
@@ -39,6 +47,7 @@ class Stage:
         self.world = world
         self.services = services
         self.transport = httpx2.ASGITransport(create_app(services))
+        self.secret = ServiceSecret("messenger", services.settings.service_secrets["messenger"])
 
     def awaited(self, credential: Credential | Login | None = None) -> AsyncGateway:
         return AsyncGateway(URL, credential, http=self.transport, retries=AT_ONCE)
@@ -49,11 +58,10 @@ class Stage:
         return Gateway(URL, credential, http=across, retries=AT_ONCE)
 
     def service(self) -> AsyncGateway:
-        from tapgate.client import ServiceSecret
+        return self.awaited(self.secret)
 
-        secret = self.services.settings.service_secrets["messenger"]
-        return self.awaited(ServiceSecret("messenger", secret))
+    async def admin(self, role: str = "A") -> AsyncGateway:
+        return self.awaited(self.token(await self.world.admin(role)))
 
-
-def secret_of(key: RequestSignature) -> tuple[str, str]:
-    return key.id, key.secret
+    def token(self, admin: Bearer) -> AccessToken:
+        return AccessToken(admin._credential)

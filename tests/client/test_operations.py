@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from client.stage import Stage
-from tapgate.client import ServiceSecret, exceptions
+from tapgate.client import exceptions
 from world import PIN, WRONG_PIN
 
 
@@ -66,8 +66,7 @@ async def test_a_card_and_a_transfer(stage: Stage) -> None:
 
 async def test_the_same_call_waits_or_is_awaited(stage: Stage) -> None:
     record = await stage.world.subscriber()
-    secret = ServiceSecret("messenger", stage.services.settings.service_secrets["messenger"])
-    gateway = stage.waiting(secret)
+    gateway = stage.waiting(stage.secret)
     waited = await asyncio.to_thread(gateway.subscribers.get, record["id"])
     assert waited == await stage.service().subscribers.get(record["id"])
     walked = await asyncio.to_thread(list, gateway.subscribers.list())

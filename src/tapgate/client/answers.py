@@ -5,13 +5,21 @@ from typing import Any, TypeVar, cast
 import httpx2
 import msgspec
 
-from tapgate.client.exceptions.base import Refusal, TapgateError, UnexpectedAnswer, refused
+from tapgate.client.exceptions.base import (
+    ConnectionFailed,
+    Refusal,
+    TapgateError,
+    UnexpectedAnswer,
+    refused,
+)
 from tapgate.client.operation import Operation
 from tapgate.client.records.base import File, Receipt
 
 T = TypeVar("T")
 
 _REPLAYED = "Idempotent-Replayed"
+#: Unless the gateway itself says it, what stands before it says that it cannot be reached.
+_FROM_BEFORE_IT = (502, 503, 504)
 
 
 class _Said(msgspec.Struct):
@@ -53,6 +61,8 @@ def refusal(operation: Operation[Any], response: httpx2.Response) -> TapgateErro
     try:
         said = msgspec.json.decode(response.content, type=_Said)
     except (msgspec.MsgspecError, UnicodeDecodeError):
+        if response.status_code in _FROM_BEFORE_IT:
+            return ConnectionFailed(operation.request_id)
         return UnexpectedAnswer(operation.request_id, response.status_code)
     return refused(
         Refusal(

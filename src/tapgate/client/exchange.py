@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import httpx2
 
+from tapgate import VERSION
 from tapgate.client import answers
 from tapgate.client.credentials import AccessToken, Credential, Login, Unsigned
 from tapgate.client.exceptions import (
@@ -34,9 +35,9 @@ class Pause(NamedTuple):
 
 
 class Renew(NamedTuple):
-    """Get another access token than this one; one call at a time."""
+    """Get other tokens than these; one call at a time."""
 
-    token: str | None
+    tokens: Tokens | None
 
 
 Step = httpx2.Request | Pause | Renew
@@ -66,8 +67,10 @@ _SAID_AT_THE_DOOR: Final = frozenset(
     }
 )
 
+_ALWAYS: Final = {"Accept": "*/*", "User-Agent": f"tapgate-client/{VERSION}"}
 _TRACEABLE = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
-_RENEWED_BEFORE_ITS_END: Final = 30.0
+#: How long before its end a token is renewed.
+_EARLY: Final = 30.0
 
 
 class Failure(NamedTuple):
@@ -116,15 +119,15 @@ class Exchange:
         maybe_done = renewed = False
         while True:
             if self._needs_token(operation):
-                yield Renew(self._token)
-            token = None if operation.public else self._token
-            outcome = yield self._request(operation)
+                yield Renew(self._tokens)
+            used = None if operation.public else self._tokens
+            outcome = yield self._request(operation, used)
             if isinstance(outcome, httpx2.Response):
                 if answers.is_answer(operation, outcome):
                     return answers.read(operation, outcome)
-                if outcome.status_code == 401 and token is not None and not renewed:
+                if outcome.status_code == 401 and used is not None and not renewed:
                     renewed = True
-                    yield Renew(token)
+                    yield Renew(used)
                     continue
             failure = _failure(operation, outcome)
             if maybe_done and _is_gone(operation, outcome):
@@ -136,9 +139,9 @@ class Exchange:
                 raise _last_word(operation, failure, maybe_done=maybe_done)
             yield Pause(pause)
 
-    def renewal(self, refused: str | None) -> Steps[None]:
-        """Another access token than the one that was refused, unless there is one by now."""
-        if self._login is None or self._token != refused:
+    def renewal(self, used: Tokens | None) -> Steps[None]:
+        """Other tokens than those that were used, unless another call has got them by now."""
+        if self._login is None or self._tokens is not used:
             return
         tokens = None
         if self._tokens is not None:
@@ -152,27 +155,23 @@ class Exchange:
         self._tokens = tokens
         self._token_ends = time.monotonic() + tokens.expires_in
 
-    @property
-    def _token(self) -> str | None:
-        return None if self._tokens is None else self._tokens.token
-
     def _needs_token(self, operation: Operation[Any]) -> bool:
         if self._login is None or operation.public:
             return False
-        return time.monotonic() > self._token_ends - _RENEWED_BEFORE_ITS_END
+        return self._tokens is None or time.monotonic() > self._token_ends - _EARLY
 
-    def _request(self, operation: Operation[Any]) -> httpx2.Request:
+    def _request(self, operation: Operation[Any], tokens: Tokens | None) -> httpx2.Request:
         """Signed as it is sent: with the path and the query that its address has in the end."""
         request = httpx2.Request(
             operation.method,
             self._base_url + operation.target,
             content=operation.body,
-            headers=operation.headers,
+            headers=_ALWAYS | dict(operation.headers),
             extensions={"timeout": self._timeout},
         )
         if _TRACEABLE.fullmatch(operation.request_id):
             request.headers["X-Request-ID"] = operation.request_id
-        credential = self._credential if self._token is None else AccessToken(self._token)
+        credential = self._credential if tokens is None else AccessToken(tokens.token)
         if credential is not None and not operation.public:
             path, _, query = request.url.raw_path.partition(b"?")
             unsigned = Unsigned(operation.method, path.decode("ascii"), query, operation.body)

@@ -1,4 +1,8 @@
-"""How operations reach the gateway: by a call that waits, or by one that is awaited."""
+"""How operations reach the gateway: by a call that waits, or by one that is awaited.
+
+Requests go to the transport itself. httpx2's own client would log their addresses, which may hold a
+phone number or a token, and follow cookies and environment variables that nobody asked for.
+"""
 
 import asyncio
 import threading
@@ -19,7 +23,7 @@ class SyncLine:
 
     def __init__(self, exchange: Exchange, http: httpx2.BaseTransport | None) -> None:
         self._exchange = exchange
-        self._http = httpx2.Client(transport=http)
+        self._http = http or httpx2.HTTPTransport()
         self._renewing = threading.Lock()
 
     def call(self, operation: Operation[T], /) -> T:
@@ -47,12 +51,17 @@ class SyncLine:
             return None
         if isinstance(step, Renew):
             with self._renewing:
-                self._run(self._exchange.renewal(step.token))
+                self._run(self._exchange.renewal(step.tokens))
             return None
         try:
-            return self._http.send(step)
+            response = self._http.handle_request(step)
+            try:
+                response.read()
+            finally:
+                response.close()
         except httpx2.RequestError as error:
             return error
+        return response
 
 
 class AsyncLine:
@@ -60,7 +69,7 @@ class AsyncLine:
 
     def __init__(self, exchange: Exchange, http: httpx2.AsyncBaseTransport | None) -> None:
         self._exchange = exchange
-        self._http = httpx2.AsyncClient(transport=http)
+        self._http = http or httpx2.AsyncHTTPTransport()
         self._renewing = asyncio.Lock()
 
     async def call(self, operation: Operation[T], /) -> T:
@@ -88,9 +97,14 @@ class AsyncLine:
             return None
         if isinstance(step, Renew):
             async with self._renewing:
-                await self._run(self._exchange.renewal(step.token))
+                await self._run(self._exchange.renewal(step.tokens))
             return None
         try:
-            return await self._http.send(step)
+            response = await self._http.handle_async_request(step)
+            try:
+                await response.aread()
+            finally:
+                await response.aclose()
         except httpx2.RequestError as error:
             return error
+        return response
