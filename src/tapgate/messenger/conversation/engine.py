@@ -5,7 +5,7 @@ from typing import Final, assert_never
 
 import msgspec
 
-from tapgate.messenger.conversation import interpreter, words
+from tapgate.messenger.conversation import interpreter, texts, words
 from tapgate.messenger.conversation.flows import FLOWS
 from tapgate.messenger.conversation.pieces import Ask, Confirm, Pin, Pins
 from tapgate.messenger.conversation.scene import Scene
@@ -27,6 +27,7 @@ from tapgate.messenger.model.events import (
 )
 from tapgate.messenger.model.kinds import Command
 from tapgate.messenger.model.people import KeepRecipient, Person, Setting, Trust
+from tapgate.messenger.model.replies import Say
 from tapgate.messenger.understanding import reading
 
 #: How many options the channel shows before "More".
@@ -46,6 +47,11 @@ def step(person: Person, conversation: Conversation, event: Event, setting: Sett
             event = Unreachable(uncertain=True)
     _hear(scene, event)
     return scene.step()
+
+
+def slow_down(person: Person, wait_seconds: int) -> Say:
+    """For somebody who writes more than is read."""
+    return Say(text=texts.text(person.language or "en", "slow_down", seconds=wait_seconds))
 
 
 def _hear(scene: Scene, event: Event) -> None:
@@ -142,6 +148,9 @@ def _pins_in(text: str, piece: Pin) -> Pins | None:
 def _answered(scene: Scene, text: str, *, late: bool) -> bool:
     """Whether the text answers what was asked or offered last."""
     offer, number = scene.conversation.offer, reading.number(text)
+    if offer is not None and text.casefold() == offer.more.title.casefold():
+        _chose(scene, Chose(id=offer.more.id))
+        return True
     if offer is not None and number is not None and 1 <= number <= len(offer.options):
         _chose(scene, Chose(id=offer.options[number - 1].id, late=late))
         return True
@@ -157,13 +166,11 @@ def _answered(scene: Scene, text: str, *, late: bool) -> bool:
 def _guess(scene: Scene, meaning: Meaning, text: str) -> None:
     """What the words seem to ask for, where no answer in words is expected."""
     order = reading.order(text, scene.person.phone, scene.setting.currency)
-    if meaning.command == "yes" and interpreter.current(scene) is not None:
-        scene.say("unread.confirm")
-        interpreter.ask_again(scene)
-    elif meaning.command is not None:
+    piece = interpreter.current(scene)
+    if meaning.command is not None and not (meaning.command == "yes" and piece):
         _obey(scene, meaning.command, text, late=True)
-    elif interpreter.current(scene) is not None:
-        scene.say("unread.choice")
+    elif piece is not None:
+        scene.say(piece.unread)
         interpreter.ask_again(scene)
     elif order.amount is not None and (order.phone or order.card_serial):
         interpreter.begin(scene, "send", text)

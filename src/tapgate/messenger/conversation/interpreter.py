@@ -14,7 +14,7 @@ from tapgate.messenger.model.kinds import Command
 from tapgate.messenger.model.replies import AskPin
 
 #: Refusals that say nothing about what was asked for: it may be tried again as it is.
-_NO_VERDICT: Final = {
+_NO_VERDICT: Final[Mapping[str, Unreachable]] = {
     Code.SERVICE_UNAVAILABLE: Unreachable(uncertain=False),
     Code.RATE_LIMITED: Unreachable(uncertain=False),
     Code.INTERNAL_ERROR: Unreachable(uncertain=True),
@@ -26,9 +26,7 @@ def begin(scene: Scene, command: Command, said: str = "") -> None:
     flow = FLOWS[command]
     leave(scene)
     scene.change(met=None)
-    if scene.setting.pins == "none" and any(
-        isinstance(piece, Pin) and piece.name not in ("trust",) for piece in flow.pieces
-    ):
+    if scene.setting.pins == "none" and flow.needs_pin(scene):
         scene.suggest(scene.text("pin.nowhere"), "person", "menu")
         return
     scene.change(command=command, stage="collecting", piece=None)
@@ -41,10 +39,10 @@ def leave(scene: Scene) -> bool:
     conversation = scene.conversation
     if conversation.command is None:
         return False
-    if conversation.uncertain:
-        scene.say("send.left_uncertain")
-    elif not isinstance(current(scene), Fetch):
-        scene.say("cancelled", what=scene.text(f"title.{conversation.command}"))
+    # A look-up that could not be made is nothing that was begun.
+    if not isinstance(current(scene), Fetch):
+        what = scene.text(f"title.{conversation.command}")
+        scene.say(FLOWS[conversation.command].left(scene), what=what)
     scene.rest()
     scene.change(offer=None)
     return True
@@ -77,7 +75,8 @@ def put(scene: Scene, piece: Piece) -> None:
             scene.change(stage="collecting")
             scene.ask(piece.prompt(scene), piece.choices(scene))
         case Confirm():
-            scene.change(stage="confirm")
+            # What is confirmed gets its id now: it is kept long before a PIN comes in.
+            scene.change(stage="confirm", operation=scene.setting.fresh, form_answered=False)
             choices = [Choice(name, scene.text(f"confirm.{name}")) for name in ("yes", "no")]
             scene.ask(piece.prompt(scene), choices)
         case Pin():
@@ -114,13 +113,12 @@ def take(scene: Scene, piece: Piece, taken: Taken) -> bool:
 def choose(scene: Scene, value: str) -> None:
     """An option of the open question."""
     match current(scene):
-        case Confirm(name=name):
-            if value == "yes":
-                take(scene, _piece(scene), {name: "yes"})
-            else:
-                cancel(scene)
-        case Ask(chose=chose) as piece:
-            taken = {piece.name: value} if chose is None else chose(scene, value)
+        case Confirm() as piece if value == "yes":
+            take(scene, piece, {piece.name: value})
+        case Confirm():
+            cancel(scene)
+        case Ask() as piece:
+            taken = {piece.name: value} if piece.chose is None else piece.chose(scene, value)
             if not take(scene, piece, taken):
                 ask_again(scene)
         case Fetch() as piece:
@@ -148,7 +146,7 @@ def hear(scene: Scene, outcome: Answered | Refused | Unreachable) -> None:
         scene.suggest(scene.text("error.general"), "menu", "person")
         return
     if isinstance(outcome, Refused):
-        outcome = _NO_VERDICT.get(outcome.code, outcome)  # type: ignore[call-overload]
+        outcome = _NO_VERDICT.get(outcome.code) or outcome
     match outcome:
         case Answered(result=result):
             _follow(scene, piece, piece.told(scene, result))
@@ -156,12 +154,6 @@ def hear(scene: Scene, outcome: Answered | Refused | Unreachable) -> None:
             _follow(scene, piece, _refused(scene, piece, outcome))
         case Unreachable(uncertain=uncertain):
             _unreachable(scene, piece, uncertain=uncertain)
-
-
-def _piece(scene: Scene) -> Piece:
-    piece = current(scene)
-    assert piece is not None
-    return piece
 
 
 def _call(scene: Scene, piece: Piece, call: Call) -> None:
@@ -193,6 +185,8 @@ def _refused(scene: Scene, piece: Piece, refused: Refused) -> Go:
 def _wrong_pin(scene: Scene, details: Mapping[str, Any]) -> Go:
     left = details.get("attempts_remaining")
     if left == 0:
+        if scene.conversation.uncertain:
+            scene.say("send.left_uncertain")
         scene.suggest(scene.text("pin.locked_now"), "menu", "person")
         return "end"
     if isinstance(left, int):
@@ -208,7 +202,8 @@ def _unreachable(scene: Scene, piece: Piece, *, uncertain: bool) -> None:
     if isinstance(piece, Fetch):
         _ask_to_try_again(scene)
         return
-    scene.say("send.uncertain" if scene.conversation.uncertain else "unreachable")
+    uncertain = uncertain or scene.conversation.uncertain
+    scene.say(piece.uncertain if uncertain else "unreachable")
     put(scene, piece)
 
 
@@ -223,13 +218,20 @@ def _ask_pin(scene: Scene, piece: Pin) -> None:
         scene.suggest(scene.text("pin.nowhere"), "person", "menu")
         scene.rest()
         return
-    operation = scene.conversation.operation or scene.setting.fresh
-    scene.change(stage="await_pin", operation=operation)
+    if scene.conversation.operation is None:
+        scene.change(operation=scene.setting.fresh, form_answered=False)
+    scene.change(stage="await_pin")
     text = piece.prompt(scene)
     if scene.setting.pins == "text":
         scene.ask(f"{text}\n\n{scene.text(f'pin.text.{piece.form}')}")
         return
-    scene.change(offer=None, question=scene.conversation.question + 1)
+    assert scene.conversation.operation is not None
+    scene.change(offer=None)
     scene.replies.append(
-        AskPin(text=text, button=scene.text("pin.button"), form=piece.form, operation=operation)
+        AskPin(
+            text=text,
+            button=scene.text("pin.button"),
+            form=piece.form,
+            operation=scene.conversation.operation,
+        )
     )

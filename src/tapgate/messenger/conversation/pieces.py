@@ -49,6 +49,10 @@ def no_choices(scene: Scene) -> list[Choice]:
 @dataclass(frozen=True, kw_only=True)
 class Piece:
     name: str
+    #: The key of what is said when words do not answer it.
+    unread: str = "unread.choice"
+    #: The key of what is said when it may have been done, but no answer came.
+    uncertain: str = "unreachable"
     needed: Callable[[Scene], bool] = always
     #: For pieces that call the gateway.
     told: Callable[[Scene, Any], Go] = on
@@ -78,8 +82,6 @@ class Ask(Piece):
     seen: Callable[[Scene, Picture], Taken] | None = None
     #: Whether four digits are an answer here, and not a PIN that nobody asked for.
     takes_digits: bool = False
-    #: The key of what is said when the words do not answer it.
-    unread: str = "unread.choice"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +89,7 @@ class Confirm(Piece):
     """Shows what is about to happen. Only a clear yes, given to this very question, goes on."""
 
     prompt: Callable[[Scene], str]
+    unread: str = "unread.confirm"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +99,7 @@ class Pin(Piece):
     prompt: Callable[[Scene], str]
     call: Callable[[Scene, Pins], Call]
     form: Literal["pin", "new_pin", "change_pin"] = "pin"
+    unread: str = "unread.pin"
     #: Whether no answer may mean that money has moved.
     moves_money: bool = False
 
@@ -107,9 +111,14 @@ class Flow:
     command: Command
     pieces: tuple[Piece, ...]
     begin: Callable[[Scene, str], None] = lambda scene, text: None
+    #: The key of what is said when it is given up.
+    left: Callable[[Scene], str] = lambda scene: "cancelled"
 
     def piece(self, name: str | None) -> Piece | None:
         return next((piece for piece in self.pieces if piece.name == name), None)
+
+    def needs_pin(self, scene: Scene) -> bool:
+        return any(isinstance(piece, Pin) and piece.needed(scene) for piece in self.pieces)
 
     def first_open(self, scene: Scene) -> Piece | None:
         return next((piece for piece in self.pieces if piece.is_open(scene)), None)

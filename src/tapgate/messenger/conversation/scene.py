@@ -13,7 +13,15 @@ from tapgate.messenger.conversation import showing, texts
 from tapgate.messenger.conversation.state import Conversation, Step
 from tapgate.messenger.model.calls import Call, Subscriber
 from tapgate.messenger.model.kinds import Command, Language
-from tapgate.messenger.model.people import Effect, Person, ProvePhone, Setting, SpeakLanguage, Trust
+from tapgate.messenger.model.people import (
+    Effect,
+    ForgetRecipient,
+    Person,
+    ProvePhone,
+    Setting,
+    SpeakLanguage,
+    Trust,
+)
 from tapgate.messenger.model.replies import Offer, Option, Reply, Say
 
 #: What the channel shows of an option: the fewer there are, the shorter the buttons.
@@ -104,6 +112,11 @@ class Scene:
         self.change(phone=phone)
         self.person = msgspec.structs.replace(self.person, phone=phone)
 
+    def forget_recipient(self, card_serial: str) -> None:
+        self.effects.append(ForgetRecipient(card_serial=card_serial))
+        recipients = tuple(r for r in self.person.recipients if r.card_serial != card_serial)
+        self.person = msgspec.structs.replace(self.person, recipients=recipients)
+
     # What is said
 
     def text(self, key: str, **values: object) -> str:
@@ -120,7 +133,8 @@ class Scene:
 
     def ask(self, text: str, choices: Iterable[Choice] = ()) -> None:
         """Puts a new question; the options of the one before have expired."""
-        number = self.conversation.question + 1
+        # By the clock, so that it grows even where the conversation before is forgotten.
+        number = max(self.conversation.question + 1, int(self.setting.now.timestamp()))
         offer = self._offer(text, tuple(choices), number)
         self.change(question=number, offer=offer)
         self.replies.append(offer or Say(text=text))

@@ -125,6 +125,7 @@ FLOWS: Final = (
                 call=_change,
                 told=_changed,
                 refused=_change_refused,
+                uncertain="change_pin.uncertain",
             ),
         ),
     ),

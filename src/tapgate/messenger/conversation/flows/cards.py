@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from tapgate.messenger.conversation import texts
+from tapgate.messenger.conversation import showing, texts
 from tapgate.messenger.conversation.flows.who import SUBSCRIBER
 from tapgate.messenger.conversation.pieces import Ask, Confirm, Fetch, Flow, Go, Pin, Pins, Taken
 from tapgate.messenger.conversation.scene import Choice, Scene
@@ -11,6 +11,7 @@ from tapgate.messenger.model.calls import BlockCard, Card, LinkCard, ReadCards, 
 from tapgate.messenger.understanding import reading
 
 _SHOWN: Final = 12
+_NAME_SHOWN: Final = 24
 _FINAL_REASONS: Final = ("lost", "stolen", "damaged")
 _REASONS: Final = (*_FINAL_REASONS, "customer_request")
 
@@ -33,7 +34,7 @@ def _about(scene: Scene, card: Card) -> str:
     parts = [scene.text(key) if texts.has(key) else card.status.lower()]
     if card.type == "CHILD":
         parts.append(scene.text("card.child"))
-        parts.extend([card.holder_name] if card.holder_name else [])
+        parts.extend([showing.cut(card.holder_name, _NAME_SHOWN)] if card.holder_name else [])
     return ", ".join(parts)
 
 
@@ -82,6 +83,13 @@ def _which_card(prompt: str) -> Ask:
 def _read_serial(scene: Scene, text: str) -> Taken:
     serial = reading.card_serial(text)
     return None if serial is None else {"serial": serial}
+
+
+def _begin_link(scene: Scene, said: str) -> None:
+    """ "Link card AB-1234" has said it all."""
+    order = reading.order(said, scene.person.phone, scene.setting.currency)
+    if order.card_serial is not None:
+        scene.know(serial=order.card_serial)
 
 
 def _link(scene: Scene, pins: Pins) -> LinkCard:
@@ -134,6 +142,7 @@ FLOWS: Final = (
     ),
     Flow(
         command="link",
+        begin=_begin_link,
         pieces=(
             *SUBSCRIBER,
             Ask(

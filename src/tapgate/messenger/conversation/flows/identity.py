@@ -63,6 +63,7 @@ def _not_added(scene: Scene, refused: Refused) -> Go | None:
 FLOWS: Final = (
     Flow(
         command="kyc",
+        left=lambda scene: "kyc.done" if "received" in scene.facts else "cancelled",
         pieces=(
             *SUBSCRIBER,
             Ask(name="type", prompt=_ask_type, choices=_types, chose=_chose_type),

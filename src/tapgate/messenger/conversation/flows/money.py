@@ -18,7 +18,7 @@ from tapgate.messenger.model.calls import (
     SendMoney,
 )
 from tapgate.messenger.model.events import Refused
-from tapgate.messenger.model.people import ForgetRecipient, Recipient
+from tapgate.messenger.model.people import Recipient
 from tapgate.messenger.understanding import reading
 
 
@@ -91,7 +91,7 @@ def _payee_found(scene: Scene, payee: Payee | None) -> Go:
 def _nobody(scene: Scene) -> Go:
     kind, _, value = scene.facts["to"].partition(":")
     if any(kept.card_serial == value for kept in scene.person.recipients):
-        scene.effects.append(ForgetRecipient(card_serial=value))
+        scene.forget_recipient(value)
         scene.say("send.recipient_gone")
     else:
         scene.say(f"send.nobody.{kind}")
@@ -194,16 +194,33 @@ def _sent(scene: Scene, receipt: Receipt) -> Go:
 
 def _send_refused(scene: Scene, refused: Refused) -> Go:
     """The decline is recorded under the operation's id: another try is another operation."""
-    scene.suggest(
-        scene.text("send.refused", why=refusals.sentence(scene, refused)), "send", "menu", "person"
-    )
+    why = refusals.sentence(scene, refused)
+    if _is_verdict(scene, refused):
+        text = scene.text("send.refused", why=why)
+    else:
+        text = f"{why}\n\n{scene.text('send.left_uncertain')}"
+    scene.suggest(text, "send", "history", "person")
     return "end"
+
+
+def _is_verdict(scene: Scene, refused: Refused) -> bool:
+    """Whether it is certain that nothing was paid. A locked PIN, for one, says nothing about an
+    earlier try that was not answered."""
+    if refused.code == Code.DUPLICATE_REQUEST:
+        return False
+    is_recorded = refused.code in refusals.OF_THE_AMOUNT or "party" in refused.details
+    return is_recorded or not scene.conversation.uncertain
+
+
+def _left(scene: Scene) -> str:
+    return "send.left_uncertain" if scene.conversation.uncertain else "cancelled"
 
 
 FLOWS: Final = (
     Flow(
         command="send",
         begin=_take_over,
+        left=_left,
         pieces=(
             *SUBSCRIBER,
             Ask(
@@ -240,6 +257,7 @@ FLOWS: Final = (
                 told=_sent,
                 refused=_send_refused,
                 moves_money=True,
+                uncertain="send.uncertain",
             ),
         ),
     ),

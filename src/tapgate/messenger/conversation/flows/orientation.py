@@ -58,8 +58,14 @@ def _speak(scene: Scene, value: str) -> Taken:
 
 
 def _read_language(scene: Scene, text: str) -> Taken:
-    name = text.casefold()
-    return next((_speak(scene, key) for key, names in _NAMES.items() if name in names), None)
+    spoken = set(text.casefold().split())
+    return next((_speak(scene, key) for key, names in _NAMES.items() if spoken & names), None)
+
+
+def _begin_language(scene: Scene, said: str) -> None:
+    """ "Speak French" has said it all."""
+    if _read_language(scene, said) is not None:
+        scene.know(language=scene.language)
 
 
 def _ask_for_person(scene: Scene) -> AskForPerson:
@@ -79,6 +85,7 @@ FLOWS: Final = (
     Flow(command="help", pieces=(), begin=_help),
     Flow(
         command="language",
+        begin=_begin_language,
         pieces=(
             Ask(
                 name="language",

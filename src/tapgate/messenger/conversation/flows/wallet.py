@@ -21,7 +21,8 @@ from tapgate.messenger.model.replies import File
 from tapgate.messenger.understanding import reading
 
 _MOVEMENTS_SHOWN: Final = 8
-_LONG_STATEMENT: Final = timedelta(days=90)
+_NAME_SHOWN: Final = 24
+_LONG_STATEMENT: Final = timedelta(days=89)  # and today
 #: The gateway's promise for a statement's link.
 _LINK_LIVES: Final = timedelta(hours=24)
 _HIGHEST_KYC_LEVEL: Final = 3
@@ -55,7 +56,7 @@ def _movement(scene: Scene, movement: Movement) -> str:
     """`+ 500.00 SLE · Aminata K. · 3 Jan 2026, 14:05`"""
     sign = "+" if movement.direction == "credit" else "−"
     parts = [f"{sign} {scene.money(movement.amount, movement.currency)}"]
-    parts.append(movement.other or _kind(scene, movement.type))
+    parts.append(showing.cut(movement.other or "", _NAME_SHOWN) or _kind(scene, movement.type))
     parts.append(scene.moment(movement.at))
     if texts.has(f"status.{movement.status}"):
         parts.append(scene.text(f"status.{movement.status}"))
@@ -99,7 +100,14 @@ def _read_period(scene: Scene, text: str) -> Taken:
     return None if period is None else _between(*period)
 
 
-def _between(first: date, last: date) -> Taken:
+def _begin_statement(scene: Scene, said: str) -> None:
+    """ "Statement for March 2026" has said it all."""
+    period = reading.period(said, scene.setting.now.date())
+    if period is not None:
+        scene.know(**_between(*period))
+
+
+def _between(first: date, last: date) -> dict[str, str]:
     return {"period": "given", "from_date": first.isoformat(), "to_date": last.isoformat()}
 
 
@@ -142,6 +150,7 @@ FLOWS: Final = (
     ),
     Flow(
         command="statement",
+        begin=_begin_statement,
         pieces=(
             *SUBSCRIBER,
             Ask(

@@ -59,9 +59,10 @@ TEXTS: Final = {
     "nothing_pending": "Nothing is waiting for your answer. Nothing was done.",
     "cancelled": "OK, I have cancelled: *{what}*.",
     "lapsed": (
-        "I did not hear from you for a while, so I cancelled what was in progress. No money was "
-        "sent without your PIN."
+        "I did not hear from you for a while, so I cancelled what was in progress. If you had "
+        "given your PIN already, please look at your *history*."
     ),
+    "slow_down": "That was a lot at once. Please wait {seconds} seconds and write again.",
     "withheld": (
         "I did not keep your last message, because there may have been a PIN in it. Please send "
         "it again."
@@ -114,11 +115,9 @@ TEXTS: Final = {
     "pin.weak": "That PIN is too easy to guess. Please choose another one.",
     "pin.locked_now": (
         "That PIN is not right, and it was the last try. Your PIN is locked for a while, to keep "
-        "your money safe. Nothing was done."
+        "your money safe."
     ),
-    "pin.locked_until": (
-        "Your PIN is locked until *{until}* after too many wrong tries. Nothing was done."
-    ),
+    "pin.locked_until": ("Your PIN is locked until *{until}* after too many wrong tries."),
     "form.expired": "That form is no longer valid. Nothing was done with it.",
     "form.closed": "I have not received your PIN yet.",
     # Who is spoken to
@@ -254,6 +253,10 @@ TEXTS: Final = {
     "register.done": "Welcome, {name}! 🎉 Your wallet is open.",
     "register.already": "There is already a wallet with this number.",
     "change_pin.ask": "Your old PIN, and the new one that you want.",
+    "change_pin.uncertain": (
+        "I did not get an answer. Your PIN may be changed already: if the old one is refused, the "
+        "new one is valid. You can send *cancel*."
+    ),
     "change_pin.done": "Done! ✅ Your PIN is changed.",
     "language.ask": "Which language do you prefer?",
     "language.en": "English",
@@ -307,9 +310,7 @@ TEXTS: Final = {
     "error.SUBSCRIBER_NOT_FOUND": "I cannot find that wallet.",
     "error.CARD_NOT_FOUND": "I cannot find that card. Please check its number.",
     "error.DUPLICATE_PHONE": "There is already a wallet with this number.",
-    "error.DUPLICATE_REQUEST": (
-        "Something went wrong with this payment. Please look at your history before you try again."
-    ),
+    "error.DUPLICATE_REQUEST": ("Something went wrong with this payment."),
     "error.CARD_ALREADY_LINKED": "This card is already linked to a wallet.",
     "error.CARD_NOT_LINKED": "This card is not linked to a wallet.",
     "error.ALREADY_BLOCKED": "This card is already blocked.",

@@ -60,9 +60,10 @@ TEXTS: Final = {
     "nothing_pending": "Rien n'attend votre réponse. Rien n'a été fait.",
     "cancelled": "D'accord, j'ai annulé : *{what}*.",
     "lapsed": (
-        "Je n'ai plus eu de vos nouvelles, j'ai donc annulé ce qui était en cours. Aucun argent "
-        "n'a été envoyé sans votre PIN."
+        "Je n'ai plus eu de vos nouvelles, j'ai donc annulé ce qui était en cours. Si vous aviez "
+        "déjà donné votre PIN, merci de regarder votre *historique*."
     ),
+    "slow_down": "C'était beaucoup à la fois. Merci d'attendre {seconds} secondes et de réécrire.",
     "withheld": (
         "Je n'ai pas gardé votre dernier message, car il contenait peut-être un PIN. Merci de "
         "le renvoyer."
@@ -115,11 +116,9 @@ TEXTS: Final = {
     "pin.weak": "Ce PIN est trop facile à deviner. Merci d'en choisir un autre.",
     "pin.locked_now": (
         "Ce PIN n'est pas le bon, et c'était le dernier essai. Votre PIN est bloqué pour un "
-        "moment, afin de protéger votre argent. Rien n'a été fait."
+        "moment, afin de protéger votre argent."
     ),
-    "pin.locked_until": (
-        "Votre PIN est bloqué jusqu'au *{until}* après trop d'essais. Rien n'a été fait."
-    ),
+    "pin.locked_until": ("Votre PIN est bloqué jusqu'au *{until}* après trop d'essais."),
     "form.expired": "Ce formulaire n'est plus valable. Rien n'en a été fait.",
     "form.closed": "Je n'ai pas encore reçu votre PIN.",
     # À qui l'on parle
@@ -268,6 +267,10 @@ TEXTS: Final = {
     "register.done": "Bienvenue, {name} ! 🎉 Votre portefeuille est ouvert.",
     "register.already": "Il y a déjà un portefeuille avec ce numéro.",
     "change_pin.ask": "Votre ancien PIN, et le nouveau que vous voulez.",
+    "change_pin.uncertain": (
+        "Je n'ai pas eu de réponse. Votre PIN est peut-être déjà changé : si l'ancien est refusé, "
+        "le nouveau est valable. Vous pouvez envoyer *annuler*."
+    ),
     "change_pin.done": "C'est fait ! ✅ Votre PIN est changé.",
     "language.ask": "Quelle langue préférez-vous ?",
     "language.en": "English",
@@ -331,10 +334,7 @@ TEXTS: Final = {
     "error.SUBSCRIBER_NOT_FOUND": "Je ne trouve pas ce portefeuille.",
     "error.CARD_NOT_FOUND": "Je ne trouve pas cette carte. Merci de vérifier son numéro.",
     "error.DUPLICATE_PHONE": "Il y a déjà un portefeuille avec ce numéro.",
-    "error.DUPLICATE_REQUEST": (
-        "Un problème est survenu avec ce paiement. Merci de regarder votre historique avant de "
-        "réessayer."
-    ),
+    "error.DUPLICATE_REQUEST": ("Un problème est survenu avec ce paiement."),
     "error.CARD_ALREADY_LINKED": "Cette carte est déjà reliée à un portefeuille.",
     "error.CARD_NOT_LINKED": "Cette carte n'est reliée à aucun portefeuille.",
     "error.ALREADY_BLOCKED": "Cette carte est déjà bloquée.",

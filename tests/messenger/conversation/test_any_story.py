@@ -1,0 +1,334 @@
+"""Whatever is said, tapped, entered, repeated, lost or cut off, in any order."""
+
+import re
+
+import msgspec
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from messenger.conversation.stage import (
+    CODE,
+    PAYEE_PHONE,
+    PHONE,
+    PICTURE,
+    PIN,
+    WRONG_PIN,
+    Gateway,
+    Outcome,
+    Story,
+    words_of,
+)
+from tapgate.messenger.conversation import words
+from tapgate.messenger.conversation.flows import FLOWS
+from tapgate.messenger.conversation.pieces import Ask, Confirm, Fetch, Pin
+from tapgate.messenger.conversation.state import Conversation, Step
+from tapgate.messenger.model import calls
+from tapgate.messenger.model.events import (
+    Chose,
+    Entered,
+    Event,
+    FormClosed,
+    Meaning,
+    NotUnderstood,
+    NumberChanged,
+    Pictured,
+    PictureRefused,
+    Refused,
+    Said,
+    Unreachable,
+)
+from tapgate.messenger.model.kinds import COMMANDS, IDLE_SECONDS
+from tapgate.messenger.model.people import Person
+from tapgate.messenger.model.replies import AskPin, Offer
+
+TEXTS = st.sampled_from(
+    [
+        *("menu", "help", "balance", "send money", "history", "statement", "cards", "kyc"),
+        *("limits", "language", "register", "yes", "no", "cancel", "more", "oui", "non"),
+        *("AM-1001", "AM-2002", "TG-0001", "XX-9999", PAYEE_PHONE, PHONE, "076333333"),
+        *("5", "17.50", "100", "50000", "0", "1", "2", "3", "send 20 to AM-1001"),
+        *("Aminata Kamara", "last 10 days", CODE, "", "  ", "blah", "français", "{x}", "*" * 50),
+    ]
+)
+MEANINGS = st.one_of(
+    st.just(Meaning()),
+    st.builds(
+        Meaning,
+        command=st.sampled_from(COMMANDS),
+        maybe=st.lists(st.sampled_from(COMMANDS), max_size=4).map(tuple),
+        language=st.sampled_from([None, "en", "fr"]),
+    ),
+)
+OTHER = st.sampled_from(
+    [
+        FormClosed(),
+        NotUnderstood(kind="sticker"),
+        PictureRefused(reason="is damaged"),
+        Pictured(picture=PICTURE),
+        Said(text=None),
+    ]
+)
+TROUBLE = st.sampled_from(
+    [
+        Unreachable(uncertain=False),
+        Unreachable(uncertain=True),
+        *(
+            Refused(code=code)
+            for code in ("INTERNAL_ERROR", "SERVICE_UNAVAILABLE", "COMPLIANCE_REJECTED", "NEW_ONE")
+        ),
+    ]
+)
+CALLS = st.sampled_from([*calls.Call.__args__])
+PIN_CALLS = (calls.SendMoney, calls.LinkCard, calls.UnblockCard, calls.VerifyPin, calls.ChangePin)
+
+#: What was shown for a yes: the card and the amount, in either language.
+SHOWN = re.compile(r"(?:Card|Carte) ?: (\S+)\n(?:Amount|Montant) ?: \*([0-9,.]+) SLE\*")
+
+
+class Watched(Gateway):
+    """Sees to it that money is only asked for as it was confirmed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.accepted: dict[str, tuple[str, str]] = {}
+
+    def answer(self, call: calls.Call) -> Outcome:
+        if isinstance(call, calls.SendMoney):
+            card, amount = self.accepted[call.request_id]
+            assert (call.card_serial, call.amount) == (card, amount)
+        return super().answer(call)
+
+
+class AnyStory(RuleBasedStateMachine):
+    @initialize(
+        language=st.sampled_from([None, "en", "fr"]),
+        pins=st.sampled_from(["text", "form", "none"]),
+        documents=st.booleans(),
+        hides=st.booleans(),
+        registered=st.booleans(),
+    )
+    def begin(self, language, pins, documents, hides, registered):
+        self.story = Story(language, pins=pins, documents=documents)
+        self.story.gateway = self.gateway = Watched()
+        if hides:
+            self.story.person = Person(address="user:U1", phone=None, language=language)
+        if not registered:
+            self.gateway.subscriber = None
+        #: What was shown to be confirmed, by the operation it would be.
+        self.shown: dict[str, tuple[str, str]] = {}
+        self.tappable = ["yes#1", "cmd:yes"]
+        self.operations = ["op-none"]
+        self.last: Event = FormClosed()
+
+    # What a person does
+
+    @rule(text=TEXTS, meaning=MEANINGS, late=st.booleans(), dies=st.booleans())
+    def says(self, text, meaning, late, dies):
+        command = words.command(text) or meaning.command
+        meaning = msgspec.structs.replace(meaning, command=command)
+        self.happens(Said(text=text, meaning=meaning, late=late), dies=dies)
+
+    @rule()
+    def goes_through_a_payment(self):
+        """Chance alone seldom gets so far."""
+        for text in ("cancel", "send money", "AM-1001", "5"):
+            self.happens(Said(text=text, meaning=Meaning(command=words.command(text))))
+
+    @rule()
+    def says_yes(self):
+        self.happens(Said(text="yes", meaning=Meaning(command="yes")))
+
+    @rule(choice=st.integers(0, 200), late=st.booleans(), dies=st.booleans())
+    def taps(self, choice, late, dies):
+        """Mostly what was shown last."""
+        ids = self.tappable[-6:] if choice % 4 else self.tappable
+        self.happens(Chose(id=ids[choice % len(ids)], late=late), dies=dies)
+
+    @precondition(lambda self: self.story.conversation.piece != "amount")
+    @rule(
+        text=st.sampled_from([PIN, PIN, WRONG_PIN, f"{PIN} {PIN}", f"{PIN} {WRONG_PIN}"]),
+        late=st.booleans(),
+        dies=st.booleans(),
+    )
+    def says_pin(self, text, late, dies):
+        paid = len(self.gateway.payments)
+        awaited = self.story.conversation.awaits_pin and self.story.setting["pins"] == "text"
+        tried = len(self.tries())
+        self.happens(Said(text=text, late=late), dies=dies)
+        if not awaited or late:
+            assert len(self.gateway.payments) == paid
+            assert len(self.tries()) == tried
+
+    @rule(
+        choice=st.integers(0, 20),
+        pin=st.sampled_from([PIN, PIN, WRONG_PIN, "12", None]),
+        new_pin=st.sampled_from([None, PIN, WRONG_PIN, "12345"]),
+        dies=st.booleans(),
+    )
+    def enters(self, choice, pin, new_pin, dies):
+        operations = self.operations[-1:] if choice % 3 else self.operations
+        operation = operations[choice % len(operations)]
+        pending = self.story.conversation
+        tried = len(self.tries())
+        self.happens(Entered(operation=operation, pin=pin, new_pin=new_pin), dies=dies)
+        if pending.operation != operation or not pending.awaits_pin:
+            assert len(self.tries()) == tried
+
+    @rule(event=OTHER)
+    def does_something_else(self, event):
+        self.happens(event)
+
+    @precondition(lambda self: self.story.person.phone is not None)
+    @rule()
+    def changes_number(self):
+        self.happens(NumberChanged())
+        assert not self.story.person.trusted
+        assert self.story.conversation.operation is None
+
+    @precondition(
+        lambda self: (
+            not (
+                isinstance(self.last, Said)
+                and self.last.text is not None
+                and PIN in self.last.text
+                and self.story.conversation.piece == "amount"
+            )
+        )
+    )
+    @rule()
+    def does_it_again(self):
+        self.happens(self.last)
+
+    @rule()
+    def is_silent_for_long(self):
+        before = self.story.conversation
+        assert IDLE_SECONDS
+        self.story.conversation = Conversation(lapsed=before.has_money_in_progress)
+
+    # What happens elsewhere
+
+    @rule(kind=CALLS, outcome=TROUBLE)
+    def gateway_will_refuse(self, kind, outcome):
+        self.gateway.instead = {kind: [outcome]}
+
+    @rule(kind=st.sampled_from(PIN_CALLS))
+    def gateway_will_not_be_heard(self, kind):
+        self.gateway.lost = [kind]
+
+    @rule()
+    def gateway_forgives(self):
+        self.gateway.failures = 0
+        self.gateway.balance = 1_000_00
+        self.gateway.instead = {}
+        self.gateway.lost = []
+        self.gateway.pin = PIN
+
+    @rule(pins=st.sampled_from(["text", "form"]))
+    def goes_elsewhere(self, pins):
+        self.story.setting["pins"] = pins
+
+    # What must hold
+
+    def happens(self, event: Event, *, dies: bool = False) -> None:
+        if dies:
+            # The gateway has done what it was asked, nobody has kept that, and it is done again.
+            self.story.replies, self.story.effects, self.story.steps = [], [], []
+            self.story.play(event)
+        before = self.story.conversation
+        self.story(event)
+        self.last = event
+        self.note(before)
+        self.check(event, before)
+
+    def note(self, before: Conversation) -> None:
+        now = self.story.conversation
+        for reply in self.story.replies:
+            if isinstance(reply, Offer):
+                self.tappable += [option.id for option in reply.options] + [reply.more.id]
+            if isinstance(reply, AskPin):
+                self.operations.append(reply.operation)
+        if now.command == "send" and now.stage == "confirm":
+            (card, amount) = SHOWN.search(self.story.replies[-1].text).groups()
+            self.shown[now.operation] = (card, amount.replace(",", ""))
+        if now.command == "send" and now.piece == "sent" and before.stage == "confirm":
+            assert before.operation == now.operation
+            self.gateway.accepted[now.operation] = self.shown[now.operation]
+
+    def check(self, event: Event, before: Conversation) -> None:
+        assert self.story.replies or isinstance(event, FormClosed)
+        for step in self.story.steps:
+            check_no_secret(step)
+            check_stage(before, step)
+            check_replies(step)
+            before = step.conversation
+
+    def tries(self) -> list[calls.Call]:
+        return [call for call in self.gateway.asked if isinstance(call, PIN_CALLS)]
+
+    @invariant()
+    def money_moved_as_confirmed(self):
+        if not hasattr(self, "gateway"):
+            return
+        for paid in self.gateway.payments:
+            assert self.gateway.accepted[paid.request_id] == (paid.card_serial, paid.amount)
+
+
+def check_no_secret(step: Step) -> None:
+    kept = [msgspec.json.encode(step.conversation).decode(), repr(step.call), repr(step.effects)]
+    for text in [*kept, *map(words_of, step.replies)]:
+        for secret in (PIN, WRONG_PIN, CODE):
+            assert secret not in text
+
+
+def check_stage(before: Conversation, step: Step) -> None:
+    """Where a conversation stands, and how it may have got there."""
+    now = step.conversation
+    piece = FLOWS[now.command].piece(now.piece) if now.command else None
+    assert (now.stage == "executing") == (step.call is not None)
+    match now.stage:
+        case "idle":
+            assert (now.command, now.piece, now.operation, now.facts) == (None, None, None, {})
+        case "collecting":
+            assert isinstance(piece, Ask | Fetch)
+        case "confirm":
+            assert isinstance(piece, Confirm)
+            assert now.operation
+            assert now.offer
+        case "await_pin":
+            assert isinstance(piece, Pin)
+            assert now.operation
+    if piece is not None and piece.name == "sent" and now.command == "send":
+        # A payment's PIN is asked for after a yes, and then for nothing else.
+        assert (before.stage, before.piece) == ("confirm", "confirmed") or before.piece == "sent"
+        assert before.operation == now.operation
+    if isinstance(step.call, calls.SendMoney):
+        assert before.stage == "await_pin"
+        assert step.call.request_id == before.operation
+    if now.uncertain:
+        assert now.command == "send"
+        assert now.piece == "sent"
+
+
+def check_replies(step: Step) -> None:
+    for reply in step.replies:
+        assert len(words_of(reply)) > 0
+        if not isinstance(reply, Offer):
+            continue
+        assert len(reply.text) <= 1024
+        ids = [option.id for option in reply.options]
+        assert len(set(ids)) == len(ids) > 0
+        longest = 20 if len(ids) <= 3 else 24
+        for option in (*reply.options, reply.more):
+            assert 0 < len(option.title) <= longest
+            assert len(option.description) <= 72
+            assert len(option.id) <= 200
+
+
+TestAnyStory = AnyStory.TestCase
+TestAnyStory.settings = settings(
+    max_examples=120,
+    stateful_step_count=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)

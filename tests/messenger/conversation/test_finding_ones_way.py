@@ -1,0 +1,258 @@
+"""Menu, help, language, words in any state, and whatever else may come in."""
+
+import msgspec
+import pytest
+
+from messenger.conversation.stage import PIN, Story, kept, said
+from tapgate.messenger.conversation.state import Conversation
+from tapgate.messenger.model import calls
+from tapgate.messenger.model.events import (
+    Answered,
+    Chose,
+    Entered,
+    FormClosed,
+    Meaning,
+    NotUnderstood,
+    NumberChanged,
+    PictureRefused,
+    Refused,
+    Said,
+    Unreachable,
+)
+from tapgate.messenger.model.people import SpeakLanguage, Trust
+from tapgate.messenger.model.replies import AskPin, Offer
+
+
+@pytest.mark.parametrize(
+    ("language", "hello"), [("en", "What would you like"), ("fr", "Que souhaitez-vous")]
+)
+def test_the_menu_offers_everything(language, hello):
+    story = Story(language)
+    assert hello in story("menu")
+    offered = {option.id for option in story.offer.options}
+    assert {"cmd:balance", "cmd:send", "cmd:person", "cmd:register"} <= offered
+    assert len(offered) == 15
+    assert story.offer.options[0].id == "cmd:balance"
+
+
+def test_the_menu_greets_by_name_once_it_is_known():
+    story = Story()
+    assert "Mariama" not in story("menu")
+    story("balance")
+    assert "Hello Mariama" in story("menu")
+    assert "cmd:register" not in {option.id for option in story.offer.options}
+
+
+def test_more_shows_the_next_page_and_then_the_first():
+    story = Story()
+    story("menu")
+    first = story.offer
+    story(Chose(id=first.more.id))
+    assert isinstance(story.replies[-1], Offer)
+    assert story.replies[-1].start == 9
+    story("more")
+    assert story.replies[-1].start == 0
+
+
+def test_by_number_over_all_pages():
+    story = Story()
+    story("menu")
+    number = [option.id for option in story.offer.options].index("cmd:limits") + 1
+    assert "Your limits" in story(str(number))
+
+
+def test_a_menu_row_never_expires():
+    story = Story()
+    story("menu")
+    story("balance")
+    story("help")
+    assert "1,000.00 SLE" in story(Chose(id="cmd:balance"))
+
+
+@pytest.mark.parametrize("command", ["yes", "no", "cancel", "nonsense", ""])
+def test_a_made_up_row_does_nothing(command):
+    story = Story()
+    for word in ("send money", "AM-1001", "500"):
+        story(word)
+    assert "expired" in story(Chose(id=f"cmd:{command}"))
+    assert story.conversation.stage == "confirm"
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_help(language):
+    story = Story(language)
+    assert "PIN" in story("help")
+
+
+def test_the_language_of_the_first_words_is_kept():
+    story = Story(language=None)
+    story(Said(text="solde", meaning=Meaning(command="balance", language="fr")))
+    assert SpeakLanguage(language="fr") in story.effects
+    assert "Vous avez" in story.text
+    story(Said(text="balance", meaning=Meaning(command="balance", language="en")))
+    assert "Vous avez" in story.text
+
+
+def test_another_language():
+    story = Story()
+    story("language")
+    assert "parlons français" in story.tap("fr")
+    assert story.person.language == "fr"
+    assert "parlons français" not in story(said("speak english", "language"))
+    assert story.person.language == "en"
+    story("language")
+    assert "français" in story("Français")
+
+
+def test_a_person():
+    story = Story("fr")
+    assert "Quelqu'un va bientôt" in story(said("humain", "person"))
+    assert story.calls(calls.AskForPerson)[0].phone == story.person.phone
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["menu", "help", "balance", "send money", "history", "cards", "kyc", "register", "cancel"],
+)
+@pytest.mark.parametrize("so_far", [[], ["AM-1001"], ["AM-1001", "500"], ["AM-1001", "500", "yes"]])
+def test_words_that_work_in_any_state(word, so_far):
+    story = Story()
+    for earlier in ("send money", *so_far):
+        story(earlier)
+    answer = story(word)
+    assert "cancelled: *Send money*" in answer
+    assert story.conversation.facts.keys().isdisjoint({"amount", "payee"})
+
+
+def test_did_you_mean():
+    story = Story()
+    story(Said(text="card", meaning=Meaning(maybe=("cards", "link", "block", "yes"))))
+    assert [option.id for option in story.offer.options] == ["cmd:cards", "cmd:link", "cmd:block"]
+
+
+def test_nonsense():
+    story = Story()
+    assert "did not understand" in story("blah")
+    assert story.offer is not None
+
+
+def test_four_digits_nobody_asked_for():
+    story = Story()
+    answer = story(PIN)
+    assert "did not ask" in answer
+    assert PIN not in answer
+    for word in ("send money", PIN):
+        story(word)
+    assert story.conversation.piece == "to"
+    assert PIN not in msgspec.json.encode(story.conversation).decode()
+
+
+def test_the_conversation_before_lapsed():
+    story = Story()
+    story.conversation = Conversation(lapsed=True)
+    assert "cancelled what was in progress" in story("balance")
+    assert "cancelled" not in story("balance")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        NotUnderstood(kind="sticker"),
+        PictureRefused(reason="is damaged"),
+        Said(text=None),
+        Said(text=""),
+        Chose(id="yes#1"),
+        Entered(operation="op-x", pin=PIN),
+        NumberChanged(),
+        Answered(result=None),
+        Refused(code="INTERNAL_ERROR"),
+        Unreachable(uncertain=True),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+@pytest.mark.parametrize("so_far", [[], ["send money"], ["send money", "AM-1001", "500", "yes"]])
+def test_anything_is_answered_anywhere(event, so_far):
+    story = Story()
+    for word in so_far:
+        story(word)
+    assert story(event)
+    assert PIN not in story.text
+
+
+def test_a_form_that_nobody_waits_for_closes_silently():
+    assert Story()(FormClosed()) == ""
+
+
+def test_an_outcome_that_was_never_heard():
+    """The state in between two steps is not kept; were it, nothing would be taken for done."""
+    story = Story()
+    for word in ("send money", "AM-1001", "500", "yes"):
+        story(word)
+    operation = story.conversation.operation
+    story.conversation = msgspec.structs.replace(story.conversation, stage="executing")
+    assert "cannot be paid twice" in story("hello?")
+    assert story.conversation.operation == operation
+    assert "Done!" in story(PIN)
+
+
+def test_a_changed_number_needs_the_pin_once():
+    story = Story()
+    for word in ("send money", "AM-1001", "500"):
+        story(word)
+    story(NumberChanged())
+    assert story.effects == [Trust(trusted=False)]
+    assert story.conversation.stage == "idle"
+    assert "Mariama" not in story("menu")
+    answer = story("balance")
+    assert "I need your PIN once" in answer
+    assert "SLE" not in answer
+    assert "1,000.00 SLE" in story(PIN)
+    assert story.person.trusted
+    assert "1,000.00 SLE" in story("balance")
+
+
+def test_a_changed_number_in_a_form():
+    story = Story(pins="form")
+    story(NumberChanged())
+    story("cards")
+    assert isinstance(story.replies[-1], AskPin)
+    assert "TG-0001" in story.enter()
+
+
+def test_a_changed_number_without_any_way_to_give_a_pin():
+    story = Story(pins="none")
+    story(NumberChanged())
+    answer = story("balance")
+    assert "cannot be given safely" in answer
+    assert "SLE" not in answer
+
+
+def test_unreachable_then_again():
+    story = Story()
+    story.gateway.instead = {calls.ReadBalance: [Unreachable(uncertain=False)] * 2}
+    assert "Nothing is lost" in story("balance")
+    assert "Nothing is lost" in story.tap("again")
+    assert "1,000.00 SLE" in story("1")
+
+
+def test_not_registered():
+    story = Story()
+    story.gateway.subscriber = None
+    assert "no wallet" in story("balance")
+    assert story.conversation.stage == "idle"
+    assert "first name" in story.tap("cmd:register")
+
+
+@pytest.mark.parametrize("status", ["blocked", "closed"])
+def test_a_subscriber_who_is_not_active(status):
+    story = Story()
+    story.gateway.subscriber = msgspec.structs.replace(story.gateway.subscriber, status=status)
+    assert "not active" in story("send money")
+    assert "cmd:person" in {option.id for option in story.offer.options}
+
+
+def test_it_is_kept_as_json():
+    story = Story()
+    for word in ("send money", "AM-1001", "500", "yes"):
+        story(word)
+        assert kept(story.conversation) == story.conversation

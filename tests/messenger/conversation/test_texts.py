@@ -1,0 +1,86 @@
+"""Both languages say the same things, in words that fit where they are shown."""
+
+import re
+import string
+from pathlib import Path
+
+import pytest
+
+from messenger.conversation.stage import Story
+from tapgate.errors import Code
+from tapgate.messenger.conversation import engine, refusals, texts
+from tapgate.messenger.conversation.flows import FLOWS
+from tapgate.messenger.conversation.scene import Scene
+from tapgate.messenger.model.events import Refused
+from tapgate.messenger.model.kinds import COMMANDS, LANGUAGES
+from tapgate.messenger.model.people import Person
+
+EVERY = [(language, key) for language in LANGUAGES for key in texts.TEXTS[language]]
+SOURCES = Path(engine.__file__).parent
+
+
+def placeholders(text: str) -> set[str | None]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+
+
+def test_the_same_keys():
+    assert texts.TEXTS["en"].keys() == texts.TEXTS["fr"].keys()
+
+
+@pytest.mark.parametrize("key", texts.TEXTS["en"])
+def test_the_same_placeholders(key):
+    assert placeholders(texts.TEXTS["en"][key]) == placeholders(texts.TEXTS["fr"][key])
+
+
+def test_the_same_bold_words():
+    for key, text in texts.TEXTS["en"].items():
+        assert text.count("*") % 2 == 0, key
+        assert texts.TEXTS["fr"][key].count("*") % 2 == 0, key
+
+
+@pytest.mark.parametrize(("language", "key"), EVERY)
+def test_short_enough(language, key):
+    text = texts.TEXTS[language][key]
+    longest = 900
+    if key.startswith(
+        ("title.", "choose", "more", "again", "confirm.", "pin.button", "code.again")
+    ) or key.startswith(("period.", "send.keep", "language.e", "language.f")):
+        longest = 20
+    elif key.startswith(("about.", "document.about", "final", "not_final")):
+        longest = 72
+    elif key.startswith(("reason.", "document.", "kyc.enough")):
+        longest = 24
+    assert 0 < len(text) <= longest
+
+
+def test_every_key_that_is_named_is_there():
+    """And hardly any that is not: those with a name made up of parts are left out."""
+    named = set()
+    for path in SOURCES.rglob("*.py"):
+        if path.parent.name != "texts":
+            named |= set(re.findall(r'"([a-z_]+(?:\.[A-Za-z_]+)+)"', path.read_text()))
+    named = {name for name in named if not name.startswith("tapgate.")}
+    assert named <= texts.TEXTS["en"].keys()
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("code", Code)
+def test_every_code_has_a_sentence(language, code):
+    story = Story(language)
+    scene = Scene(story.person, story.conversation, story.place())
+    sentence = refusals.sentence(scene, Refused(code=code))
+    assert sentence
+    assert code not in sentence
+
+
+def test_codes_that_come_up_have_sentences_of_their_own():
+    assert {code for code in refusals.OF_THE_AMOUNT if not texts.has(f"error.{code}")} == set()
+
+
+def test_every_command_is_in_the_table():
+    assert {*FLOWS, "yes", "no", "cancel"} == set(COMMANDS)
+
+
+def test_slow_down():
+    person = Person(address="+23276123456", phone=None, language="fr")
+    assert "7 secondes" in engine.slow_down(person, 7).text

@@ -1,0 +1,378 @@
+"""Balance, history, statement, limits, cards, documents, registering, another PIN."""
+
+import msgspec
+import pytest
+
+from messenger.conversation.stage import CODE, PHONE, PIN, WRONG_PIN, Story, said
+from tapgate.messenger.model import calls
+from tapgate.messenger.model.events import Answered, PictureRefused, Refused, Unreachable
+from tapgate.messenger.model.people import Person, ProvePhone
+from tapgate.messenger.model.replies import AskPin, File
+
+NEW_PIN = "7352"
+
+
+def test_balance():
+    assert "You have *1,000.00 SLE*" in Story()("balance")
+    assert "Vous avez *1,000.00 SLE*" in Story("fr")("solde")
+
+
+def test_balance_with_money_on_hold():
+    story = Story()
+    read = calls.Balance(balance="1000.00", available="900.00", held="100.00", currency="SLE")
+    story.gateway.instead = {calls.ReadBalance: [Answered(result=read)]}
+    answer = story("balance")
+    for part in ("900.00 SLE", "1,000.00 SLE", "100.00 SLE"):
+        assert part in answer
+
+
+@pytest.mark.parametrize(
+    ("language", "kind", "review", "day"),
+    [
+        ("en", "Transfer", "under review", "14 Mar 2026, 09:30"),
+        ("fr", "Transfert", "en cours d'examen", "14 mars 2026, 09:30"),
+    ],
+)
+def test_history(language, kind, review, day):
+    lines = Story(language)("history").splitlines()
+    assert lines[1] == f"+ 1,234.50 SLE · {kind} · {day} · {review}"
+    assert lines[2].startswith("− 1,234.50 SLE · Aminata K. · 13")
+
+
+def test_no_history_yet():
+    story = Story()
+    story.gateway.instead = {calls.ReadHistory: [Answered(result=[])]}
+    assert "no transactions yet" in story("history")
+
+
+@pytest.mark.parametrize(
+    ("choice", "first", "last"),
+    [
+        ("this_month", "2026-03-01", "2026-03-14"),
+        ("last_month", "2026-02-01", "2026-02-28"),
+        ("last_90", "2025-12-15", "2026-03-14"),
+    ],
+)
+def test_a_statement_as_a_file(choice, first, last):
+    story = Story()
+    story("statement")
+    story.tap(choice)
+    made = story.calls(calls.MakeStatement)[0]
+    assert (made.from_date, made.to_date) == (first, last)
+    (file,) = story.replies
+    assert isinstance(file, File)
+    assert file.filename == f"statement-{first}-{last}.pdf"
+
+
+def test_a_statement_as_a_link():
+    story = Story(documents=False)
+    story("statement")
+    answer = story("1")
+    assert "https://x.test/s" in answer
+    assert "15 Mar 2026, 09:30" in answer
+
+
+def test_a_statement_for_a_period_in_words():
+    story = Story()
+    story("statement")
+    assert "could not read" in story("some day")
+    story("last 10 days")
+    assert story.calls(calls.MakeStatement)[0].from_date == "2026-03-04"
+    story(said("last 5 days", "statement"))
+    assert story.calls(calls.MakeStatement)[1].from_date == "2026-03-09"
+
+
+def test_limits():
+    answer = Story()("limits")
+    assert "5,000.00 SLE" in answer
+    assert "Verify your identity" in answer
+    story = Story("fr")
+    story.gateway.subscriber = msgspec.structs.replace(story.gateway.subscriber, kyc_level=3)
+    assert "Vérifiez votre identité" not in story("plafonds")
+
+
+def test_cards():
+    answer = Story()("cards")
+    assert "TG-0001 · active" in answer
+    assert "TG-0002 · blocked, child card, Ibrahim" in answer
+    story = Story("fr")
+    story.gateway.cards = []
+    assert "Aucune carte" in story("cartes")
+
+
+@pytest.mark.parametrize(
+    ("language", "done"), [("en", "AB-123456 is linked"), ("fr", "AB-123456 est reliée")]
+)
+def test_linking_a_card(language, done):
+    story = Story(language)
+    story(said("link", "link"))
+    assert story("??")
+    story("AB-123456")
+    assert story.conversation.awaits_pin
+    assert done in story(PIN)
+
+
+def test_linking_a_card_of_somebody_else():
+    story = Story()
+    story.gateway.instead = {calls.LinkCard: [Refused(code="CARD_ALREADY_LINKED")]}
+    story(said("link card AB-123456", "link"))
+    assert "already linked" in story(PIN)
+    assert story.conversation.stage == "idle"
+
+
+@pytest.mark.parametrize(
+    ("reason", "final", "status"),
+    [("lost", True, "LOST"), ("customer_request", False, "BLOCKED")],
+)
+def test_blocking_a_card(reason, final, status):
+    story = Story()
+    story(said("block", "block"))
+    story.tap("TG-0001")
+    assert story.tap(reason).count("for good") == final
+    assert story.gateway.cards[0].status == "ACTIVE"
+    assert "is blocked" in story("yes")
+    assert story.gateway.cards[0].status == status
+
+
+def test_blocking_the_only_card():
+    story = Story("fr")
+    story.gateway.cards = story.gateway.cards[:1]
+    assert "Qu'est-il arrivé" in story(said("bloquer", "block"))
+    story("2")
+    assert "pour toujours" in story.text
+    story("non")
+    assert story.gateway.cards[0].status == "ACTIVE"
+
+
+def test_blocking_that_is_not_answered_can_be_tried_again():
+    story = Story()
+    story(said("block", "block"))
+    story("TG-0001")
+    story("4")
+    story.gateway.instead = {calls.BlockCard: [Unreachable(uncertain=True)]}
+    assert "try again" in story("yes").lower()
+    assert "is blocked" in story.tap("again")
+
+
+def test_unblocking_a_card():
+    story = Story()
+    story(said("unblock", "unblock"))
+    assert "TG-0002" in story.text
+    assert "Tries left: 2" in story(WRONG_PIN)
+    assert "works again" in story(PIN)
+    assert "no card that could be unblocked" in story(said("unblock", "unblock"))
+
+
+@pytest.mark.parametrize(("language", "done"), [("en", "is changed"), ("fr", "est changé")])
+def test_another_pin_as_text(language, done):
+    story = Story(language)
+    story(said("change pin", "change_pin"))
+    story(PIN)
+    assert story.conversation.awaits_pin
+    assert done in story(f"{PIN} {NEW_PIN}")
+    assert story.gateway.pin == NEW_PIN
+
+
+def test_another_pin_in_a_form():
+    story = Story(pins="form")
+    story(said("change pin", "change_pin"))
+    assert isinstance(story.replies[-1], AskPin)
+    assert story.replies[-1].form == "change_pin"
+    assert "exactly 4 digits" in story.enter(PIN, None)
+    assert "is changed" in story.enter(PIN, NEW_PIN)
+
+
+def test_a_pin_that_is_not_accepted():
+    story = Story()
+    weak = Refused(code="INVALID_REQUEST", details={"fields": {"new_pin": "is too easy"}})
+    story.gateway.instead = {calls.ChangePin: [Refused(code="SAME_PIN"), weak]}
+    story(said("change pin", "change_pin"))
+    assert "must be different" in story(f"{PIN} {PIN}")
+    assert "too easy" in story(f"{PIN} 1234")
+    assert "is changed" in story(f"{PIN} {NEW_PIN}")
+
+
+def test_a_new_pin_that_may_be_valid_already():
+    story = Story()
+    story.gateway.lost = [calls.ChangePin]
+    story(said("change pin", "change_pin"))
+    assert "may be changed already" in story(f"{PIN} {NEW_PIN}")
+    assert not story.conversation.uncertain
+
+
+@pytest.mark.parametrize(
+    ("language", "yes", "welcome"),
+    [("en", "yes", "Welcome, Aminata"), ("fr", "oui", "Bienvenue, Aminata")],
+)
+def test_registering(language, yes, welcome):
+    story = Story(language)
+    story.gateway.subscriber = None
+    story("register")
+    story("Aminata")
+    assert story.conversation.piece == "names"
+    shown = story("Aminata Kamara")
+    assert "Aminata Kamara" in shown
+    assert PHONE in shown
+    story(yes)
+    assert story.conversation.awaits_pin
+    assert welcome in story(PIN)
+    (registered,) = story.calls(calls.Register)
+    assert (registered.phone, registered.last_name) == (PHONE, "Kamara")
+
+
+def test_registering_in_a_form():
+    for entered in ((None, PIN), (PIN, None), (PIN, PIN)):
+        story = Story(pins="form")
+        story.gateway.subscriber = None
+        for word in ("register", "Aminata Kamara", "yes"):
+            story(word)
+        assert story.replies[-1].form == "new_pin"
+        assert "Welcome" in story.enter(*entered)
+
+
+def test_registering_twice():
+    assert "already a wallet" in Story()("register")
+    story = Story()
+    story.gateway.subscriber = None
+    story.gateway.instead = {calls.Register: [Refused(code="DUPLICATE_PHONE")]}
+    for word in ("register", "Aminata Kamara", "yes"):
+        story(word)
+    assert "already a wallet" in story(PIN)
+
+
+def test_registering_with_what_is_not_accepted():
+    story = Story()
+    story.gateway.subscriber = None
+    story.gateway.instead = {
+        calls.Register: [
+            Refused(code="VALIDATION_FAILED", details={"fields": {"pin": "is too easy"}}),
+            Refused(code="VALIDATION_FAILED", details={"fields": {"first_name": "is odd"}}),
+        ]
+    }
+    for word in ("register", "Aminata Kamara", "yes"):
+        story(word)
+    assert "too easy" in story("1234")
+    assert "first name" in story(PIN)
+    for word in ("Mary Kamara", "yes", PIN):
+        story(word)
+    assert story.gateway.subscriber.first_name == "Mary"
+
+
+@pytest.mark.parametrize(("language", "next_one"), [("en", "is next"), ("fr", "ensuite")])
+def test_documents(language, next_one):
+    story = Story(language)
+    story("kyc")
+    story.tap("id_front")
+    assert next_one in story.picture()
+    assert "id_front" not in {option.id.partition("#")[0] for option in story.offer.options}
+    story.tap("selfie")
+    story.picture()
+    story.tap("enough")
+    assert story.conversation.stage == "idle"
+    sent = [call.document_type for call in story.calls(calls.AddDocument)]
+    assert sent == ["id_front", "selfie"]
+
+
+def test_all_documents_end_it():
+    story = Story()
+    story("kyc")
+    for document in ("id_front", "id_back", "selfie", "proof_of_address"):
+        story.tap(document)
+        story.picture()
+    assert story.conversation.stage == "idle"
+    assert "We will check" in story.text
+
+
+def test_enough_documents_is_nothing_cancelled():
+    story = Story()
+    story("kyc")
+    story.tap("id_front")
+    story.picture()
+    assert "cancelled" not in story("no")
+    assert "We will check" in story.text
+
+
+def test_a_picture_out_of_the_blue():
+    story = Story()
+    assert "what it shows" in story.picture()
+    assert story.conversation.command == "kyc"
+    assert "what it shows" in story.picture()
+    story.tap("selfie")
+    assert "waiting for a picture" in story("here it comes")
+    assert story(PictureRefused(reason="is damaged"))
+    story.picture()
+    assert len(story.calls(calls.AddDocument)) == 1
+
+
+def test_a_picture_in_the_middle_of_something():
+    story = Story()
+    story("send money")
+    assert "cannot use a picture for this" in story.picture()
+    assert story.conversation.piece == "to"
+
+
+def test_a_picture_that_is_not_accepted_or_not_answered():
+    story = Story()
+    story.gateway.instead = {
+        calls.AddDocument: [Refused(code="VALIDATION_FAILED"), Unreachable(uncertain=True)]
+    }
+    story("kyc")
+    story.tap("selfie")
+    assert "send it again" in story.picture()
+    assert "try again" in story.picture()
+    assert "is next" in story.picture()
+
+
+def hidden(language: str = "en") -> Story:
+    story = Story(language)
+    story.person = Person(address="user:U1", phone=None, language=language)
+    return story
+
+
+@pytest.mark.parametrize(
+    ("language", "confirmed"), [("en", "is confirmed"), ("fr", "est confirmé")]
+)
+def test_somebody_who_hides_the_number(language, confirmed):
+    story = hidden(language)
+    story("balance")
+    assert story.conversation.piece == "phone"
+    story("what?")
+    story(PHONE)
+    assert story.calls(calls.SendCode)[0].phone == PHONE
+    story("111111")
+    assert story.effects == []
+    answer = story(CODE)
+    assert confirmed in answer
+    assert "1,000.00 SLE" in answer
+    assert ProvePhone(phone=PHONE) in story.effects
+    assert story.person.phone == PHONE
+
+
+def test_a_code_that_is_used_up():
+    story = hidden()
+    story.gateway.instead = {calls.CheckCode: [Refused(code="INVALID_OTP")]}
+    story("balance")
+    story(PHONE)
+    assert "start again" in story("111111")
+    assert story.conversation.piece == "phone"
+
+
+def test_another_code_or_another_number():
+    story = hidden()
+    story("balance")
+    story(PHONE)
+    story.tap("code")
+    assert len(story.calls(calls.SendCode)) == 2
+    story.tap("phone")
+    assert story.conversation.piece == "phone"
+
+
+def test_a_code_is_never_kept():
+    story = hidden()
+    story.gateway.instead = {calls.CheckCode: [Unreachable(uncertain=False)]}
+    story("balance")
+    story(PHONE)
+    story(CODE)
+    for step in story.steps:
+        assert CODE not in msgspec.json.encode(step.conversation).decode()
+    assert "1,000.00 SLE" in story(CODE)
