@@ -55,7 +55,7 @@ async def built(
             async with services.database.transaction() as tx:
                 await insert_defaults(tx, settings.currency, IdSource(1023))
             clock = demo.clock_before(NOW, size, settings.timezone)
-            async with wired(settings, url, clock=clock) as past:
+            async with wired(demo.untold(settings), url, clock=clock) as past:
                 await demo.build(past, clock, size, NOW, lambda _: None)
             yield services.database
     finally:
