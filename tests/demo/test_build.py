@@ -74,6 +74,12 @@ async def counts(database: Database, sql: str) -> dict[Any, int]:
     return {row[0]: row[1] for row in await database.fetch(sql)}
 
 
+async def test_nobodys_phone_rings_for_it(country: Database) -> None:
+    assert await country.fetchval("SELECT count(*) FROM notices") == 0
+    due = "SELECT count(*) FROM messages WHERE expires_at > $1"
+    assert await country.fetchval(due, NOW) == 0
+
+
 async def test_the_books_hold_and_everything_sums_to_zero(country: Database) -> None:
     async with country.connection() as connection:
         proof = await verify(connection)
@@ -218,7 +224,7 @@ async def test_interrupted_it_leaves_books_that_hold(
         if len(told) == 10:
             under_way.set()
 
-    async with wired(settings, database_url, clock=clock) as past:
+    async with wired(demo.untold(settings), database_url, clock=clock) as past:
         building = asyncio.create_task(demo.build(past, clock, tiny, NOW, advance))
         await under_way.wait()
         building.cancel()
