@@ -47,6 +47,7 @@ from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
 from tapgate.notifications.messages import Courier
+from tapgate.notifications.receipts import KINDS, Receipts
 from tapgate.notifications.retention import Retention
 from tapgate.notifications.webhooks import routes as webhooks
 from tapgate.notifications.webhooks.deliverer import Deliverer
@@ -136,6 +137,7 @@ async def wired(
             new_id=new_id,
             is_right_pin=pins.matches,
             float_low=settings.float_low * 10 ** money.decimals(settings.currency),
+            notices=KINDS[settings.receipts],
         )
         stack.push_async_callback(ledger.stop)
         throttle = Throttle(settings)
@@ -204,7 +206,7 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
     async with demo.alone(services.database):
         clock = demo.clock_before(now, size, settings.timezone)
         with progress(f"Building a {size} demo", demo.work(size)) as advance:
-            async with wired(settings, database_url, clock=clock) as past:
+            async with wired(demo.untold(settings), database_url, clock=clock) as past:
                 country = await demo.build(past, clock, size, now, advance)
         _, key = await admin_operations.create_api_key(
             services,
@@ -259,6 +261,7 @@ async def main() -> None:
 def _background(services: Services) -> AbstractAsyncContextManager[None]:
     return running(
         Sealer(services.database).run(),
+        Receipts(services).run(),
         Courier(services).run(),
         services.authenticator.terminals.run(),
         Deliverer(services, EVENT_RECORDS).run(),
