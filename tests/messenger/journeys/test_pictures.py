@@ -1,7 +1,6 @@
 """Pictures for KYC, over both endpoints."""
 
 import base64
-import hashlib
 import io
 import struct
 import zlib
@@ -92,23 +91,3 @@ async def test_what_is_no_picture_is_refused_with_a_clear_answer(
     assert answer.json()["status"] == "error"
     assert "media.data" in answer.json()["error"]
     assert await documents(town, subscriber["id"]) == []
-
-
-async def test_over_the_webhook_a_picture_is_fetched_from_the_provider(town: Town) -> None:
-    class Provider:
-        """What the channel's adapter offers; the adapter itself has its own tests."""
-
-        async def media(self, media_id: str, limit: int = 0, *, sha256: str | None = None) -> bytes:
-            assert (media_id, sha256) == ("media-1", hashlib.sha256(JPEG).hexdigest())
-            return JPEG
-
-    subscriber = await town.world.subscriber()
-    async with town.messenger() as messenger:
-        messenger.services.graph = Provider()  # type: ignore[assignment]
-        phone = messenger.phone(subscriber["phone_number"])
-        await phone.say("kyc")
-        await phone.tap("Front of your ID")
-        sha256 = hashlib.sha256(JPEG).hexdigest()
-        image = {"id": "media-1", "mime_type": "image/jpeg", "sha256": sha256}
-        await phone.send({"type": "image", "image": image})
-    assert len(await documents(town, subscriber["id"])) == 1
