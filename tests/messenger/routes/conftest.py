@@ -21,6 +21,7 @@ async def in_production(tmp_path: Path, database_url: str) -> AsyncIterator[Stag
 
 @pytest.fixture
 async def without_database(tmp_path: Path) -> AsyncIterator[Stage]:
+    """Also for what must be refused before anything is looked up."""
     nowhere = f"postgresql:///tapgate?host={tmp_path}/nowhere"
     async with stage(tmp_path, nowhere) as made:
         yield made

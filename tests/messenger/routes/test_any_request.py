@@ -46,7 +46,7 @@ near_codes = st.fixed_dictionaries(
     {}, optional=dict.fromkeys(["to", "template", "language", "parameters"], values)
 ).map(lambda changes: CODE | changes)
 anything = settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

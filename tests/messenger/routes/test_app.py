@@ -85,8 +85,8 @@ async def test_health_without_the_database(without_database: Stage) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/api/v1/health", f"{HEALTH}/", "/%68ealth", "/docs"])
-async def test_another_path(messenger: Stage, path: str) -> None:
-    answer = await messenger.client.get(path)
+async def test_another_path(without_database: Stage, path: str) -> None:
+    answer = await without_database.client.get(path)
     assert (answer.status_code, answer.json()) == (404, error("Not found"))
 
 
@@ -101,8 +101,10 @@ async def test_another_path(messenger: Stage, path: str) -> None:
         ("OPTIONS", "/openapi.json", "GET, HEAD"),
     ],
 )
-async def test_another_method(messenger: Stage, method: str, path: str, allowed: str) -> None:
-    answer = await messenger.client.request(method, path)
+async def test_another_method(
+    without_database: Stage, method: str, path: str, allowed: str
+) -> None:
+    answer = await without_database.client.request(method, path)
     assert (answer.status_code, answer.json()) == (405, error("Method not allowed"))
     assert answer.headers["allow"] == allowed
 
@@ -113,8 +115,8 @@ async def test_head_is_get_without_a_body(messenger: Stage) -> None:
 
 
 @pytest.mark.parametrize("path", [WEBHOOK, f"{WEBHOOK}/flows", TEMPLATE])
-async def test_a_body_is_at_most_a_mebibyte(messenger: Stage, path: str) -> None:
-    answer = await messenger.client.post(path, content=b"x" * (1024 * 1024 + 1))
+async def test_a_body_is_at_most_a_mebibyte(without_database: Stage, path: str) -> None:
+    answer = await without_database.client.post(path, content=b"x" * (1024 * 1024 + 1))
     assert (answer.status_code, answer.json()) == (413, error("Request body too large"))
 
 

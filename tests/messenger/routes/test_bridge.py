@@ -31,11 +31,13 @@ async def test_an_answer(messenger: Stage) -> None:
 
 @pytest.mark.parametrize("field", ["event", "from", "phoneE164", "message"])
 @pytest.mark.parametrize("value", ["absent", None, ""])
-async def test_a_missing_field_is_named(messenger: Stage, field: str, value: str | None) -> None:
+async def test_a_missing_field_is_named(
+    without_database: Stage, field: str, value: str | None
+) -> None:
     body = {**MESSAGE, field: value}
     if value == "absent":
         del body[field]
-    answer = await messenger.client.post(BRIDGE, json=body)
+    answer = await without_database.client.post(BRIDGE, json=body)
     assert (answer.status_code, answer.json()) == (400, error(f"{field} is required"))
 
 
@@ -66,9 +68,9 @@ async def test_a_missing_field_is_named(messenger: Stage, field: str, value: str
     ],
 )
 async def test_a_wrong_field_is_named(
-    messenger: Stage, fields: dict[str, Any], sentence: str
+    without_database: Stage, fields: dict[str, Any], sentence: str
 ) -> None:
-    answer = await messenger.say(**fields)
+    answer = await without_database.say(**fields)
     assert (answer.status_code, answer.json()) == (400, error(sentence))
 
 
@@ -84,8 +86,8 @@ async def test_a_wrong_field_is_named(
         ("+2327612345678", "is not as long as the phone numbers of its country"),
     ],
 )  # fmt: skip
-async def test_what_is_no_phone_number(messenger: Stage, phone: str, problem: str) -> None:
-    answer = await messenger.say(phoneE164=phone)
+async def test_what_is_no_phone_number(without_database: Stage, phone: str, problem: str) -> None:
+    answer = await without_database.say(phoneE164=phone)
     assert (answer.status_code, answer.json()) == (400, error(f"phoneE164 {problem}"))
 
 
@@ -102,8 +104,8 @@ async def test_what_is_no_phone_number(messenger: Stage, phone: str, problem: st
         (b"null", "The body must be a JSON object"),
     ],
 )
-async def test_what_is_no_object(messenger: Stage, body: bytes, sentence: str) -> None:
-    answer = await messenger.client.post(BRIDGE, content=body)
+async def test_what_is_no_object(without_database: Stage, body: bytes, sentence: str) -> None:
+    answer = await without_database.client.post(BRIDGE, content=body)
     assert (answer.status_code, answer.json()) == (400, error(sentence))
 
 

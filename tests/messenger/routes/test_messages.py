@@ -76,11 +76,13 @@ async def test_a_key_is_the_callers_own(messenger: Stage) -> None:
 
 @pytest.mark.parametrize("field", ["to", "template", "parameters"])
 @pytest.mark.parametrize("is_null", [True, False])
-async def test_a_missing_field_is_named(messenger: Stage, field: str, is_null: bool) -> None:
+async def test_a_missing_field_is_named(without_database: Stage, field: str, is_null: bool) -> None:
     body: dict[str, Any] = {name: value for name, value in CODE.items() if name != field}
     if is_null:
         body[field] = None
-    answer = await messenger.client.post(TEMPLATE, json=body, auth=messenger.service())
+    answer = await without_database.client.post(
+        TEMPLATE, json=body, auth=without_database.service()
+    )
     assert (answer.status_code, answer.json()) == (400, error(f"{field} is required"))
 
 
@@ -114,11 +116,10 @@ EACH = "parameters must have at most 1024 characters each, and no NUL"
     ],
 )
 async def test_a_wrong_field_is_named(
-    messenger: Stage, fields: dict[str, Any], status: int, sentence: str
+    without_database: Stage, fields: dict[str, Any], status: int, sentence: str
 ) -> None:
-    answer = await send(messenger, **fields)
+    answer = await send(without_database, **fields)
     assert (answer.status_code, answer.json()) == (status, error(sentence))
-    assert await outbox(messenger) == []
 
 
 @pytest.mark.parametrize("language", ["en", "fr", "en_US", "fil"])
@@ -127,16 +128,18 @@ async def test_languages(messenger: Stage, language: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "x" * 65, "with space"])
-async def test_a_key_that_is_none(messenger: Stage, key: str) -> None:
-    answer = await send(messenger, key)
+async def test_a_key_that_is_none(without_database: Stage, key: str) -> None:
+    answer = await send(without_database, key)
     sentence = "Idempotency-Key must be 1 to 64 ASCII characters"
     assert (answer.status_code, answer.json()) == (422, error(sentence))
 
 
 @pytest.mark.parametrize(("method", "path"), [("POST", TEMPLATE), ("GET", f"{OUTBOX}?to=%2B232")])
-async def test_a_service_signature_is_wanted(messenger: Stage, method: str, path: str) -> None:
+async def test_a_service_signature_is_wanted(
+    without_database: Stage, method: str, path: str
+) -> None:
     async def refused(auth: httpx2.Auth | None = None, **headers: str) -> str:
-        answer = await messenger.client.request(method, path, auth=auth, headers=headers)
+        answer = await without_database.client.request(method, path, auth=auth, headers=headers)
         body = answer.json()
         assert (answer.status_code, body.keys()) == (401, {"error", "status"})
         assert body["status"] == "error"
@@ -191,8 +194,8 @@ async def test_a_plus_in_the_query_is_understood(messenger: Stage, written: str)
         ("?to=%2B99912345678", "to is not a phone number of any country"),
     ],
 )
-async def test_whose_outbox(messenger: Stage, query: str, sentence: str) -> None:
-    answer = await messenger.client.get(OUTBOX + query, auth=messenger.service())
+async def test_whose_outbox(without_database: Stage, query: str, sentence: str) -> None:
+    answer = await without_database.client.get(OUTBOX + query, auth=without_database.service())
     assert (answer.status_code, answer.json()) == (400, error(sentence))
 
 

@@ -27,9 +27,9 @@ async def received(messenger: Stage) -> list[str]:
 
 
 @pytest.mark.parametrize("challenge", ["1158201444", "<script>alert(1)</script>", "a b+é"])
-async def test_the_challenge_is_answered_as_it_is(messenger: Stage, challenge: str) -> None:
+async def test_the_challenge_is_answered_as_it_is(without_database: Stage, challenge: str) -> None:
     answer = await handshake(
-        messenger, mode="subscribe", verify_token="dev-verify-token", challenge=challenge
+        without_database, mode="subscribe", verify_token="dev-verify-token", challenge=challenge
     )
     assert (answer.status_code, answer.text) == (200, challenge)
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
@@ -48,16 +48,18 @@ async def test_the_challenge_is_answered_as_it_is(messenger: Stage, challenge: s
         {"verify_token": "dev-verify-token", "challenge": "1"},
     ],
 )
-async def test_a_wrong_handshake(messenger: Stage, query: dict[str, str]) -> None:
-    answer = await handshake(messenger, **query)
+async def test_a_wrong_handshake(without_database: Stage, query: dict[str, str]) -> None:
+    answer = await handshake(without_database, **query)
     assert (answer.status_code, answer.json()) == (403, WRONG)
 
 
-async def test_a_handshake_without_a_challenge_that_can_be_answered(messenger: Stage) -> None:
+async def test_a_handshake_without_a_challenge_that_can_be_answered(
+    without_database: Stage,
+) -> None:
     right = {"mode": "subscribe", "verify_token": "dev-verify-token"}
-    missing = await handshake(messenger, **right)
+    missing = await handshake(without_database, **right)
     assert (missing.status_code, missing.json()) == (400, error("hub.challenge is required"))
-    endless = await handshake(messenger, **right, challenge="1" * 1025)
+    endless = await handshake(without_database, **right, challenge="1" * 1025)
     sentence = "hub.challenge must have at most 1024 characters"
     assert (endless.status_code, endless.json()) == (400, error(sentence))
 
@@ -77,14 +79,14 @@ async def test_a_delivery_is_stored_and_acknowledged(messenger: Stage) -> None:
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"entry": []}', b'{"entry": 7}', b'{"entry": [{}]}'])
-async def test_a_delivery_without_messages(messenger: Stage, body: bytes) -> None:
-    answer = await messenger.deliver(body)
+async def test_a_delivery_without_messages(without_database: Stage, body: bytes) -> None:
+    answer = await without_database.deliver(body)
     assert (answer.status_code, answer.json()) == (200, {"status": "success"})
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[]", b"null", b"[" * 100_000])
-async def test_what_is_no_delivery(messenger: Stage, body: bytes) -> None:
-    answer = await messenger.deliver(body)
+async def test_what_is_no_delivery(without_database: Stage, body: bytes) -> None:
+    answer = await without_database.deliver(body)
     sentence = "The body is not a delivery in JSON"
     assert (answer.status_code, answer.json()) == (400, error(sentence))
 
@@ -161,8 +163,8 @@ async def test_a_flow_with_a_bad_signature(tmp_path: Path, database_url: str) ->
         assert (wrong.status_code, wrong.json()) == (432, error("X-Hub-Signature-256 is wrong"))
 
 
-async def test_a_flow_that_cannot_be_decrypted(messenger: Stage) -> None:
+async def test_a_flow_that_cannot_be_decrypted(without_database: Stage) -> None:
     for body in (b"", b"{}", b"[]", b"\xff", b'{"encrypted_flow_data": 1}'):
-        answer = await messenger.client.post(FLOWS, content=body)
+        answer = await without_database.client.post(FLOWS, content=body)
         assert answer.status_code == 421, body
         assert answer.headers["content-type"] == "text/plain; charset=utf-8"
