@@ -66,7 +66,7 @@ _TO_ONESELF = re.compile(
 _FORBIDDEN = re.compile(
     r"^(\w+ )?((i |please |pls |abeg |a )*(dont|do not|nor|never|no wan|no need)\b(?! (have|know|re"
     r"member|find|understand|se))|(je |j |il |elle |on |merci de )*(ne|n)\b.* (pas|plus|jamais)\b"
-    r"|je veux (pas|plus)\b)"
+    r"|je \w+ (pas|plus)\b)"
 )
 _FORBIDDEN_MEANS = frozenset({"cancel", "person", "help", "language", "register", "history"})
 

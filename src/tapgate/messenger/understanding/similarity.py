@@ -23,6 +23,8 @@ _PAIR: Final = 1.5
 _LEAST: Final = 0.3
 #: What a feature that no text has weighs: it speaks against all of them.
 _UNKNOWN: Final = 0.35
+#: What weighs less is found in so many texts that it only costs time.
+_NEGLIGIBLE: Final = 1.2
 #: How many texts besides the best one are looked at.
 _FEW: Final = 3
 
@@ -75,17 +77,18 @@ class Index:
             for feature in features:
                 used[feature][subject] += 1
         sizes = Counter(subjects)
-        return {
+        weights = {
             feature: math.log((1 + self._size) / (1 + by_subject.total()))
             * _telling(by_subject, sizes)
             for feature, by_subject in used.items()
         }
+        return {f: weight if weight >= _NEGLIGIBLE else 0.0 for f, weight in weights.items()}
 
     def _unit(self, features: dict[str, float]) -> list[tuple[str, float]]:
         weights, unknown = self._weights, self._unknown
         weighed = [(f, w * weights.get(f, unknown)) for f, w in features.items()]
         length = math.sqrt(sum(w * w for _, w in weighed)) or 1.0
-        return [(f, w / length) for f, w in weighed]
+        return [(f, w / length) for f, w in weighed if w]
 
     def _breadths(self) -> dict[Subject, float]:
         """How long the sum of a subject's texts is: what makes the sum of their likenesses the
