@@ -3,7 +3,7 @@
 import re
 
 import msgspec
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -17,6 +17,7 @@ from messenger.conversation.stage import (
     Gateway,
     Outcome,
     Story,
+    said,
     words_of,
 )
 from tapgate.messenger.conversation import words
@@ -69,6 +70,14 @@ OTHER = st.sampled_from(
         Said(text=None),
     ]
 )
+#: What comes in between.
+STUMBLES = st.one_of(
+    OTHER,
+    TEXTS.map(said),
+    st.builds(Said, text=st.sampled_from(["yes", "1", "2"]), late=st.just(True)),
+    st.sampled_from(["yes", "no", "cancel", "balance", "30", "AM-2002"]).map(said),
+    st.just(NumberChanged()),
+)
 TROUBLE = st.sampled_from(
     [
         Unreachable(uncertain=False),
@@ -103,10 +112,10 @@ class Watched(Gateway):
 class AnyStory(RuleBasedStateMachine):
     @initialize(
         language=st.sampled_from([None, "en", "fr"]),
-        pins=st.sampled_from(["text", "form", "none"]),
+        pins=st.sampled_from(["text", "text", "form", "form", "none"]),
         documents=st.booleans(),
-        hides=st.booleans(),
-        registered=st.booleans(),
+        hides=st.sampled_from([False, False, False, True]),
+        registered=st.sampled_from([True, True, True, False]),
     )
     def begin(self, language, pins, documents, hides, registered):
         self.story = Story(language, pins=pins, documents=documents)
@@ -129,15 +138,32 @@ class AnyStory(RuleBasedStateMachine):
         meaning = msgspec.structs.replace(meaning, command=command)
         self.happens(Said(text=text, meaning=meaning, late=late), dies=dies)
 
-    @rule()
-    def goes_through_a_payment(self):
-        """Chance alone seldom gets so far."""
-        for text in ("cancel", "send money", "AM-1001", "5"):
-            self.happens(Said(text=text, meaning=Meaning(command=words.command(text))))
+    @rule(
+        amount=st.sampled_from(["5", "20"]),
+        card=st.sampled_from(["AM-1001", "AM-2002"]),
+        pins=st.lists(st.sampled_from([PIN, PIN, WRONG_PIN]), min_size=1, max_size=3),
+        stumbles=st.lists(st.tuples(st.integers(1, 7), STUMBLES), max_size=2),
+        dies_at=st.integers(0, 12),
+        is_lost=st.booleans(),
+    )
+    def pays(self, amount, card, pins, stumbles, dies_at, is_lost):
+        """Chance alone seldom gets so far. What comes in between may lead anywhere else."""
+        script: list[str] = ["cancel", "send money", card, amount, "yes", *pins]
+        events = [*enumerate(script, 1), *stumbles]
+        for position, what in sorted(events, key=lambda pair: pair[0]):
+            if is_lost and position == 6:
+                self.gateway.lost = [calls.SendMoney]
+            if what not in (PIN, WRONG_PIN):
+                self.happens(
+                    said(what) if isinstance(what, str) else what, dies=position == dies_at
+                )
+            elif self.story.conversation.awaits_pin:
+                self.happens(self.pin_here(what), dies=position == dies_at)
 
-    @rule()
-    def says_yes(self):
-        self.happens(Said(text="yes", meaning=Meaning(command="yes")))
+    def pin_here(self, pin: str) -> Event:
+        if self.story.setting["pins"] == "text":
+            return Said(text=pin)
+        return Entered(operation=self.story.conversation.operation, pin=pin)
 
     @rule(choice=st.integers(0, 200), late=st.booleans(), dies=st.booleans())
     def taps(self, choice, late, dies):
@@ -257,11 +283,17 @@ class AnyStory(RuleBasedStateMachine):
 
     def check(self, event: Event, before: Conversation) -> None:
         assert self.story.replies or isinstance(event, FormClosed)
+        if before.stage == "confirm" and self.story.conversation.facts.get("confirmed"):
+            assert is_clear_yes(event)
         for step in self.story.steps:
             check_no_secret(step)
             check_stage(before, step)
             check_replies(step)
             before = step.conversation
+
+    def teardown(self) -> None:
+        if hasattr(self, "gateway"):
+            event(f"payments: {len(self.gateway.payments)}")
 
     def tries(self) -> list[calls.Call]:
         return [call for call in self.gateway.asked if isinstance(call, PIN_CALLS)]
@@ -272,6 +304,12 @@ class AnyStory(RuleBasedStateMachine):
             return
         for paid in self.gateway.payments:
             assert self.gateway.accepted[paid.request_id] == (paid.card_serial, paid.amount)
+
+
+def is_clear_yes(event: Event) -> bool:
+    if isinstance(event, Said):
+        return not event.late and (words.command(event.text) == "yes" or event.text == "1")
+    return isinstance(event, Chose) and not event.late
 
 
 def check_no_secret(step: Step) -> None:
@@ -327,7 +365,7 @@ def check_replies(step: Step) -> None:
 
 TestAnyStory = AnyStory.TestCase
 TestAnyStory.settings = settings(
-    max_examples=120,
+    max_examples=150,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
