@@ -50,7 +50,6 @@ _NOT_SENT: Final = (
     httpx2.ConnectTimeout,
     httpx2.PoolTimeout,
     httpx2.ProxyError,
-    httpx2.UnsupportedProtocol,
 )
 _NOTHING_HAPPENED: Final = (429, 503)
 _MAYBE_HAPPENED: Final = (500, 502, 504)
@@ -105,7 +104,7 @@ class Exchange:
         timeout: httpx2.Timeout,
         clock: Clock,
     ) -> None:
-        self._base_url = base_url.rstrip("/")
+        self._base_url = _checked(base_url)
         self._login = credential if isinstance(credential, Login) else None
         self._credential = None if isinstance(credential, Login) else credential
         self._tokens: Tokens | None = None
@@ -177,6 +176,13 @@ class Exchange:
             unsigned = Unsigned(operation.method, path.decode("ascii"), query, operation.body)
             request.headers.update(credential.headers(unsigned, self._clock))
         return request
+
+
+def _checked(base_url: str) -> str:
+    url = httpx2.URL(base_url)
+    if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
+        raise ValueError("base_url must be like https://pay.example.com")
+    return base_url.rstrip("/")
 
 
 def _failure(operation: Operation[Any], outcome: Outcome) -> Failure:
