@@ -20,6 +20,7 @@ from tapgate.client.exceptions import (
     Refused,
     TapgateError,
     Unauthorized,
+    UnexpectedAnswer,
 )
 from tapgate.client.operation import Operation, described
 from tapgate.client.records.admin import Tokens
@@ -60,6 +61,7 @@ _SAID_AT_THE_DOOR: Final = frozenset(
     {
         Code.UNAUTHORIZED,
         Code.FORBIDDEN,
+        Code.OTP_REQUIRED,
         Code.PROCESSOR_SUSPENDED,
         Code.PARTNER_SUSPENDED,
         Code.TERMINAL_BLOCKED,
@@ -121,16 +123,18 @@ class Exchange:
                 yield Renew(self._tokens)
             used = None if operation.public else self._tokens
             outcome = yield self._request(operation, used)
-            if isinstance(outcome, httpx2.Response):
-                if answers.is_answer(operation, outcome):
+            if used is not None and not renewed and _has_status(outcome, 401):
+                renewed = True
+                yield Renew(used)
+                continue
+            try:
+                if isinstance(outcome, httpx2.Response) and answers.is_answer(operation, outcome):
                     return answers.read(operation, outcome)
-                if outcome.status_code == 401 and used is not None and not renewed:
-                    renewed = True
-                    yield Renew(used)
-                    continue
-            failure = _failure(operation, outcome)
-            if maybe_done and _is_gone(operation, outcome):
-                return operation.answer()
+                failure = _failure(operation, outcome)
+            except UnexpectedAnswer as unread:
+                failure = Failure(unread, passing=False, maybe_done=True)
+            if maybe_done and operation.method == "DELETE" and _has_status(outcome, 404):
+                return operation.answer()  # an earlier try took it away
             maybe_done = maybe_done or failure.maybe_done
             again = failure.passing and (operation.repeatable or not failure.maybe_done)
             pause = patience.pause(failure.retry_after) if again else None
@@ -200,13 +204,8 @@ def _failure(operation: Operation[Any], outcome: Outcome) -> Failure:
     )
 
 
-def _is_gone(operation: Operation[Any], outcome: Outcome) -> bool:
-    """An earlier try took it away."""
-    return (
-        operation.method == "DELETE"
-        and isinstance(outcome, httpx2.Response)
-        and outcome.status_code == 404
-    )
+def _has_status(outcome: Outcome, status: int) -> bool:
+    return isinstance(outcome, httpx2.Response) and outcome.status_code == status
 
 
 def _last_word(operation: Operation[Any], failure: Failure, *, maybe_done: bool) -> TapgateError:
