@@ -118,6 +118,7 @@ async def test_a_payment_that_waits_is_tried_again_too(
         [ACT_AND_DROP, refusal(401, "UNAUTHORIZED")],
         [ACT_AND_DROP, refusal(403, "FORBIDDEN")],
         [ACT_AND_DROP, answer(404, "<html>no such host</html>")],
+        [ACT_AND_DROP, answer(200, "<html>welcome to the hotel</html>")],
         [ACT_AND_DROP, refusal(429, "RATE_LIMITED", "Retry-After: 3600")],
     ],
 )
@@ -133,6 +134,16 @@ async def test_when_nobody_knows_the_request_id_to_try_again_with_is_told(
     receipt = await gateway.wallet.transfer_p2p(**payment.asked, request_id=request_id)
     assert receipt.replayed
     assert await payment.moved() == 1
+
+
+async def test_an_answer_that_cannot_be_read_is_none(
+    gateway: AsyncGateway, unsteady: Unsteady, payment: Payment
+) -> None:
+    unsteady.plan = [answer(200, "<html>welcome to the hotel</html>")]
+    with pytest.raises(OutcomeUnknown) as unknown:
+        await gateway.wallet.transfer_p2p(**payment.asked, request_id="mine")
+    assert isinstance(unknown.value.__cause__, UnexpectedAnswer)
+    assert unknown.value.request_id == "mine"
 
 
 async def test_a_decline_after_a_lost_answer_is_the_answer(
@@ -195,7 +206,7 @@ async def test_what_is_gone_by_a_lost_answer_is_deleted(stage: Stage, unsteady: 
         key = await gateway.admin.create_api_key(name="Shop", scopes=["cards:read"])
         unsteady.plan = [ACT_AND_DROP]
         await gateway.admin.delete_api_key(key.id)
-        assert unsteady.seen[-2:] and unsteady.seen[-1].method == "DELETE"
+        assert [seen.method for seen in unsteady.seen] == ["POST", "DELETE", "DELETE"]
         with pytest.raises(exceptions.NotFound):
             await gateway.admin.delete_api_key(key.id)
 

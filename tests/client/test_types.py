@@ -9,7 +9,7 @@ SOURCE = Path(__file__).with_name("typed.py")
 ROOT = Path(__file__).parents[2]
 
 
-def test_mypy_accepts_what_is_right_and_refuses_what_is_wrong(tmp_path: Path) -> None:
+def test_mypy_accepts_what_is_right_and_refuses_what_is_wrong() -> None:
     said, complaint, _ = api.run(
         ["--strict", "--config-file", str(ROOT / "pyproject.toml"), "--no-pretty", str(SOURCE)]
     )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from client.catalogue import Recorder
 from tapgate import money as kernel
-from tapgate.client import values
+from tapgate.client import Gateway, values
 from tapgate.client.gateway import Operations
 
 ASKED: Any = Operations(Recorder())
@@ -66,3 +66,9 @@ def test_a_request_id_is_made_for_each_call_and_kept_when_given() -> None:
     made = {ASKED.partners.fund("ptn_1", amount="1").request_id for _ in range(3)}
     assert len(made) == 3
     assert ASKED.partners.fund("ptn_1", amount="1", request_id="mine").request_id == "mine"
+
+
+@pytest.mark.parametrize("url", ["", "gateway", "ftp://gateway", "https://", "https://pay?x=1"])
+def test_an_address_that_cannot_be_one_is_refused_at_once(url: str) -> None:
+    with pytest.raises(ValueError, match="base_url"):
+        Gateway(url)

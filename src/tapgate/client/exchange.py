@@ -20,6 +20,7 @@ from tapgate.client.exceptions import (
     Refused,
     TapgateError,
     Unauthorized,
+    UnexpectedAnswer,
 )
 from tapgate.client.operation import Operation, described
 from tapgate.client.records.admin import Tokens
@@ -50,7 +51,6 @@ _NOT_SENT: Final = (
     httpx2.ConnectTimeout,
     httpx2.PoolTimeout,
     httpx2.ProxyError,
-    httpx2.UnsupportedProtocol,
 )
 _NOTHING_HAPPENED: Final = (429, 503)
 _MAYBE_HAPPENED: Final = (500, 502, 504)
@@ -61,6 +61,7 @@ _SAID_AT_THE_DOOR: Final = frozenset(
     {
         Code.UNAUTHORIZED,
         Code.FORBIDDEN,
+        Code.OTP_REQUIRED,
         Code.PROCESSOR_SUSPENDED,
         Code.PARTNER_SUSPENDED,
         Code.TERMINAL_BLOCKED,
@@ -105,7 +106,7 @@ class Exchange:
         timeout: httpx2.Timeout,
         clock: Clock,
     ) -> None:
-        self._base_url = base_url.rstrip("/")
+        self._base_url = _checked(base_url)
         self._login = credential if isinstance(credential, Login) else None
         self._credential = None if isinstance(credential, Login) else credential
         self._tokens: Tokens | None = None
@@ -122,16 +123,18 @@ class Exchange:
                 yield Renew(self._tokens)
             used = None if operation.public else self._tokens
             outcome = yield self._request(operation, used)
-            if isinstance(outcome, httpx2.Response):
-                if answers.is_answer(operation, outcome):
+            if used is not None and not renewed and _has_status(outcome, 401):
+                renewed = True
+                yield Renew(used)
+                continue
+            try:
+                if isinstance(outcome, httpx2.Response) and answers.is_answer(operation, outcome):
                     return answers.read(operation, outcome)
-                if outcome.status_code == 401 and used is not None and not renewed:
-                    renewed = True
-                    yield Renew(used)
-                    continue
-            failure = _failure(operation, outcome)
-            if maybe_done and _is_gone(operation, outcome):
-                return operation.answer()
+                failure = _failure(operation, outcome)
+            except UnexpectedAnswer as unread:
+                failure = Failure(unread, passing=False, maybe_done=True)
+            if maybe_done and operation.method == "DELETE" and _has_status(outcome, 404):
+                return operation.answer()  # an earlier try took it away
             maybe_done = maybe_done or failure.maybe_done
             again = failure.passing and (operation.repeatable or not failure.maybe_done)
             pause = patience.pause(failure.retry_after) if again else None
@@ -179,6 +182,13 @@ class Exchange:
         return request
 
 
+def _checked(base_url: str) -> str:
+    url = httpx2.URL(base_url)
+    if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
+        raise ValueError("base_url must be like https://pay.example.com")
+    return base_url.rstrip("/")
+
+
 def _failure(operation: Operation[Any], outcome: Outcome) -> Failure:
     if not isinstance(outcome, httpx2.Response):
         sent = not isinstance(outcome, _NOT_SENT)
@@ -194,13 +204,8 @@ def _failure(operation: Operation[Any], outcome: Outcome) -> Failure:
     )
 
 
-def _is_gone(operation: Operation[Any], outcome: Outcome) -> bool:
-    """An earlier try took it away."""
-    return (
-        operation.method == "DELETE"
-        and isinstance(outcome, httpx2.Response)
-        and outcome.status_code == 404
-    )
+def _has_status(outcome: Outcome, status: int) -> bool:
+    return isinstance(outcome, httpx2.Response) and outcome.status_code == status
 
 
 def _last_word(operation: Operation[Any], failure: Failure, *, maybe_done: bool) -> TapgateError:

@@ -100,7 +100,7 @@ def described(
         target=_target(template, path or {}, query or {}),
         effect=effect,
         answer=answer,
-        request_id=request_id or new_request_id(),
+        request_id=new_request_id() if request_id is None else request_id,
         body=content or b"",
         headers=shown | dict(headers or {}),
         public=public,
@@ -127,7 +127,7 @@ def move(
     **path: str,
 ) -> Operation[T]:
     """The request id is the caller's, or made here: once for all tries."""
-    name = request_id or new_request_id()
+    name = new_request_id() if request_id is None else request_id
     named = {**body, "request_id": name}
     return described("moves", "POST", template, answer, path=path, body=named, request_id=name)
 
