@@ -13,8 +13,8 @@ from tapgate.messenger.channel.graph import Graph
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.gateway_calls import GatewayCalls
 from tapgate.messenger.inbox import Handler
-from tapgate.messenger.outbox.retention import Retention
 from tapgate.messenger.outbox.sender import Sender
+from tapgate.messenger.retention import Retention
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.model import Understanding
 from tapgate.service.background import running
