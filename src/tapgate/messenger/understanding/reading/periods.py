@@ -77,7 +77,8 @@ def _named(said: str, today: date) -> Period | None:
     for name, found in _common(today).items():
         if re.search(rf"\b{name}\b", words):
             return found
-    months = [_MONTHS[word] for word in words.split() if word in _MONTHS]
+    polite = words.replace("may i ", "")
+    months = [_MONTHS[word] for word in polite.split() if word in _MONTHS]
     years = [int(year) for year in _YEAR.findall(said)]
     if len(years) > 1 or not 1 <= len(months) <= 2:
         return _year(years[0]) if len(years) == 1 and not months else None
