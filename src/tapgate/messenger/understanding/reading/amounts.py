@@ -1,7 +1,7 @@
 """Amounts of money as people write them, English and French.
 
-`1.500` and `1,500` are one thousand five hundred in one language and one and a half in the other:
-where a currency has three decimals that is a doubt, elsewhere three digits are thousands.
+`1,500` is one thousand five hundred, unless the currency has three decimals; `1.500` may be a slip
+of the pen wherever there are decimals. In doubt there is no amount.
 """
 
 import re
@@ -29,6 +29,8 @@ _ASIDE = re.compile(
 )
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?P<sign>[ ,.'])[0-9]{3}(?:(?P=sign)[0-9]{3})*")
 _PLAIN = re.compile(r"[0-9]+")
+#: From how many decimals of a currency on one such sign may be meant to begin them.
+_DOUBTFUL = {",": 3, ".": 1}
 #: A longer one with nothing to say that it is money may be a phone number.
 _LONGEST_BARE = 7
 _DECIMALS = re.compile(r"(.*[0-9])([.,])([0-9]{1,4})")
@@ -88,8 +90,7 @@ def _figure(text: str, currency: str) -> str | None:
     grouped = _THOUSANDS.fullmatch(text)
     if grouped:
         sign = grouped["sign"]
-        # "1,500" of a currency with three decimals may be one and a half.
-        doubtful = money.decimals(currency) >= 3 and sign in ",." and text.count(sign) == 1
+        doubtful = text.count(sign) == 1 and money.decimals(currency) >= _DOUBTFUL.get(sign, 9)
         return None if doubtful or text.startswith("0") else text.replace(sign, "")
     return _with_decimals(text, currency)
 
