@@ -145,6 +145,17 @@ def test_a_yes_hidden_at_the_end_of_a_cut_is_none() -> None:
         assert resolve(word + " " * LONGEST + "? no, do not", None).command is None
 
 
+@pytest.mark.parametrize("text", ["yes 不要", "yes нет", "لا yes", "yes 200", "yes №"])
+def test_a_yes_with_something_that_cannot_be_read_is_none(text: str) -> None:
+    assert resolve(text, None).command is None
+
+
+def test_civilities_do_not_count() -> None:
+    assert resolve("Bonjour, mon solde svp", None).command == "balance"
+    assert resolve("Good morning please block my card", None).command == "block"
+    assert resolve("Hello, yes", None).command != "yes"
+
+
 def test_language_of_the_words() -> None:
     assert resolve("mon solde", "en").language == "fr"
     assert resolve("my balance", "fr").language == "en"
