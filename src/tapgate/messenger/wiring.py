@@ -77,6 +77,8 @@ async def _services(
     flow_key = settings.messenger_flow_private_key
     database = await Database.connect(database_url)
     stack.push_async_callback(database.close)
+    understanding = Understanding(settings.messenger_model_url)
+    stack.push_async_callback(understanding.close)
     slot = await database.fetchval("SELECT nextval('process_slots')")
     return Services(
         settings=settings,
@@ -86,7 +88,7 @@ async def _services(
         new_id=ids.IdSource(slot, lambda: int(clock().timestamp() * 1000)),
         process=secrets.randbits(63),
         gateway=GatewayCalls(gateway),
-        understand=Understanding(settings.messenger_model_url).understand,
+        understand=understanding.understand,
         graph=await _graph(stack, settings),
         flow_key=None if flow_key is None else FlowKey(flow_key),
     )
