@@ -83,9 +83,10 @@ _EMPTY = """
     DECLARE
         one record;
     BEGIN
-        FOR one IN SELECT tablename FROM pg_tables
-                   WHERE schemaname = 'public' AND tablename <> 'schema_migrations' LOOP
-            EXECUTE format('DELETE FROM %I', one.tablename);
+        FOR one IN SELECT schemaname, tablename FROM pg_tables
+                   WHERE schemaname IN ('public', 'messenger')
+                     AND tablename <> 'schema_migrations' LOOP
+            EXECUTE format('DELETE FROM %I.%I', one.schemaname, one.tablename);
         END LOOP;
         FOR one IN SELECT sequencename, start_value FROM pg_sequences
                    WHERE schemaname = 'public' LOOP
@@ -238,3 +239,13 @@ async def other_client(services: Services, database_url: str) -> AsyncIterator[h
 @pytest.fixture
 def world(services: Services, client: httpx2.AsyncClient) -> World:
     return World(services, client)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Shows what tests record as a `figure`, also where they ran in other processes."""
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport) and report.when == "call":
+                for name, value in report.user_properties:
+                    if name == "figure":
+                        terminalreporter.line(str(value))

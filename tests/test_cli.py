@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from gateway.running import free_port
 from tapgate.cli import app
 
 _TAPGATE = Path(sys.executable).with_name("tapgate")
@@ -33,7 +34,9 @@ def tapgate(folder: Path, *arguments: str, **variables: str) -> subprocess.Compl
     )
 
 
-@pytest.mark.parametrize("command", [[], ["up"], ["serve"], ["migrate"], ["demo"]])
+@pytest.mark.parametrize(
+    "command", [[], ["up"], ["serve"], ["messenger"], ["migrate"], ["demo"], ["chat"]]
+)
 def test_everything_is_explained(command: list[str]) -> None:
     shown = CliRunner().invoke(app, [*command, "--help"], prog_name="tapgate")
     assert shown.exit_code == 0
@@ -87,29 +90,30 @@ def test_migrating_the_embedded_database(folder: Path) -> None:
 
 
 def test_everything_runs_and_the_first_password_is_shown_once(folder: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = str(listener.getsockname()[1])
-    first, second = (run_once(folder, port) for _ in range(2))
+    port, messenger_port = str(free_port()), str(free_port())
+    first, second = (run_once(folder, port, messenger_port) for _ in range(2))
     assert any("password" in line for line in first)
     assert not any("password" in line for line in second)
 
 
-def run_once(folder: Path, port: str) -> list[str]:
+def run_once(folder: Path, port: str, messenger_port: str) -> list[str]:
     """What it said until it was ready and answered, and was then stopped."""
-    variables = environ(folder, TAPGATE_PORT=port, TAPGATE_MESSENGER_PORT="1", TAPGATE_DEMO="off")
+    ports = {"TAPGATE_PORT": port, "TAPGATE_MESSENGER_PORT": messenger_port}
+    variables = environ(folder, **ports, TAPGATE_DEMO="off")
     with subprocess.Popen(
         [_TAPGATE, "up"], env=variables, cwd=folder, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         lines: list[str] = []
         try:
-            while not lines or not lines[-1].startswith("The gateway listens on "):
+            while not lines or not lines[-1].startswith("The messenger listens on "):
                 line = process.stdout.readline()
                 assert line, "it ended"
                 lines.append(line)
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=30) as answer:
-                assert answer.status == 200
-            in_use = tapgate(folder, "up", TAPGATE_PORT="1", TAPGATE_HOST="127.0.0.2")
+            for one in ports.values():
+                with urllib.request.urlopen(f"http://127.0.0.1:{one}/health", timeout=30) as answer:
+                    assert answer.status == 200
+            in_use = tapgate(folder, "up", **ports, TAPGATE_HOST="127.0.0.2")
             assert in_use.returncode == 1
             migrated = tapgate(folder, "migrate")
             assert migrated.stdout == "The database is up to date.\n"

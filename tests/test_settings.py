@@ -41,7 +41,7 @@ def test_the_defaults() -> None:
     assert (settings.rate_limit, settings.rate_burst) == (100, 200)
     assert (settings.currency, str(settings.timezone)) == ("SLE", "UTC")
     assert (settings.refuse_weak_pins, settings.demo) == (False, "small")
-    assert settings.float_low == 1000
+    assert (settings.float_low, settings.receipts) == (1000, "received")
     assert settings.messenger_verify_token == "dev-verify-token"
     assert (settings.messenger_rate, settings.messenger_text_pin) == (30, False)
     assert settings.messenger_app_secret is None
@@ -88,6 +88,7 @@ def test_a_given_url_wins() -> None:
         ("REFUSE_WEAK_PINS", "maybe"),
         ("MESSENGER_TEXT_PIN", "2"),
         ("DEMO", "huge"),
+        *(("RECEIPTS", value) for value in ("some", "All", "on")),
         ("ENVIRONMENT", "Production"),
         *(("DATABASE_URL", value) for value in ("mysql://x/y", "localhost", "postgresql://h:p/d")),
         ("CACHE_URL", "http://localhost"),

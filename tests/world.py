@@ -277,10 +277,13 @@ class World:
 
     async def code_sent_to(self, phone_number: str) -> str:
         """The one-time code that waits for a phone, the newest one."""
-        newest, *_ = await pending(self.services.database, self.services.vault, phone_number)
-        assert newest.template == "one_time_code"
-        (code,) = newest.parameters
+        (code,), *_ = await self.sent_to(phone_number, "one_time_code")
         return code
+
+    async def sent_to(self, phone_number: str, template: str) -> list[list[str]]:
+        """What messages of a template that wait for a phone say, newest first."""
+        waiting = await pending(self.services.database, self.services.vault, phone_number)
+        return [message.parameters for message in waiting if message.template == template]
 
     def forward(self, **time: float) -> None:
         """Let time pass for what is asked from now on; credentials stay as fresh as they are."""

@@ -4,16 +4,14 @@
 once before the first process starts.
 """
 
-import asyncio
 import contextlib
 import os
 import secrets
 import sys
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from itertools import chain
-from typing import Any, Final, NoReturn
-
-import structlog
+from typing import Final
 
 from tapgate import ids, money
 from tapgate.admin import operations as admin_operations
@@ -49,6 +47,7 @@ from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
 from tapgate.notifications.messages import Courier
+from tapgate.notifications.receipts import KINDS, Receipts
 from tapgate.notifications.retention import Retention
 from tapgate.notifications.webhooks import routes as webhooks
 from tapgate.notifications.webhooks.deliverer import Deliverer
@@ -60,6 +59,7 @@ from tapgate.processors import routes as processors
 from tapgate.processors.keys import routes as signing_keys
 from tapgate.processors.terminals import routes as terminals
 from tapgate.service import logs, worker
+from tapgate.service.background import running
 from tapgate.settings import NO_DEMO, Settings, SettingsError, load
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
@@ -110,8 +110,6 @@ EVENT_RECORDS: Final[Mapping[str, RecordOf]] = {
     "agent": agent_record,
 }
 
-_log = structlog.get_logger()
-
 _DEVELOPMENT_ADMIN: Final = "admin@example.com"
 
 
@@ -139,6 +137,7 @@ async def wired(
             new_id=new_id,
             is_right_pin=pins.matches,
             float_low=settings.float_low * 10 ** money.decimals(settings.currency),
+            notices=KINDS[settings.receipts],
         )
         stack.push_async_callback(ledger.stop)
         throttle = Throttle(settings)
@@ -207,7 +206,7 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
     async with demo.alone(services.database):
         clock = demo.clock_before(now, size, settings.timezone)
         with progress(f"Building a {size} demo", demo.work(size)) as advance:
-            async with wired(settings, database_url, clock=clock) as past:
+            async with wired(demo.untold(settings), database_url, clock=clock) as past:
                 country = await demo.build(past, clock, size, now, advance)
         _, key = await admin_operations.create_api_key(
             services,
@@ -259,37 +258,16 @@ async def main() -> None:
         await worker.serve(create_app(services), protocol=Wire)
 
 
-@contextlib.asynccontextmanager
-async def _background(services: Services) -> AsyncIterator[None]:
-    tasks = [
-        _begun(work)
-        for work in (
-            Sealer(services.database).run(),
-            Courier(services).run(),
-            services.authenticator.terminals.run(),
-            Deliverer(services, EVENT_RECORDS).run(),
-            Retention(services).run(),
-            statement_operations.remove_expired(services),
-        )
-    ]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _begun(work: Coroutine[Any, Any, NoReturn]) -> asyncio.Task[NoReturn]:
-    """Goes on for ever; if it does not, nobody would notice for long what is missing."""
-
-    def ended(task: asyncio.Task[NoReturn]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _log.error("background.ended", failure=logs.trace(error))
-
-    task = asyncio.create_task(work)
-    task.add_done_callback(ended)
-    return task
+def _background(services: Services) -> AbstractAsyncContextManager[None]:
+    return running(
+        Sealer(services.database).run(),
+        Receipts(services).run(),
+        Courier(services).run(),
+        services.authenticator.terminals.run(),
+        Deliverer(services, EVENT_RECORDS).run(),
+        Retention(services).run(),
+        statement_operations.remove_expired(services),
+    )
 
 
 if __name__ == "__main__":

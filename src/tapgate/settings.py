@@ -18,6 +18,10 @@ DEVELOPMENT = "development"
 PRODUCTION = "production"
 NO_DEMO = "off"
 DEMO_SIZES = (NO_DEMO, "small", "medium", "large")
+NO_RECEIPTS = "off"
+RECEIVED_ONLY = "received"
+ALL_RECEIPTS = "all"
+RECEIPTS = (NO_RECEIPTS, RECEIVED_ONLY, ALL_RECEIPTS)
 
 _PREFIX = "TAPGATE_"
 _LONG_SECRET = 32
@@ -58,6 +62,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     timezone: ZoneInfo
     refuse_weak_pins: bool
     float_low: int
+    receipts: str
     demo: str
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...]
     messenger_verify_token: str
@@ -120,6 +125,7 @@ def load(environ: Mapping[str, str]) -> Settings:
         timezone=read.timezone(),
         refuse_weak_pins=read.flag("REFUSE_WEAK_PINS"),
         float_low=read.integer("FLOAT_LOW", 1000, 0, 999_999_999),
+        receipts=read.choice("RECEIPTS", RECEIVED_ONLY, RECEIPTS),
         demo=read.demo(environment),
         trusted_proxies=read.networks("TRUSTED_PROXIES"),
         messenger_verify_token=read.verify_token(environment),
@@ -163,6 +169,12 @@ class _Reader:
             raise self.error(name, "must be on or off")
         return text in _ON
 
+    def choice(self, name: str, default: str, words: tuple[str, ...]) -> str:
+        text = self.text(name) or default
+        if text not in words:
+            raise self.error(name, f"must be one of {', '.join(words)}")
+        return text
+
     def url(self, name: str, schemes: tuple[str, ...] = ("http", "https")) -> str | None:
         text = self.text(name)
         if text is None:
@@ -196,9 +208,8 @@ class _Reader:
             raise self.error("TIMEZONE", sentence) from None
 
     def demo(self, environment: str) -> str:
-        text = self.text("DEMO") or ("small" if environment == DEVELOPMENT else NO_DEMO)
-        if text not in DEMO_SIZES:
-            raise self.error("DEMO", f"must be one of {', '.join(DEMO_SIZES)}")
+        default = "small" if environment == DEVELOPMENT else NO_DEMO
+        text = self.choice("DEMO", default, DEMO_SIZES)
         if environment == PRODUCTION and text != NO_DEMO:
             raise self.error("DEMO", "must be off in production")
         return text

@@ -55,7 +55,7 @@ async def built(
             async with services.database.transaction() as tx:
                 await insert_defaults(tx, settings.currency, IdSource(1023))
             clock = demo.clock_before(NOW, size, settings.timezone)
-            async with wired(settings, url, clock=clock) as past:
+            async with wired(demo.untold(settings), url, clock=clock) as past:
                 await demo.build(past, clock, size, NOW, lambda _: None)
             yield services.database
     finally:
@@ -72,6 +72,12 @@ async def country(
 
 async def counts(database: Database, sql: str) -> dict[Any, int]:
     return {row[0]: row[1] for row in await database.fetch(sql)}
+
+
+async def test_nobodys_phone_rings_for_it(country: Database) -> None:
+    assert await country.fetchval("SELECT count(*) FROM notices") == 0
+    due = "SELECT count(*) FROM messages WHERE expires_at > $1"
+    assert await country.fetchval(due, NOW) == 0
 
 
 async def test_the_books_hold_and_everything_sums_to_zero(country: Database) -> None:
@@ -218,7 +224,7 @@ async def test_interrupted_it_leaves_books_that_hold(
         if len(told) == 10:
             under_way.set()
 
-    async with wired(settings, database_url, clock=clock) as past:
+    async with wired(demo.untold(settings), database_url, clock=clock) as past:
         building = asyncio.create_task(demo.build(past, clock, tiny, NOW, advance))
         await under_way.wait()
         building.cancel()

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from gateway.running import TAPGATE, Running, started
 from tapgate.cli import DemoSize, app
 from tapgate.demo.country import SIZES
+from tapgate.demo.examples import kept_phone
 from tapgate.settings import DEMO_SIZES, NO_DEMO, SettingsError, load
 
 
@@ -75,6 +76,7 @@ async def test_every_call_that_the_first_start_prints_works(
     kept = folder / "gateway" / "demo.txt"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert kept.read_text().splitlines() == shown[start:-1]
+    assert kept_phone(kept.parent) == "+23225000001"
     async with started(folder, database_url, workers=1, demo="small") as running:
         later = await hints(running)
     assert any(str(kept) in line for line in later)

@@ -7,7 +7,7 @@ import pytest
 
 from edge.line import Server, connected
 from edge.stage import go_on
-from tapgate.edge import wire
+from tapgate.service import wire
 
 HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 WAITS = b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -1,8 +1,11 @@
 from collections.abc import AsyncIterator
+from typing import Any
 
+import asyncpg
 import pytest
 
 from ledger.books import Books
+from tapgate.ledger.state import State
 from tapgate.ledger.verify import verify
 from tapgate.store.database import Database
 
@@ -18,3 +21,35 @@ async def books(database_url: str, database: Database) -> AsyncIterator[Books]:
         assert proof.holds, [finding for finding in proof.findings if finding.broken]
     finally:
         await books.close()
+
+
+class Counting:
+    """A connection that counts the statements of whoever writes on it."""
+
+    def __init__(self, connection: asyncpg.Connection, statements: list[str]) -> None:
+        self._connection = connection
+        self._statements = statements
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._connection, name)
+
+        async def counted(sql: str, *values: object) -> Any:
+            self._statements.append(sql)
+            return await call(sql, *values)
+
+        return counted
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement with which a batch is written."""
+    from tapgate.ledger import engine
+
+    seen: list[str] = []
+    write = engine.write
+
+    async def counted(tx: Any, state: State, *arguments: Any) -> None:
+        await write(Counting(tx, seen), state, *arguments)
+
+    monkeypatch.setattr(engine, "write", counted)
+    return seen

@@ -2,14 +2,12 @@
 
 from typing import Any
 
-import asyncpg
 import pytest
 
-from ledger.books import PIN, WRONG_PIN, Books, movement, request
+from ledger.books import WRONG_PIN, Books, request
+from ledger.orders import cash_in, fund, p2p, pay, refund, without_limits
 from tapgate.errors import Code
-from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Command, Settlement
-from tapgate.ledger.state import State
+from tapgate.ledger.commands import Settlement
 
 LOW = 1_000_00
 
@@ -35,86 +33,6 @@ async def told(books: Books) -> list[tuple[str, int]]:
         assert row["data"] is None
         assert row["occurred_at"] == books.clock()
     return [(row["type"], row["subject_id"]) for row in rows]
-
-
-def p2p(sender: int, receiver: int, amount: int, **more: Any) -> Command:
-    return movement(
-        chart.TRANSFER_P2P,
-        commands.subscriber(sender),
-        commands.subscriber(receiver),
-        amount,
-        **more,
-    )
-
-
-def pay(payer: int, processor: int, amount: int) -> Command:
-    return movement(
-        chart.POS_PAYMENT, commands.subscriber(payer), commands.processor(processor), amount
-    )
-
-
-def refund(processor: int, original_id: int, amount: int | None) -> Command:
-    return movement(
-        chart.REFUND,
-        commands.processor(processor),
-        commands.CASH,
-        amount,
-        original_id=original_id,
-    )
-
-
-def fund(agent: int, amount: int) -> Command:
-    return movement(chart.AGENT_FUND, commands.CASH, commands.agent(agent), amount)
-
-
-def cash_in(agent: int, subscriber: int, amount: int) -> Command:
-    return movement(
-        chart.AGENT_CASHIN,
-        commands.agent(agent),
-        commands.subscriber(subscriber),
-        amount,
-        payer_pin=PIN,
-    )
-
-
-async def without_limits(books: Books) -> None:
-    await books.database.execute(
-        """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
-                                    monthly_limit = 1000000000, max_balance = 1000000000"""
-    )
-    books.ledger._forget_rules()
-
-
-class Counting:
-    """A connection that counts the statements of whoever writes on it."""
-
-    def __init__(self, connection: asyncpg.Connection, statements: list[str]) -> None:
-        self._connection = connection
-        self._statements = statements
-
-    def __getattr__(self, name: str) -> Any:
-        call = getattr(self._connection, name)
-
-        async def counted(sql: str, *values: object) -> Any:
-            self._statements.append(sql)
-            return await call(sql, *values)
-
-        return counted
-
-
-@pytest.fixture
-def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every statement with which a batch is written."""
-    from tapgate.ledger import engine
-
-    seen: list[str] = []
-    write = engine.write
-
-    async def counted(tx: Any, state: State, *arguments: Any) -> None:
-        await write(Counting(tx, seen), state, *arguments)
-
-    monkeypatch.setattr(engine, "write", counted)
-    return seen
 
 
 async def test_while_nobody_listens_nothing_is_written_and_nothing_is_asked(

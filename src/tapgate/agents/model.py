@@ -11,6 +11,7 @@ from tapgate.edge.fields import Choice, Email, IdRule, Name, Phone, Pin, Text, W
 from tapgate.edge.pages import PageQuery
 from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.names import masked
 
 AgentType = Annotated[str, Choice("sub_agent", "super_agent")]
 CommissionTier = Annotated[int, Whole(1, 3)]
@@ -53,8 +54,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
         """What a customer may see: the business, or a masked name, `Aminata K.`"""
         if self.business_name is not None:
             return self.business_name
-        first, *others = self.name.split()
-        return f"{first} {others[-1][0]}." if others else first
+        return masked(self.name)
 
     @property
     def public_id(self) -> str:

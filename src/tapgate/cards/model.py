@@ -53,6 +53,11 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
             return "EXPIRED"
         return self.status
 
+    @property
+    def masked_serial(self) -> str:
+        """Enough for its holder to know which one: `••••0001`."""
+        return f"••••{self.serial[-4:]}"
+
     def spent_on(self, today: date) -> int:
         return self.day_spent if self.usage_day is not None and self.usage_day >= today else 0
 
@@ -157,6 +162,16 @@ _BLOCK_LEADS: Final[Mapping[str, Leads]] = {
     "fraud": _BLOCKED,
     "customer_request": _BLOCKED,
     "compliance": _BLOCKED,
+}
+
+#: How a holder is told why.
+REASONS_IN_WORDS: Final[Mapping[str, str]] = {
+    "lost": "it was reported lost",
+    "stolen": "it was reported stolen",
+    "damaged": "it was reported damaged",
+    "fraud": "possible fraud",
+    "customer_request": "it was asked for",
+    "compliance": "a compliance check",
 }
 
 BlockReason = Annotated[str, Choice(*_BLOCK_LEADS)]

@@ -1,5 +1,8 @@
 """What can happen to a card: linked, linked to a child, blocked, unblocked."""
 
+from datetime import timedelta
+from typing import Final
+
 import asyncpg
 import msgspec
 
@@ -11,12 +14,17 @@ from tapgate.clock import platform_day
 from tapgate.edge.call import Call
 from tapgate.ledger.pins import set_pin
 from tapgate.notifications.events import publish
+from tapgate.notifications.messages import send_template
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import Subscriber, read_id
 from tapgate.subscribers.pins import judge, refusal, require_strong
 from tapgate.subscribers.restriction import require_changeable, require_open
 
 _trail = Trail("card")
+
+_BLOCKED_TEMPLATE: Final = "card_blocked"
+#: Later than that, whoever asks is told by the card itself.
+_WORTH_TELLING: Final = timedelta(hours=24)
 
 
 async def link(call: Call, link: Link) -> Card:
@@ -54,6 +62,7 @@ async def block(call: Call, serial: str, reason: str) -> Card:
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, serial)
         after = model.blocked(before, reason, call.services.clock())
+        await _tell_holder(tx, call, after, reason)
         return await _save(tx, call, before, after, action="blocked", reason=reason)
 
 
@@ -74,6 +83,21 @@ async def _lock_both(
     card = await queries.lock_to_link(tx, serial)
     await require_open(tx, call, holder.id, restricted=holder.restricted)
     return holder, card
+
+
+async def _tell_holder(tx: asyncpg.Connection, call: Call, card: Card, reason: str) -> None:
+    """Whoever asked for it: a holder who did not has to know."""
+    if card.subscriber_id is None:
+        return
+    holder = await subscribers.get(tx, card.subscriber_id)
+    await send_template(
+        tx,
+        call.services,
+        to=holder.phone_number,
+        template=_BLOCKED_TEMPLATE,
+        parameters=[card.masked_serial, model.REASONS_IN_WORDS[reason]],
+        expires_at=call.services.clock() + _WORTH_TELLING,
+    )
 
 
 async def _save(

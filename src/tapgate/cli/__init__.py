@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,7 +16,7 @@ from tapgate.child import StartError
 from tapgate.cli import keys, sign
 from tapgate.errors import ApiError
 from tapgate.settings import Settings, SettingsError, load
-from tapgate.store import StoreError
+from tapgate.store import FolderInUseError, StoreError
 from tapgate.store.migrate import migrate as bring_up_to_date
 from tapgate.supervisor import Service
 from tapgate.vault import VaultError
@@ -35,6 +35,12 @@ Host = Annotated[str | None, typer.Option(help="The address to listen on, not TA
 Port = Annotated[int | None, typer.Option(help="The port to listen on, not TAPGATE_PORT.")]
 DemoSize = Literal["small", "medium", "large"]
 Workers = Annotated[int | None, typer.Option(help="How many processes, not TAPGATE_WORKERS.")]
+MessengerPort = Annotated[
+    int | None, typer.Option(help="The port to listen on, not TAPGATE_MESSENGER_PORT.")
+]
+MessengerWorkers = Annotated[
+    int | None, typer.Option(help="How many processes, not TAPGATE_MESSENGER_WORKERS.")
+]
 
 
 def main() -> None:
@@ -50,16 +56,56 @@ def main() -> None:
 
 @app.command()
 def up() -> None:
-    """Run everything: the gateway, and a PostgreSQL of its own unless one is given by URL."""
-    _run(os.environ)
+    """Run everything: the gateway, the messenger, and a PostgreSQL of its own unless one is given
+    by URL."""
+    settings = load(os.environ)
+    known = _examples(settings)
+    supervisor.run(
+        settings,
+        os.environ,
+        [_gateway(settings), _messenger(settings, settings.host)],
+        _prepare_everything,
+        lambda: _what_to_try(settings, known, [*_about_the_gateway(settings), *_about_chatting()]),
+    )
 
 
 @app.command()
 def serve(host: Host = None, port: Port = None, workers: Workers = None) -> None:
     """Run the gateway only."""
-    given = {"TAPGATE_HOST": host, "TAPGATE_PORT": port, "TAPGATE_WORKERS": workers}
-    environ = os.environ | {name: str(value) for name, value in given.items() if value is not None}
-    _run(environ)
+    # Here, so that the other commands need not wait while it is imported.
+    from tapgate.gateway import prepare  # noqa: PLC0415
+
+    environ = _with(TAPGATE_HOST=host, TAPGATE_PORT=port, TAPGATE_WORKERS=workers)
+    settings = load(environ)
+    known = _examples(settings)
+    supervisor.run(
+        settings,
+        environ,
+        [_gateway(settings)],
+        prepare,
+        lambda: _what_to_try(settings, known, _about_the_gateway(settings)),
+    )
+
+
+@app.command()
+def messenger(
+    host: Host = None, port: MessengerPort = None, workers: MessengerWorkers = None
+) -> None:
+    """Run the messenger only, for a gateway that runs elsewhere (TAPGATE_GATEWAY_URL)."""
+    from tapgate.messenger.start import prepare  # noqa: PLC0415
+
+    environ = _with(TAPGATE_MESSENGER_PORT=port, TAPGATE_MESSENGER_WORKERS=workers)
+    settings = load(environ)
+    # Not as TAPGATE_HOST: that is also where the gateway is looked for.
+    service = _messenger(settings, host or settings.host)
+    hints = [*_about_chatting(), "Ctrl-C stops it."]
+    try:
+        supervisor.run(settings, environ, [service], prepare, lambda: hints)
+    except FolderInUseError as error:
+        raise StartError(
+            f"{error}: `tapgate up` runs the messenger too, and with one TAPGATE_DATABASE_URL for"
+            " both the messenger runs beside it"
+        ) from error
 
 
 @app.command()
@@ -110,6 +156,28 @@ def demo(
     build(load(os.environ), size)
 
 
+@app.command()
+def chat(
+    url: Annotated[
+        str | None, typer.Option(help="The messenger, not TAPGATE_MESSENGER_URL.")
+    ] = None,
+    phone: Annotated[
+        str | None, typer.Option(help="Who speaks. Without: the demo's first subscriber.")
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option(help="Its token, not TAPGATE_MESSENGER_BRIDGE_TOKEN.")
+    ] = None,
+    once: Annotated[str | None, typer.Option(help="Say this, print the answer and end.")] = None,
+) -> None:
+    """Talk to a running messenger, as a person would on their phone.
+
+    Reads standard input if that is not a terminal, a message in each line.
+    """
+    from tapgate.cli.chat import talk  # noqa: PLC0415
+
+    talk(load(os.environ), url=url, phone=phone, token=token, once=once)
+
+
 @app.command(hidden=True)
 def manual(folder: Annotated[Path, typer.Argument(help="Where the pages are.")]) -> None:
     """Write the reference of the interface, a page for each kind of thing."""
@@ -119,30 +187,50 @@ def manual(folder: Annotated[Path, typer.Argument(help="Where the pages are.")])
         print(f"changed {folder / name}")
 
 
-def _run(environ: Mapping[str, str]) -> None:
-    settings = load(environ)
-    # Here, so that the other commands need not wait while it is imported.
-    from tapgate.gateway import prepare  # noqa: PLC0415
-
-    gateway = Service("gateway", "tapgate.gateway", settings.host, settings.port, settings.workers)
-    known = _examples(settings)
-    supervisor.run(settings, environ, [gateway], prepare, lambda: _what_to_try(settings, known))
+def _with(**given: str | int | None) -> dict[str, str]:
+    """The environment, with what is given on the command line in the place of what is in it."""
+    return os.environ | {name: str(value) for name, value in given.items() if value is not None}
 
 
-def _what_to_try(settings: Settings, known_examples: list[str]) -> list[str]:
+def _gateway(settings: Settings) -> Service:
+    return Service("gateway", "tapgate.gateway", settings.host, settings.port, settings.workers)
+
+
+def _messenger(settings: Settings, host: str) -> Service:
+    port, workers = settings.messenger_port, settings.messenger_workers
+    return Service("messenger", "tapgate.messenger", host, port, workers)
+
+
+async def _prepare_everything(settings: Settings, database_url: str) -> AsyncIterator[str]:
+    from tapgate import gateway  # noqa: PLC0415
+    from tapgate.messenger import start  # noqa: PLC0415
+
+    for prepare in (gateway.prepare, start.prepare):
+        async for line in prepare(settings, database_url):
+            yield line
+
+
+def _what_to_try(settings: Settings, known_examples: list[str], hints: list[str]) -> list[str]:
     """With the demo's calls in full if it was built by this start."""
-    url, examples = settings.public_url, _examples(settings)
+    examples = _examples(settings)
     if examples and examples == known_examples:
         file = settings.data_dir / "demo.txt"
         examples = [f"  Calls to try on the demo:    cat {file}"]
+    return [*hints, *examples, "Ctrl-C stops it."]
+
+
+def _about_the_gateway(settings: Settings) -> list[str]:
+    url = settings.public_url
     return [
         f"  Read and try the interface:  {url}/docs",
         f"  Is it well?                  curl {url}/health",
         f"  Make a key for the API:      {sys.argv[0]} keys create --help",
         "  Take the tour:               README.md",
-        *examples,
-        "Ctrl-C stops it.",
     ]
+
+
+def _about_chatting() -> list[str]:
+    return [f"  Chat with the messenger:     {sys.argv[0]} chat"]
 
 
 def _examples(settings: Settings) -> list[str]:

@@ -7,6 +7,8 @@ from random import Random
 from typing import Final
 from zoneinfo import ZoneInfo
 
+import msgspec
+
 from tapgate.clock import platform_day
 from tapgate.demo.country import SIZES
 from tapgate.demo.dealings import Dealings
@@ -15,6 +17,7 @@ from tapgate.demo.life import Life
 from tapgate.demo.past import PastClock
 from tapgate.demo.residents import Country
 from tapgate.edge.services import Services
+from tapgate.settings import NO_RECEIPTS, Settings
 from tapgate.store.database import FAILURES, Database
 
 _SEED: Final = 23225
@@ -40,6 +43,11 @@ def clock_before(now: datetime, size: str, zone: ZoneInfo) -> PastClock:
     """Early in the morning of the country's first day."""
     first = platform_day(now - _BEFORE_NOW, zone) - timedelta(days=SIZES[size].days - 1)
     return PastClock(datetime.combine(first, time(5), zone))
+
+
+def untold(settings: Settings) -> Settings:
+    """To build with: nobody has a phone on which to read of a life that was made up."""
+    return msgspec.structs.replace(settings, receipts=NO_RECEIPTS)
 
 
 @contextlib.asynccontextmanager

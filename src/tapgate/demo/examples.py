@@ -1,6 +1,7 @@
 """Calls to try on the demo: printed when it is built, and kept for whoever comes later."""
 
 import os
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
@@ -17,6 +18,7 @@ from tapgate.settings import Settings
 
 _FILE: Final = "demo.txt"
 _DEFAULT_FOLDER: Final = Path(".tapgate")
+_PHONE: Final = re.compile(r"\bphone (\+[0-9]+)")
 
 
 class Tools(NamedTuple):
@@ -59,7 +61,8 @@ def _calls(country: Country, with_: Tools, today: date) -> Iterator[str]:
     agent, shop = country.agents[0], country.shops[0]
     till = shop.terminals[0]
     name, other = hero.person.first_name, friend.person.first_name
-    yield f"# {hero.person.name}: card {hero.serial}, PIN {hero.pin}"
+    phone = founding.phone_of(hero)
+    yield f"# {hero.person.name}: phone {phone}, card {hero.serial}, PIN {hero.pin}"
     yield _get(with_, f"/api/v1/subscribers/{hero.public_id}")
     yield _get(with_, f"/api/v1/balance/{hero.public_id}")
     yield _get(with_, f"/api/v1/transactions?user_id={hero.public_id}&limit=5")
@@ -160,3 +163,9 @@ def kept(data_dir: Path) -> list[str]:
         return file_in(data_dir).read_text().splitlines()
     except OSError:
         return []
+
+
+def kept_phone(data_dir: Path) -> str | None:
+    """Whose phone the examples name first."""
+    found = _PHONE.search("\n".join(kept(data_dir)))
+    return None if found is None else found[1]

@@ -51,6 +51,10 @@ _AT_ONCE: Final = 8
 _PHONE, _AGENT_PHONE, _SHOP_PHONE = 23225000000, 23225900000, 23225950000
 
 
+def phone_of(resident: Resident) -> str:
+    return f"+{_PHONE + resident.number + 1}"
+
+
 def caller(services: Services) -> Call:
     """The platform itself, in the name of the demo."""
     return Call(
@@ -198,7 +202,7 @@ class Founder:
         mailbox = f"{person.first_name}.{person.last_name}{resident.number}"
         born = date(chance.randint(1955, 2004), chance.randint(1, 12), chance.randint(1, 28))
         return Registration(
-            phone_number=f"+{_PHONE + resident.number + 1}",
+            phone_number=phone_of(resident),
             first_name=person.first_name,
             last_name=person.last_name,
             pin=resident.pin,

@@ -3,10 +3,8 @@
 The order of checks is public: 404 and 405, then 413, 401, 429, 403, 400, 422, then the handler.
 """
 
-import secrets
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from itertools import count
 from time import perf_counter
 
 import structlog
@@ -26,11 +24,9 @@ from tapgate.edge.system import system_endpoints
 from tapgate.errors import ApiError, Code
 from tapgate.service import asgi, logs
 from tapgate.service.asgi import Answer, Disconnected, Receive, Scope, Send
+from tapgate.service.request_ids import RequestIds
 
 _log = structlog.get_logger()
-
-_REQUEST_ID_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
-_REQUEST_ID_LENGTH = 128
 
 
 class App:
@@ -46,7 +42,7 @@ class App:
         )
         self._addresses = Addresses(services.settings.trusted_proxies)
         self._rate_headers = answers.RateHeaders(services.throttle.rate)
-        self._request_ids = map(f"{secrets.token_hex(6)}-{{:x}}".format, count(1))
+        self._request_ids = RequestIds()
         self._router: Router[Route] = Router()
         for row, endpoint in enumerate(declared):
             route = Route(endpoint, services.settings.currency, row)
@@ -77,18 +73,8 @@ class App:
             query=scope["query_string"],
             headers=headers,
             ip=self._addresses.of(peer[0] if peer else "local", headers),
-            request_id=self._request_id(headers),
+            request_id=self._request_ids.of(headers),
         )
-
-    def _request_id(self, headers: Mapping[bytes, bytes]) -> str:
-        given = headers.get(b"x-request-id")
-        if (
-            not given
-            or len(given) > _REQUEST_ID_LENGTH
-            or given.translate(None, _REQUEST_ID_LETTERS)
-        ):
-            return next(self._request_ids)
-        return given.decode("ascii")
 
     async def _serve(self, call: Call, receive: Receive, send: Send) -> None:
         started = perf_counter()

@@ -68,6 +68,7 @@ class Ledger:
         new_id: IdSource,
         is_right_pin: PinCheck,
         float_low: int = 0,
+        notices: frozenset[str] = frozenset(),
     ) -> None:
         self._database = database
         self._signals = signals
@@ -77,6 +78,7 @@ class Ledger:
         self._new_id = new_id
         self._is_right_pin = is_right_pin
         self._float_low = float_low
+        self._notices = notices
         self._waiting: deque[Waiting] = deque()
         self._arrived = asyncio.Event()
         self._stopping = False
@@ -99,6 +101,7 @@ class Ledger:
         new_id: IdSource,
         is_right_pin: PinCheck,
         float_low: int = 0,
+        notices: frozenset[str] = frozenset(),
     ) -> Self:
         ledger = cls(
             await Database.connect(url, size=LANES + 1, session=_SESSION),
@@ -109,6 +112,7 @@ class Ledger:
             new_id=new_id,
             is_right_pin=is_right_pin,
             float_low=float_low,
+            notices=notices,
         )
         ledger._lanes = [asyncio.create_task(ledger._work()) for _ in range(LANES)]
         return ledger
@@ -237,7 +241,9 @@ class Ledger:
         if self._rules is not None and self._signals.listening:
             return self._rules
         version = self._rules_version
-        rules = await ledger_rules.load_rules(tx, self._currency, float_low=self._float_low)
+        rules = await ledger_rules.load_rules(
+            tx, self._currency, float_low=self._float_low, notices=self._notices
+        )
         if version == self._rules_version:
             self._rules = rules
         return rules

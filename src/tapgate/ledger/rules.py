@@ -67,6 +67,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     platform_accounts: dict[str, int]  # kind -> account
     events: frozenset[str] = frozenset()  # those that somebody wants to be told
     float_low: int = 0
+    notices: frozenset[str] = frozenset()  # the kinds that people are told on their phones
 
     def fee(self, transaction_type: str, amount: int) -> tuple[int, str]:
         """The fee on an amount, and which side pays it."""
@@ -92,7 +93,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(rule for rule in self.compliance if rule.type == PIN_FAILURES)
 
 
-async def load_rules(tx: Any, currency: str, *, float_low: int = 0) -> Rules:
+async def load_rules(
+    tx: Any, currency: str, *, float_low: int = 0, notices: frozenset[str] = frozenset()
+) -> Rules:
     limits = await tx.fetch("SELECT * FROM account_rules")
     steps = await tx.fetch("SELECT * FROM fee_rules ORDER BY type, up_to NULLS LAST")
     tiers = await tx.fetch("SELECT tier, rate FROM commission_rates")
@@ -114,6 +117,7 @@ async def load_rules(tx: Any, currency: str, *, float_low: int = 0) -> Rules:
         platform_accounts={row["kind"]: row["id"] for row in own},
         events=_told(row["event"] for row in wanted),
         float_low=float_low,
+        notices=notices,
     )
 
 

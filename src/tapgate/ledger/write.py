@@ -7,6 +7,7 @@ from tapgate.ids import IdSource
 from tapgate.ledger import pin_failures
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.commands import encode_answer
+from tapgate.ledger.notices import give_notice
 from tapgate.ledger.state import Account, Decision, NewTransaction, Recorded, State
 from tapgate.ledger.tell import tell
 
@@ -29,6 +30,7 @@ async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: Id
     matches = [match for decision in decisions for match in decision.matches]
     new_alerts = await raise_alerts(tx, matches, state.now, new_id)
     await tell(tx, state, decisions, new_alerts, new_id)
+    await give_notice(tx, state, decisions)
 
 
 async def _update_accounts(tx: Any, state: State) -> None:

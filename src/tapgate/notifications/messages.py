@@ -6,6 +6,7 @@ be one-time codes: they are sealed while they wait, removed when they do not, an
 """
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import NoReturn
@@ -33,6 +34,20 @@ _PATIENCE_SECONDS = 10.0
 _LONGEST_PAUSE_SECONDS = 60.0
 
 _log = structlog.get_logger()
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be told to whom."""
+
+    to: str
+    template: str
+    parameters: list[str]
+    language: str = "en"
+    expires_at: datetime
+
+    def __repr__(self) -> str:
+        """Short, because a parameter may be secret."""
+        return f"Message(template={self.template!r})"
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,18 +82,32 @@ async def send_template(
     expires_at: datetime,
 ) -> None:
     """Sends the message if and when `tx` commits; nobody waits for the messenger."""
-    message_id, now = services.new_id(), services.clock()
+    message = Message(
+        to=to, template=template, parameters=parameters, language=language, expires_at=expires_at
+    )
+    await send_templates(tx, services, [message])
+
+
+async def send_templates(
+    tx: asyncpg.Connection, services: Services, messages: Sequence[Message]
+) -> None:
+    """The same for many at once, in one statement."""
+    if not messages:
+        return
+    numbered = [(services.new_id(), message) for message in messages]
     await tx.execute(
-        """INSERT INTO messages (id, recipient, template, language, parameters,
-                                 next_attempt_at, expires_at, created_at)
-           VALUES ($1, $2, $3, $4, $5, $6, $7, $6)""",
-        message_id,
-        to,
-        template,
-        language,
-        services.vault.seal(msgspec.json.encode(parameters), _context(message_id)),
-        now,
-        expires_at,
+        """INSERT INTO messages (id, recipient, template, language, parameters, expires_at,
+                                 next_attempt_at, created_at)
+           SELECT new.*, $7::timestamptz, $7::timestamptz
+           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bytea[],
+                       $6::timestamptz[]) AS new""",
+        [number for number, _ in numbered],
+        [message.to for message in messages],
+        [message.template for message in messages],
+        [message.language for message in messages],
+        [_sealed(services.vault, *one) for one in numbered],
+        [message.expires_at for message in messages],
+        services.clock(),
     )
 
 
@@ -207,6 +236,10 @@ def _pause(attempts: int) -> timedelta:
 def _context(message_id: int) -> bytes:
     """What the parameters are sealed for: nobody's message opens as another's."""
     return b"message %d" % message_id
+
+
+def _sealed(vault: Vault, message_id: int, message: Message) -> bytes:
+    return vault.seal(msgspec.json.encode(message.parameters), _context(message_id))
 
 
 def _opened(vault: Vault, message_id: int, sealed: bytes) -> list[str]:

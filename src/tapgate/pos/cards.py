@@ -11,6 +11,7 @@ from tapgate.cards.model import Card
 from tapgate.edge.call import Call
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.pins import check_pin
+from tapgate.names import masked
 from tapgate.store.database import Database
 
 
@@ -114,9 +115,3 @@ def _shown_name(card: Card, wallet: Wallet | None) -> str | None:
     if card.child_name is not None:
         return masked(card.child_name)
     return None if wallet is None else wallet.public_name
-
-
-def masked(name: str) -> str:
-    """`Fatu Binta Kamara` -> `Fatu K.`"""
-    first, *others = name.split()
-    return f"{first} {others[-1][0]}." if others else first

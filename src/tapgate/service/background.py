@@ -2,14 +2,39 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
-from typing import NoReturn
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any, NoReturn
 
 import structlog
 
 from tapgate.errors import ApiError
+from tapgate.service import logs
 
 _log = structlog.get_logger()
+
+
+@contextlib.asynccontextmanager
+async def running(*works: Coroutine[Any, Any, NoReturn]) -> AsyncIterator[None]:
+    """Works that go on for ever, cancelled in the end."""
+    tasks = [_begun(work) for work in works]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _begun(work: Coroutine[Any, Any, NoReturn]) -> asyncio.Task[NoReturn]:
+    """If it does not go on for ever, nobody would notice for long what is missing."""
+
+    def ended(task: asyncio.Task[NoReturn]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("background.ended", failure=logs.trace(error))
+
+    task = asyncio.create_task(work)
+    task.add_done_callback(ended)
+    return task
 
 
 async def repeat(

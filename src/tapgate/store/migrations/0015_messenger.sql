@@ -87,6 +87,8 @@ CREATE TABLE messenger.forms (
     expires_at timestamptz NOT NULL,
     used_at timestamptz
 );
+CREATE INDEX forms_unused ON messenger.forms (address, operation) WHERE used_at IS NULL;
+CREATE INDEX forms_by_age ON messenger.forms (expires_at);
 
 -- One-time codes that prove a phone to be somebody's who does not show their number.
 CREATE TABLE messenger.codes (

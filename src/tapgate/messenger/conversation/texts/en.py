@@ -37,6 +37,7 @@ TEXTS: Final = {
     "title.register": "Register",
     "about.register": "Open a wallet with this number",
     # Finding one's way
+    "slow_down": "That was a lot at once. Please wait {seconds} seconds and write again.",
     "choose": "Choose",
     "more": "More",
     "again": "Try again",

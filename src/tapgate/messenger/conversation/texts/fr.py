@@ -37,6 +37,7 @@ TEXTS: Final = {
     "title.register": "S'inscrire",
     "about.register": "Ouvrir un portefeuille avec ce numéro",
     # S'y retrouver
+    "slow_down": "C'était beaucoup à la fois. Attendez {seconds} secondes et réécrivez.",
     "choose": "Choisir",
     "more": "Plus",
     "again": "Réessayer",

@@ -1,0 +1,83 @@
+"""What came back: an answer, a refusal, or something that is neither."""
+
+from typing import Any, TypeVar, cast
+
+import httpx2
+import msgspec
+
+from tapgate.client.exceptions.base import (
+    ConnectionFailed,
+    Refusal,
+    TapgateError,
+    UnexpectedAnswer,
+    refused,
+)
+from tapgate.client.operation import Operation
+from tapgate.client.records.base import File, Receipt
+
+T = TypeVar("T")
+
+_REPLAYED = "Idempotent-Replayed"
+#: Unless the gateway itself says it, what stands before it says that it cannot be reached.
+_FROM_BEFORE_IT = (502, 503, 504)
+
+
+class _Said(msgspec.Struct):
+    """The body of a refusal."""
+
+    error: str
+    code: str
+    message: str | None = None
+    details: dict[str, Any] | None = None
+
+
+def is_answer(operation: Operation[Any], response: httpx2.Response) -> bool:
+    return response.is_success or response.status_code in operation.also_answers
+
+
+def read(operation: Operation[T], response: httpx2.Response) -> T:
+    return cast(T, _read(operation, response))
+
+
+def _read(operation: Operation[Any], response: httpx2.Response) -> Any:
+    kind = operation.answer
+    if kind is type(None):
+        return None
+    if kind is File:
+        media_type = response.headers.get("Content-Type", "")
+        return File(content=response.content, media_type=media_type)
+    try:
+        answer = msgspec.json.decode(response.content, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        # Not chained: what a decoder says may quote what it read.
+        raise UnexpectedAnswer(operation.request_id, response.status_code) from None
+    if isinstance(answer, Receipt):
+        replayed = response.headers.get(_REPLAYED) == "true"
+        answer = msgspec.structs.replace(answer, request_id=operation.request_id, replayed=replayed)
+    return answer
+
+
+def refusal(operation: Operation[Any], response: httpx2.Response) -> TapgateError:
+    try:
+        said = msgspec.json.decode(response.content, type=_Said)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        if response.status_code in _FROM_BEFORE_IT:
+            return ConnectionFailed(operation.request_id)
+        return UnexpectedAnswer(operation.request_id, response.status_code)
+    return refused(
+        Refusal(
+            status=response.status_code,
+            code=said.code,
+            error=said.error,
+            message=said.message,
+            details=said.details or {},
+            request_id=operation.request_id,
+            retry_after=retry_after(response),
+        )
+    )
+
+
+def retry_after(response: httpx2.Response) -> float | None:
+    """Only seconds: a date would need both clocks to agree."""
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isascii() and text.isdigit() else None

@@ -1,0 +1,139 @@
+"""The gateway, as a program calls it, waiting for its answers or awaiting them."""
+
+from types import TracebackType
+from typing import Final, Self
+
+import httpx2
+
+from tapgate.client.credentials import Credential, Login
+from tapgate.client.exchange import Exchange
+from tapgate.client.groups.admin import Admin
+from tapgate.client.groups.agents import Agents
+from tapgate.client.groups.audit import Audit
+from tapgate.client.groups.cards import Cards
+from tapgate.client.groups.compliance import Compliance
+from tapgate.client.groups.merchants import InApp, Pos
+from tapgate.client.groups.partners import Partners
+from tapgate.client.groups.processors import Processors
+from tapgate.client.groups.rules import AccountRules, Fees
+from tapgate.client.groups.subscribers import Subscribers
+from tapgate.client.groups.transactions import Transactions
+from tapgate.client.groups.wallet import Balances, Wallet
+from tapgate.client.groups.webhook_endpoints import WebhookEndpoints
+from tapgate.client.lines import AsyncLine, SyncLine
+from tapgate.client.operation import Async, Group, Line, M, Operation, Sync, described, operation
+from tapgate.client.records.system import Health
+from tapgate.client.retries import Retries
+from tapgate.clock import Clock, system_clock
+
+_RETRIES: Final = Retries()
+#: Longer than the gateway takes to decide, shorter than somebody at a till waits.
+_TIMEOUT: Final = 15.0
+_CONNECT_TIMEOUT: Final = 5.0
+
+
+class Operations(Group[M]):
+    """Everything that can be asked, in one mode."""
+
+    def __init__(self, line: Line) -> None:
+        super().__init__(line)
+        self.subscribers: Subscribers[M] = Subscribers(line)
+        self.cards: Cards[M] = Cards(line)
+        self.wallet: Wallet[M] = Wallet(line)
+        self.balance: Balances[M] = Balances(line)
+        self.transactions: Transactions[M] = Transactions(line)
+        self.agents: Agents[M] = Agents(line)
+        self.pos: Pos[M] = Pos(line)
+        self.in_app: InApp[M] = InApp(line)
+        self.processors: Processors[M] = Processors(line)
+        self.partners: Partners[M] = Partners(line)
+        self.compliance: Compliance[M] = Compliance(line)
+        self.account_rules: AccountRules[M] = AccountRules(line)
+        self.fee_rules: Fees[M] = Fees(line)
+        self.admin: Admin[M] = Admin(line)
+        self.audit: Audit[M] = Audit(line)
+        self.webhook_endpoints: WebhookEndpoints[M] = WebhookEndpoints(line)
+
+    @operation
+    def health(self) -> Operation[Health]:
+        """Also answered while the gateway is not healthy."""
+        return described("reads", "GET", "/health", Health, public=True, also_answers=(503,))
+
+
+class Gateway(Operations[Sync]):
+    """`with Gateway("https://pay.example.com", ApiKey("svc_live_...")) as gateway: ...`
+
+    May be shared by threads. `timeout` is for one try, in seconds; `http` replaces the transport.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        credential: Credential | Login | None = None,
+        *,
+        retries: Retries = _RETRIES,
+        timeout: float = _TIMEOUT,
+        http: httpx2.BaseTransport | None = None,
+        clock: Clock = system_clock,
+    ) -> None:
+        self._carrier = SyncLine(_exchange(base_url, credential, retries, timeout, clock), http)
+        super().__init__(self._carrier)
+
+    def close(self) -> None:
+        self._carrier.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class AsyncGateway(Operations[Async]):
+    """`async with AsyncGateway(url, ServiceSecret("messenger", secret)) as gateway: ...`
+
+    Belongs to one event loop, may be shared by its tasks.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        credential: Credential | Login | None = None,
+        *,
+        retries: Retries = _RETRIES,
+        timeout: float = _TIMEOUT,
+        http: httpx2.AsyncBaseTransport | None = None,
+        clock: Clock = system_clock,
+    ) -> None:
+        self._carrier = AsyncLine(_exchange(base_url, credential, retries, timeout, clock), http)
+        super().__init__(self._carrier)
+
+    async def close(self) -> None:
+        await self._carrier.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+def _exchange(
+    base_url: str,
+    credential: Credential | Login | None,
+    retries: Retries,
+    timeout: float,
+    clock: Clock,
+) -> Exchange:
+    limits = httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_TIMEOUT))
+    return Exchange(base_url, credential, retries=retries, timeout=limits, clock=clock)

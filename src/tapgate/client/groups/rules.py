@@ -1,0 +1,52 @@
+"""The limits of KYC levels, and fees."""
+
+from collections.abc import Sequence
+
+from tapgate.client.operation import Group, M, Operation, operation, put, read
+from tapgate.client.records.rules import AccountRule, FeeRules, FeeStep
+from tapgate.client.values import Money, given, money_or_none
+
+_LEVEL = "/api/v1/account-rules/{kyc_level}"
+_FEES = "/api/v1/fee-rules"
+
+
+class AccountRules(Group[M]):
+    @operation
+    def get(self, kyc_level: int) -> Operation[AccountRule]:
+        return read(_LEVEL, AccountRule, kyc_level=str(kyc_level))
+
+    @operation
+    def update(
+        self,
+        kyc_level: int,
+        *,
+        max_balance: Money | None = None,
+        max_transaction: Money | None = None,
+        daily_limit: Money | None = None,
+        monthly_limit: Money | None = None,
+        no_pin_limit: Money | None = None,
+        requirements: Sequence[str] | None = None,
+        currency: str | None = None,
+    ) -> Operation[AccountRule]:
+        """What is left out stays as it is."""
+        body = given(
+            max_balance=money_or_none(max_balance),
+            max_transaction=money_or_none(max_transaction),
+            daily_limit=money_or_none(daily_limit),
+            monthly_limit=money_or_none(monthly_limit),
+            no_pin_limit=money_or_none(no_pin_limit),
+            requirements=requirements,
+            currency=currency,
+        )
+        return put(_LEVEL, AccountRule, body, kyc_level=str(kyc_level))
+
+
+class Fees(Group[M]):
+    @operation
+    def get(self) -> Operation[FeeRules]:
+        return read(_FEES, FeeRules)
+
+    @operation
+    def replace(self, data: Sequence[FeeStep]) -> Operation[FeeRules]:
+        """All of them at once."""
+        return put(_FEES, FeeRules, given(data=data))

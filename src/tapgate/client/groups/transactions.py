@@ -1,0 +1,53 @@
+"""Transactions, looked at."""
+
+from typing import Any
+
+from tapgate.client.operation import Group, Listing, M, Operation, operation, read
+from tapgate.client.pages import listed, listing
+from tapgate.client.records.transactions import Transaction
+from tapgate.client.values import Moment, given, moment_or_none
+
+_ALL = "/api/v1/transactions"
+
+
+class Transactions(Group[M]):
+    @listing
+    def list(
+        self,
+        *,
+        user_id: str | None = None,
+        card_serial: str | None = None,
+        type: str | None = None,
+        status: str | None = None,
+        from_: Moment | None = None,
+        to: Moment | None = None,
+        limit: int | None = None,
+    ) -> Listing[Transaction]:
+        """Newest first; `limit` is how many on a page."""
+        query = filters(user_id, card_serial, type, status, from_, to, limit)
+        return listed(_ALL, Transaction, query)
+
+    @operation
+    def get(self, id: str) -> Operation[Transaction]:
+        return read(f"{_ALL}/{{id}}", Transaction, id=id)
+
+
+def filters(
+    user_id: str | None,
+    card_serial: str | None,
+    type: str | None,
+    status: str | None,
+    from_: Moment | None,
+    to: Moment | None,
+    limit: int | None,
+) -> dict[str, Any]:
+    """Which transactions a list is to show."""
+    return given(
+        user_id=user_id,
+        card_serial=card_serial,
+        type=type,
+        status=status,
+        from_=moment_or_none(from_),
+        to=moment_or_none(to),
+        limit=limit,
+    )

@@ -1,0 +1,51 @@
+"""Admins, their sessions and API keys."""
+
+from tapgate.client.records.base import Record, SecretRecord
+
+
+class Tokens(SecretRecord, frozen=True, kw_only=True):
+    token: str
+    refresh_token: str
+    expires_in: int
+
+
+class Me(Record, frozen=True, kw_only=True):
+    """The admin who asks."""
+
+    id: str
+    email: str
+    name: str
+    role: str
+    created_at: str
+    last_login_at: str | None
+
+
+class Admin(Record, frozen=True, kw_only=True):
+    id: str
+    email: str
+    name: str
+    role: str
+    created_at: str
+    last_login_at: str | None
+    status: str
+
+
+class ApiKeyRecord(Record, frozen=True, kw_only=True):
+    """A key without the key itself."""
+
+    id: str
+    name: str
+    scopes: list[str]
+    prefix: str
+    expires_at: str | None
+    created_at: str
+
+
+class ApiKeyCreated(SecretRecord, frozen=True, kw_only=True):
+    id: str
+    name: str
+    scopes: list[str]
+    prefix: str
+    expires_at: str | None
+    created_at: str
+    key: str

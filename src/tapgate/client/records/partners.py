@@ -1,0 +1,32 @@
+"""Funding partners."""
+
+from tapgate.client.records.base import Confirmation, Receipt, Record, SecretRecord
+
+
+class Partner(Record, frozen=True, kw_only=True):
+    id: str
+    name: str
+    status: str
+    account_id: str
+    balance: str
+    overdraft_limit: str
+    currency: str
+    created_at: str
+
+
+class PartnerCreated(SecretRecord, frozen=True, kw_only=True):
+    partner: Partner
+    api_key_id: str
+    hmac_secret: str
+    webhook_secret: str
+
+
+class PartnerMoved(Confirmation, frozen=True, kw_only=True):
+    """Suspended or activated."""
+
+    partner: Partner
+
+
+class PartnerDepositReceipt(Receipt, frozen=True, kw_only=True):
+    amount: str
+    new_balance: str

@@ -1,0 +1,29 @@
+"""Fees and limits."""
+
+from tapgate.client.records.base import Record
+
+
+class FeeStep(Record, frozen=True, kw_only=True):
+    """The rate up to an amount; `up_to` None is without end."""
+
+    type: str
+    up_to: str | None = None
+    rate: str
+    payer: str
+
+
+class FeeRules(Record, frozen=True, kw_only=True):
+    data: list[FeeStep]
+
+
+class AccountRule(Record, frozen=True, kw_only=True):
+    """The limits of a KYC level."""
+
+    kyc_level: int
+    currency: str
+    max_balance: str
+    max_transaction: str
+    daily_limit: str
+    monthly_limit: str
+    no_pin_limit: str
+    requirements: list[str]

@@ -1,0 +1,67 @@
+"""Subscribers and their KYC documents."""
+
+from tapgate.client.records.base import Confirmation, Record
+
+
+class Subscriber(Record, frozen=True, kw_only=True):
+    """A person with a wallet."""
+
+    id: str
+    phone_number: str
+    first_name: str
+    last_name: str
+    email: str | None
+    date_of_birth: str | None
+    address: str | None
+    id_type: str | None
+    id_number: str | None
+    category: str
+    kyc_level: int
+    kyc_status: str
+    restricted: bool
+    status: str
+    status_reason: str | None
+    account_id: str
+    balance: str
+    currency: str
+    cards_count: int
+    max_child_cards: int | None
+    pin_locked_until: str | None
+    created_at: str
+    updated_at: str
+
+
+class Registered(Confirmation, frozen=True, kw_only=True):
+    subscriber_id: str
+    subscriber: Subscriber
+
+
+class SubscriberMoved(Confirmation, frozen=True, kw_only=True):
+    """Blocked, unblocked or closed."""
+
+    subscriber: Subscriber
+
+
+class PinVerified(Confirmation, frozen=True, kw_only=True):
+    verified: bool
+
+
+class AccessGranted(Record, frozen=True, kw_only=True):
+    """Until when a restricted subscriber is open to the admin who asked."""
+
+    success: bool
+    expires_at: str
+
+
+class DocumentAdded(Record, frozen=True, kw_only=True):
+    document_id: str
+    document_type: str
+    kyc_status: str
+
+
+class Document(Record, frozen=True, kw_only=True):
+    """A KYC document without its picture."""
+
+    document_id: str
+    document_type: str
+    created_at: str

@@ -1,0 +1,44 @@
+"""Transactions."""
+
+from typing import Any
+
+import msgspec
+
+from tapgate.client.records.base import Record
+
+
+class Party(Record, frozen=True, kw_only=True):
+    type: str
+    id: str
+    name: str | None
+    card_serial: str | None
+
+
+class Transaction(Record, frozen=True, kw_only=True):
+    id: str
+    type: str
+    status: str
+    amount: str
+    fee_amount: str
+    currency: str
+    from_: Party | None = msgspec.field(name="from")
+    to: Party | None
+    direction: str | None
+    balance_after: str | None
+    card_serial: str | None
+    processor_id: str | None
+    terminal_id: str | None
+    merchant_id: str | None
+    merchant_name: str | None
+    transaction_ref: str | None
+    approval_code: str | None
+    original_transaction_id: str | None
+    refunded_amount: str
+    request_id: str | None
+    failure_code: str | None
+    failure_details: dict[str, Any] | None = None
+    memo: str | None
+    metadata: dict[str, Any] | None
+    channel: str
+    created_at: str
+    completed_at: str | None

@@ -1,0 +1,64 @@
+"""What the gateway sends out, checked; what a funding partner sends in, signed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tapgate import signing
+from tapgate.clock import Clock, system_clock
+
+#: The header of a partner's webhook.
+PARTNER_HEADER = "X-Webhook-Signature"
+
+
+class NotGenuine(Exception):  # noqa: N818 - a verdict on what came in
+    """Not from the gateway, too old, or altered on its way. The text says which, never the body."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """What happened. The same `id` may come again: it is the same event."""
+
+    id: str
+    type: str
+    timestamp: str
+    data: dict[str, Any]
+
+
+class _Body(msgspec.Struct):
+    type: str
+    timestamp: str
+    data: dict[str, Any]
+
+
+def verify(
+    secret: str, headers: Mapping[str, str], body: bytes, *, clock: Clock = system_clock
+) -> Event:
+    """The event in a request, whose body is the bytes as they came. Raises `NotGenuine`.
+
+    The names of headers may be in any case. The secret is that of the endpoint, `whsec_...`.
+    """
+    named = {name.lower(): value for name, value in headers.items()}
+    try:
+        message_id, timestamp = named["webhook-id"], named["webhook-timestamp"]
+        signatures = named["webhook-signature"]
+    except KeyError as missing:
+        raise NotGenuine(f"the header {missing.args[0]} is missing") from None
+    moment = signing.unix_seconds(timestamp)
+    if moment is None or not signing.is_timely(moment, clock()):
+        raise NotGenuine("the time is not within 5 minutes of now")
+    if str(int(timestamp)) != timestamp or not signing.verify_standard_webhook(
+        secret, signatures, message_id, int(timestamp), body
+    ):
+        raise NotGenuine("no signature is right")
+    try:
+        content = msgspec.json.decode(body, type=_Body)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise NotGenuine("the body is not an event") from None
+    return Event(id=message_id, type=content.type, timestamp=content.timestamp, data=content.data)
+
+
+def partner_signature(webhook_secret: str, body: bytes) -> str:
+    """`X-Webhook-Signature` of a funding partner's webhook, for who sends it by other means than
+    `partners.send_webhook`."""
+    return signing.webhook_signature(webhook_secret.encode(), body)

@@ -1,0 +1,21 @@
+"""One process of the messenger, as its supervisor starts it."""
+
+import os
+
+from tapgate.messenger.app import App
+from tapgate.messenger.wire import Wire
+from tapgate.messenger.wiring import wired
+from tapgate.service import logs, worker
+from tapgate.settings import load
+
+
+async def main() -> None:
+    settings = load(os.environ)
+    logs.configure()
+    assert settings.database_url is not None, "the supervisor says where the database is"
+    async with wired(settings, settings.database_url) as services:
+        await worker.serve(App(services), protocol=Wire)
+
+
+if __name__ == "__main__":
+    worker.run(main)

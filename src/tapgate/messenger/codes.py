@@ -1,0 +1,82 @@
+"""One-time codes by which somebody who hides their number proves that a phone is theirs."""
+
+import secrets
+from datetime import datetime, timedelta
+
+from tapgate.errors import Code
+from tapgate.messenger import rates
+from tapgate.messenger.model.calls import CheckCode, SendCode
+from tapgate.messenger.model.events import Answered, Refused
+from tapgate.messenger.model.people import Person
+from tapgate.messenger.model.replies import Template
+from tapgate.messenger.services import Services
+
+LIFETIME = timedelta(minutes=5)
+TRIES = 3
+_TEMPLATE = "one_time_code"
+_PURPOSE = "messenger code"
+
+
+async def perform(
+    services: Services, person: Person, call: SendCode | CheckCode
+) -> Answered | Refused:
+    if isinstance(call, SendCode):
+        await send(services, person, call.phone)
+        return Answered(result=True)
+    right = await check(services, person, call.phone, call.code)
+    return Refused(code=Code.INVALID_OTP) if right is None else Answered(result=right)
+
+
+async def send(services: Services, person: Person, phone: str) -> None:
+    """At most one a minute to a phone, whoever asks: nobody is to be pestered in this way."""
+    now = services.clock()
+    taken = await rates.take(services.database, f"code:{phone}", per_minute=1, now=now)
+    if taken.wait_seconds is not None:
+        return
+    code = f"{secrets.randbelow(10**6):06d}"
+    async with services.database.transaction() as tx:
+        await tx.execute(
+            """INSERT INTO messenger.codes (address, phone, code_hash, tries_left, expires_at)
+               VALUES ($1, $2, $3, $4, $5)
+               ON CONFLICT (address) DO UPDATE SET phone = excluded.phone,
+                   code_hash = excluded.code_hash, tries_left = excluded.tries_left,
+                   expires_at = excluded.expires_at""",
+            person.address,
+            phone,
+            _hash(services, person, phone, code),
+            TRIES,
+            now + LIFETIME,
+        )
+        language = person.language or "en"
+        message = Template(name=_TEMPLATE, language=language, parameters=(code,))
+        await services.put(tx, phone, message)
+    services.wake_sender()
+
+
+async def check(services: Services, person: Person, phone: str, code: str) -> bool | None:
+    """Whether it is right; None when it cannot be any more. Each try is used up before it is
+    looked at, so that no number of them at once is more than were allowed."""
+    row = await services.database.fetchrow(
+        """UPDATE messenger.codes SET tries_left = tries_left - 1
+           WHERE address = $1 AND phone = $2 AND tries_left > 0 AND expires_at > $3
+           RETURNING code_hash, tries_left""",
+        person.address,
+        phone,
+        services.clock(),
+    )
+    if row is None:
+        return None
+    if not secrets.compare_digest(row["code_hash"], _hash(services, person, phone, code)):
+        return False if row["tries_left"] else None
+    await services.database.execute(
+        "DELETE FROM messenger.codes WHERE address = $1", person.address
+    )
+    return True
+
+
+async def remove_expired(services: Services, now: datetime) -> None:
+    await services.database.execute("DELETE FROM messenger.codes WHERE expires_at <= $1", now)
+
+
+def _hash(services: Services, person: Person, phone: str, code: str) -> bytes:
+    return services.vault.keyed_hash(_PURPOSE, f"{person.address} {phone} {code}".encode())

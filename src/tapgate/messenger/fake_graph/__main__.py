@@ -1,0 +1,32 @@
+"""`python -m tapgate.messenger.fake_graph --port 8002 --callback URL` runs the fake provider."""
+
+import argparse
+import asyncio
+import contextlib
+
+from tapgate.messenger.fake_graph.provider import Provider
+from tapgate.messenger.fake_graph.serving import listening
+
+
+async def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tapgate.messenger.fake_graph")
+    parser.add_argument("--port", type=int, default=8002)
+    parser.add_argument("--callback", help="where the messenger's webhook is")
+    parser.add_argument("--app-secret", help="what deliveries are signed with")
+    parser.add_argument("--access-token", default="fake-access-token")
+    parser.add_argument("--phone-number-id", default="100000000000000")
+    given = parser.parse_args()
+    provider = Provider(
+        access_token=given.access_token,
+        phone_number_id=given.phone_number_id,
+        callback=given.callback,
+        app_secret=given.app_secret,
+    )
+    async with listening(provider, given.port) as url:
+        print(f"The fake provider is at {url}", flush=True)
+        await asyncio.get_running_loop().create_future()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(main())

@@ -1,0 +1,85 @@
+"""Deliveries to the business: signed, at least once, in no certain order."""
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import Coroutine, Sequence
+from datetime import datetime
+from typing import Any
+
+import httpx2
+import msgspec
+
+
+class Webhooks:
+    """Without a callback address nothing is delivered."""
+
+    def __init__(
+        self, *, callback: str | None, app_secret: str | None, pauses: Sequence[float]
+    ) -> None:
+        self.callback = callback
+        self._secret = app_secret
+        self._pauses = pauses
+        self._client: httpx2.AsyncClient | None = None
+        self._under_way: set[asyncio.Task[object]] = set()
+
+    async def close(self) -> None:
+        for task in self._under_way:
+            task.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def deliver(self, values: Sequence[dict[str, Any]]) -> int | None:
+        """The status of the first try, None without an answer; what failed is tried again later."""
+        if self.callback is None:
+            return None
+        body = msgspec.json.encode(
+            {
+                "object": "whatsapp_business_account",
+                "entry": [
+                    {
+                        "id": "100000000000001",
+                        "changes": [{"value": value, "field": "messages"} for value in values],
+                    }
+                ],
+            }
+        )
+        status = await self._post(body)
+        if status != 200:
+            self.in_background(self._deliver_again(body))
+        return status
+
+    def in_background(self, work: Coroutine[Any, Any, object]) -> None:
+        task = asyncio.create_task(work)
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    async def _deliver_again(self, body: bytes) -> None:
+        for pause in self._pauses:
+            await asyncio.sleep(pause)
+            if await self._post(body) == 200:
+                return
+
+    async def _post(self, body: bytes) -> int | None:
+        headers = {"Content-Type": "application/json"}
+        if self._secret is not None:
+            digest = hmac.new(self._secret.encode(), body, hashlib.sha256).hexdigest()
+            headers["X-Hub-Signature-256"] = f"sha256={digest}"
+        if self._client is None:
+            self._client = httpx2.AsyncClient(timeout=10.0, trust_env=False)
+        try:
+            answer = await self._client.post(str(self.callback), content=body, headers=headers)
+        except httpx2.HTTPError:
+            return None
+        return answer.status_code
+
+
+def value_of(phone_number_id: str, **parts: Any) -> dict[str, Any]:
+    """One change: from whom, and their messages or the fate of ours."""
+    metadata = {"display_phone_number": "15550001111", "phone_number_id": phone_number_id}
+    return {"messaging_product": "whatsapp", "metadata": metadata, **parts}
+
+
+def unix(moment: datetime) -> str:
+    return str(int(moment.timestamp()))

@@ -1,0 +1,100 @@
+"""What the provider's form client encrypts, and the answers to it.
+
+A request has an AES key of its own, encrypted with our RSA key; the answer goes out under the same
+key with every bit of the initial vector flipped, so that no vector is used twice.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from cryptography.exceptions import InvalidTag, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.padding import MGF1, OAEP
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from tapgate.settings import SettingsError
+
+OAEP_PADDING: Final = OAEP(mgf=MGF1(SHA256()), algorithm=SHA256(), label=None)
+AES_KEY_BYTES: Final = 16
+VECTOR_BYTES: Final = 16
+
+_SETTING = "TAPGATE_MESSENGER_FLOW_PRIVATE_KEY"
+_LEAST_RSA_BITS = 2048
+
+
+class CannotOpen(Exception):  # noqa: N818 - an answer to the provider, not a failure of ours
+    """Not encrypted for this key, or changed on the way. The provider's client then fetches our
+    public key again and tries once more."""
+
+    status = 421
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as it is sent; all in base64. The data's last 16 bytes are its tag."""
+
+    encrypted_aes_key: str
+    encrypted_flow_data: str
+    initial_vector: str
+
+
+class Opened(NamedTuple):
+    request: dict[str, Any]
+    seal: Callable[[dict[str, Any]], str]
+
+    def __repr__(self) -> str:
+        return "Opened(...)"  # the request may hold a PIN
+
+
+class FlowKey:
+    def __init__(self, pem: str) -> None:
+        self._key = _rsa_key(pem)
+
+    def open(self, body: bytes) -> Opened:
+        try:
+            envelope = msgspec.json.decode(body, type=Envelope)
+            vector = _bytes(envelope.initial_vector)
+            aes_key = self._key.decrypt(_bytes(envelope.encrypted_aes_key), OAEP_PADDING)
+            if len(aes_key) != AES_KEY_BYTES or len(vector) != VECTOR_BYTES:
+                raise CannotOpen
+            plain = AESGCM(aes_key).decrypt(vector, _bytes(envelope.encrypted_flow_data), None)
+            request = msgspec.json.decode(plain, type=dict[str, Any])
+        except (InvalidTag, ValueError, RecursionError):
+            # Not chained: the text of an exception may repeat what was decrypted.
+            raise CannotOpen from None
+        return Opened(request, lambda answer: _sealed(aes_key, vector, answer))
+
+
+def flipped(vector: bytes) -> bytes:
+    return bytes(byte ^ 0xFF for byte in vector)
+
+
+def _sealed(aes_key: bytes, vector: bytes, answer: dict[str, Any]) -> str:
+    plain = msgspec.json.encode(answer)
+    return base64.b64encode(AESGCM(aes_key).encrypt(flipped(vector), plain, None)).decode()
+
+
+def _bytes(encoded: str) -> bytes:
+    content = base64.b64decode(encoded, validate=True)
+    if base64.b64encode(content).decode() != encoded:
+        # Bits after the end: the same bytes in another spelling.
+        raise binascii.Error("not canonical")
+    return content
+
+
+def _rsa_key(pem: str) -> RSAPrivateKey:
+    try:
+        key = load_pem_private_key(pem.encode(), password=None)
+    except TypeError:
+        raise SettingsError(f"{_SETTING} must not be encrypted with a password") from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise SettingsError(f"{_SETTING} must be an RSA private key in PEM") from None
+    if not isinstance(key, RSAPrivateKey):
+        raise SettingsError(f"{_SETTING} must be an RSA private key in PEM")
+    if key.key_size < _LEAST_RSA_BITS:
+        raise SettingsError(f"{_SETTING} must have at least {_LEAST_RSA_BITS} bits")
+    return key

@@ -1,0 +1,111 @@
+"""What the forms show, and what may be entered in them.
+
+Each form is a flow of its own at the provider, with one screen: `published/<flow>.json` is what is
+uploaded there. A screen's words come from here, in the person's language.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+from tapgate.messenger.flows.forms import Form
+from tapgate.messenger.model.events import Entered
+from tapgate.messenger.model.kinds import Language
+
+Problem = Literal["four_digits", "not_the_same", "same_as_old", "try_again", "ended"]
+
+_PIN = re.compile(r"[0-9]{4}")
+#: The longest text that the provider's client shows.
+_LONGEST_TEXT = 4096
+
+
+class Screen(NamedTuple):
+    id: str
+    #: What is entered, in this order.
+    fields: tuple[str, ...]
+
+
+SCREENS: Final[Mapping[str, Screen]] = {
+    "pin": Screen("PIN", ("pin",)),
+    "new_pin": Screen("NEW_PIN", ("new_pin", "repeated_pin")),
+    "change_pin": Screen("CHANGE_PIN", ("pin", "new_pin", "repeated_pin")),
+}
+
+#: Labels have at most 20 characters, buttons 35, headings 80.
+_WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
+    "en": {
+        "pin": "Enter your PIN",
+        "new_pin": "Choose a PIN",
+        "change_pin": "Change your PIN",
+        "pin_label": "Your PIN",
+        "new_pin_label": "New PIN",
+        "repeated_pin_label": "New PIN again",
+        "hint": "4 digits",
+        "button": "Confirm",
+    },
+    "fr": {
+        "pin": "Entrez votre code PIN",
+        "new_pin": "Choisissez un code PIN",
+        "change_pin": "Changez votre code PIN",
+        "pin_label": "Votre code PIN",
+        "new_pin_label": "Nouveau code PIN",
+        "repeated_pin_label": "Encore une fois",
+        "hint": "4 chiffres",
+        "button": "Confirmer",
+    },
+}
+
+_PROBLEMS: Final[Mapping[Language, Mapping[Problem, str]]] = {
+    "en": {
+        "four_digits": "A PIN has exactly 4 digits.",
+        "not_the_same": "The two new PINs are not the same.",
+        "same_as_old": "The new PIN must be another one than the old one.",
+        "try_again": "Sorry, this does not work right now. Please try again in a moment.",
+        "ended": "This form can no longer be used. Please go back to the chat and start again.",
+    },
+    "fr": {
+        "four_digits": "Un code PIN a exactement 4 chiffres.",
+        "not_the_same": "Les deux nouveaux codes PIN ne sont pas identiques.",
+        "same_as_old": "Le nouveau code PIN doit être différent de l’ancien.",
+        "try_again": "Désolé, cela ne fonctionne pas pour le moment. Réessayez dans un instant.",
+        "ended": "Ce formulaire n’est plus valable. Revenez à la discussion et recommencez.",
+    },
+}
+
+
+def shown(form: Form, error: str | None = None) -> dict[str, Any]:
+    """A form's screen. The provider's client itself shows `error_message`, above the screen, and
+    only where there is one."""
+    screen, words = SCREENS[form.form], _WORDS[form.language]
+    data = {
+        "heading": words[form.form],
+        "text": form.text[:_LONGEST_TEXT],
+        "hint": words["hint"],
+        "button": words["button"],
+        **{f"{field}_label": words[f"{field}_label"] for field in screen.fields},
+    }
+    return {"screen": screen.id, "data": data if error is None else data | {"error_message": error}}
+
+
+def entered(form: Form, data: Mapping[str, Any]) -> Entered | Problem:
+    """What was entered in a form, or what is wrong with it."""
+    pins = {field: _pin(data.get(field)) for field in SCREENS[form.form].fields}
+    if None in pins.values():
+        return "four_digits"
+    pin, new_pin = pins.get("pin"), pins.get("new_pin")
+    if new_pin != pins.get("repeated_pin"):
+        return "not_the_same"
+    if pin is not None and pin == new_pin:
+        return "same_as_old"
+    return Entered(operation=form.operation, pin=pin, new_pin=new_pin)
+
+
+def problem(language: Language | None, kind: Problem) -> str:
+    return _PROBLEMS[language or "en"][kind]
+
+
+def _pin(value: object) -> str | None:
+    """Some clients send what was typed into a field for digits as a number."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 9999:
+        return f"{value:04}"
+    return value if isinstance(value, str) and _PIN.fullmatch(value) else None

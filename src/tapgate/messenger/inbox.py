@@ -1,0 +1,283 @@
+"""Messages from the channel: stored before they are acknowledged, handled afterwards, once.
+
+Any process may handle a message of an address whose conversation it holds, oldest first. Only what
+may have held a PIN is not stored: the process that took it in knows it and comes first; should that
+process die, the person is asked again.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import NoReturn
+
+import asyncpg
+import msgspec
+import structlog
+
+from tapgate.images import PictureError
+from tapgate.messenger import conversations, people, pictures, rates, runner
+from tapgate.messenger.channel.graph import MediaError
+from tapgate.messenger.conversation import texts
+from tapgate.messenger.model.events import (
+    Chose,
+    Event,
+    FormClosed,
+    NotUnderstood,
+    NumberChanged,
+    Pictured,
+    PictureRefused,
+    Said,
+)
+from tapgate.messenger.model.incoming import (
+    ChangedNumber,
+    Content,
+    FlowReply,
+    ImageFile,
+    Other,
+    Received,
+    Tap,
+    Words,
+)
+from tapgate.messenger.model.replies import Say
+from tapgate.messenger.services import Services
+from tapgate.messenger.understanding.secrets_in_text import may_hold_a_pin
+from tapgate.service import logs
+from tapgate.service.background import repeat
+
+SWEEP_SECONDS = 1.0
+
+#: How long others leave a message to the process that took it in.
+_HEAD_START = timedelta(seconds=2)
+_HEAD_START_OF_WITHHELD = timedelta(seconds=15)
+_FORGET_SECONDS = 60.0
+_MOST_ATTEMPTS = 5
+#: After a try that failed; longer after each.
+_PAUSE = timedelta(seconds=2)
+_MOST_ADDRESSES = 100
+
+_log = structlog.get_logger()
+
+
+async def take_in(services: Services, received: Sequence[Received]) -> None:
+    """Safe in the database when this returns. Twins of what is there already are dropped."""
+    for message in received:
+        if await _store(services, message):
+            services.wake(message.address)
+
+
+async def _store(services: Services, message: Received) -> bool:
+    """Whether there is something to do. What is over the rate is kept as such, so that it stays
+    over it when it is delivered again."""
+    row_id, text = services.new_id(), _withheld(message.content)
+    if text is not None:
+        services.withheld[row_id] = text
+        # Should another process have handled it in the end.
+        asyncio.get_running_loop().call_later(_FORGET_SECONDS, services.withheld.pop, row_id, None)
+    is_waiting = False
+    try:
+        async with services.database.transaction() as tx:
+            if await _insert(tx, services, row_id, message, is_withheld=text is not None):
+                is_waiting = await _within_rate(tx, services, row_id, message.address)
+    finally:
+        if not is_waiting:
+            services.withheld.pop(row_id, None)
+    return is_waiting
+
+
+async def _insert(
+    tx: asyncpg.Connection,
+    services: Services,
+    row_id: int,
+    message: Received,
+    *,
+    is_withheld: bool,
+) -> bool:
+    content = Words(body=None) if is_withheld else message.content
+    is_new = await tx.fetchval(
+        """INSERT INTO messenger.received
+               (id, message_id, address, sent_at, content, withheld, status,
+                reserved_for, reserved_until, received_at)
+           VALUES ($1, $2, $3, $4, $5, $6, 'waiting', $7, clock_timestamp() + $8, $9)
+           ON CONFLICT (message_id) DO NOTHING RETURNING true""",
+        row_id,
+        message.message_id,
+        message.address,
+        message.sent_at,
+        msgspec.to_builtins(content),
+        is_withheld,
+        services.process,
+        _HEAD_START_OF_WITHHELD if is_withheld else _HEAD_START,
+        services.clock(),
+    )
+    return bool(is_new)
+
+
+async def _within_rate(
+    tx: asyncpg.Connection, services: Services, row_id: int, address: str
+) -> bool:
+    now = services.clock()
+    per_minute = services.settings.messenger_rate
+    taken = await rates.take(tx, address, per_minute=per_minute, now=now)
+    if taken.wait_seconds is None:
+        return True
+    await _end(tx, row_id, "throttled")
+    if taken.first_refusal:
+        person = await people.meet(tx, address)
+        sentence = texts.text(person.language or "en", "slow_down", seconds=taken.wait_seconds)
+        await services.put(tx, address, Say(text=sentence))
+    return False
+
+
+def _withheld(content: Content) -> str | None:
+    """A text that must not be stored."""
+    if isinstance(content, Words) and content.body is not None and may_hold_a_pin(content.body):
+        return content.body
+    return None
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    address: str
+    sent_at: int
+    content: Content
+    withheld: bool
+    attempts: int
+    #: Left to the process that knows what was withheld, or to a later time.
+    reserved: bool
+
+
+class Handler:
+    """Handles what was received, in the background. Any number may run."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._at_work: dict[str, asyncio.Task[None]] = {}
+        self._again: set[str] = set()
+        self._stopped = False
+        services.wake = self.wake
+
+    async def run(self) -> NoReturn:
+        """Until it is cancelled; what is under way then is cut off and handled again later."""
+        try:
+            await repeat(self.sweep, every=SWEEP_SECONDS, name="messenger.inbox")
+        finally:
+            self._stopped = True
+            tasks = list(self._at_work.values())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def wake(self, address: str) -> None:
+        if self._stopped:
+            return
+        if address in self._at_work:
+            self._again.add(address)
+            return
+        task = asyncio.create_task(self._drain(address))
+        self._at_work[address] = task
+        task.add_done_callback(lambda _: self._done(address))
+
+    async def sweep(self) -> None:
+        """What another process left behind, or this one put off."""
+        rows = await self._services.database.fetch(
+            """SELECT DISTINCT address FROM messenger.received
+               WHERE status = 'waiting'
+                 AND (reserved_for = $1 OR reserved_until <= clock_timestamp())
+               LIMIT $2""",
+            self._services.process,
+            _MOST_ADDRESSES,
+        )
+        for row in rows:
+            self.wake(row["address"])
+
+    def _done(self, address: str) -> None:
+        del self._at_work[address]
+        if address in self._again:
+            self._again.discard(address)
+            self.wake(address)
+
+    async def _drain(self, address: str) -> None:
+        try:
+            while await self._handle_next(address):
+                pass
+        except Exception as error:
+            # It is still waiting, and the sweep finds it again.
+            _log.warning("inbox.put_off", failure=logs.trace(error))
+
+    async def _handle_next(self, address: str) -> bool:
+        """Whether there may be more."""
+        services = self._services
+        async with conversations.hold(services.database, address, services.clock()) as held:
+            waiting = await self._next(address)
+            if waiting is None or waiting.reserved:
+                return False
+            if waiting.attempts > _MOST_ATTEMPTS:
+                await self._give_up(waiting)
+                return True
+            event = await self._event(waiting, late=waiting.sent_at < held.heard_until)
+            turn = await runner.take_turn(services, held, event, "webhook")
+            async with services.database.transaction() as tx:
+                await runner.write(tx, services, held, turn, heard_until=waiting.sent_at)
+                await _end(tx, waiting.id, "handled")
+        services.withheld.pop(waiting.id, None)
+        services.wake_sender()
+        return True
+
+    async def _next(self, address: str) -> Waiting | None:
+        """The oldest one, counted as tried: one that ends the process is not tried for ever."""
+        row = await self._services.database.fetchrow(
+            """WITH oldest AS (
+                   SELECT id, NOT (reserved_for = $2 OR reserved_until <= clock_timestamp()
+                                   OR NOT withheld AND attempts = 0) AS reserved
+                   FROM messenger.received WHERE address = $1 AND status = 'waiting'
+                   ORDER BY sent_at, id LIMIT 1)
+               UPDATE messenger.received r
+               SET attempts = attempts + CASE WHEN reserved THEN 0 ELSE 1 END,
+                   -- Should this try fail, the next one is a little later, whoever makes it.
+                   reserved_for = CASE WHEN reserved OR withheld THEN reserved_for ELSE 0 END,
+                   reserved_until = CASE WHEN reserved THEN reserved_until
+                       ELSE greatest(CASE WHEN withheld THEN reserved_until END,
+                                     clock_timestamp() + $3::interval * (attempts + 1)) END
+               FROM oldest WHERE r.id = oldest.id
+               RETURNING r.id, address, sent_at, content, withheld, attempts, reserved""",
+            address,
+            self._services.process,
+            _PAUSE,
+        )
+        return None if row is None else msgspec.convert(dict(row), Waiting)
+
+    async def _event(self, waiting: Waiting, *, late: bool) -> Event:
+        match waiting.content:
+            case Words():
+                text = self._services.withheld.get(waiting.id, waiting.content.body)
+                return Said(text=text, late=late)
+            case Tap():
+                return Chose(id=waiting.content.id, late=late)
+            case ImageFile():
+                return await self._picture(waiting.content)
+            case FlowReply():
+                return FormClosed()
+            case ChangedNumber():
+                return NumberChanged()
+            case Other():
+                return NotUnderstood(kind=waiting.content.kind)
+
+    async def _picture(self, image: ImageFile) -> Event:
+        if self._services.graph is None:
+            return PictureRefused(reason="cannot be fetched from the channel")
+        try:
+            return Pictured(picture=await pictures.from_channel(self._services.graph, image))
+        except (PictureError, MediaError) as error:
+            return PictureRefused(reason=str(error))
+
+    async def _give_up(self, waiting: Waiting) -> None:
+        _log.error("inbox.given_up", received_id=waiting.id, attempts=waiting.attempts)
+        self._services.withheld.pop(waiting.id, None)
+        async with self._services.database.transaction() as tx:
+            await _end(tx, waiting.id, "failed")
+
+
+async def _end(tx: asyncpg.Connection, row_id: int, status: str) -> None:
+    await tx.execute(
+        "UPDATE messenger.received SET status = $2, content = NULL WHERE id = $1", row_id, status
+    )

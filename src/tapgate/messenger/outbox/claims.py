@@ -1,0 +1,116 @@
+"""One sender at a time for each message, and one message at a time for each person.
+
+Only the oldest message that waits for a person can be claimed. A claim puts it off for everybody
+else, so whatever comes after it waits too. Whoever is killed meanwhile loses nothing: the message
+is due again when the claim is over.
+"""
+
+import random
+from datetime import datetime, timedelta
+
+import msgspec
+
+from tapgate.store.database import Database
+
+#: Longer than sending one part of a message takes; whoever sends several holds on to it.
+LEASE = timedelta(seconds=45)
+_LONGEST_PAUSE_SECONDS = 60.0
+
+_chance = random.SystemRandom()
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that this process alone may send for a while."""
+
+    id: int
+    address: str
+    content: bytes | None
+    attempts: int
+    created_at: datetime
+    problem: str | None
+    channel_message_id: str | None
+
+    @property
+    def taken(self) -> list[str]:
+        """The provider's ids of the parts that it has taken already."""
+        return (self.channel_message_id or "").split()
+
+
+async def claim(
+    database: Database, *, now: datetime, limit: int, address: str | None = None
+) -> list[Claim]:
+    """Messages that are due, longest due first: anybody's, or one person's next."""
+    columns = ", ".join(Claim.__struct_fields__)
+    among, values = ("true", ()) if address is None else ("address = $4", (address,))
+    # What is due is said twice: the second time of the row as it is once it is locked, since
+    # another sender may have had it after the oldest ones were looked up.
+    rows = await database.fetch(
+        f"""WITH oldest AS MATERIALIZED (
+                SELECT DISTINCT ON (address) id AS oldest_id FROM messenger.outbox
+                WHERE status = 'waiting' AND {among} ORDER BY address, id),
+            due AS MATERIALIZED (
+                SELECT id AS due_id FROM messenger.outbox JOIN oldest ON id = oldest_id
+                WHERE status = 'waiting' AND next_attempt_at <= $1
+                ORDER BY next_attempt_at, id LIMIT $3 FOR UPDATE OF outbox SKIP LOCKED)
+            UPDATE messenger.outbox SET attempts = attempts + 1, next_attempt_at = $2
+            FROM due WHERE id = due_id
+            RETURNING {columns}""",
+        now,
+        now + LEASE,
+        limit,
+        *values,
+    )
+    return [Claim(**row) for row in rows]
+
+
+async def hold(database: Database, claim: Claim, channel_ids: list[str], now: datetime) -> None:
+    """A part of it was taken; the next one gets as long as the first."""
+    await database.execute(
+        """UPDATE messenger.outbox SET channel_message_id = $3, next_attempt_at = $4
+           WHERE id = $1 AND attempts = $2 AND status = 'waiting'""",
+        claim.id,
+        claim.attempts,
+        " ".join(channel_ids),
+        now + LEASE,
+    )
+
+
+async def put_off(database: Database, claim: Claim, problem: str, now: datetime) -> None:
+    # Whoever took the claim over meanwhile has counted another attempt.
+    await database.execute(
+        """UPDATE messenger.outbox SET next_attempt_at = $3, problem = $4
+           WHERE id = $1 AND attempts = $2 AND status = 'waiting'""",
+        claim.id,
+        claim.attempts,
+        now + pause(claim.attempts),
+        problem,
+    )
+
+
+async def sent(database: Database, claim: Claim, channel_ids: list[str], *, keep: bool) -> None:
+    await database.execute(
+        """UPDATE messenger.outbox SET status = 'sent', channel_message_id = $2, problem = NULL,
+                  content = CASE WHEN $3::boolean THEN content END
+           WHERE id = $1 AND status = 'waiting'""",
+        claim.id,
+        " ".join(channel_ids),
+        keep,
+    )
+
+
+async def refused(database: Database, claim: Claim, problem: str, *, keep: bool) -> None:
+    await database.execute(
+        """UPDATE messenger.outbox SET status = 'refused', problem = $3,
+                  content = CASE WHEN $4::boolean THEN content END
+           WHERE id = $1 AND attempts = $2 AND status = 'waiting'""",
+        claim.id,
+        claim.attempts,
+        problem,
+        keep,
+    )
+
+
+def pause(attempts: int) -> timedelta:
+    """About 1, 2, 4, ... seconds up to a minute, apart from each other by chance."""
+    seconds = min(_LONGEST_PAUSE_SECONDS, 2.0 ** min(attempts - 1, 10))
+    return timedelta(seconds=seconds * _chance.uniform(0.75, 1.25))

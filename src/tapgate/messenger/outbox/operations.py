@@ -1,0 +1,65 @@
+"""Putting a message into the outbox."""
+
+import hashlib
+import re
+from collections.abc import Callable
+from datetime import datetime
+
+import asyncpg
+
+from tapgate.messenger.model.replies import Outgoing
+from tapgate.messenger.outbox.sealed import seal
+from tapgate.vault import Vault
+
+_KEY = re.compile(r"[!-~]{1,200}", re.ASCII)
+
+
+async def put(
+    tx: asyncpg.Connection,
+    vault: Vault,
+    *,
+    new_id: Callable[[], int],
+    now: datetime,
+    address: str,
+    message: Outgoing,
+    key: str | None = None,
+) -> tuple[int, bool]:
+    """Sends a message if and when `tx` commits. The id, and whether the message is new: under a
+    key that was used before, it is the first one's and nothing else happens."""
+    key = None if key is None else _storable(key)
+    while True:
+        row_id = new_id()
+        if await _inserted(tx, row_id, address, seal(vault, row_id, message), key, now):
+            return row_id, True
+        # None: the first one was removed between the two statements.
+        first = await tx.fetchval("SELECT id FROM messenger.outbox WHERE key = $1", key)
+        if first is not None:
+            return first, False
+
+
+async def _inserted(
+    tx: asyncpg.Connection,
+    row_id: int,
+    address: str,
+    content: bytes,
+    key: str | None,
+    now: datetime,
+) -> bool:
+    inserted = await tx.fetchval(
+        """INSERT INTO messenger.outbox (id, address, content, key, next_attempt_at, created_at)
+           VALUES ($1, $2, $3, $4, $5, $5)
+           ON CONFLICT (key) DO NOTHING RETURNING id""",
+        row_id,
+        address,
+        content,
+        key,
+        now,
+    )
+    return inserted is not None
+
+
+def _storable(key: str) -> str:
+    """Whoever chose it may have chosen what does not go into an index."""
+    if _KEY.fullmatch(key):
+        return key
+    return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()

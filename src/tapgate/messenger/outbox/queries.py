@@ -1,0 +1,59 @@
+"""What was sent to somebody, so that tests and demos can read a code."""
+
+from datetime import datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from tapgate import ids
+from tapgate.clock import rfc3339
+from tapgate.messenger.channel.plain_text import as_text
+from tapgate.messenger.model.replies import Outgoing, Template
+from tapgate.messenger.outbox.sealed import UnreadableError, opened
+from tapgate.store.database import Database
+from tapgate.vault import Vault
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A message as `GET /api/v1/messages/outbox` shows it. Its content may be gone already."""
+
+    message_id: str
+    to: str
+    template: str | None = None
+    parameters: tuple[str, ...] | None = None
+    text: str | None = None
+    created_at: str
+
+
+async def recent(database: Database, vault: Vault, address: str, limit: int = 50) -> list[Shown]:
+    """The newest first."""
+    rows = await database.fetch(
+        """SELECT id, content, created_at FROM messenger.outbox
+           WHERE address = $1 ORDER BY id DESC LIMIT $2""",
+        address,
+        limit,
+    )
+    return [
+        _shown(_opened(vault, row["id"], row["content"]), row["id"], address, row["created_at"])
+        for row in rows
+    ]
+
+
+def _opened(vault: Vault, row_id: int, content: bytes | None) -> Outgoing | None:
+    if content is None:
+        return None
+    try:
+        return opened(vault, row_id, content)
+    except UnreadableError:
+        return None
+
+
+def _shown(message: Outgoing | None, row_id: int, address: str, created_at: datetime) -> Shown:
+    shown = Shown(
+        message_id=ids.show(ids.MESSAGE, row_id), to=address, created_at=rfc3339(created_at)
+    )
+    if message is None:
+        return shown
+    if isinstance(message, Template):
+        return replace(shown, template=message.name, parameters=message.parameters)
+    return replace(shown, text=as_text((message,)))

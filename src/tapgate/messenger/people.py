@@ -1,0 +1,104 @@
+"""Whom the messenger has met: what is remembered of them."""
+
+from datetime import datetime
+from typing import assert_never
+
+import asyncpg
+import msgspec
+
+from tapgate.messenger.model.people import (
+    Effect,
+    ForgetRecipient,
+    KeepRecipient,
+    Person,
+    ProvePhone,
+    Recipient,
+    SpeakLanguage,
+    Trust,
+)
+from tapgate.store.database import Database
+
+#: More would not be found again in a list.
+MOST_RECIPIENTS = 30
+
+
+async def meet(database: Database | asyncpg.Connection, address: str) -> Person:
+    """Also somebody who never wrote before."""
+    row = await database.fetchrow(
+        """SELECT p.phone, p.language, coalesce(p.trusted, true) AS trusted,
+                  (SELECT jsonb_agg(jsonb_build_object('name', r.name,
+                                                       'card_serial', r.card_serial)
+                                    ORDER BY r.name, r.card_serial)
+                   FROM messenger.recipients r WHERE r.address = a.address) AS recipients
+           FROM (SELECT $1::text AS address) a
+           LEFT JOIN messenger.people p ON p.address = a.address""",
+        address,
+    )
+    assert row is not None, "one row is made of the address itself"
+    return Person(
+        address=address,
+        phone=address if address.startswith("+") else row["phone"],
+        language=row["language"],
+        trusted=row["trusted"],
+        recipients=msgspec.convert(row["recipients"] or (), tuple[Recipient, ...]),
+    )
+
+
+def changed(person: Person, effect: Effect) -> Person:
+    """The person as they will be remembered."""
+    replace = msgspec.structs.replace
+    match effect:
+        case SpeakLanguage():
+            return replace(person, language=effect.language)
+        case Trust():
+            return replace(person, trusted=effect.trusted)
+        case ProvePhone():
+            return replace(person, phone=effect.phone, trusted=True)
+        case KeepRecipient():
+            others = _without(person.recipients, effect.recipient.card_serial)
+            return replace(person, recipients=(*others, effect.recipient)[-MOST_RECIPIENTS:])
+        case ForgetRecipient():
+            return replace(person, recipients=_without(person.recipients, effect.card_serial))
+        case _:
+            assert_never(effect)
+
+
+async def remember(tx: asyncpg.Connection, before: Person, after: Person, now: datetime) -> None:
+    if before == after:
+        return
+    await tx.execute(
+        """INSERT INTO messenger.people (address, phone, language, trusted, updated_at)
+           VALUES ($1, $2, $3, $4, $5)
+           ON CONFLICT (address) DO UPDATE SET phone = excluded.phone,
+               language = excluded.language, trusted = excluded.trusted,
+               updated_at = excluded.updated_at""",
+        after.address,
+        after.phone,
+        after.language,
+        after.trusted,
+        now,
+    )
+    if before.recipients != after.recipients:
+        await _keep_recipients(tx, after, now)
+
+
+async def _keep_recipients(tx: asyncpg.Connection, person: Person, now: datetime) -> None:
+    serials = [recipient.card_serial for recipient in person.recipients]
+    await tx.execute(
+        "DELETE FROM messenger.recipients WHERE address = $1 AND card_serial <> ALL($2)",
+        person.address,
+        serials,
+    )
+    await tx.execute(
+        """INSERT INTO messenger.recipients (address, card_serial, name, saved_at)
+           SELECT $1, unnest($2::text[]), unnest($3::text[]), $4
+           ON CONFLICT (address, card_serial) DO UPDATE SET name = excluded.name""",
+        person.address,
+        serials,
+        [recipient.name for recipient in person.recipients],
+        now,
+    )
+
+
+def _without(recipients: tuple[Recipient, ...], card_serial: str) -> tuple[Recipient, ...]:
+    return tuple(one for one in recipients if one.card_serial != card_serial)

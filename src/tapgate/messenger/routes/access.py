@@ -1,0 +1,150 @@
+"""Who may call the messenger: a bridge by its token, the channel's provider and internal services
+by their signatures. Everything is compared in constant time."""
+
+import hmac
+from typing import Final
+
+from tapgate import signing
+from tapgate.messenger.routes.route import Access, Refusal, Request
+
+#: Signs in the place of a service that is not known, so that it takes as long to be refused.
+_NO_SECRET: Final = b"no such service"
+#: What the channel's provider understands as a bad signature of a flow's data exchange.
+BAD_FLOW_SIGNATURE: Final = 432
+
+
+def same(given: str, expected: str) -> bool:
+    return hmac.compare_digest(given.encode(errors="replace"), expected.encode())
+
+
+def _bridge(request: Request) -> str | None:
+    settings = request.services.settings
+    token = settings.messenger_bridge_token
+    if token is None:
+        if settings.production:
+            raise Refusal(403, "In production this needs TAPGATE_MESSENGER_BRIDGE_TOKEN to be set")
+        return None
+    scheme, _, given = (request.header(b"authorization") or "").partition(" ")
+    if scheme.lower() != "bearer" or not same(given.strip(), token):
+        raise Refusal(
+            401,
+            "Authorization must be Bearer with the bridge's token",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+    return "bridge"
+
+
+def _require_hub_signature(request: Request, refused_with: int) -> str | None:
+    settings = request.services.settings
+    secret = settings.messenger_app_secret
+    if secret is None:
+        if settings.production:
+            raise Refusal(403, "In production this needs TAPGATE_MESSENGER_APP_SECRET to be set")
+        return None
+    signature = request.header(b"x-hub-signature-256")
+    if signature is None:
+        raise Refusal(refused_with, "X-Hub-Signature-256 is missing")
+    if not signature.startswith("sha256=") or not signing.verify_webhook(
+        secret.encode(), signature, request.body
+    ):
+        raise Refusal(refused_with, "X-Hub-Signature-256 is wrong")
+    return "channel"
+
+
+def _channel(request: Request) -> str | None:
+    return _require_hub_signature(request, 401)
+
+
+def _flow(request: Request) -> str | None:
+    return _require_hub_signature(request, BAD_FLOW_SIGNATURE)
+
+
+def _service(request: Request) -> str | None:
+    name = _required(request, "X-Service-Name")
+    timestamp = _required(request, "X-Service-Timestamp")
+    signature = _required(request, "X-Service-Signature")
+    moment = signing.unix_seconds(timestamp)
+    if moment is None:
+        raise Refusal(401, "X-Service-Timestamp is malformed")
+    if not signing.is_timely(moment, request.services.clock()):
+        raise Refusal(401, "X-Service-Timestamp is more than 5 minutes from now")
+    secret = request.services.settings.service_secrets.get(name)
+    signed = signing.service_signed_string(request.method, request.path, request.query, timestamp)
+    genuine = signing.verify(_NO_SECRET if secret is None else secret.encode(), signature, signed)
+    if secret is None or not genuine:
+        raise Refusal(401, "Unknown service, or the signature is wrong")
+    return name
+
+
+def _required(request: Request, name: str) -> str:
+    value = request.header(name.lower().encode())
+    if value is None:
+        raise Refusal(401, f"{name} is missing")
+    return value
+
+
+_SERVICE_SIGNATURE: Final = ("serviceName", "serviceTime", "serviceSignature")
+
+ANYBODY: Final = Access(check=lambda _: None, sentence="Public.")
+BRIDGE: Final = Access(
+    check=_bridge,
+    sentence=(
+        "Access: a bridge with the token TAPGATE_MESSENGER_BRIDGE_TOKEN. Outside production"
+        " anybody, while none is set."
+    ),
+    security=(("bridgeToken",), ()),
+    refusals=(401, 403),
+)
+CHANNEL: Final = Access(
+    check=_channel,
+    sentence=(
+        "Access: the channel's provider, whose signature is made with"
+        " TAPGATE_MESSENGER_APP_SECRET. Outside production anybody, while none is set."
+    ),
+    security=(("hubSignature",), ()),
+    refusals=(401, 403),
+)
+FLOW: Final = Access(
+    check=_flow,
+    sentence=CHANNEL.sentence,
+    security=CHANNEL.security,
+    refusals=(403, BAD_FLOW_SIGNATURE),
+)
+SERVICE: Final = Access(
+    check=_service,
+    sentence="Access: an internal service's signature.",
+    security=(_SERVICE_SIGNATURE,),
+    refusals=(401,),
+)
+
+SECURITY_SCHEMES: Final = {
+    "bridgeToken": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "TAPGATE_MESSENGER_BRIDGE_TOKEN",
+    },
+    "hubSignature": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-Hub-Signature-256",
+        "description": "`sha256=` and the hex HMAC-SHA-256 of the raw body",
+    },
+    "serviceName": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-Service-Name",
+        "description": "The calling service",
+    },
+    "serviceTime": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-Service-Timestamp",
+        "description": "Unix seconds, within 5 minutes",
+    },
+    "serviceSignature": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-Service-Signature",
+        "description": "Hex HMAC-SHA-256 over METHOD|PATH|QUERY|TIMESTAMP",
+    },
+}

@@ -1,0 +1,131 @@
+"""What the HTTP side is made of: a request, a route that takes it, an answer or a refusal."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from tapgate.messenger.services import Services
+from tapgate.service.asgi import Answer, Header
+
+MEBIBYTE: Final = 1024 * 1024
+JSON: Final = "application/json"
+TEXT: Final = "text/plain; charset=utf-8"
+
+_encoder = msgspec.json.Encoder()
+
+
+@dataclass(kw_only=True, slots=True)
+class Request:
+    """Header names are lower case; the path is as called, still encoded."""
+
+    services: Services
+    method: str
+    path: str
+    query: bytes
+    headers: Mapping[bytes, bytes]
+    ip: str
+    request_id: str
+    body: bytes = b""
+    #: Who made it, once that is known.
+    principal: str | None = None
+
+    def header(self, name: bytes) -> str | None:
+        value = self.headers.get(name)
+        return None if value is None else value.decode("latin-1")
+
+
+class Refusal(Exception):  # noqa: N818 - an answer, not a failure of this program
+    """A request that is not carried out. The sentence never repeats what was sent."""
+
+    def __init__(
+        self,
+        status: int,
+        sentence: str,
+        *,
+        retry_after: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(status)
+        self.status = status
+        self.sentence = sentence
+        self.retry_after = retry_after
+        self.headers = headers or {}
+
+
+class ErrorBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    error: str
+    status: str
+    #: Seconds; where the rate is used up.
+    retryAfter: int | None = None  # noqa: N815 - its name outside
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """Who may call. `check` answers the caller's name, if it has one, or refuses."""
+
+    check: Callable[[Request], str | None]
+    sentence: str
+    #: Any one of these, all parts of it together; names of the description's security schemes.
+    security: tuple[tuple[str, ...], ...] = ()
+    refusals: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    name: str
+    sentence: str
+    #: `query` or `header`.
+    place: str = "query"
+    required: bool = True
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """One row of the table that serving, refusing and describing are made of."""
+
+    method: str
+    path: str
+    #: Its name and docstring describe it.
+    handler: Callable[[Request], Awaitable[Answer]]
+    access: Access
+    #: What it answers by itself: a struct, or `str` for text, or None for a refusal.
+    answers: Mapping[int, Any]
+    #: What it takes: a struct, or a schema where others say what is sent.
+    body: Any = None
+    body_limit: int = MEBIBYTE
+    parameters: tuple[Parameter, ...] = ()
+    in_production: bool = True
+
+    @property
+    def name(self) -> str:
+        return getattr(self.handler, "__name__", self.path)
+
+
+def json_answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Answer:
+    return _answer(status, _encoder.encode(body), JSON, headers or {})
+
+
+def text_answer(status: int, text: str) -> Answer:
+    """Nothing but text, whatever a browser would take it for."""
+    return _answer(status, text.encode(), TEXT, {"X-Content-Type-Options": "nosniff"})
+
+
+def refused(refusal: Refusal) -> Answer:
+    body = ErrorBody(error=refusal.sentence, status="error", retryAfter=refusal.retry_after)
+    headers = dict(refusal.headers)
+    if refusal.retry_after is not None:
+        headers["Retry-After"] = str(refusal.retry_after)
+    return json_answer(refusal.status, body, headers)
+
+
+def _answer(status: int, body: bytes, media: str, headers: Mapping[str, str]) -> Answer:
+    sent: list[Header] = [
+        (b"content-type", media.encode()),
+        (b"content-length", b"%d" % len(body)),
+        (b"cache-control", b"no-store"),
+    ]
+    sent += [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+    return Answer(status, sent, body)

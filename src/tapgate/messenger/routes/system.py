@@ -1,0 +1,36 @@
+"""About the messenger itself: is it well, what can it do."""
+
+import msgspec
+
+from tapgate import VERSION
+from tapgate.errors import ApiError
+from tapgate.messenger import conversations
+from tapgate.messenger.routes.route import Request, json_answer
+from tapgate.service.asgi import Answer
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    status: str
+    service: str
+    version: str
+    activeConversations: int  # noqa: N815 - its name outside
+
+
+async def health(request: Request) -> Answer:
+    """Tell whether the messenger works, and how many people are in a conversation.
+
+    Answers 503 with the same body while the database cannot be reached.
+    """
+    services = request.services
+    try:
+        active = await conversations.active(services.database, services.clock())
+    except ApiError:
+        return _health(503, "error", 0)
+    return _health(200, "ok", active)
+
+
+def _health(status: int, word: str, active: int) -> Answer:
+    body = Health(
+        status=word, service="tapgate-messenger", version=VERSION, activeConversations=active
+    )
+    return json_answer(status, body)

@@ -1,0 +1,100 @@
+"""The channel's webhook: its handshake, its deliveries, and the data exchange of its flows."""
+
+from typing import Any, Final
+
+import msgspec
+
+from tapgate.messenger import inbox, runner
+from tapgate.messenger.channel import incoming
+from tapgate.messenger.channel.incoming import MalformedDelivery
+from tapgate.messenger.flows import exchange
+from tapgate.messenger.routes import reading
+from tapgate.messenger.routes.access import same
+from tapgate.messenger.routes.route import Refusal, Request, json_answer, text_answer
+from tapgate.service.asgi import Answer
+
+LONGEST_CHALLENGE: Final = 1024
+
+
+_TEXT: Final = {"type": "string"}
+
+
+def _object(**members: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": members}
+
+
+def _array(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+#: What is looked at in a delivery. All of it may be missing, and more may be there.
+DELIVERY: Final = _object(
+    object=_TEXT,
+    entry=_array(
+        _object(
+            id=_TEXT,
+            changes=_array(
+                _object(
+                    value=_object(
+                        messaging_product=_TEXT,
+                        metadata=_object(display_phone_number=_TEXT, phone_number_id=_TEXT),
+                        contacts=_array(_object(profile=_object(name=_TEXT), wa_id=_TEXT)),
+                        messages=_array(
+                            _object(
+                                **{"from": _TEXT},
+                                id=_TEXT,
+                                timestamp=_TEXT,
+                                type=_TEXT,
+                                text=_object(body=_TEXT),
+                            )
+                        ),
+                    )
+                )
+            ),
+        )
+    ),
+)
+FLOW_DATA: Final = _object(encrypted_flow_data=_TEXT, encrypted_aes_key=_TEXT, initial_vector=_TEXT)
+
+
+class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
+    status: str
+
+
+async def verify_webhook(request: Request) -> Answer:
+    """Answer the provider's handshake with its challenge."""
+    query = reading.query(request.query)
+    expected = request.services.settings.messenger_verify_token
+    is_right = same(query.get("hub.verify_token", ""), expected)
+    if not expected or not is_right or query.get("hub.mode") != "subscribe":
+        raise Refusal(403, "hub.mode or hub.verify_token is wrong")
+    challenge = query.get("hub.challenge", "")
+    if not challenge:
+        raise Refusal(400, "hub.challenge is required")
+    if len(challenge) > LONGEST_CHALLENGE:
+        raise Refusal(400, f"hub.challenge must have at most {LONGEST_CHALLENGE} characters")
+    return text_answer(200, challenge)
+
+
+async def receive_delivery(request: Request) -> Answer:
+    """Take in what the provider delivers.
+
+    Answered as soon as all messages in it are stored; they are acted on afterwards, each once
+    however often it is delivered. So too over the rate, but then the message is not acted on.
+    """
+    try:
+        received = incoming.read(request.body)
+    except MalformedDelivery:
+        raise Refusal(400, "The body is not a delivery in JSON") from None
+    await inbox.take_in(request.services, received)
+    return json_answer(200, Acknowledged(status="success"))
+
+
+async def exchange_flow_data(request: Request) -> Answer:
+    """Exchange a flow's data with the provider, encrypted both ways.
+
+    421: it cannot be decrypted, the provider should fetch the public key again. 427: the form can
+    no longer be used.
+    """
+    status, body = await exchange.handle(request.services, request.body, runner.enter)
+    return text_answer(status, body)

@@ -1,0 +1,52 @@
+"""What is done once before the first process of the messenger starts."""
+
+from collections.abc import AsyncIterator
+
+from tapgate.settings import Settings
+from tapgate.store.database import Database
+from tapgate.store.installation import check_installation
+from tapgate.vault import Vault
+
+
+async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:
+    """The database must be this installation's. What comes on the way the operator should read."""
+    database = await Database.connect(database_url, size=1)
+    try:
+        await check_installation(
+            database,
+            secret_fingerprint=Vault(settings.secret_key).key_id,
+            currency=settings.currency,
+        )
+    finally:
+        await database.close()
+    for line in warnings(settings):
+        yield line
+
+
+def warnings(settings: Settings) -> list[str]:
+    """What the messenger starts without, and should not stay without."""
+    lines = []
+    if settings.messenger_app_secret is None:
+        meaning = "refuses all deliveries" if settings.production else "believes everybody"
+        lines.append(
+            f"Warning: without TAPGATE_MESSENGER_APP_SECRET the messenger's webhook {meaning}."
+        )
+    if settings.production and settings.messenger_bridge_token is None:
+        lines.append(
+            "Warning: without TAPGATE_MESSENGER_BRIDGE_TOKEN the messenger refuses all bridges."
+        )
+    return lines + _about_the_channel(settings)
+
+
+def _about_the_channel(settings: Settings) -> list[str]:
+    needed = {
+        "TAPGATE_MESSENGER_GRAPH_URL": settings.messenger_graph_url,
+        "TAPGATE_MESSENGER_ACCESS_TOKEN": settings.messenger_access_token,
+        "TAPGATE_MESSENGER_PHONE_NUMBER_ID": settings.messenger_phone_number_id,
+    }
+    missing = [name for name, value in needed.items() if value is None]
+    if not missing:
+        return []
+    if missing == list(needed) and not settings.production:
+        return ["The messenger sends nothing: its replies stay in its outbox."]
+    return [f"Warning: without {', '.join(missing)} the messenger's replies stay in its outbox."]

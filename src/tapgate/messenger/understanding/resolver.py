@@ -1,0 +1,113 @@
+"""What free text asks for: words and phrases taken literally first, then what it is most like."""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from tapgate.messenger.model.events import Meaning
+from tapgate.messenger.model.kinds import Command, Language
+from tapgate.messenger.understanding import caution, phrases
+from tapgate.messenger.understanding.phrases import Phrase
+from tapgate.messenger.understanding.similarity import Index
+from tapgate.messenger.understanding.spelling import LONGEST, plain
+
+#: As alike as this, and that much more than to anything else: it is meant.
+ACT: Final = 0.32
+MARGIN: Final = 0.1
+#: As alike as this: it is asked whether it is meant.
+ASK: Final = 0.2
+#: Not asked when something else is so much more alike.
+_FAR_BEHIND: Final = 0.15
+_MOST_ASKED: Final = 3
+
+
+class _Candidate(NamedTuple):
+    score: float
+    command: Command | None
+    language: Language
+
+
+class Resolver:
+    """Made once: looking something up changes nothing."""
+
+    def __init__(self, words: Iterable[Phrase], samples: Iterable[Phrase]) -> None:
+        words = tuple(words)
+        #: `yes` and `no` are said or they are not: nothing is like them.
+        self._samples = tuple(
+            phrase for phrase in (*words, *samples) if phrase.command not in {"yes", "no"}
+        )
+        self._index = Index([(plain(phrase.text), phrase.command) for phrase in self._samples])
+        self._literal: dict[str, list[Phrase]] = {}
+        for phrase in (*words, *self._samples):
+            self._literal.setdefault(plain(phrase.text), []).append(phrase)
+
+    def literal(self, text: str, language: Language | None) -> Meaning | None:
+        """None: not one of the words and phrases that are known."""
+        if len(text) > LONGEST:
+            return None
+        found = self._literal.get(plain(text))
+        if found is None:
+            return None
+        spoken = {phrase.language for phrase in found}
+        commands = tuple(dict.fromkeys(phrase.command for phrase in found))
+        heard = language if language in spoken else _only(spoken)
+        if "yes" in commands and "?" in text:
+            return Meaning(language=heard)
+        if len(commands) == 1:
+            return Meaning(command=commands[0], language=heard)
+        return Meaning(maybe=tuple(c for c in commands if c is not None), language=heard)
+
+    def resolve(self, text: str, language: Language | None) -> Meaning:
+        """What the text asks for. The language only decides between words that both have."""
+        return self.literal(text, language) or self._likely(text)
+
+    def _likely(self, text: str) -> Meaning:
+        spelled = plain(text)
+        ranked = self._ranked(spelled)
+        if not ranked or ranked[0].score < ASK:
+            return Meaning()
+        best = ranked[0]
+        if len(text) <= LONGEST and _is_meant(ranked, spelled, asks="?" in text):
+            return Meaning(command=best.command, language=best.language)
+        if best.command is None and _ahead(ranked) >= MARGIN:
+            return Meaning(language=best.language)
+        asked = [
+            candidate.command
+            for candidate in ranked
+            if candidate.command is not None
+            and candidate.score >= max(ASK, best.score - _FAR_BEHIND)
+        ]
+        return Meaning(maybe=tuple(asked[:_MOST_ASKED]), language=best.language)
+
+    def _ranked(self, spelled: str) -> list[_Candidate]:
+        """The commands, the most alike first."""
+        closest = (
+            (score, self._samples[place]) for score, _, place in self._index.closest(spelled)
+        )
+        return [_Candidate(score, sample.command, sample.language) for score, sample in closest]
+
+
+def _is_meant(ranked: list[_Candidate], spelled: str, *, asks: bool) -> bool:
+    best = ranked[0]
+    if caution.forbids(spelled, best.command):
+        return False
+    if best.command == "send":
+        if not caution.starts_a_transfer(spelled, asks=asks):
+            return False
+        # Small talk about sending was told apart already.
+        named = [candidate for candidate in ranked if candidate.command is not None]
+        least = ASK if caution.names_money(spelled) else ACT
+        return best.score >= least and _ahead(named) >= MARGIN
+    return best.score >= ACT and _ahead(ranked) >= MARGIN
+
+
+def _ahead(ranked: list[_Candidate]) -> float:
+    return ranked[0].score - (ranked[1].score if len(ranked) > 1 else 0.0)
+
+
+def _only(spoken: set[Language]) -> Language | None:
+    return next(iter(spoken)) if len(spoken) == 1 else None
+
+
+_resolver = Resolver(phrases.WORDS, phrases.SAMPLES)
+resolve = _resolver.resolve
+literal = _resolver.literal

@@ -1,0 +1,107 @@
+"""The messenger wired together: what one process needs, started and in the end stopped."""
+
+import contextlib
+import secrets
+from collections.abc import AsyncIterator
+
+import httpx2
+
+from tapgate import ids
+from tapgate.client import AsyncGateway, Retries, ServiceSecret
+from tapgate.clock import Clock, system_clock
+from tapgate.messenger.channel.graph import Graph
+from tapgate.messenger.flows.cipher import FlowKey
+from tapgate.messenger.gateway_calls import GatewayCalls
+from tapgate.messenger.inbox import Handler
+from tapgate.messenger.outbox.retention import Retention
+from tapgate.messenger.outbox.sender import Sender
+from tapgate.messenger.services import Services
+from tapgate.messenger.understanding.model import Understanding
+from tapgate.service.background import running
+from tapgate.settings import Settings, SettingsError
+from tapgate.store.database import Database
+from tapgate.vault import Vault
+
+#: What the messenger calls itself when it signs to the gateway.
+SERVICE_NAME = "messenger"
+
+#: Somebody holds a phone and waits: better a kind word soon than the answer late.
+_TIMEOUT_SECONDS = 6.0
+_RETRIES = Retries(tries=3, within=8.0)
+
+
+@contextlib.asynccontextmanager
+async def wired(
+    settings: Settings,
+    database_url: str,
+    *,
+    clock: Clock = system_clock,
+    http: httpx2.AsyncBaseTransport | None = None,
+) -> AsyncIterator[Services]:
+    """With everything that goes on in the background; `http` is another way to the gateway."""
+    async with contextlib.AsyncExitStack() as stack:
+        gateway = AsyncGateway(
+            settings.gateway_url,
+            ServiceSecret(SERVICE_NAME, _own_secret(settings)),
+            retries=_RETRIES,
+            timeout=_TIMEOUT_SECONDS,
+            http=http,
+        )
+        await stack.enter_async_context(gateway)
+        services = await _services(stack, settings, database_url, clock, gateway)
+        sender = Sender(
+            services.database,
+            services.vault,
+            services.graph,
+            clock,
+            keep=not settings.production,
+        )
+        services.wake_sender = sender.wake
+        await stack.enter_async_context(
+            running(
+                Handler(services).run(),
+                sender.run(),
+                Retention(services.database, clock).run(),
+            )
+        )
+        yield services
+
+
+async def _services(
+    stack: contextlib.AsyncExitStack,
+    settings: Settings,
+    database_url: str,
+    clock: Clock,
+    gateway: AsyncGateway,
+) -> Services:
+    flow_key = settings.messenger_flow_private_key
+    database = await Database.connect(database_url)
+    stack.push_async_callback(database.close)
+    slot = await database.fetchval("SELECT nextval('process_slots')")
+    return Services(
+        settings=settings,
+        database=database,
+        vault=Vault(settings.secret_key),
+        clock=clock,
+        new_id=ids.IdSource(slot, lambda: int(clock().timestamp() * 1000)),
+        process=secrets.randbits(63),
+        gateway=GatewayCalls(gateway),
+        understand=Understanding(settings.messenger_model_url).understand,
+        graph=await _graph(stack, settings),
+        flow_key=None if flow_key is None else FlowKey(flow_key),
+    )
+
+
+async def _graph(stack: contextlib.AsyncExitStack, settings: Settings) -> Graph | None:
+    url, token = settings.messenger_graph_url, settings.messenger_access_token
+    number = settings.messenger_phone_number_id
+    if url is None or token is None or number is None:
+        return None
+    return await stack.enter_async_context(Graph(url, token, number))
+
+
+def _own_secret(settings: Settings) -> str:
+    secret = settings.service_secrets.get(SERVICE_NAME)
+    if secret is None:
+        raise SettingsError(f"TAPGATE_SERVICE_SECRETS must have a secret for {SERVICE_NAME}")
+    return secret

@@ -1,0 +1,85 @@
+"""Receipts to people's phones: the ledger's notices become messages.
+
+A notice goes in the database transaction that writes its message, so each is told exactly once,
+whoever is killed meanwhile. Any number of processes may do it: what one has taken, the others skip.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Final, NoReturn
+
+from tapgate import ids, money
+from tapgate.edge.services import Services
+from tapgate.ledger.notices import MONEY_RECEIVED, PAYMENT_MADE
+from tapgate.notifications.messages import Message, send_templates
+from tapgate.service.background import repeat
+from tapgate.settings import ALL_RECEIPTS, NO_RECEIPTS, RECEIVED_ONLY
+
+TICK_SECONDS: Final = 0.5
+AT_ONCE: Final = 200
+#: After the money moved. Who has no connection for longer finds it in the history.
+LIFETIME: Final = timedelta(hours=24)
+
+#: What is told under each value of the setting. A kind is also its template's name.
+KINDS: Final[Mapping[str, frozenset[str]]] = {
+    NO_RECEIPTS: frozenset(),
+    RECEIVED_ONLY: frozenset({MONEY_RECEIVED}),
+    ALL_RECEIPTS: frozenset({MONEY_RECEIVED, PAYMENT_MADE}),
+}
+
+#: The other side as statements name it. What arrived may be less than the amount: a fee that the
+#: receiver pays. What was paid is what was asked for, like on the receipt.
+_TAKE: Final = f"""
+    WITH due AS MATERIALIZED (
+        SELECT transaction_id, kind FROM notices
+        ORDER BY transaction_id, kind LIMIT $1 FOR UPDATE SKIP LOCKED
+    ), taken AS (
+        DELETE FROM notices USING due
+        WHERE notices.transaction_id = due.transaction_id AND notices.kind = due.kind
+        RETURNING notices.*
+    )
+    SELECT taken.kind, taken.transaction_id, subscriber.phone_number, t.currency, t.completed_at,
+           coalesce(t.context ->> 'merchant_name', other.public_name) AS counterparty,
+           CASE taken.kind WHEN '{PAYMENT_MADE}' THEN t.amount ELSE (
+               SELECT sum(CASE credit_account WHEN t.to_account THEN amount ELSE -amount END)
+               FROM entries
+               WHERE transaction_id = t.id AND t.to_account IN (credit_account, debit_account)
+           ) END::bigint AS amount
+    FROM taken
+    JOIN subscribers subscriber ON subscriber.id = taken.subscriber_id
+    JOIN transactions t ON t.id = taken.transaction_id
+    JOIN accounts other ON other.id =
+        CASE taken.kind WHEN '{PAYMENT_MADE}' THEN t.to_account ELSE t.from_account END
+    ORDER BY taken.transaction_id, taken.kind"""
+
+
+class Receipts:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def run(self) -> NoReturn:
+        await repeat(self.send_due, every=TICK_SECONDS, name="notifications.receipts")
+
+    async def send_due(self) -> None:
+        while await self._send_some():
+            pass
+
+    async def _send_some(self) -> bool:
+        """Whether there may be more."""
+        async with self._services.database.transaction() as tx:
+            rows = await tx.fetch(_TAKE, AT_ONCE)
+            await send_templates(tx, self._services, [_message(row) for row in rows])
+        return len(rows) == AT_ONCE
+
+
+def _message(row: Mapping[str, Any]) -> Message:
+    return Message(
+        to=row["phone_number"],
+        template=row["kind"],
+        parameters=[
+            money.formatted(row["amount"], row["currency"]),
+            " ".join(row["counterparty"].split()),  # templates take no line breaks
+            ids.show(ids.TRANSACTION, row["transaction_id"]),
+        ],
+        expires_at=row["completed_at"] + LIFETIME,
+    )

@@ -1,0 +1,342 @@
+"""Talking to the messenger in the terminal: what is sent, what is seen, and what is not."""
+
+import base64
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.pretend_messenger import HANG_UP, Answer, answered, pretend_messenger, refused
+from cli.terminal import OnTerminal, on_terminal
+from tapgate.cli import app
+from tapgate.cli.chat.pins import asks_for_pin
+from tapgate.demo.examples import keep
+
+TAPGATE = str(Path(sys.executable).with_name("tapgate"))
+PHONE = "+23276000009"
+MENU = "*Menu*\n1. Balance\n2. Send money\n3. Change PIN\nReply with a number."
+PNG = b"\x89PNG\r\n\x1a\n and the rest"
+JPEG = b"\xff\xd8\xff\xe0 and the rest"
+
+
+@pytest.fixture
+def environ(folder: Path) -> dict[str, str]:
+    strange = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("TAPGATE_") and name not in strange
+    }
+    return kept | {"TAPGATE_DATA_DIR": str(folder / "data"), "TERM": "xterm-256color"}
+
+
+def chat(environ: dict[str, str], *words: str, typed: str | None = None) -> Result:
+    """Without a process of its own, which takes longer."""
+    return CliRunner().invoke(app, ["chat", *words], input=typed, env=environ)
+
+
+def text_body(text: str, phone: str = PHONE) -> dict[str, Any]:
+    return {
+        "event": "message",
+        "from": phone,
+        "phoneE164": phone,
+        "message": text,
+        "messageType": "text",
+    }
+
+
+def test_once_says_one_thing(environ: dict[str, str]) -> None:
+    with pretend_messenger(answered("You have *5.00 SLE*.")) as messenger:
+        told = ("--once", " balance ", "--phone", "+232 76 000-009")
+        ended = chat(environ, *told, "--url", f"{messenger.url}/")
+    assert (ended.exit_code, ended.stdout) == (0, "You have *5.00 SLE*.\n")
+    assert messenger.bodies == [text_body("balance")]
+    assert messenger.tokens == [None]
+
+
+def test_each_line_of_a_pipe_is_a_message(environ: dict[str, str]) -> None:
+    with pretend_messenger(answered(MENU), answered("Été à Bô: 5.00 SLE")) as messenger:
+        ended = subprocess.run(
+            [TAPGATE, "chat", "--phone", PHONE],
+            input=b"menu\n\n  \nsolde \xc3\xa9t\xc3\xa9 \xff",
+            env=environ | {"TAPGATE_MESSENGER_URL": messenger.url},
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert ended.stdout.decode() == f"{MENU}\n\nÉté à Bô: 5.00 SLE\n"
+    assert messenger.bodies == [text_body("menu"), text_body("solde été \N{REPLACEMENT CHARACTER}")]
+
+
+def test_another_may_speak_and_the_rest_is_not_sent(environ: dict[str, str]) -> None:
+    typed = "menu\n/phone +23276000002\nmenu\n/help\n/quit\nbalance\n"
+    with pretend_messenger(answered("one"), answered("two")) as messenger:
+        ended = chat(environ, "--phone", PHONE, "--url", messenger.url, typed=typed)
+    assert (ended.exit_code, ended.stdout) == (0, "one\n\ntwo\n")
+    assert "/image FILE" in ended.stderr
+    assert [body["phoneE164"] for body in messenger.bodies] == [PHONE, "+23276000002"]
+
+
+def test_the_demo_s_first_subscriber_speaks(environ: dict[str, str], folder: Path) -> None:
+    with pretend_messenger(answered("one"), answered("two")) as messenger:
+        chat(environ, "--once", "menu", "--url", messenger.url)
+        keep(folder / "data", ["# Aminata Kamara: phone +23225000001, card DEMO-000001, PIN 4826"])
+        chat(environ, "--once", "menu", "--url", messenger.url)
+    said_by = [body["from"] for body in messenger.bodies]
+    assert said_by == ["+23276000001", "+23225000001"]
+
+
+@pytest.mark.parametrize("given", ["option", "setting"])
+def test_the_token_is_given(environ: dict[str, str], given: str) -> None:
+    words = ["--token", "s3cret"] if given == "option" else []
+    setting = {"TAPGATE_MESSENGER_BRIDGE_TOKEN": "s3cret" if given == "setting" else "other"}
+    with pretend_messenger(answered("one")) as messenger:
+        chat(environ | setting, "--once", "menu", "--url", messenger.url, *words)
+    assert messenger.tokens == ["Bearer s3cret"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [
+        (refused(401, "unauthorized"), "the messenger wants its token: give it with --token"),
+        (refused(403, "forbidden"), "the messenger is not open here: in production it needs"),
+        (refused(429, "slow", retryAfter=17), "too many messages: wait 17 seconds"),
+        ((429, b"slow"), "too many messages: wait 60 seconds"),
+        (refused(500, "internal\nerror"), "the messenger failed (internal error): try again"),
+        ((502, b"<html>"), "the messenger failed (502): try again"),
+        (
+            refused(400, "media.data is \x1b[2Jbad"),
+            "the messenger refused it: media.data is [2Jbad",
+        ),
+        ((404, b"nothing here"), "what answers at http://127.0.0.1:"),
+        ((302, b""), "what answers at http://127.0.0.1:"),
+        ((200, b"<html>"), "what answers at http://127.0.0.1:"),
+        ((200, b'{"answer": 5, "status": "success"}'), "what answers at http://127.0.0.1:"),
+        ((200, b'{"answer": "\xff", "status": "success"}'), "what answers at http://127.0.0.1:"),
+        (HANG_UP, "the connection to the messenger broke: what you asked for may have been done"),
+    ],
+)
+def test_what_goes_wrong_is_one_line_and_ends_a_script(
+    environ: dict[str, str], answer: Answer, line: str
+) -> None:
+    with pretend_messenger(answer, answered("never said")) as messenger:
+        ended = chat(environ, "--url", messenger.url, typed="send money\nyes\n")
+    assert ended.exit_code == 1
+    assert ended.output.startswith(f"tapgate: {line}")
+    assert len(ended.output.splitlines()) == 1
+    assert len(messenger.bodies) == 1
+
+
+def test_no_messenger_is_one_line(environ: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    ended = subprocess.run(
+        [TAPGATE, "chat", "--once", "menu", "--url", url],
+        env=environ | {"HTTP_PROXY": "http://127.0.0.1:1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    complaint = f"tapgate: the messenger does not answer at {url}: start it with `make run`\n"
+    assert ended.stderr == complaint
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--url", "localhost:8001"), "--url must be a URL that starts with http://"),
+        (("--url", "http://[::1"), "--url is not a URL"),
+        (("--url", "http://a:port"), "--url is not a URL"),
+        (("--phone", "076 000 009"), "a phone number begins with + and its country"),
+        (("--token", "s3 cret"), "--token must be letters, digits and signs"),
+        (("--once", " "), "--once has nothing to say"),
+        (("--once", "/phone 12"), "a phone number begins with + and its country"),
+        (("--once", "/dance"), "there is no /dance: /help says what there is"),
+        (("--once", "/image"), "write /image FILE"),
+        (("--once", "/image 'a"), "write /image FILE"),
+    ],
+)
+def test_what_cannot_be_meant_is_not_sent(
+    environ: dict[str, str], words: tuple[str, ...], line: str
+) -> None:
+    with pretend_messenger() as messenger:
+        ended = chat(environ, "--url", messenger.url, "--once", "menu", *words)
+    assert ended.exit_code == 1
+    assert ended.output.startswith(f"tapgate: {line}")
+    assert messenger.bodies == []
+
+
+@pytest.mark.parametrize(("content", "kind"), [(PNG, "image/png"), (JPEG, "image/jpeg")])
+def test_a_picture_is_sent(
+    environ: dict[str, str], tmp_path: Path, content: bytes, kind: str
+) -> None:
+    path = tmp_path / "my card.dat"  # its name says nothing
+    path.write_bytes(content)
+    with pretend_messenger(answered("Thank you."), answered("Thanks.")) as messenger:
+        typed = f"/image '{path}'\n/image '{path}' id_front\n"
+        ended = chat(environ, "--phone", PHONE, "--url", messenger.url, typed=typed)
+    assert (ended.exit_code, ended.stdout) == (0, "Thank you.\n\nThanks.\n")
+    bare = {
+        "event": "message",
+        "from": PHONE,
+        "phoneE164": PHONE,
+        "messageType": "image",
+        "hasMedia": True,
+        "media": {
+            "data": f"data:{kind};base64,{base64.b64encode(content).decode()}",
+            "mimetype": kind,
+            "filename": "my card.dat",
+            "size": len(content),
+        },
+    }
+    assert messenger.bodies == [bare, {**bare, "message": "id_front"}]
+
+
+def test_what_is_no_picture_is_not_sent(environ: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "words.png").write_text("not a picture")
+    (tmp_path / "large.png").write_bytes(PNG + bytes(5 * 1024 * 1024))
+    (tmp_path / "empty.png").touch()
+    expected = {
+        "words.png": "is not a JPEG or PNG picture",
+        "empty.png": "is not a JPEG or PNG picture",
+        "large.png": "has more than 5 MB: send a smaller picture",
+        "nowhere.png": "No such file or directory",
+        ".": "is not a file",
+    }
+    with pretend_messenger() as messenger:
+        for name, complaint in expected.items():
+            image = f"/image {tmp_path / name}"
+            ended = chat(environ, "--url", messenger.url, "--once", image)
+            assert ended.exit_code == 1
+            assert complaint in ended.output
+    assert messenger.bodies == []
+
+
+def test_the_largest_picture_is_sent(environ: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "large.png"
+    path.write_bytes(PNG.ljust(5 * 1024 * 1024))
+    with pretend_messenger(answered("Thank you.")) as messenger:
+        ended = chat(environ, "--url", messenger.url, "--once", f"/image {path}")
+    assert ended.exit_code == 0
+    assert messenger.bodies[0]["media"]["size"] == 5 * 1024 * 1024
+
+
+@contextmanager
+def in_chat(environ: dict[str, str], url: str) -> Iterator[OnTerminal]:
+    with on_terminal([TAPGATE, "chat", "--url", url], environ) as terminal:
+        terminal.wait_for("/help.")
+        terminal.wait_for("you> ")
+        yield terminal
+
+
+def say(terminal: OnTerminal, text: str, prompt: str = "you> ") -> str:
+    """What is seen until the next prompt."""
+    terminal.type(text + "\r")
+    return terminal.wait_for(prompt)
+
+
+def test_a_pin_is_not_seen_and_not_remembered(environ: dict[str, str]) -> None:
+    answers = (
+        answered("Send 50.00 SLE to Mohamed S.\nEnter your 4-digit PIN to confirm."),
+        refused(429, "slow down", retryAfter=3),
+        answered("Wrong PIN. 2 tries left, please type your PIN again."),
+        answered("Done. Your PIN was right."),
+        answered("What is that?"),
+        answered("Again?"),
+    )
+    with pretend_messenger(*answers) as messenger, in_chat(environ, messenger.url) as terminal:
+        hidden = "PIN (not shown): "
+        say(terminal, "send 50", hidden)
+        assert "wait 3 seconds" in say(terminal, "4826", hidden)
+        say(terminal, "4826", hidden)
+        assert "Done." in say(terminal, "4827")
+        assert "482" not in terminal.seen.replace(messenger.url, "")
+        say(terminal, "oh 4828")  # nobody asked for it, and it was seen
+        say(terminal, "\x1b[A")  # one up in the history
+        assert terminal.end_with("\x04") == 0
+    assert messenger.texts == ["send 50", "4826", "4826", "4827", "oh 4828", "send 50"]
+
+
+def test_a_conversation_is_easy_to_read(environ: dict[str, str]) -> None:
+    link = "http://127.0.0.1:8000/statements/" + "x" * 100
+    answers = (
+        answered(MENU),
+        refused(500, "no\x1b[2J"),
+        answered(f"2 * 3 * 4\n{link}\x1b]0;x\x07"),
+    )
+    with pretend_messenger(*answers) as messenger, in_chat(environ, messenger.url) as terminal:
+        menu = say(terminal, "menu")
+        assert "messenger" in menu
+        assert "\x1b[1mMenu\x1b[0m" in menu
+        assert "2. Send money" in menu
+        assert "the messenger failed (no[2J): try again" in say(terminal, "balance")
+        assert "there is no /x" in say(terminal, "/x")
+        statement = say(terminal, "statement")
+        assert "2 * 3 * 4" in statement
+        assert link in statement.replace("\r\n", "")
+        assert "\x1b[2J" not in terminal.seen
+        assert "\x1b]0;" not in terminal.seen
+        terminal.type("half a sent")
+        terminal.wait_for("half a sent")
+        assert terminal.end_with("\x03") == 0
+    assert "Traceback" not in terminal.seen
+
+
+def test_ctrl_c_ends_it_also_while_a_pin_is_asked_for(environ: dict[str, str]) -> None:
+    with (
+        pretend_messenger(answered("Your PIN?")) as messenger,
+        in_chat(environ, messenger.url) as terminal,
+    ):
+        say(terminal, "send 50", "PIN (not shown): ")
+        terminal.type("48")
+        assert terminal.end_with("\x03") == 0
+    assert "48" not in terminal.seen.replace(messenger.url, "")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Enter your 4-digit PIN.",
+        "You send 50.00 SLE to Mohamed S. (fee 0.50 SLE).\n\n*Please enter your PIN* to confirm.",
+        "Wrong PIN, 2 tries left. Type it again: your PIN?",
+        "Choose a new PIN: four digits.",
+        "Repeat the new PIN",
+        "PIN:",
+        "Enter your PIN (never tell it to anybody), or *cancel*.",
+        "Entrez votre code PIN à 4 chiffres.",
+        "Saisissez votre PIN pour confirmer",
+        "Tapez votre code secret, svp",
+        "Choisissez un nouveau code PIN.",
+        "Répétez le nouveau PIN.",
+    ],
+)
+def test_an_answer_that_asks_for_a_pin(answer: str) -> None:
+    assert asks_for_pin(answer)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        MENU,
+        "What is it about?\n1) Change PIN\n2) Send money",
+        "Que voulez-vous faire ?\n9. Changer de code PIN, svp\n10. Aide",
+        "Your PIN was changed.",
+        "Votre code PIN a été modifié.",
+        "Never send your PIN to anybody.",
+        "Ne donnez jamais votre PIN.",
+        "Enter the amount.",
+        "Type the six digits of the code that you were sent.",
+    ],
+)
+def test_an_answer_that_asks_for_none(answer: str) -> None:
+    assert not asks_for_pin(answer)

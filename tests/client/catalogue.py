@@ -1,0 +1,98 @@
+"""Every operation of the client, described with made-up arguments."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from tapgate.client.gateway import Operations
+from tapgate.client.operation import Group, Operation, operation
+from tapgate.client.pages import Pages, listing
+from tapgate.client.records.rules import FeeStep
+from tapgate.clock import system_clock
+
+_SAMPLES: dict[Any, Any] = {
+    str: "text",
+    int: 1,
+    bool: True,
+    bytes: b"bytes",
+    Decimal: Decimal("12.50"),
+    date: date(2026, 1, 31),
+    datetime: system_clock(),
+    FeeStep: FeeStep(type="transfer_p2p", up_to="1", rate="1", payer="sender"),
+}
+
+
+class Recorder:
+    """A line that leads nowhere: a call answers its own description."""
+
+    def call(self, described: Operation[Any], /) -> Operation[Any]:
+        return described
+
+    def walk(self, asked: Any, /) -> Operation[Any]:
+        page: Any = Pages(self, asked).page("cur_0000000000000")  # type: ignore[arg-type]
+        return page  # type: ignore[no-any-return]
+
+
+class Method(msgspec.Struct, frozen=True):
+    """One method of a group."""
+
+    name: str
+    group: Group[Any]
+    describe: Any
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        _self, *others = inspect.signature(self.describe).parameters.items()
+        return dict(others)
+
+    def called(self, **arguments: Any) -> Operation[Any]:
+        method = getattr(self.group, self.name.rpartition(".")[2])
+        described: Operation[Any] = method(**arguments)
+        return described
+
+    def samples(self, *, all_of_them: bool = True) -> Iterator[dict[str, Any]]:
+        """Arguments of every type that a parameter may have, one after the other."""
+        types = get_type_hints(self.describe)
+        asked = {
+            name: _values(types[name])
+            for name, parameter in self.parameters.items()
+            if all_of_them or parameter.default is parameter.empty
+        }
+        for turn in range(max(map(len, asked.values()), default=1)):
+            yield {name: values[turn % len(values)] for name, values in asked.items()}
+
+    @property
+    def operation(self) -> Operation[Any]:
+        return self.called(**next(self.samples()))
+
+
+def _values(kind: Any) -> list[Any]:
+    origin = get_origin(kind)
+    if origin in (Union, UnionType):
+        return [value for one in get_args(kind) if one is not type(None) for value in _values(one)]
+    if origin is not None and issubclass(origin, Mapping):
+        return [{"key": 1}]
+    if origin is not None:
+        return [[value] for value in _values(get_args(kind)[0])]
+    return [_SAMPLES[kind]]
+
+
+def methods() -> list[Method]:
+    return list(_methods("", Operations(Recorder())))
+
+
+def _methods(prefix: str, group: Group[Any]) -> Iterator[Method]:
+    for name, member in inspect.getmembers_static(type(group)):
+        if isinstance(member, operation | listing):
+            yield Method(prefix + name, group, member.describe)
+    for name, value in vars(group).items():
+        if isinstance(value, Group):
+            yield from _methods(f"{prefix}{name}.", value)

@@ -1,0 +1,153 @@
+"""The client knows what the gateway declares: every operation, every field, nothing else."""
+
+from itertools import chain
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+import pytest
+
+from client.catalogue import Method, methods
+from tapgate.client.pages import Page
+from tapgate.client.records.base import File, Receipt
+from tapgate.edge.endpoint import Endpoint
+from tapgate.edge.pages import Page as DeclaredPage
+from tapgate.edge.system import system_endpoints
+from tapgate.gateway import NOUNS
+
+#: What the client has no operation for, and why.
+LEFT_OUT = {
+    "POST /payment": "an older name of POST /api/v1/payment",
+    "POST /payment/verify-card": "an older name of POST /api/v1/payment/verify-card",
+    "POST /payment/lookup-card": "an older name of POST /api/v1/payment/lookup-card",
+    "POST /payment/refund": "an older name of POST /api/v1/payment/refund",
+    "GET /openapi.json": "for tools that read descriptions",
+    "GET /docs": "for people",
+    "GET /docs/{file}": "for people",
+    "GET /metrics": "for Prometheus",
+}
+
+DECLARED: dict[str, Endpoint] = {
+    one.name: one
+    for one in chain(system_endpoints(None), *NOUNS)  # type: ignore[arg-type]
+}
+METHODS = methods()
+#: Set by the client itself, from headers.
+OWN_FIELDS = {Receipt: {"request_id", "replayed"}}
+
+
+def declared(method: Method) -> Endpoint:
+    return DECLARED[method.operation.name]
+
+
+def bare(kind: Any) -> Any:
+    """Without the rules that the gateway checks values by."""
+    if get_origin(kind) is Annotated:
+        return bare(get_args(kind)[0])
+    return kind
+
+
+def fields(kind: Any) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.encode_name: field for field in msgspec.structs.fields(kind)}
+
+
+def test_every_endpoint_has_one_operation_or_a_reason() -> None:
+    names = [method.operation.name for method in METHODS]
+    assert len(names) == len(set(names))
+    assert set(names).isdisjoint(LEFT_OUT)
+    assert set(names) | set(LEFT_OUT) == set(DECLARED)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_everything_that_can_be_asked_can_be_sent_and_nothing_else(method: Method) -> None:
+    endpoint = declared(method)
+    for arguments in method.samples():
+        operation = method.called(**arguments)
+        sent = dict(parse_qs(urlsplit(operation.target).query))
+        asked = fields(endpoint.query_type) if endpoint.query_type else {}
+        assert sent.keys() == asked.keys()
+        for name, (value,) in sent.items():
+            msgspec.convert(value, asked[name].type, strict=False)
+        kind = endpoint.body_schema or endpoint.body_type
+        if kind is None or kind is bytes:
+            assert operation.body == (b"" if kind is None else b"bytes")
+            continue
+        written = msgspec.json.decode(operation.body)
+        taken = fields(kind)
+        assert written.keys() == taken.keys()
+        for name, value in written.items():
+            msgspec.convert(value, taken[name].type)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_what_is_required_is_required(method: Method) -> None:
+    endpoint = declared(method)
+    kind = endpoint.body_schema or endpoint.body_type
+    if kind is None or kind is bytes:
+        return
+    for arguments in method.samples(all_of_them=False):
+        operation = method.called(**arguments)
+        required = {name for name, field in fields(kind).items() if field.required}
+        made = {"request_id"} if operation.effect == "moves" else set()
+        assert msgspec.json.decode(operation.body).keys() == required | made
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_what_an_operation_is_like_is_what_is_declared(method: Method) -> None:
+    operation, endpoint = method.operation, declared(method)
+    assert (operation.effect == "moves") == endpoint.moves_money
+    assert operation.public == endpoint.access.public
+    if endpoint.method == "GET":
+        assert operation.effect == "reads"
+    if operation.body:
+        assert operation.headers["Content-Type"] in endpoint.body_media
+    for arguments in method.samples():
+        again = method.called(**arguments)
+        if endpoint.moves_money:
+            assert again.request_id == msgspec.json.decode(again.body)["request_id"]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_every_field_of_an_answer_is_known_and_nothing_else(method: Method) -> None:
+    kind, answer = declared(method).answer_type, method.operation.answer
+    if kind is None:
+        assert answer is type(None)
+    elif kind is bytes:
+        assert answer is File
+    else:
+        assert_same(answer, kind)
+
+
+def assert_same(known: Any, kind: Any) -> None:
+    known, kind = bare(known), bare(kind)
+    if get_origin(kind) is DeclaredPage:
+        assert get_origin(known) is Page
+        assert_same(get_args(known)[0], get_args(kind)[0])
+        known, kind = Page, DeclaredPage
+        assert fields(known).keys() == fields(kind).keys()
+    elif isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        told = fields(kind)
+        own = {
+            name for base, names in OWN_FIELDS.items() if issubclass(known, base) for name in names
+        }
+        assert fields(known).keys() - own == told.keys()
+        for name, field in told.items():
+            there = fields(known)[name]
+            # What the gateway may leave out must not be missed.
+            if not field.required and field.default in (None, msgspec.UNSET):
+                assert not there.required, name
+            assert_same(there.type, field.type)
+    elif get_origin(kind) in (Union, UnionType):
+        options = [one for one in get_args(kind) if one is not msgspec.UnsetType]
+        may_miss = len(options) < len(get_args(kind))
+        expected = [bare(one) for one in options] + ([type(None)] if may_miss else [])
+        assert len(get_args(known)) == len(expected)
+        for one, other in zip(get_args(known), expected, strict=True):
+            assert_same(one, other)
+    elif get_origin(kind) is not None:
+        assert get_origin(known) is get_origin(kind)
+        for one, other in zip(get_args(known), get_args(kind), strict=True):
+            assert_same(one, other)
+    else:
+        assert known is kind

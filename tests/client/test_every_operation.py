@@ -1,0 +1,304 @@
+"""Every operation, really called: the gateway takes what is sent, the client reads what comes."""
+
+import io
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from PIL import Image
+
+from admin.stage import EMAIL, PASSWORD
+from client.catalogue import methods
+from client.stage import AT_ONCE, URL, Stage
+from tapgate.admin import operations
+from tapgate.admin.model import SCOPES
+from tapgate.client import AccessToken, ApiKey, AsyncGateway, PartnerKey, PosKey, exceptions
+from tapgate.client.lines import AsyncLine
+from tapgate.client.operation import Operation
+from tapgate.clock import platform_day
+
+PIN, NEW_PIN, AGENT_PIN = "4071", "8352", "5927"
+PNG = io.BytesIO()
+Image.new("RGB", (64, 64), "white").save(PNG, "PNG")
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The names of the operations that were answered."""
+    answered = set()
+    call = AsyncLine.call
+
+    async def recorded(self: AsyncLine, operation: Operation[Any], /) -> Any:
+        answer = await call(self, operation)
+        answered.add(operation.name)
+        return answer
+
+    monkeypatch.setattr(AsyncLine, "call", recorded)
+    return answered
+
+
+async def test_every_operation_is_answered(stage: Stage, called: set[str]) -> None:
+    await stage.world.without_compliance_rules()
+    await operations.first_admin(stage.services, email=EMAIL, password=PASSWORD)
+    admin = await as_admin(stage)
+    key = await admins(stage, admin)
+    third_party = AsyncGateway(URL, ApiKey(key), http=stage.transport, retries=AT_ONCE)
+    people = await subscribers(stage, admin, third_party)
+    await money(stage, admin, third_party, people)
+    await agents(stage, admin, third_party, people)
+    await merchants(stage, admin, people)
+    await partners(stage, admin, people)
+    await rules_and_alerts(stage, admin, people)
+    await ends(admin, people)
+    assert called == {method.operation.name for method in methods()}
+
+
+async def as_admin(stage: Stage) -> AsyncGateway:
+    outside = stage.awaited()
+    assert (await outside.health()).healthy
+    tokens = await outside.admin.login(email=EMAIL, password=PASSWORD)
+    tokens = await outside.admin.refresh(refresh_token=tokens.refresh_token)
+    assert (await stage.awaited(AccessToken(tokens.token)).admin.me()).email == EMAIL
+    await stage.awaited(AccessToken(tokens.token)).admin.logout()
+    return await stage.admin()
+
+
+async def admins(stage: Stage, admin: AsyncGateway) -> str:
+    other = await admin.admin.create_user(
+        email="ben@example.com", password=PASSWORD, name="Ben", role="support_user"
+    )
+    assert (await admin.admin.disable_user(other.id)).status == "disabled"
+    assert (await admin.admin.enable_user(other.id)).status == "active"
+    assert other.id in [one.id async for one in admin.admin.list_users(limit=1)]
+    spare = await admin.admin.create_api_key(
+        name="Spare", scopes=["cards:read"], expires_at=stage.services.clock().replace(year=2099)
+    )
+    await admin.admin.delete_api_key(spare.id)
+    key = await admin.admin.create_api_key(name="Shop", scopes=list(SCOPES))
+    assert [one.id async for one in admin.admin.list_api_keys()] == [key.id]
+    return key.key
+
+
+async def subscribers(
+    stage: Stage, admin: AsyncGateway, third_party: AsyncGateway
+) -> dict[str, str]:
+    """Two subscribers, and a card of each."""
+    uploaded = await admin.cards.upload(b"Serial No.,MAC Address\nTAP-A,\nTAP-B,\nTAP-C,\nTAP-A,\n")
+    assert (uploaded.created, uploaded.skipped + len(uploaded.errors)) == (3, 1)
+    people = {}
+    for name, serial in (("a", "TAP-A"), ("b", "TAP-B")):
+        made = await third_party.subscribers.register(
+            phone_number=stage.world.phone(), first_name="Aminata", last_name="Kamara", pin=PIN
+        )
+        await third_party.cards.link(subscriber_id=made.subscriber_id, card_serial=serial, pin=PIN)
+        people[name] = made.subscriber_id
+    one = people["a"]
+    child = await third_party.cards.link_child(
+        parent_subscriber_id=one,
+        card_serial="TAP-C",
+        parent_pin=PIN,
+        child_pin="5092",
+        daily_limit="50",
+        child_name="Fatu",
+    )
+    assert child.card.type == "CHILD"
+    assert {card.serial async for card in admin.cards.list(subscriber_id=one)} == {"TAP-A", "TAP-C"}
+    await admin.cards.block("TAP-C", reason="fraud")
+    assert (await admin.cards.unblock("TAP-C", reason="found")).card.status == "ACTIVE"
+    assert (await admin.cards.get("TAP-C")).holder_name == "Fatu"
+    assert (await admin.subscribers.update(one, address="1 Main St")).address == "1 Main St"
+    await admin.subscribers.block(one, reason="asked")
+    assert (await admin.subscribers.unblock(one)).subscriber.status == "ACTIVE"
+    await admin.subscribers.verify_pin(one, pin=PIN)
+    await admin.subscribers.change_pin(one, old_pin=PIN, new_pin=NEW_PIN)
+    await admin.subscribers.request_pin_reset(one)
+    phone = (await admin.subscribers.get(one)).phone_number
+    await admin.subscribers.reset_pin(one, otp=await stage.world.code_sent_to(phone), new_pin=PIN)
+    added = await admin.subscribers.add_kyc_document(
+        one, document_type="selfie", image=PNG.getvalue()
+    )
+    documents = [document async for document in admin.subscribers.list_kyc_documents(one)]
+    assert [document.document_id for document in documents] == [added.document_id]
+    picture = await admin.subscribers.get_kyc_document(one, added.document_id)
+    assert picture.media_type.startswith("image/") and picture.content
+    await restricted(stage, admin, people["b"])
+    return people
+
+
+async def restricted(stage: Stage, admin: AsyncGateway, subscriber_id: str) -> None:
+    await admin.subscribers.update(subscriber_id, restricted=True, kyc_level=2)
+    with pytest.raises(exceptions.OtpRequired):
+        await admin.subscribers.get(subscriber_id)
+    await admin.subscribers.request_restricted_access(subscriber_id)
+    newest = await stage.services.database.fetchval(
+        "SELECT phone_number FROM subscribers ORDER BY id DESC LIMIT 1"
+    )
+    code = await stage.world.code_sent_to(newest)
+    await admin.subscribers.verify_restricted_access(subscriber_id, otp=code)
+    await admin.subscribers.update(subscriber_id, restricted=False)
+    assert len([one async for one in admin.subscribers.list(limit=1)]) == 2
+
+
+async def money(
+    stage: Stage, admin: AsyncGateway, third_party: AsyncGateway, people: dict[str, str]
+) -> None:
+    await stage.world.give(people["a"], "1000")
+    quote = await third_party.wallet.quote(type="transfer_p2p", amount="10", sender_id=people["a"])
+    assert quote.allowed
+    sent = await third_party.wallet.transfer_p2p(
+        sender_id=people["a"], recipient_card_serial="TAP-B", amount="10", pin=PIN
+    )
+    assert (await third_party.transactions.get(sent.transaction_id)).amount == "10.00"
+    one, other = [(await admin.balance.get(people[name])).account_id for name in "ab"]
+    moved = await third_party.wallet.transfer(
+        from_account_id=one, to_account_id=other, amount="5", pin=PIN
+    )
+    seen = [found.id async for found in third_party.transactions.list(user_id=people["a"])]
+    assert seen[:2] == [moved.transaction_id, sent.transaction_id]
+    today = platform_day(stage.services.clock(), stage.services.settings.timezone)
+    statement = await third_party.wallet.statement(
+        subscriber_id=people["a"], from_date=today, to_date=today, format="csv"
+    )
+    assert statement.statement_url is not None
+    token = urlsplit(statement.statement_url).path.rpartition("/")[2]
+    file = await stage.awaited().wallet.fetch_statement(token)
+    assert file.media_type.startswith("text/csv")
+
+
+async def agents(
+    stage: Stage, admin: AsyncGateway, third_party: AsyncGateway, people: dict[str, str]
+) -> None:
+    made = await admin.agents.register(
+        agent_type="super_agent", name="Main", phone_number=stage.world.phone(), pin=AGENT_PIN
+    )
+    top = made.agent_id
+    sub = await admin.agents.register(
+        agent_type="sub_agent",
+        name="Corner",
+        phone_number=stage.world.phone(),
+        pin=AGENT_PIN,
+        parent_agent_id=top,
+    )
+    await admin.agents.fund(top, amount="500")
+    await third_party.agents.transfer(
+        from_agent_id=top, to_agent_id=sub.agent_id, amount="100", pin=AGENT_PIN
+    )
+    earned = await third_party.agents.cash_in(
+        agent_id=top, amount="200", agent_pin=AGENT_PIN, subscriber_id=people["a"]
+    )
+    assert earned.commission_earned
+    await third_party.agents.cash_out(
+        agent_id=top, amount="50", agent_pin=AGENT_PIN, pin=PIN, card_serial="TAP-A"
+    )
+    await admin.agents.pay_out_commission(top)
+    assert (await admin.agents.get_balance(top)).float_balance
+    assert [one.id async for one in admin.agents.list(parent_agent_id=top)] == [sub.agent_id]
+    await admin.agents.change_pin(top, old_pin=AGENT_PIN, new_pin=NEW_PIN)
+    await admin.agents.suspend(sub.agent_id, reason="asked")
+    await admin.agents.activate(sub.agent_id)
+    other = await admin.agents.register(
+        agent_type="super_agent", name="Gone", phone_number=stage.world.phone(), pin=AGENT_PIN
+    )
+    await admin.agents.terminate(other.agent_id, reason="asked")
+    assert (await admin.agents.get(other.agent_id)).status == "terminated"
+
+
+async def merchants(stage: Stage, admin: AsyncGateway, people: dict[str, str]) -> None:
+    created = await admin.processors.create(
+        name="Shop", phone_number=stage.world.phone(), email="shop@example.com"
+    )
+    processor = created.processor_id
+    till = stage.awaited(PosKey(created.api_key_id, created.hmac_secret))
+    assert (await till.pos.lookup_card("TAP-A")).card_serial == "TAP-A"
+    assert (await till.pos.verify_card(card_serial="TAP-A", pin=PIN)).balance is not None
+    paid = await till.pos.pay(
+        card_serial="TAP-A", amount="20", pin=PIN, metadata={"table": 4}, transaction_ref="T-1"
+    )
+    assert paid.metadata == {"table": 4}
+    await till.pos.refund(original_transaction_id=paid.transaction_id, reason="broken", amount="5")
+    assert (await till.in_app.lookup_card("TAP-A")).status
+    assert (await till.in_app.verify_card("TAP-A")).balance is None
+    bought = await till.in_app.pay(card_serial="TAP-A", amount="1")
+    await till.in_app.refund(original_transaction_id=bought.transaction_id, reason="broken")
+    found = [one.id async for one in admin.processors.list_transactions(processor)]
+    assert paid.transaction_id in found
+    await admin.processors.transfer(processor, subscriber_id=people["b"], amount="5")
+    added = await admin.processors.terminals.add(processor, name="Till 1")
+    await admin.processors.terminals.block(processor, added.terminal.id)
+    await admin.processors.terminals.unblock(processor, added.terminal.id, reason="found")
+    assert [one.id async for one in admin.processors.terminals.list(processor)] == [
+        added.terminal.id
+    ]
+    spare = await admin.processors.keys.create(processor, terminal_id=added.terminal.id)
+    await admin.processors.keys.delete(processor, spare.api_key_id)
+    keys = {one.api_key_id async for one in admin.processors.keys.list(processor)}
+    assert keys == {created.api_key_id, added.api_key_id}
+    await admin.processors.suspend(processor, reason="asked")
+    await admin.processors.activate(processor)
+    assert (await admin.processors.get(processor)).status
+    assert [one.id async for one in admin.processors.list()] == [processor]
+
+
+async def partners(stage: Stage, admin: AsyncGateway, people: dict[str, str]) -> None:
+    created = await admin.partners.create(name="Bank", overdraft_limit="0")
+    partner = created.partner.id
+    await admin.partners.fund(partner, amount="100")
+    bank = stage.awaited(PartnerKey(created.api_key_id, partner, created.hmac_secret))
+    await bank.wallet.fund_from_partner(
+        partner_reference="R-1", amount="10", subscriber_id=people["b"]
+    )
+    await stage.awaited().partners.send_webhook(
+        partner, created.webhook_secret, reference="R-2", amount="10", card_serial="TAP-B"
+    )
+    assert (await admin.partners.get(partner)).balance == "80.00"
+    await admin.partners.suspend(partner)
+    await admin.partners.activate(partner, reason="asked")
+    assert [one.id async for one in admin.partners.list()] == [partner]
+
+
+async def rules_and_alerts(stage: Stage, admin: AsyncGateway, people: dict[str, str]) -> None:
+    fees = await admin.fee_rules.get()
+    assert await admin.fee_rules.replace(fees.data) == fees
+    level = await admin.account_rules.get(3)
+    updated = await admin.account_rules.update(3, requirements=["passport"])
+    assert (updated.requirements, updated.daily_limit) == (["passport"], level.daily_limit)
+    verdict = await admin.compliance.check(
+        subscriber_id=people["a"], amount="10", transaction_type="transfer_p2p"
+    )
+    assert verdict.allowed
+    made = await admin.compliance.create_alert(
+        alert_type="asks_for_person", details={"a": 1}, subscriber_id=people["a"]
+    )
+    await admin.compliance.investigate_alert(made.alert_id, note="looked")
+    await admin.compliance.resolve_alert(
+        made.alert_id, status="resolved", resolution_notes="called back"
+    )
+    assert (await admin.compliance.get_alert(made.alert_id)).status == "resolved"
+    found = [one.id async for one in admin.compliance.list_alerts(subscriber_id=people["a"])]
+    assert found == [made.alert_id]
+    rule, *_ = [one async for one in admin.compliance.list_rules(limit=2)]
+    assert (await admin.compliance.update_rule(rule.id, name="Another")).name == "Another"
+    await webhook_endpoints(admin)
+
+
+async def webhook_endpoints(admin: AsyncGateway) -> None:
+    endpoint = await admin.webhook_endpoints.create(url="http://127.0.0.1:9/", events=["*"])
+    await admin.cards.block("TAP-C", reason="lost")
+    assert [one.id async for one in admin.webhook_endpoints.list()] == [endpoint.id]
+    (delivery,) = [one async for one in admin.webhook_endpoints.list_deliveries(endpoint.id)]
+    again = await admin.webhook_endpoints.redeliver(endpoint.id, delivery.id)
+    assert (again.id, again.event) == (delivery.id, "card.blocked")
+    await admin.webhook_endpoints.delete(endpoint.id)
+
+
+async def ends(admin: AsyncGateway, people: dict[str, str]) -> None:
+    with pytest.raises(exceptions.NotClosable):
+        await admin.subscribers.close(people["a"], reason="asked")
+    made = await admin.subscribers.register(
+        phone_number="+23277999999", first_name="Musa", last_name="Sesay", pin=PIN
+    )
+    closed = await admin.subscribers.close(made.subscriber_id, reason="asked")
+    assert closed.subscriber.status == "CLOSED"
+    entries = [one async for one in admin.audit.list(resource_id=made.subscriber_id)]
+    assert entries
+    assert (await admin.audit.verify()).valid

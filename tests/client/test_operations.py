@@ -1,0 +1,87 @@
+"""What a service asks, of the real gateway."""
+
+import asyncio
+from decimal import Decimal
+
+import pytest
+
+from client.stage import Stage
+from tapgate.client import exceptions
+from world import PIN, WRONG_PIN
+
+
+async def test_a_subscribers_life(stage: Stage) -> None:
+    gateway = stage.service()
+    phone = stage.world.phone()
+    made = await gateway.subscribers.register(
+        phone_number=phone, first_name="Aminata", last_name="Kamara", pin=PIN
+    )
+    found = [one async for one in gateway.subscribers.list(phone_number=phone)]
+    assert found == [made.subscriber] == [await gateway.subscribers.get(made.subscriber_id)]
+    assert (await gateway.subscribers.verify_pin(made.subscriber_id, pin=PIN)).verified
+    with pytest.raises(exceptions.InvalidPin) as refusal:
+        await gateway.subscribers.verify_pin(made.subscriber_id, pin=WRONG_PIN)
+    assert refusal.value.attempts_remaining == 2
+    await gateway.subscribers.change_pin(made.subscriber_id, old_pin=PIN, new_pin="8352")
+    assert (await gateway.account_rules.get(1)).kyc_level == 1
+
+
+async def test_a_card_and_a_transfer(stage: Stage) -> None:
+    gateway, world = stage.service(), stage.world
+    sender = await world.subscriber(balance="1000")
+    serial = await world.card((await world.subscriber())["id"])
+    quote = await gateway.wallet.quote(
+        type="transfer_p2p", amount=Decimal("100.50"), sender_id=sender["id"]
+    )
+    assert quote.allowed
+    receipt = await gateway.wallet.transfer_p2p(
+        sender_id=sender["id"],
+        recipient_card_serial=serial,
+        amount=Decimal("100.50"),
+        pin=PIN,
+        request_id="first",
+    )
+    again = await gateway.wallet.transfer_p2p(
+        sender_id=sender["id"],
+        recipient_card_serial=serial,
+        amount="100.50",
+        pin=PIN,
+        request_id="first",
+    )
+    assert (receipt.replayed, again.replayed) == (False, True)
+    assert again.transaction_id == receipt.transaction_id
+    assert receipt.recipient.card_serial == serial
+    balance = await gateway.balance.get(sender["id"])
+    assert Decimal(balance.available) == 1000 - Decimal(quote.total)
+    (newest,) = (await gateway.transactions.list(user_id=sender["id"], limit=1).page()).data
+    assert newest.id == receipt.transaction_id
+    assert (await gateway.cards.get(serial)).status == "ACTIVE"
+    assert (await gateway.cards.block(serial, reason="customer_request")).card.status == "BLOCKED"
+    assert (await gateway.cards.unblock(serial)).card.status == "ACTIVE"
+    statement = await gateway.wallet.statement(
+        subscriber_id=sender["id"], from_date="2026-01-01", to_date="2026-01-31"
+    )
+    assert statement.subscriber.id == sender["id"]
+
+
+async def test_the_same_call_waits_or_is_awaited(stage: Stage) -> None:
+    record = await stage.world.subscriber()
+    gateway = stage.waiting(stage.secret)
+    waited = await asyncio.to_thread(gateway.subscribers.get, record["id"])
+    assert waited == await stage.service().subscribers.get(record["id"])
+    walked = await asyncio.to_thread(list, gateway.subscribers.list())
+    assert walked == [waited]
+
+
+async def test_a_decline_is_an_exception(stage: Stage) -> None:
+    sender = await stage.world.subscriber(balance="10")
+    serial = await stage.world.card((await stage.world.subscriber())["id"])
+    with pytest.raises(exceptions.InsufficientFunds) as declined:
+        await stage.service().wallet.transfer_p2p(
+            sender_id=sender["id"], recipient_card_serial=serial, amount="500", pin=PIN
+        )
+    error = declined.value
+    assert isinstance(error, exceptions.Declined)
+    assert error.available == 10
+    assert error.required is not None and error.required > 500
+    assert (error.code, error.status) == ("INSUFFICIENT_FUNDS", 402)

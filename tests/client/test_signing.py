@@ -1,0 +1,82 @@
+"""Whatever is sent, the gateway's own check accepts how the client signed it."""
+
+import asyncio
+from typing import Any
+
+import httpx2
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from client.stage import URL, Stage
+from tapgate.client import NO_RETRIES, AsyncGateway, Credential, PartnerKey, PosKey
+from tapgate.client.operation import Operation, described
+from tapgate.service import asgi
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
+OPERATIONS = st.tuples(
+    st.sampled_from(["GET", "POST", "PUT", "DELETE"]),
+    TEXT,
+    st.dictionaries(TEXT, TEXT, max_size=3),
+    st.binary(max_size=200),
+)
+
+
+def operation(method: str, name: str, query: dict[str, str], content: bytes) -> Operation[None]:
+    return described(
+        "reads",
+        method,
+        "/api/v1/things/{name}/more",
+        type(None),
+        path={"name": name},
+        query=query,
+        content=content,
+    )
+
+
+class Door:
+    """As much of the gateway as looks at signatures; any path leads here."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._authenticator = stage.services.authenticator
+        self.kind: str | None = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        headers = dict(scope["headers"])
+        body = await asgi.read_body(receive, headers, 1 << 20)
+        caller = await self._authenticator.authenticate(
+            scope["method"], asgi.request_path(scope), scope["query_string"], headers, body
+        )
+        self.kind = None if caller is None else caller.kind
+        await asgi.send_answer(send, asgi.Answer(204, [], b""))
+
+
+async def accepts(stage: Stage, credential: Credential, kind: str) -> None:
+    loop, door = asyncio.get_running_loop(), Door(stage)
+    transport = httpx2.ASGITransport(door)
+    gateway = AsyncGateway(URL, credential, http=transport, retries=NO_RETRIES)
+
+    @settings(max_examples=40, deadline=None)
+    @given(OPERATIONS)
+    def check(asked: tuple[str, str, dict[str, str], bytes]) -> None:
+        assume(asked[1] not in (".", ".."))
+        door.kind = None
+        call = gateway._carrier.call(operation(*asked))
+        asyncio.run_coroutine_threadsafe(call, loop).result()
+        assert door.kind == kind
+
+    await asyncio.to_thread(check)
+
+
+async def test_a_terminals_signature(stage: Stage) -> None:
+    key = await stage.world.processor()
+    await accepts(stage, PosKey(key.id, key.secret), "processor")
+
+
+async def test_a_partners_signature(stage: Stage) -> None:
+    key = await stage.world.partner()
+    assert key.partner_id is not None
+    await accepts(stage, PartnerKey(key.id, key.partner_id, key.secret), "partner")
+
+
+async def test_a_services_signature(stage: Stage) -> None:
+    await accepts(stage, stage.secret, "service")

@@ -1,0 +1,99 @@
+"""Events that came in are checked, a partner's webhook is signed."""
+
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from client.stage import Stage
+from tapgate import signing
+from tapgate.client import exceptions, webhooks
+from tapgate.client.webhooks import NotGenuine
+from tapgate.clock import system_clock
+from tapgate.notifications.webhooks import model
+
+SECRET = signing.new_standard_secret()
+BODY = model.body("card.linked", system_clock(), '{"serial": "TAP-1"}')
+
+
+def headers(secret: str = SECRET, *, now: datetime | None = None) -> dict[str, str]:
+    """Those that the gateway sends."""
+    return model.headers(1 << 58, secret, BODY, now or system_clock())
+
+
+def test_an_event_of_the_gateway_is_read() -> None:
+    event = webhooks.verify(SECRET, headers(), BODY)
+    assert (event.type, event.data) == ("card.linked", {"serial": "TAP-1"})
+    assert event.id == headers()["webhook-id"]
+
+
+def test_names_of_headers_are_of_any_case() -> None:
+    shouted = {name.upper(): value for name, value in headers().items()}
+    assert webhooks.verify(SECRET, shouted, BODY).type == "card.linked"
+
+
+def test_one_of_several_signatures_is_enough() -> None:
+    old, sent = headers(signing.new_standard_secret()), headers()
+    both = sent | {"webhook-signature": f"{old['webhook-signature']} {sent['webhook-signature']}"}
+    assert webhooks.verify(SECRET, both, BODY).type == "card.linked"
+
+
+@pytest.mark.parametrize("seconds", [-299, 299])
+def test_clocks_may_differ_a_little(seconds: int) -> None:
+    sent = headers(now=datetime.fromtimestamp(int(time.time()) + seconds, UTC))
+    assert webhooks.verify(SECRET, sent, BODY).type == "card.linked"
+
+
+@pytest.mark.parametrize("seconds", [-310, 310])
+def test_what_is_old_or_of_the_future_is_refused(seconds: int) -> None:
+    with pytest.raises(NotGenuine, match="5 minutes"):
+        webhooks.verify(SECRET, headers(now=system_clock() + timedelta(seconds=seconds)), BODY)
+
+
+@pytest.mark.parametrize("name", ["webhook-id", "webhook-timestamp", "webhook-signature"])
+@pytest.mark.parametrize("value", [None, "", "0", "é", "v1,", "99999999999"])
+def test_what_was_altered_is_refused(name: str, value: str | None) -> None:
+    sent = headers() | ({} if value is None else {name: value})
+    if value is None:
+        del sent[name]
+    with pytest.raises(NotGenuine):
+        webhooks.verify(SECRET, sent, BODY)
+
+
+def test_another_body_or_another_secret_is_refused() -> None:
+    for secret, body in ((SECRET, BODY + b" "), (signing.new_standard_secret(), BODY)):
+        with pytest.raises(NotGenuine, match="no signature"):
+            webhooks.verify(secret, headers(), body)
+
+
+def test_an_event_of_another_form_is_refused() -> None:
+    now = int(time.time())
+    for body in (b"{}", b"[]", b"\xff", b""):
+        sent = {
+            "webhook-id": "dlv_1",
+            "webhook-timestamp": str(now),
+            "webhook-signature": signing.standard_webhook_signature(SECRET, "dlv_1", now, body),
+        }
+        with pytest.raises(NotGenuine, match="not an event"):
+            webhooks.verify(SECRET, sent, body)
+
+
+async def test_a_partners_webhook_pays_once(stage: Stage) -> None:
+    admin = await stage.admin()
+    partner = await admin.partners.create(name="Bank", overdraft_limit="1000")
+    subscriber = await stage.world.subscriber()
+    outside = stage.awaited()
+    for replayed in (False, True):
+        receipt = await outside.partners.send_webhook(
+            partner.partner.id,
+            partner.webhook_secret,
+            reference="R-1",
+            amount="25",
+            phone_number=subscriber["phone_number"],
+        )
+        assert receipt.replayed is replayed
+    assert (await admin.balance.get(subscriber["id"])).balance == "25.00"
+    with pytest.raises(exceptions.Unauthorized):
+        await outside.partners.send_webhook(
+            partner.partner.id, "wrong", reference="R-2", amount="25", phone_number="+23276000000"
+        )

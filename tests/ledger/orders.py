@@ -1,0 +1,59 @@
+"""Orders that tests of what the ledger tells have in common."""
+
+from typing import Any
+
+from ledger.books import PIN, Books, movement
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command
+
+
+def p2p(sender: int, receiver: int, amount: int, **more: Any) -> Command:
+    return movement(
+        chart.TRANSFER_P2P,
+        commands.subscriber(sender),
+        commands.subscriber(receiver),
+        amount,
+        **more,
+    )
+
+
+def pay(payer: int, processor: int, amount: int, **more: Any) -> Command:
+    return movement(
+        chart.POS_PAYMENT,
+        commands.subscriber(payer),
+        commands.processor(processor),
+        amount,
+        **more,
+    )
+
+
+def refund(processor: int, original_id: int, amount: int | None) -> Command:
+    return movement(
+        chart.REFUND,
+        commands.processor(processor),
+        commands.CASH,
+        amount,
+        original_id=original_id,
+    )
+
+
+def fund(agent: int, amount: int) -> Command:
+    return movement(chart.AGENT_FUND, commands.CASH, commands.agent(agent), amount)
+
+
+def cash_in(agent: int, subscriber: int, amount: int) -> Command:
+    return movement(
+        chart.AGENT_CASHIN,
+        commands.agent(agent),
+        commands.subscriber(subscriber),
+        amount,
+        payer_pin=PIN,
+    )
+
+
+async def without_limits(books: Books) -> None:
+    await books.database.execute(
+        """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
+                                    monthly_limit = 1000000000, max_balance = 1000000000"""
+    )
+    books.ledger._forget_rules()

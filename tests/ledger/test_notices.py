@@ -1,0 +1,370 @@
+"""Who is to be told on the phone: noted in the batch's own transaction, once, and only who must."""
+
+import asyncio
+import random
+from typing import Any
+
+import pytest
+
+from ledger.books import PIN, WRONG_PIN, Books, movement, request
+from ledger.orders import cash_in, fund, p2p, pay, refund, without_limits
+from tapgate.errors import Code
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command, Order, Party, Settlement
+from tapgate.ledger.notices import MONEY_RECEIVED, PAYMENT_MADE
+
+Told = tuple[int, str, int]
+
+BOTH = (MONEY_RECEIVED, PAYMENT_MADE)
+
+
+def want(books: Books, *kinds: str) -> None:
+    books.ledger._notices = frozenset(kinds)
+    books.ledger._forget_rules()
+
+
+async def noted(books: Books) -> list[Told]:
+    rows = await books.database.fetch(
+        "SELECT transaction_id, kind, subscriber_id FROM notices ORDER BY transaction_id, kind"
+    )
+    return [tuple(row) for row in rows]
+
+
+async def carried(books: Books, order: Order) -> int:
+    return (await books.submit(order)).accepted().transaction_id
+
+
+@pytest.mark.parametrize("kinds", [(), (MONEY_RECEIVED,), (PAYMENT_MADE,), BOTH])
+async def test_each_side_of_a_transfer_is_noted_if_it_is_wanted(
+    books: Books, kinds: tuple[str, ...]
+) -> None:
+    sender, receiver = await books.subscriber(100_00), await books.subscriber()
+    want(books, *kinds)
+    number = await carried(books, p2p(sender, receiver, 10_00))
+    both = [(number, MONEY_RECEIVED, receiver), (number, PAYMENT_MADE, sender)]
+    assert await noted(books) == [one for one in both if one[1] in kinds]
+
+
+async def test_a_ledger_that_is_not_told_otherwise_notes_nothing(books: Books) -> None:
+    sender, receiver = await books.subscriber(100_00), await books.subscriber()
+    await carried(books, p2p(sender, receiver, 10_00))
+    assert await noted(books) == []
+
+
+async def test_subscribers_are_noted_and_nobody_else(books: Books) -> None:
+    one, other = await books.subscriber(1_000_00), await books.subscriber()
+    agent, processor, partner = (
+        await books.agent(500_00),
+        await books.processor(500_00),
+        await books.partner(500_00),
+    )
+    want(books, *BOTH)
+    subscriber = commands.subscriber
+
+    async def moved(kind: str, payer: Party, payee: Party, **more: Any) -> list[tuple[str, int]]:
+        number = await carried(books, movement(kind, payer, payee, 10_00, **more))
+        return [
+            (kind, who) for transaction, kind, who in await noted(books) if transaction == number
+        ]
+
+    received, paid = (MONEY_RECEIVED, other), (PAYMENT_MADE, one)
+    shop = commands.processor(processor)
+    assert await moved(chart.TRANSFER_P2P, subscriber(one), subscriber(other)) == [received, paid]
+    assert await moved(chart.TRANSFER, subscriber(one), subscriber(other)) == [received, paid]
+    assert await moved(chart.TRANSFER, subscriber(one), shop) == [paid]
+    assert await moved(chart.TRANSFER, shop, subscriber(other)) == []
+    assert await moved(chart.TRANSFER, commands.CASH, subscriber(other)) == []
+    assert await moved(chart.POS_PAYMENT, subscriber(one), shop) == [paid]
+    assert await moved(chart.ONLINE_PAYMENT, subscriber(one), shop) == [paid]
+    handed_out = await moved(
+        chart.AGENT_CASHOUT, subscriber(one), commands.agent(agent), payee_pin=PIN
+    )
+    assert handed_out == [paid]
+    handed_in = await moved(
+        chart.AGENT_CASHIN, commands.agent(agent), subscriber(other), payer_pin=PIN
+    )
+    assert handed_in == [received]
+    assert await moved(chart.PARTNER_FUND, commands.partner(partner), subscriber(other)) == [
+        received
+    ]
+    assert await moved(chart.PROCESSOR_TRANSFER, shop, subscriber(other)) == [received]
+    assert await moved(chart.AGENT_FUND, commands.CASH, commands.agent(agent)) == []
+    assert await moved(chart.PARTNER_DEPOSIT, commands.CASH, commands.partner(partner)) == []
+
+
+async def test_a_refund_is_noted_for_who_had_paid_each_time(books: Books) -> None:
+    payer, processor = await books.subscriber(100_00), await books.processor(50_00)
+    payment = await carried(books, pay(payer, processor, 30_00))
+    want(books, *BOTH)
+    part = await carried(books, refund(processor, payment, 10_00))
+    rest = await carried(books, refund(processor, payment, None))
+    assert (await books.submit(refund(processor, payment, 1_00))).code == Code.ALREADY_REFUNDED
+    assert await noted(books) == [(part, MONEY_RECEIVED, payer), (rest, MONEY_RECEIVED, payer)]
+
+
+async def test_who_pays_by_card_is_the_wallets_owner(books: Books) -> None:
+    parent, processor = await books.subscriber(100_00), await books.processor()
+    card = await books.card(parent, daily_limit=50_00, pin="8350")
+    want(books, *BOTH)
+    number = await carried(
+        books,
+        movement(chart.POS_PAYMENT, commands.card(card), commands.processor(processor), 5_00),
+    )
+    assert await noted(books) == [(number, PAYMENT_MADE, parent)]
+
+
+async def test_who_pays_by_messaging_reads_the_answer_there(books: Books) -> None:
+    sender, receiver = await books.subscriber(100_00), await books.subscriber()
+    want(books, *BOTH)
+    order = Command(
+        type=chart.TRANSFER_P2P,
+        channel="messaging",
+        payer=commands.subscriber(sender),
+        payee=commands.subscriber(receiver),
+        amount=10_00,
+    )
+    number = await carried(books, order)
+    assert await noted(books) == [(number, MONEY_RECEIVED, receiver)]
+
+
+@pytest.mark.parametrize("channel", ["api", "messaging"])
+async def test_what_is_held_is_noted_when_it_is_released_and_once(
+    books: Books, channel: str
+) -> None:
+    """Also for who asked in a chat, which could only say that it is held."""
+    await without_limits(books)
+    sender, receiver = await books.subscriber(2_000_000_00), await books.subscriber()
+    want(books, *BOTH)
+    order = Command(
+        type=chart.TRANSFER_P2P,
+        channel=channel,
+        payer=commands.subscriber(sender),
+        payee=commands.subscriber(receiver),
+        amount=600_000_00,
+    )
+    released, rejected = await carried(books, order), await carried(books, order)
+    assert await noted(books) == []
+    for number in (released, rejected):
+        await carried(books, Settlement(transaction_id=number, release=number == released))
+        again = Settlement(transaction_id=number, release=True)
+        assert (await books.submit(again)).code == Code.ALREADY_RESOLVED
+    assert await noted(books) == [
+        (released, MONEY_RECEIVED, receiver),
+        (released, PAYMENT_MADE, sender),
+    ]
+
+
+async def test_a_release_that_fails_is_not_noted(books: Books) -> None:
+    await without_limits(books)
+    sender, receiver = await books.subscriber(1_000_000_00), await books.subscriber()
+    want(books, *BOTH)
+    number = await carried(books, p2p(sender, receiver, 600_000_00))
+    await books.database.execute(
+        "UPDATE accounts SET status = 'closed' WHERE owner_id = $1", receiver
+    )
+    settled = (await books.submit(Settlement(transaction_id=number, release=True))).accepted()
+    assert settled.status == "failed"
+    assert await noted(books) == []
+
+
+async def test_declines_refusals_and_replays_are_not_noted(books: Books) -> None:
+    sender, receiver = await books.subscriber(100_00), await books.subscriber()
+    want(books, *BOTH)
+    wrong = await books.submit(p2p(sender, receiver, 10_00, payer_pin=WRONG_PIN))
+    assert wrong.code == Code.INVALID_PIN
+    assert (await books.submit(p2p(sender, receiver, 500_00))).code == Code.INSUFFICIENT_FUNDS
+    assert await noted(books) == []
+    first = p2p(sender, receiver, 10_00, request=request("one"))
+    number = await carried(books, first)
+    assert (await books.submit(first)).replayed
+    assert len(await noted(books)) == 2
+    await books.database.execute("DELETE FROM notices")  # as when they were told
+    assert await carried(books, first) == number
+    assert await noted(books) == []
+
+
+async def test_the_same_request_many_times_at_once_is_noted_once(books: Books) -> None:
+    sender, receiver = await books.subscriber(100_00), await books.subscriber()
+    want(books, *BOTH)
+    same = p2p(sender, receiver, 1_00, request=request("one"))
+    one_by_one = [books.submit(same) for _ in range(20)]
+    in_batches = [books.submit_together([same] * 3) for _ in range(4)]
+    await asyncio.gather(*one_by_one, *in_batches)
+    number = (await books.submit(same)).accepted().transaction_id
+    assert await noted(books) == [
+        (number, MONEY_RECEIVED, receiver),
+        (number, PAYMENT_MADE, sender),
+    ]
+
+
+async def test_what_was_not_committed_is_not_noted(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tapgate.ledger import engine
+
+    sender, receiver = await books.subscriber(100_00), await books.subscriber()
+    want(books, *BOTH)
+    write = engine.write
+
+    async def interrupted(*arguments: Any) -> None:
+        await write(*arguments)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(engine, "write", interrupted)
+    with pytest.raises(ZeroDivisionError):
+        await books.submit_together([p2p(sender, receiver, 10_00)])
+    assert await noted(books) == []
+
+
+async def test_payments_to_merchants_cost_nothing_while_only_what_is_received_is_told(
+    books: Books, statements: list[str]
+) -> None:
+    payers = [await books.subscriber(100_00) for _ in range(3)]
+    processor = await books.processor()
+    payments = [pay(payer, processor, 1_00) for payer in payers for _ in range(3)]
+    await books.submit_together(payments)
+    quiet = list(statements)
+    want(books, MONEY_RECEIVED)
+    statements.clear()
+    await books.submit_together(payments)
+    assert statements == quiet
+    assert await noted(books) == []
+
+
+async def test_a_batch_of_many_notes_all_in_one_statement(
+    books: Books, statements: list[str]
+) -> None:
+    senders = [await books.subscriber(100_00) for _ in range(3)]
+    receiver, processor = await books.subscriber(), await books.processor()
+    orders = [p2p(sender, receiver, 1_00) for sender in senders for _ in range(3)]
+    orders += [pay(sender, processor, 1_00) for sender in senders]
+    await books.submit_together(orders)
+    quiet = len(statements)
+    want(books, *BOTH)
+    statements.clear()
+    await books.submit_together(orders)
+    assert len(statements) == quiet + 1
+    assert len(await noted(books)) == 9 * 2 + 3
+
+
+#: The rule once more, over what is in the books in the end.
+_DUE = """
+    SELECT t.id, 'money_received', payee.owner_id
+    FROM transactions t
+    JOIN accounts payer ON payer.id = t.from_account
+    JOIN accounts payee ON payee.id = t.to_account AND payee.kind = 'wallet'
+    WHERE t.completed_at IS NOT NULL
+      AND (t.type IN ('transfer_p2p', 'agent_cashin', 'partner_fund', 'processor_transfer',
+                      'refund')
+           OR t.type = 'transfer' AND payer.kind = 'wallet')
+    UNION ALL
+    SELECT t.id, 'payment_made', payer.owner_id
+    FROM transactions t JOIN accounts payer ON payer.id = t.from_account AND payer.kind = 'wallet'
+    WHERE t.completed_at IS NOT NULL AND (t.channel <> 'messaging' OR t.held > 0)
+      AND t.type IN ('pos_payment', 'online_payment', 'agent_cashout', 'transfer_p2p', 'transfer')
+    ORDER BY 1, 2"""
+
+
+class Chance:
+    """Orders of every kind by chance, some of them twice, some that are declined."""
+
+    def __init__(self, books: Books, seed: int) -> None:
+        self._books = books
+        self._random = random.Random(seed)
+        self._wallets: list[int] = []
+        self._agent = self._processor = self._partner = 0
+        self._done: list[Order] = []
+
+    async def prepare(self) -> None:
+        books = self._books
+        self._wallets = [await books.subscriber(2_500_000_00) for _ in range(3)]
+        self._agent = await books.agent(1_000_00)
+        self._processor = await books.processor(1_000_00)
+        self._partner = await books.partner(1_000_00)
+
+    async def batch(self) -> list[Order]:
+        """What it refunds or settles may be anything, but mostly is what can be."""
+        rows = await self._books.database.fetch(
+            """SELECT id FROM transactions
+               ORDER BY status = 'under_review' DESC, type LIKE '%_payment' DESC, id DESC
+               LIMIT 20"""
+        )
+        made = [row["id"] for row in rows]
+        return [self._order(made) for _ in range(self._random.randint(1, 8))]
+
+    def _order(self, made: list[int]) -> Order:
+        choose = self._random.choice
+        if self._done and self._random.random() < 0.2:
+            return choose(self._done)
+        if self._random.random() < 0.2:
+            return Settlement(transaction_id=choose(made), release=choose([True, True, False]))
+        order = self._movement(made)
+        self._done.append(order)
+        return order
+
+    def _movement(self, made: list[int]) -> Command:
+        choose = self._random.choice
+        one, other = self._random.sample(self._wallets, 2)
+        amount = choose([1_00, 20_00, 300_00, 510_000_00])
+        named = request(str(len(self._done)))
+        kind = choose(chart.TYPES)
+        own, their = commands.subscriber(one), commands.subscriber(other)
+        agent, shop = commands.agent(self._agent), commands.processor(self._processor)
+        partner = commands.partner(self._partner)
+        sides: dict[str, tuple[Party, Party]] = {
+            chart.TRANSFER_P2P: (own, their),
+            chart.TRANSFER: choose([(own, their), (own, shop), (agent, own), (shop, own)]),
+            chart.AGENT_CASHIN: (agent, own),
+            chart.AGENT_CASHOUT: (own, agent),
+            chart.AGENT_FUND: (commands.CASH, agent),
+            chart.AGENT_TRANSFER: (agent, agent),
+            chart.COMMISSION_PAYOUT: (commands.commission_of(self._agent), agent),
+            chart.POS_PAYMENT: (own, shop),
+            chart.ONLINE_PAYMENT: (own, shop),
+            chart.PARTNER_FUND: (partner, own),
+            chart.PARTNER_DEPOSIT: (commands.CASH, partner),
+            chart.PROCESSOR_TRANSFER: (shop, own),
+            chart.REFUND: (shop, commands.CASH),
+        }
+        payer, payee = sides[kind]
+        return Command(
+            type=kind,
+            channel=choose(["api", "messaging"]),
+            payer=payer,
+            payee=payee,
+            amount=amount,
+            original_id=choose(made) if kind == chart.REFUND else None,
+            request=named,
+        )
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_the_notices_are_the_parties_of_what_completed(books: Books, seed: int) -> None:
+    await without_limits(books)
+    await books.database.execute(
+        "UPDATE compliance_rules SET status = 'inactive' WHERE action <> 'review'"
+    )
+    chance = Chance(books, seed)
+    await chance.prepare()
+    want(books, *BOTH)
+    for _ in range(50):
+        await books.submit_together(await chance.batch())
+    due = [tuple(row) for row in await books.database.fetch(_DUE)]
+    assert await noted(books) == due
+    kinds = await books.database.fetchval(
+        """SELECT count(DISTINCT (type, kind, held > 0)) FROM notices
+           JOIN transactions ON transactions.id = transaction_id"""
+    )
+    assert kinds >= 10, "too few different ones to say anything"
+
+
+async def test_orders_of_agents_among_themselves_are_not_noted(books: Books) -> None:
+    agent, subscriber = await books.agent(100_00), await books.subscriber()
+    want(books, *BOTH)
+    await carried(books, fund(agent, 10_00))
+    number = await carried(books, cash_in(agent, subscriber, 5_00))
+    payout = movement(
+        chart.COMMISSION_PAYOUT, commands.commission_of(agent), commands.agent(agent), None
+    )
+    await carried(books, payout)
+    assert await noted(books) == [(number, MONEY_RECEIVED, subscriber)]

@@ -1,0 +1,47 @@
+"""Bodies as the provider sends them."""
+
+import json
+from typing import Any
+
+#: As documented, with every optional part of a text message.
+DOCUMENTED: dict[str, Any] = {
+    "object": "whatsapp_business_account",
+    "entry": [
+        {
+            "id": "102290129340398",
+            "changes": [
+                {
+                    "value": {
+                        "messaging_product": "whatsapp",
+                        "metadata": {
+                            "display_phone_number": "15550783881",
+                            "phone_number_id": "106540352242922",
+                        },
+                        "contacts": [{"profile": {"name": "Aminata"}, "wa_id": "23276123456"}],
+                        "messages": [
+                            {
+                                "from": "23276123456",
+                                "id": "wamid.HBgLMTY1MDM4Nzk0MzkVAgASGBQzQTRBNjU5OUFFRTA=",
+                                "timestamp": "1749416383",
+                                "type": "text",
+                                "text": {"body": "balance"},
+                            }
+                        ],
+                    },
+                    "field": "messages",
+                }
+            ],
+        }
+    ],
+}
+
+
+def message(kind: str, part: object, **others: object) -> dict[str, Any]:
+    whole = {"from": "23276123456", "id": "wamid.1", "timestamp": "1749416383", "type": kind}
+    return whole | {kind: part} | others
+
+
+def delivery(*messages: object, **value: object) -> bytes:
+    return json.dumps(
+        {"entry": [{"changes": [{"value": {"messages": list(messages)} | value}]}]}
+    ).encode()

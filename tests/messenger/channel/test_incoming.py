@@ -1,0 +1,261 @@
+"""A delivery is read whole, and nothing in it makes the reader fail."""
+
+import contextlib
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from messenger.channel.deliveries import DOCUMENTED, delivery, message
+from tapgate.messenger.channel.incoming import MalformedDelivery, read
+from tapgate.messenger.model.incoming import (
+    ChangedNumber,
+    Content,
+    FlowReply,
+    ImageFile,
+    Other,
+    Received,
+    Tap,
+    Words,
+)
+
+PHONE = "+23276123456"
+#: A busy machine makes neither an example nor its making wrong.
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def _content(kind: str, part: object) -> Content:
+    (received,) = read(delivery(message(kind, part)))
+    return received.content
+
+
+def test_the_documented_delivery() -> None:
+    assert read(json.dumps(DOCUMENTED).encode()) == [
+        Received(
+            message_id="wamid.HBgLMTY1MDM4Nzk0MzkVAgASGBQzQTRBNjU5OUFFRTA=",
+            address=PHONE,
+            user_id=None,
+            sent_at=1749416383,
+            content=Words(body="balance"),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "part", "content"),
+    [
+        ("text", {"body": "hello"}, Words(body="hello")),
+        ("text", {"body": "x" * 5000}, Words(body="x" * 4096)),
+        ("text", {"body": "a\x00b\ud83dc"}, Words(body="abc")),
+        ("text", {}, Other(kind="text")),
+        ("text", {"body": 7}, Other(kind="text")),
+        ("text", "hello", Other(kind="text")),
+        (
+            "interactive",
+            {"type": "list_reply", "list_reply": {"id": "menu:send", "title": "Send"}},
+            Tap(id="menu:send"),
+        ),
+        (
+            "interactive",
+            {"type": "button_reply", "button_reply": {"id": "yes:4", "title": "No"}},
+            Tap(id="yes:4"),
+        ),
+        ("interactive", {"list_reply": {"title": "menu:send"}}, Other(kind="interactive")),
+        ("interactive", {"list_reply": {"id": "x" * 257}}, Other(kind="interactive")),
+        (
+            "interactive",
+            {"nfm_reply": {"response_json": '{"flow_token": "t1", "pin": "1234"}'}},
+            FlowReply(flow_token="t1"),
+        ),
+        ("interactive", {"nfm_reply": {"response_json": "{not"}}, FlowReply(flow_token=None)),
+        (
+            "interactive",
+            {"nfm_reply": {"response_json": "[" * 100_000}},
+            FlowReply(flow_token=None),
+        ),
+        (
+            "interactive",
+            {"nfm_reply": {"response_json": {"flow_token": 1}}},
+            FlowReply(flow_token=None),
+        ),
+        ("interactive", {"nfm_reply": None}, FlowReply(flow_token=None)),
+        ("button", {"payload": "stop", "text": "Stop"}, Tap(id="stop")),
+        ("button", {"text": "Stop"}, Other(kind="button")),
+        (
+            "image",
+            {"id": "m1", "mime_type": "image/jpeg", "sha256": "ab", "caption": "me"},
+            ImageFile(media_id="m1", mime_type="image/jpeg", sha256="ab"),
+        ),
+        ("image", {"id": "m1"}, ImageFile(media_id="m1", mime_type=None, sha256=None)),
+        ("image", {"mime_type": "image/jpeg"}, Other(kind="image")),
+        ("system", {"type": "user_changed_number", "wa_id": "23276000000"}, ChangedNumber()),
+        ("system", None, ChangedNumber()),
+        ("sticker", {"id": "s"}, Other(kind="sticker")),
+        ("unsupported", None, Other(kind="unsupported")),
+        ("x" * 1000, None, Other(kind="unknown")),
+    ],
+)
+def test_each_kind(kind: str, part: object, content: Content) -> None:
+    assert _content(kind, part) == content
+
+
+def test_all_entries_changes_and_messages_in_their_order() -> None:
+    def entry(*groups: tuple[str, ...]) -> dict[str, Any]:
+        return {
+            "changes": [
+                {"value": {"messages": [message("text", {"body": "x"}, id=one) for one in group]}}
+                for group in groups
+            ]
+        }
+
+    body = json.dumps({"entry": [entry(("a", "b"), ("c",)), entry(("d",))]}).encode()
+    assert [one.message_id for one in read(body)] == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{}",
+        b'{"entry": null}',
+        b'{"entry": {}}',
+        b'{"entry": [null, 1, {"changes": 3}]}',
+        b'{"entry": [{"changes": [{}, {"value": []}]}]}',
+        b'{"entry": [{"changes": [{"value": {"statuses": [{"id": "1", "status": "read"}]}}]}]}',
+        b'{"entry": [{"changes": [{"value": {"messages": {"id": "a"}}}]}]}',
+    ],
+)
+def test_nothing_was_said(body: bytes) -> None:
+    assert read(body) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"nonsense",
+        b"[]",
+        b"null",
+        b'"text"',
+        b"\xff\xfe",
+        b'{"entry": [',
+        b"[" * 100_000,
+        b"1",
+    ],
+)
+def test_only_what_is_no_json_object_is_refused(body: bytes) -> None:
+    with pytest.raises(MalformedDelivery):
+        read(body)
+
+
+@pytest.mark.parametrize("missing", ["id", "from"])
+@pytest.mark.parametrize("value", [None, "", 7, [], "\x00", "x" * 5000])
+def test_without_an_id_or_a_sender_it_is_skipped(missing: str, value: object) -> None:
+    good = message("text", {"body": "hi"}, id="good")
+    bad = message("text", {"body": "hi"}) | {missing: value}
+    assert [one.message_id for one in read(delivery(bad, good))] == ["good"]
+
+
+def test_groups_and_other_fields_are_not_for_us() -> None:
+    assert read(delivery(message("text", {"body": "hi"}, group_id="g1"))) == []
+    change = {"field": "history", "value": {"messages": [message("text", {"body": "hi"})]}}
+    assert read(json.dumps({"entry": [{"changes": [change]}]}).encode()) == []
+
+
+@pytest.mark.parametrize(
+    ("sender", "contacts", "address", "user_id"),
+    [
+        ({"from": "23276123456"}, [], PHONE, None),
+        ({"from": "+23276123456"}, [], PHONE, None),
+        ({}, [{"wa_id": "23276123456"}], PHONE, None),
+        ({"from": "23276123456"}, [{"wa_id": "23276123456", "user_id": "SL.9"}], PHONE, "SL.9"),
+        ({"from": "23276123456", "from_user_id": "SL.9"}, [], PHONE, "SL.9"),
+        ({"from_user_id": "SL.9"}, [], "user:SL.9", "SL.9"),
+        ({"user_id": "SL.9"}, [], "user:SL.9", "SL.9"),
+        ({}, [{"user_id": "SL.9"}], "user:SL.9", "SL.9"),
+        ({"from": "SL.9"}, [], "user:SL.9", "SL.9"),
+        # Two people, and it is said which of them: the other one's number is not theirs.
+        (
+            {"from_user_id": "SL.9"},
+            [{"wa_id": "23276000000"}, {"user_id": "SL.9"}],
+            "user:SL.9",
+            "SL.9",
+        ),
+    ],
+)
+def test_who_it_is_from(
+    sender: dict[str, str], contacts: list[dict[str, str]], address: str, user_id: str | None
+) -> None:
+    said = {"id": "1", "timestamp": "1", "type": "text", "text": {"body": "hi"}} | sender
+    (received,) = read(delivery(said, contacts=contacts))
+    assert (received.address, received.user_id) == (address, user_id)
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "seconds"),
+    [
+        ("1749416383", 1749416383),
+        (1749416383, 1749416383),
+        ("", 0),
+        ("-1", 0),
+        ("1e9", 0),
+        ("9" * 12, 0),
+        (10**30, 0),
+        (True, 0),
+        (None, 0),
+        ("٣", 0),
+        (1.5, 0),
+    ],
+)
+def test_when_it_was_sent(timestamp: object, seconds: int) -> None:
+    (received,) = read(delivery(message("text", {"body": "x"}, timestamp=timestamp)))
+    assert received.sent_at == seconds
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@UNHURRIED
+@given(st.dictionaries(st.sampled_from(["entry", "object"]) | st.text(), JSON, max_size=3))
+def test_any_object_is_read(body: dict[str, Any]) -> None:
+    read(json.dumps(body).encode())
+
+
+@UNHURRIED
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_malformed(body: bytes) -> None:
+    with contextlib.suppress(MalformedDelivery):
+        read(body)
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    keys: list[Any] = list(value) if isinstance(value, dict) else []
+    if isinstance(value, list):
+        keys = list(range(len(value)))
+    inner = [place for key in keys for place in _places(value[key], (*path, key))]
+    return [path, *inner] if path else inner
+
+
+@UNHURRIED
+@given(st.data())
+def test_a_real_delivery_with_something_else_in_any_place(data: st.DataObject) -> None:
+    body = copy.deepcopy(DOCUMENTED)
+    for _ in range(data.draw(st.integers(1, 3))):
+        *path, last = data.draw(st.sampled_from(_places(body)))
+        holder: Any = body
+        for key in path:
+            holder = holder[key]
+        holder[last] = data.draw(JSON)
+    for received in read(json.dumps(body).encode()):
+        stored = json.dumps([received.message_id, received.address], ensure_ascii=False)
+        assert "\x00" not in stored
+        assert len(stored.encode()) < 2704  # what an index of PostgreSQL takes
+        if isinstance(received.content, Words):
+            assert received.content.body is not None
+            received.content.body.encode()

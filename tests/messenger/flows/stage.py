@@ -1,0 +1,113 @@
+"""A form as the provider's client sees it, and somebody who takes in what is entered."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+)
+
+from tapgate.messenger.flows import exchange, forms
+from tapgate.messenger.flows.cipher import FlowKey
+from tapgate.messenger.flows.forms import Form
+from tapgate.messenger.flows.provider_side import Exchange
+from tapgate.messenger.model.events import Entered
+from tapgate.messenger.model.replies import AskPin
+from tapgate.store.database import Database
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+ADDRESS = "+23276000001"
+RIGHT_PIN, WRONG_PIN, NEW_PIN = "4821", "9035", "6174"
+
+#: Made with OpenSSL and the bare primitives, not with the code that it tests.
+VECTOR: dict[str, Any] = json.loads(Path(__file__).with_name("vector.json").read_bytes())
+PRIVATE_PEM: str = VECTOR["private_key"]
+
+
+#: Made once: a key is checked when it is read, which takes long.
+KEY = FlowKey(PRIVATE_PEM)
+PUBLIC_PEM = (
+    load_pem_private_key(PRIVATE_PEM.encode(), password=None)
+    .public_key()
+    .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    .decode()
+)
+
+
+@dataclass
+class Entry:
+    finished: bool
+    text: str = ""
+
+
+@dataclass
+class Stage:
+    """Also what the exchange needs of its services."""
+
+    database: Database
+    flow_key: FlowKey | None = KEY
+    now: datetime = NOW
+    entered: list[Entered] = field(default_factory=list)
+    failure: Exception | None = None
+    wrong: str = "Wrong PIN, 2 tries left."
+    acted: int = 0
+
+    def clock(self) -> datetime:
+        return self.now
+
+    def later(self, **how_long: float) -> None:
+        self.now += timedelta(**how_long)
+
+    async def issue(self, form: str = "pin", language: str = "en", operation: str = "op") -> str:
+        ask = AskPin(text="10.00 SLE to Aminata K.", button="PIN", form=form, operation=operation)
+        async with self.database.transaction() as tx:
+            return await forms.issue(
+                tx, address=ADDRESS, ask=ask, language=language, now=self.clock()
+            )
+
+    async def enter(self, _: "Stage", form: Form, entered: Entered) -> Entry | None:
+        """Uses the form in the end, as whoever acts on what was entered does."""
+        self.entered.append(entered)
+        if self.failure is not None:
+            raise self.failure
+        if entered.pin not in (None, RIGHT_PIN):
+            return Entry(False, self.wrong)
+        async with self.database.transaction() as tx:
+            if not await forms.use(tx, form.token_hash, self.clock()):
+                return None
+            self.acted += 1
+        return Entry(True)
+
+    async def ask(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        client = Exchange(PUBLIC_PEM)
+        status, text = await exchange.handle(self, client.encrypted(request), self.enter)
+        return status, client.decrypted(text)
+
+    async def submit(self, token: str, **data: object) -> tuple[int, dict[str, Any]]:
+        return await self.ask({"action": "data_exchange", "flow_token": token, "data": data})
+
+
+def success(token: str) -> tuple[int, dict[str, Any]]:
+    params = {"flow_token": token}
+    return 200, {"screen": "SUCCESS", "data": {"extension_message_response": {"params": params}}}
+
+
+def words(text: str) -> list[str]:
+    return "".join(letter if letter.isalnum() else " " for letter in text).split()
+
+
+async def everything_stored(database: Database) -> list[str]:
+    tables = await database.fetch(
+        "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables"
+        " WHERE schemaname IN ('public', 'messenger')"
+    )
+    return [
+        row["row"]
+        for table in tables
+        for row in await database.fetch(f"SELECT t::text AS row FROM {table['name']} t")
+    ]

@@ -1,0 +1,143 @@
+import base64
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    KeySerializationEncryption,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_public_key,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from messenger.flows.stage import KEY, PUBLIC_PEM, VECTOR
+from tapgate.messenger.flows.cipher import OAEP_PADDING, CannotOpen, FlowKey
+from tapgate.messenger.flows.provider_side import Exchange
+from tapgate.settings import SettingsError
+
+BODY = Exchange(PUBLIC_PEM).encrypted({"action": "data_exchange", "data": {"pin": "4821"}})
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+json_objects = st.dictionaries(st.text(), json_values, max_size=5)
+
+
+def pem(key: Any, encryption: KeySerializationEncryption | None = None) -> str:
+    encryption = encryption or NoEncryption()
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption).decode()
+
+
+def enveloped(**changes: object) -> bytes:
+    return json.dumps(json.loads(BODY) | changes).encode()
+
+
+def test_a_request_made_by_others_is_opened_and_answered() -> None:
+    opened = KEY.open(json.dumps(VECTOR["body"]).encode())
+    assert opened.request == VECTOR["request"]
+    assert opened.seal(VECTOR["answer"]) == VECTOR["sealed_answer"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(json_objects, json_objects)
+def test_both_sides_understand_each_other(request: dict[str, Any], answer: dict[str, Any]) -> None:
+    client = Exchange(PUBLIC_PEM)
+    opened = KEY.open(client.encrypted(request))
+    assert opened.request == request
+    assert client.decrypted(opened.seal(answer)) == answer
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, len(BODY) - 1), st.integers(1, 255))
+def test_a_changed_byte_anywhere_is_noticed(place: int, flip: int) -> None:
+    changed = bytearray(BODY)
+    changed[place] ^= flip
+    with pytest.raises(CannotOpen):
+        KEY.open(bytes(changed))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=300) | json_values.map(lambda value: json.dumps(value).encode()))
+def test_anything_else_cannot_be_opened(body: bytes) -> None:
+    with pytest.raises(CannotOpen):
+        KEY.open(body)
+
+
+def test_the_same_bytes_in_another_spelling_are_refused() -> None:
+    vector = json.loads(BODY)["initial_vector"]
+    last = vector[-3]
+    for other in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/":
+        respelled = vector[:-3] + other + vector[-2:]
+        if other != last and base64.b64decode(respelled) == base64.b64decode(vector):
+            with pytest.raises(CannotOpen):
+                KEY.open(enveloped(initial_vector=respelled))
+            break
+    else:
+        pytest.fail("16 bytes always have another spelling")
+
+
+@pytest.mark.parametrize("vector", [b"", b"x" * 12, b"x" * 17])
+def test_a_vector_of_another_length_is_refused(vector: bytes) -> None:
+    with pytest.raises(CannotOpen):
+        KEY.open(enveloped(initial_vector=base64.b64encode(vector).decode()))
+
+
+@pytest.mark.parametrize("size", [24, 32])
+def test_a_longer_key_is_refused(size: int) -> None:
+    client = Exchange(PUBLIC_PEM)
+    client._aes_key = b"k" * size
+    with pytest.raises(CannotOpen):
+        KEY.open(client.encrypted({"action": "ping"}))
+
+
+@pytest.mark.parametrize("size", [0, 15])
+def test_what_is_too_short_for_a_key_is_refused(size: int) -> None:
+    encrypted = load_pem_public_key(PUBLIC_PEM.encode()).encrypt(b"k" * size, OAEP_PADDING)
+    with pytest.raises(CannotOpen):
+        KEY.open(enveloped(encrypted_aes_key=base64.b64encode(encrypted).decode()))
+
+
+@pytest.mark.parametrize(
+    "plain", [b"", b"[]", b'"text"', b"{", b"\xff", b'{"a":' * 50_000], ids=range(6)
+)
+def test_what_is_no_json_object_inside_cannot_be_opened(plain: bytes) -> None:
+    body = Exchange(PUBLIC_PEM).encrypted(msgspec.Raw(plain))
+    with pytest.raises(CannotOpen):
+        KEY.open(body)
+
+
+def test_another_key_cannot_open() -> None:
+    other = FlowKey(pem(rsa.generate_private_key(65537, 2048)))
+    with pytest.raises(CannotOpen):
+        other.open(BODY)
+
+
+def test_what_was_opened_is_not_shown() -> None:
+    assert "4821" not in repr(KEY.open(BODY))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("-----BEGIN PRIVATE KEY-----\nnonsense\n-----END PRIVATE KEY-----", "must be an RSA"),
+        (PUBLIC_PEM, "must be an RSA"),
+        (pem(ec.generate_private_key(ec.SECP256R1())), "must be an RSA"),
+        (pem(rsa.generate_private_key(65537, 1024)), "must have at least 2048 bits"),
+        (
+            pem(rsa.generate_private_key(65537, 2048), BestAvailableEncryption(b"open sesame")),
+            "must not be encrypted",
+        ),
+    ],
+    ids=["nonsense", "public", "elliptic", "short", "encrypted"],
+)
+def test_a_key_that_cannot_be_used_is_named(text: str, sentence: str) -> None:
+    with pytest.raises(SettingsError, match="TAPGATE_MESSENGER_FLOW_PRIVATE_KEY " + sentence):
+        FlowKey(text)

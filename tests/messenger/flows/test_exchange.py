@@ -1,0 +1,250 @@
+import asyncio
+import io
+import json
+from typing import Any
+
+import pytest
+import structlog
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from messenger.flows.stage import (
+    NEW_PIN,
+    PUBLIC_PEM,
+    RIGHT_PIN,
+    WRONG_PIN,
+    Stage,
+    everything_stored,
+    success,
+    words,
+)
+from tapgate.errors import unavailable
+from tapgate.messenger.flows import exchange, screens
+from tapgate.messenger.flows.provider_side import Exchange
+from tapgate.messenger.model.events import Entered
+from tapgate.service import logs
+from tapgate.store.database import Database
+
+ENDED = (427, {"error_msg": screens.problem("en", "ended")})
+
+
+async def test_the_provider_asks_whether_we_are_there(stage: Stage) -> None:
+    request = {"version": "3.0", "action": "ping"}
+    assert await stage.ask(request) == (200, {"data": {"status": "active"}})
+
+
+async def test_without_a_key_nothing_can_be_opened(stage: Stage) -> None:
+    body = Exchange(PUBLIC_PEM).encrypted({"action": "ping"})
+    stage.flow_key = None
+    assert await exchange.handle(stage, body, stage.enter) == (421, "")
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"\x00\xff", b'{"action": "ping"}'])
+async def test_what_cannot_be_opened(stage: Stage, body: bytes) -> None:
+    assert await exchange.handle(stage, body, stage.enter) == (421, "")
+
+
+@pytest.mark.parametrize("action", ["INIT", "BACK"])
+async def test_a_form_is_shown(stage: Stage, action: str) -> None:
+    token = await stage.issue(language="fr")
+    status, answer = await stage.ask({"action": action, "flow_token": token, "data": None})
+    assert status == 200
+    assert answer == {
+        "screen": "PIN",
+        "data": {
+            "heading": "Entrez votre code PIN",
+            "text": "10.00 SLE to Aminata K.",
+            "hint": "4 chiffres",
+            "button": "Confirmer",
+            "pin_label": "Votre code PIN",
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("form", "data", "entered"),
+    [
+        ("pin", {"pin": RIGHT_PIN}, Entered(operation="op", pin=RIGHT_PIN)),
+        (
+            "new_pin",
+            {"new_pin": NEW_PIN, "repeated_pin": NEW_PIN},
+            Entered(operation="op", new_pin=NEW_PIN),
+        ),
+        (
+            "change_pin",
+            {"pin": RIGHT_PIN, "new_pin": NEW_PIN, "repeated_pin": NEW_PIN},
+            Entered(operation="op", pin=RIGHT_PIN, new_pin=NEW_PIN),
+        ),
+    ],
+)
+async def test_what_is_entered_is_handed_on(
+    stage: Stage, form: str, data: dict[str, str], entered: Entered
+) -> None:
+    token = await stage.issue(form)
+    assert await stage.submit(token, **data) == success(token)
+    assert stage.entered == [entered]
+
+
+async def test_a_mistake_is_shown_on_the_screen_and_goes_no_further(stage: Stage) -> None:
+    token = await stage.issue("new_pin", "fr")
+    status, answer = await stage.submit(token, new_pin="1234", repeated_pin="1235")
+    assert (status, answer["screen"]) == (200, "NEW_PIN")
+    assert answer["data"]["error_message"] == screens.problem("fr", "not_the_same")
+    assert stage.entered == []
+
+
+async def test_after_a_wrong_pin_the_form_can_be_used_again(stage: Stage) -> None:
+    token = await stage.issue()
+    status, answer = await stage.submit(token, pin=WRONG_PIN)
+    assert (status, answer["screen"]) == (200, "PIN")
+    assert answer["data"]["error_message"] == "Wrong PIN, 2 tries left."
+    assert await stage.submit(token, pin=RIGHT_PIN) == success(token)
+
+
+async def test_a_refusal_without_words_is_given_some(stage: Stage) -> None:
+    stage.wrong = ""
+    _, answer = await stage.submit(await stage.issue(), pin=WRONG_PIN)
+    assert answer["data"]["error_message"] == screens.problem("en", "try_again")
+
+
+@pytest.mark.parametrize("failure", [unavailable("away"), RuntimeError(RIGHT_PIN)])
+async def test_a_failure_is_told_kindly_and_the_form_stays(
+    stage: Stage, failure: Exception
+) -> None:
+    token, stage.failure = await stage.issue(), failure
+    status, answer = await stage.submit(token, pin=RIGHT_PIN)
+    assert (status, answer["screen"]) == (200, "PIN")
+    assert answer["data"]["error_message"] == screens.problem("en", "try_again")
+    stage.failure = None
+    assert await stage.submit(token, pin=RIGHT_PIN) == success(token)
+
+
+async def test_while_the_database_is_away(stage: Stage) -> None:
+    away = await Database.connect("postgresql://nobody@127.0.0.1:1/nothing")
+    try:
+        status, answer = await Stage(away).submit("token", pin=RIGHT_PIN)
+    finally:
+        await away.close()
+    assert (status, answer) == (503, {"error_msg": screens.problem("en", "try_again")})
+
+
+@pytest.mark.parametrize("action", ["INIT", "BACK", "data_exchange"])
+@pytest.mark.parametrize("token", ["", "unknown", "\x00", None, 7, ["token"]])
+async def test_a_token_that_is_none(stage: Stage, action: str, token: object) -> None:
+    assert await stage.ask({"action": action, "flow_token": token, "data": {}}) == ENDED
+
+
+async def test_an_expired_form_says_so_in_the_language_it_had(stage: Stage) -> None:
+    token = await stage.issue(language="fr")
+    stage.later(minutes=5)
+    ended = 427, {"error_msg": screens.problem("fr", "ended")}
+    assert await stage.submit(token, pin=RIGHT_PIN) == ended
+    assert await stage.ask({"action": "INIT", "flow_token": token}) == ended
+    assert stage.entered == []
+
+
+async def test_a_request_sent_again_does_nothing(stage: Stage) -> None:
+    token, client = await stage.issue(), Exchange(PUBLIC_PEM)
+    body = client.encrypted(
+        {"action": "data_exchange", "flow_token": token, "data": {"pin": RIGHT_PIN}}
+    )
+    answers = [await exchange.handle(stage, body, stage.enter) for _ in range(3)]
+    assert [status for status, _ in answers] == [200, 427, 427]
+    assert stage.acted == 1
+
+
+async def test_of_two_at_once_one_acts(stage: Stage) -> None:
+    token = await stage.issue()
+    answers = await asyncio.gather(*(stage.submit(token, pin=RIGHT_PIN) for _ in range(6)))
+    assert sorted(status for status, _ in answers) == [200, *[427] * 5]
+    assert stage.acted == 1
+
+
+async def test_the_form_is_used_between_finding_and_entering(stage: Stage) -> None:
+    token = await stage.issue(language="fr")
+    both_found = asyncio.Barrier(2)
+
+    async def enter(_: Stage, form: Any, entered: Entered) -> Any:
+        await both_found.wait()
+        return await stage.enter(stage, form, entered)
+
+    async def submit() -> tuple[int, dict[str, Any]]:
+        client = Exchange(PUBLIC_PEM)
+        request = {"action": "data_exchange", "flow_token": token, "data": {"pin": RIGHT_PIN}}
+        status, text = await exchange.handle(stage, client.encrypted(request), enter)
+        return status, client.decrypted(text)
+
+    answers = sorted(await asyncio.gather(submit(), submit()), key=lambda answer: answer[0])
+    ended = 427, {"error_msg": screens.problem("fr", "ended")}
+    assert answers == [success(token), ended]
+
+
+@pytest.mark.parametrize("action", ["INIT", "data_exchange"])
+async def test_an_error_of_the_client_is_acknowledged(stage: Stage, action: str) -> None:
+    token = await stage.issue()
+    data = {"error": "INVALID_SCREEN_TRANSITION", "error_message": "..."}
+    request = {"action": action, "flow_token": token, "data": data}
+    assert await stage.ask(request) == (200, {"data": {"acknowledged": True}})
+
+
+@pytest.mark.parametrize("action", ["PING", "complete", None, 1, [], {}])
+async def test_an_action_that_is_none(stage: Stage, action: object) -> None:
+    status, answer = await stage.ask({"action": action, "flow_token": await stage.issue()})
+    assert (status, list(answer)) == (400, ["error_msg"])
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(-1e9, 1e9) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+requests = st.fixed_dictionaries(
+    {},
+    optional={
+        "action": st.sampled_from(["ping", "INIT", "BACK", "data_exchange"]) | json_values,
+        "flow_token": json_values,
+        "screen": json_values,
+        "data": json_values,
+    },
+)
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(requests, st.booleans())
+async def test_whatever_is_asked_is_answered(
+    stage: Stage, request: dict[str, Any], known: bool
+) -> None:
+    if known:
+        request |= {"flow_token": await stage.issue()}
+    status, answer = await stage.ask(request)
+    assert status in {200, 400, 427}
+    assert isinstance(answer, dict)
+
+
+async def test_a_pin_is_in_no_log_line_no_table_and_no_answer(stage: Stage) -> None:
+    lines, answers = io.BytesIO(), []
+    before = structlog.get_config()
+    logs.configure(lines)
+    try:
+        for form in screens.SCREENS:
+            for failure in (None, RuntimeError(RIGHT_PIN), unavailable(RIGHT_PIN)):
+                stage.failure = failure
+                token = await stage.issue(form)
+                for pin in (WRONG_PIN, RIGHT_PIN):
+                    pins = {"pin": pin, "new_pin": NEW_PIN, "repeated_pin": NEW_PIN}
+                    answers.append(await stage.submit(token, **pins))
+                    answers.append(await stage.submit(token, **pins, error=pin, error_message=pin))
+        await stage.ask({"action": RIGHT_PIN, "data": {"pin": RIGHT_PIN}})
+    finally:
+        structlog.configure(**before)
+    seen = lines.getvalue().decode()
+    assert "flows.not_entered" in seen
+    assert "flows.client_error" in seen
+    tables = json.dumps(await everything_stored(stage.database))
+    assert "10.00 SLE to Aminata K." in tables
+    for pin in (RIGHT_PIN, WRONG_PIN, NEW_PIN):
+        assert not any(word == pin for word in words(seen)), "logged"
+        assert not any(word == pin for word in words(json.dumps(answers))), "answered"
+        assert not any(word == pin for word in words(tables)), "stored"

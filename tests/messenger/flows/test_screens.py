@@ -1,0 +1,146 @@
+"""What the code sends and reads is what was published at the provider."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from tapgate.messenger.flows import screens
+from tapgate.messenger.flows.forms import Form
+from tapgate.messenger.flows.screens import Problem
+from tapgate.messenger.model.events import Entered
+from tapgate.messenger.model.kinds import LANGUAGES
+from tapgate.messenger.model.replies import AskPin
+
+PUBLISHED = Path(screens.__file__).with_name("published")
+FORMS = get_args(AskPin.__annotations__["form"])
+
+
+def form_of(form: str, language: str = "en", text: str = "10.00 SLE to Aminata K.") -> Form:
+    return Form(token_hash=b"", address="", form=form, operation="op", language=language, text=text)
+
+
+def published(form: str) -> dict[str, Any]:
+    return json.loads((PUBLISHED / f"tapgate_{form}.json").read_bytes())
+
+
+def the_screen(form: str) -> dict[str, Any]:
+    (screen,) = published(form)["screens"]
+    return screen
+
+
+def components(form: str, kind: str) -> list[dict[str, Any]]:
+    return [one for one in the_screen(form)["layout"]["children"] if one["type"] == kind]
+
+
+def test_every_form_is_published_and_nothing_else() -> None:
+    names = {path.name for path in PUBLISHED.iterdir()}
+    assert names == {f"tapgate_{form}.json" for form in FORMS}
+    assert set(screens.SCREENS) == set(FORMS)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_flow_begins_and_ends_with_its_screen(form: str) -> None:
+    flow, screen = published(form), screens.SCREENS[form]
+    assert flow["version"] == "7.0"
+    assert flow["data_api_version"] == "3.0"
+    assert flow["routing_model"] == {screen.id: []}
+    assert the_screen(form)["id"] == screen.id
+    assert the_screen(form)["terminal"] is the_screen(form)["success"] is True
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_screen_has_exactly_the_data_that_it_is_sent(form: str) -> None:
+    declared = the_screen(form)["data"]
+    used = set(re.findall(r"\$\{data\.(\w+)\}", json.dumps(the_screen(form)["layout"])))
+    for language in LANGUAGES:
+        answer = screens.shown(form_of(form, language))
+        assert answer["screen"] == the_screen(form)["id"]
+        assert set(answer["data"]) == set(declared) == used
+        assert all(isinstance(value, str) and value for value in answer["data"].values())
+    assert all(field["type"] == "string" and field["__example__"] for field in declared.values())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_screen_sends_exactly_the_fields_that_are_read(form: str) -> None:
+    fields = list(screens.SCREENS[form].fields)
+    (footer,) = components(form, "Footer")
+    assert [field["name"] for field in components(form, "TextInput")] == fields
+    assert the_screen(form)["sensitive"] == fields
+    assert footer["on-click-action"] == {
+        "name": "data_exchange",
+        "payload": {field: f"${{form.{field}}}" for field in fields},
+    }
+    for field in components(form, "TextInput"):
+        assert (field["input-type"], field["min-chars"], field["max-chars"]) == ("passcode", 4, 4)
+        assert field["required"] is True
+
+
+def test_words_are_no_longer_than_the_client_shows() -> None:
+    longest = {"heading": 80, "button": 35, "hint": 80, "text": 4096}
+    for form in FORMS:
+        for language in LANGUAGES:
+            data = screens.shown(form_of(form, language, "x" * 9000))["data"]
+            for name, value in data.items():
+                assert len(value) <= longest.get(name, 20), (language, name)
+
+
+def test_an_error_is_shown_only_where_there_is_one() -> None:
+    assert "error_message" not in screens.shown(form_of("pin"))["data"]
+    assert screens.shown(form_of("pin"), "Wrong PIN.")["data"]["error_message"] == "Wrong PIN."
+
+
+def test_every_problem_has_words_in_every_language() -> None:
+    for kind in get_args(Problem):
+        words = {screens.problem(language, kind) for language in LANGUAGES}
+        assert len(words) == len(LANGUAGES)
+        assert screens.problem(None, kind) == screens.problem("en", kind)
+
+
+@pytest.mark.parametrize(
+    ("form", "data", "outcome"),
+    [
+        ("pin", {"pin": "0042"}, Entered(operation="op", pin="0042")),
+        ("pin", {"pin": 42}, Entered(operation="op", pin="0042")),
+        ("pin", {"pin": "0042", "new_pin": "1"}, Entered(operation="op", pin="0042")),
+        ("pin", {}, "four_digits"),
+        ("pin", {"pin": "123"}, "four_digits"),
+        ("pin", {"pin": "12345"}, "four_digits"),
+        ("pin", {"pin": "1234\n"}, "four_digits"),
+        ("pin", {"pin": "١٢٣٤"}, "four_digits"),
+        ("pin", {"pin": " 1234"}, "four_digits"),
+        ("pin", {"pin": True}, "four_digits"),
+        ("pin", {"pin": -42}, "four_digits"),
+        ("pin", {"pin": 10000}, "four_digits"),
+        ("pin", {"pin": 1234.0}, "four_digits"),
+        ("pin", {"pin": ["1234"]}, "four_digits"),
+        ("pin", {"pin": None}, "four_digits"),
+        (
+            "new_pin",
+            {"new_pin": "6174", "repeated_pin": "6174"},
+            Entered(operation="op", new_pin="6174"),
+        ),
+        ("new_pin", {"new_pin": "6174", "repeated_pin": "6175"}, "not_the_same"),
+        ("new_pin", {"new_pin": "6174"}, "four_digits"),
+        (
+            "change_pin",
+            {"pin": "4821", "new_pin": "6174", "repeated_pin": "6174"},
+            Entered(operation="op", pin="4821", new_pin="6174"),
+        ),
+        (
+            "change_pin",
+            {"pin": "4821", "new_pin": "4821", "repeated_pin": "4821"},
+            "same_as_old",
+        ),
+        (
+            "change_pin",
+            {"pin": "4821", "new_pin": "6174", "repeated_pin": "4821"},
+            "not_the_same",
+        ),
+        ("change_pin", {"new_pin": "6174", "repeated_pin": "6174"}, "four_digits"),
+    ],
+)
+def test_what_may_be_entered(form: str, data: dict[str, Any], outcome: Entered | str) -> None:
+    assert screens.entered(form_of(form), data) == outcome

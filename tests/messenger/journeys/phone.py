@@ -1,0 +1,161 @@
+"""A person with a phone: writes over the webhook or the compatibility endpoint, reads what comes
+back, fills in forms as the provider's client does."""
+
+import asyncio
+import itertools
+import json
+import time
+from typing import Any
+
+import httpx2
+
+from tapgate.messenger.channel.plain_text import as_text
+from tapgate.messenger.flows.provider_side import Exchange
+from tapgate.messenger.model.replies import Offer, Outgoing, PinForm
+from tapgate.messenger.outbox.sealed import opened
+from tapgate.store.database import Database
+from tapgate.vault import Vault
+
+WEBHOOK = "/api/v1/webhooks/messaging"
+FLOWS = f"{WEBHOOK}/flows"
+BRIDGE = "/api/v1/external/messaging"
+
+_numbers = itertools.count(1)
+
+
+def text(body: str) -> dict[str, Any]:
+    return {"type": "text", "text": {"body": body}}
+
+
+def tapped(option_id: str) -> dict[str, Any]:
+    reply = {"type": "button_reply", "button_reply": {"id": option_id, "title": "as shown"}}
+    return {"type": "interactive", "interactive": reply}
+
+
+class Phone:
+    """`client` reaches a messenger; everything else is looked up in its database."""
+
+    def __init__(
+        self,
+        number: str,
+        client: httpx2.AsyncClient,
+        database: Database,
+        vault: Vault,
+        public_key: str | None = None,
+    ) -> None:
+        self.number = number
+        self.client = client
+        self._database = database
+        self._vault = vault
+        self._public_key = public_key
+        self._clock = int(time.time())
+        self._read_until = 0
+
+    # The webhook
+
+    def message(self, content: dict[str, Any], **fields: str) -> dict[str, Any]:
+        """A new message, later than the one before."""
+        self._clock += 1
+        return {
+            "from": self.number.removeprefix("+"),
+            "id": f"wamid.{next(_numbers)}",
+            "timestamp": str(self._clock),
+            **content,
+            **fields,
+        }
+
+    async def deliver(self, *messages: dict[str, Any]) -> None:
+        """As the provider does: one delivery, acknowledged."""
+        value = {
+            "messaging_product": "whatsapp",
+            "metadata": {"display_phone_number": "15550783881", "phone_number_id": "1065"},
+            "contacts": [{"profile": {"name": "A"}, "wa_id": self.number.removeprefix("+")}],
+            "messages": list(messages),
+        }
+        body = {
+            "object": "whatsapp_business_account",
+            "entry": [{"id": "1022", "changes": [{"value": value, "field": "messages"}]}],
+        }
+        answer = await self.client.post(WEBHOOK, content=json.dumps(body))
+        assert answer.status_code == 200, answer.text
+
+    async def handled(self) -> None:
+        """Everything that was delivered has been acted on."""
+        async with asyncio.timeout(30):
+            while await self._database.fetchval(
+                """SELECT EXISTS (SELECT FROM messenger.received
+                                  WHERE address = $1 AND status = 'waiting')""",
+                self.number,
+            ):
+                await asyncio.sleep(0.01)
+
+    async def say(self, body: str) -> str:
+        """What is answered, as one text."""
+        return await self.send(text(body))
+
+    async def send(self, content: dict[str, Any]) -> str:
+        await self.deliver(self.message(content))
+        await self.handled()
+        return as_text(await self.replies())  # type: ignore[arg-type]
+
+    async def tap(self, title: str) -> str:
+        """An option of the last offer, by its title."""
+        offer = await self.last(Offer)
+        (chosen,) = (option.id for option in offer.options if option.title == title)
+        return await self.send(tapped(chosen))
+
+    async def replies(self) -> list[Outgoing]:
+        """What came since the last look."""
+        rows = await self._database.fetch(
+            """SELECT id, content FROM messenger.outbox
+               WHERE address = $1 AND id > $2 ORDER BY id""",
+            self.number,
+            self._read_until,
+        )
+        if rows:
+            self._read_until = rows[-1]["id"]
+        return [opened(self._vault, row["id"], row["content"]) for row in rows]
+
+    async def last(self, kind: type[Any]) -> Any:
+        """The newest message of a kind that this phone ever got."""
+        rows = await self._database.fetch(
+            "SELECT id, content FROM messenger.outbox WHERE address = $1 ORDER BY id DESC",
+            self.number,
+        )
+        for row in rows:
+            message = opened(self._vault, row["id"], row["content"])
+            if isinstance(message, kind):
+                return message
+        raise AssertionError(f"no {kind.__name__} came")
+
+    # Forms
+
+    async def fill_in(
+        self, data: dict[str, str], token: str | None = None
+    ) -> tuple[int, dict[str, Any]]:
+        """The newest form; its status and the decrypted answer."""
+        return await self.exchange("data_exchange", token, data=data)
+
+    async def exchange(
+        self, action: str, token: str | None = None, **fields: Any
+    ) -> tuple[int, dict[str, Any]]:
+        assert self._public_key is not None
+        token = token or (await self.last(PinForm)).token
+        other_side = Exchange(self._public_key)
+        body = other_side.encrypted(
+            {"version": "3.0", "action": action, "flow_token": token, **fields}
+        )
+        answer = await self.client.post(FLOWS, content=body)
+        return answer.status_code, other_side.decrypted(answer.text)
+
+    # The compatibility endpoint
+
+    async def ask(self, body: str) -> str:
+        answer = await self.ask_raw(message=body, messageType="text")
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["status"] == "success"
+        return str(answer.json()["answer"])
+
+    async def ask_raw(self, **fields: Any) -> httpx2.Response:
+        body = {"event": "message", "from": self.number, "phoneE164": self.number, **fields}
+        return await self.client.post(BRIDGE, json=body)

@@ -1,0 +1,97 @@
+"""Tapgate as an operator runs it: gateway and messenger in processes of their own, and a provider
+that both talk HTTP with."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import psutil
+
+from gateway.running import ADMIN, TAPGATE, free_port
+from messenger.journeys.town import flow_key
+from tapgate.messenger.fake_graph import serving
+from tapgate.messenger.fake_graph.provider import Provider
+
+TOKEN, NUMBER, SECRET = "the access token", "106540352242922", "the app secret"
+
+
+class Running:
+    def __init__(
+        self, process: asyncio.subprocess.Process, gateway: str, messenger: str, log: Path
+    ) -> None:
+        self._supervisor = psutil.Process(process.pid)
+        self.gateway = gateway
+        self.messenger = messenger
+        self._log = log
+
+    def processes(self, service: str) -> list[psutil.Process]:
+        return [
+            child
+            for child in self._supervisor.children()
+            if f"tapgate.{service}" in child.cmdline()
+        ]
+
+    def signal(self, service: str, number: signal.Signals) -> None:
+        for child in self.processes(service):
+            child.send_signal(number)
+
+    def logged(self) -> str:
+        return self._log.read_text()
+
+
+@contextlib.asynccontextmanager
+async def provider(callback: str) -> AsyncIterator[tuple[Provider, str]]:
+    made = Provider(
+        access_token=TOKEN, phone_number_id=NUMBER, callback=callback, app_secret=SECRET
+    )
+    async with serving.listening(made) as url:
+        yield made, url
+
+
+@contextlib.asynccontextmanager
+async def up(
+    folder: Path, database_url: str, *, messenger_port: int, graph_url: str, workers: int = 1
+) -> AsyncIterator[Running]:
+    """Told to stop in the end, and must stop by itself."""
+    port = free_port()
+    kept = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
+    with (folder / "log").open("ab") as log:
+        process = await asyncio.create_subprocess_exec(
+            TAPGATE,
+            "up",
+            env=kept
+            | {
+                "TAPGATE_DATA_DIR": str(folder / "data"),
+                "TAPGATE_DATABASE_URL": database_url,
+                "TAPGATE_PORT": str(port),
+                "TAPGATE_MESSENGER_PORT": str(messenger_port),
+                "TAPGATE_MESSENGER_WORKERS": str(workers),
+                "TAPGATE_MESSENGER_GRAPH_URL": graph_url,
+                "TAPGATE_MESSENGER_ACCESS_TOKEN": TOKEN,
+                "TAPGATE_MESSENGER_PHONE_NUMBER_ID": NUMBER,
+                "TAPGATE_MESSENGER_APP_SECRET": SECRET,
+                "TAPGATE_MESSENGER_FLOW_PRIVATE_KEY": flow_key()[0],
+                "TAPGATE_MESSENGER_RATE": "1000",
+                "TAPGATE_ADMIN_EMAIL": ADMIN["email"],
+                "TAPGATE_ADMIN_PASSWORD": ADMIN["password"],
+                "TAPGATE_DEMO": "off",
+            },
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+        )
+    try:
+        assert process.stdout is not None
+        while not (line := await process.stdout.readline()).startswith(b"Ctrl-C"):
+            assert line, (folder / "log").read_text()
+        yield Running(
+            process,
+            f"http://127.0.0.1:{port}",
+            f"http://127.0.0.1:{messenger_port}",
+            folder / "log",
+        )
+    finally:
+        process.terminate()
+        assert await process.wait() == 0

@@ -1,0 +1,26 @@
+"""The canary itself: it sings where a PIN is, and only there."""
+
+import pytest
+
+from messenger.journeys.canary import seen
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "4071",
+        "pin 4071.",
+        '{"pin": "4071"}',
+        "(1,4071,x)",
+        "pin=4071&x",
+        "my pin:4071",
+        "x\n4071\n",
+    ],
+)
+def test_it_sings(text: str) -> None:
+    assert seen(("4071",), text)
+
+
+@pytest.mark.parametrize("text", ["14071", "40712", "txn_4071ab", "4071.00", "12:00:00.4071+00"])
+def test_it_is_silent(text: str) -> None:
+    assert not seen(("4071",), text)

@@ -1,0 +1,206 @@
+"""What the channel delivers is acted on once: however often, however much at once, whoever dies."""
+
+import asyncio
+import json
+from typing import Any
+
+import httpx2
+import pytest
+
+from messenger.journeys.phone import WEBHOOK, text
+from messenger.journeys.town import Messenger, Town
+from tapgate.messenger.model.replies import Offer, Say
+from world import PIN
+
+
+async def waiting(messenger: Messenger) -> int:
+    count: int = await messenger.services.database.fetchval(
+        "SELECT count(*) FROM messenger.received WHERE status = 'waiting'"
+    )
+    return count
+
+
+async def test_the_exact_body_of_the_interface(town: Town, messenger: Messenger) -> None:
+    subscriber = await town.world.subscriber(balance="1234.50")
+    digits = subscriber["phone_number"].removeprefix("+")
+    body = {
+        "object": "whatsapp_business_account",
+        "entry": [
+            {
+                "id": "WHATSAPP_BUSINESS_ACCOUNT_ID",
+                "changes": [
+                    {
+                        "value": {
+                            "messaging_product": "whatsapp",
+                            "metadata": {
+                                "display_phone_number": "15550783881",
+                                "phone_number_id": "106540352242922",
+                            },
+                            "contacts": [{"profile": {"name": "Aminata"}, "wa_id": digits}],
+                            "messages": [
+                                {
+                                    "from": digits,
+                                    "id": "wamid.the-only-one",
+                                    "timestamp": "1749416383",
+                                    "type": "text",
+                                    "text": {"body": "balance"},
+                                }
+                            ],
+                        }
+                    }
+                ],
+            }
+        ],
+    }
+    answer = await messenger.client.post(WEBHOOK, content=json.dumps(body))
+    assert (answer.status_code, answer.json()) == (200, {"status": "success"})
+    phone = messenger.phone(subscriber["phone_number"])
+    await phone.handled()
+    assert any("1,234.50 SLE" in getattr(reply, "text", "") for reply in await phone.replies())
+
+
+async def test_two_messages_in_one_delivery(town: Town, messenger: Messenger) -> None:
+    subscriber = await town.world.subscriber(balance="1234.50")
+    phone = messenger.phone(subscriber["phone_number"])
+    await phone.deliver(phone.message(text("balance")), phone.message(text("limits")))
+    await phone.handled()
+    said = " ".join(getattr(reply, "text", "") for reply in await phone.replies())
+    assert "1,234.50 SLE" in said
+    assert "100,000.00 SLE" in said
+
+
+async def test_messages_of_several_people_in_one_delivery(town: Town, messenger: Messenger) -> None:
+    phones = [
+        messenger.phone((await town.world.subscriber(balance=amount))["phone_number"])
+        for amount in ("11.00", "22.00")
+    ]
+    await phones[0].deliver(*(phone.message(text("balance")) for phone in phones))
+    for phone, amount in zip(phones, ("11.00 SLE", "22.00 SLE"), strict=True):
+        await phone.handled()
+        (reply,) = [one for one in await phone.replies() if isinstance(one, Say | Offer)]
+        assert amount in reply.text
+
+
+async def test_the_same_message_fifty_times_at_once_over_two_processes_acts_once(
+    town: Town, messenger: Messenger
+) -> None:
+    world = town.world
+    sender = await world.subscriber(balance="1000.00")
+    recipient = await world.subscriber()
+    serial = await world.card(recipient["id"])
+    settings: dict[str, Any] = {"messenger_flow_private_key": None, "messenger_text_pin": True}
+    async with town.messenger(**settings) as one, town.messenger(**settings) as two:
+        phone, other = (each.phone(sender["phone_number"]) for each in (one, two))
+        await phone.say(f"send 100 to {serial}")
+        await phone.replies()
+        for content in ("yes", PIN):
+            message = phone.message(text(content))
+            await asyncio.gather(
+                *(way.deliver(message) for _ in range(25) for way in (phone, other))
+            )
+            await phone.handled()
+        replies = await phone.replies()
+    assert await town.balance(recipient["id"]) == "100.00"
+    receipts = [one for one in replies if "txn_" in getattr(one, "text", "")]
+    assert len(receipts) == 1
+    assert (
+        await messenger.services.database.fetchval("SELECT count(*) FROM messenger.received") == 3
+    )
+
+
+class Deaf(httpx2.AsyncBaseTransport):
+    """A gateway that takes calls and never answers."""
+
+    def __init__(self) -> None:
+        self.called = asyncio.Event()
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.called.set()
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError
+
+
+async def test_what_was_acknowledged_is_acted_on_after_a_restart(town: Town) -> None:
+    subscriber = await town.world.subscriber(balance="77.00")
+    deaf = Deaf()
+    async with town.messenger(http=deaf) as first:
+        phone = first.phone(subscriber["phone_number"])
+        await phone.deliver(phone.message(text("balance")))
+        await deaf.called.wait()
+        # Stopped here, in the middle of it.
+    async with town.messenger() as second:
+        phone = second.phone(subscriber["phone_number"])
+        assert await waiting(second) == 1
+        await phone.handled()
+        assert any("77.00 SLE" in getattr(one, "text", "") for one in await phone.replies())
+
+
+async def test_a_text_that_may_hold_a_pin_is_asked_for_again_when_its_process_died(
+    town: Town,
+) -> None:
+    settings: dict[str, Any] = {"messenger_flow_private_key": None, "messenger_text_pin": True}
+    world = town.world
+    sender, recipient = await world.subscriber(balance="1000.00"), await world.subscriber()
+    serial = await world.card(recipient["id"])
+    async with town.messenger(**settings) as first:
+        phone = first.phone(sender["phone_number"])
+        await phone.say(f"send 100 to {serial}")
+        await phone.say("yes")
+    deaf = Deaf()
+    async with town.messenger(http=deaf, **settings) as dying:
+        phone.client = dying.client
+        await phone.deliver(phone.message(text(PIN)))
+        await deaf.called.wait()
+        await phone.replies()
+    async with town.messenger(**settings) as second:
+        await second.services.database.execute(
+            "UPDATE messenger.received SET reserved_until = now() - interval '1 second'"
+        )
+        phone.client = second.client
+        await phone.handled()
+        assert await phone.replies()
+        assert await town.balance(recipient["id"]) == "0.00"
+        await phone.say(PIN)
+    assert await town.balance(recipient["id"]) == "100.00"
+
+
+async def test_a_gateway_that_is_down_gets_a_kind_answer(town: Town) -> None:
+    class Down(httpx2.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            raise httpx2.ConnectError("refused")
+
+    subscriber = await town.world.subscriber()
+    async with town.messenger(http=Down()) as messenger:
+        phone = messenger.phone(subscriber["phone_number"])
+        answer = await phone.ask_raw(message="balance")
+        assert answer.status_code == 500
+        assert answer.json()["status"] == "error"
+        assert "Traceback" not in answer.text
+        assert answer.json()["answer"]
+        said = await phone.say("balance")
+        assert said
+        # Help needs no gateway.
+        assert "status" not in await phone.ask("help")
+
+
+@pytest.mark.parametrize("where", ["webhook", "bridge"])
+async def test_over_the_rate_a_message_is_not_acted_on(town: Town, where: str) -> None:
+    subscriber = await town.world.subscriber(balance="77.00")
+    async with town.messenger(messenger_rate=3) as messenger:
+        phone = messenger.phone(subscriber["phone_number"])
+        for _ in range(3):
+            assert "77.00" in await (phone.say if where == "webhook" else phone.ask)("balance")
+        await phone.replies()
+        if where == "bridge":
+            answer = await phone.ask_raw(message="balance")
+            assert answer.status_code == 429
+            assert answer.json()["status"] == "error"
+            assert 1 <= answer.json()["retryAfter"] <= 60
+            return
+        over = [phone.message(text("balance")) for _ in range(4)]
+        for message in (*over, *over):
+            await phone.deliver(message)
+        await phone.handled()
+        (slow_down,) = await phone.replies()
+        assert isinstance(slow_down, Say)
+        assert "77.00" not in slow_down.text

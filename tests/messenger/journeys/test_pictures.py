@@ -1,0 +1,93 @@
+"""Pictures for KYC, over both endpoints."""
+
+import base64
+import io
+import struct
+import zlib
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from messenger.journeys.town import Messenger, Town
+
+
+def picture(form: str) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (60, 40), (200, 0, 0)).save(file, form)
+    return file.getvalue()
+
+
+def bomb() -> bytes:
+    """A PNG of a few hundred bytes that claims to have more pixels than fit into memory."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    head = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", head)
+        + chunk(b"IDAT", zlib.compress(b"\0" * 100))
+        + chunk(b"IEND", b"")
+    )
+
+
+JPEG, PNG = picture("JPEG"), picture("PNG")
+
+
+def media(content: bytes, announced: str, mimetype: str | None = None) -> dict[str, Any]:
+    data = f"data:{announced};base64,{base64.b64encode(content).decode()}"
+    return {"data": data, "mimetype": mimetype or announced, "filename": "id", "size": len(content)}
+
+
+async def documents(town: Town, subscriber_id: str) -> list[dict[str, Any]]:
+    answer = await town.gateway.get(
+        f"/api/v1/subscribers/{subscriber_id}/kyc-documents", auth=await town.world.admin("C")
+    )
+    data: list[dict[str, Any]] = answer.json()["data"]
+    return data
+
+
+@pytest.mark.parametrize(("content", "kind"), [(JPEG, "image/jpeg"), (PNG, "image/png")])
+async def test_jpeg_and_png_are_passed_on(
+    town: Town, messenger: Messenger, content: bytes, kind: str
+) -> None:
+    subscriber = await town.world.subscriber()
+    phone = messenger.phone(subscriber["phone_number"])
+    await phone.ask("kyc")
+    await phone.ask("1")
+    answer = await phone.ask_raw(messageType="image", hasMedia=True, media=media(content, kind))
+    assert answer.json()["status"] == "success", answer.text
+    (document,) = await documents(town, subscriber["id"])
+    assert document["document_type"] == "id_front"
+
+
+REFUSED = {
+    "a PDF with an image's prefix": media(b"%PDF-1.7 ...", "image/jpeg"),
+    "a truncated PNG": media(PNG[: len(PNG) // 2], "image/png"),
+    "a bomb": media(bomb(), "image/png"),
+    "no data URI prefix": {"data": base64.b64encode(PNG).decode(), "mimetype": "image/png"},
+    "a wrong mimetype": media(PNG, "image/png", "image/jpeg"),
+    "a prefix of another type": media(PNG, "image/jpeg"),
+    "a GIF": media(picture("GIF"), "image/gif"),
+    "not base64": {"data": "data:image/png;base64,!!!", "mimetype": "image/png"},
+    "nothing": {"mimetype": "image/png"},
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_what_is_no_picture_is_refused_with_a_clear_answer(
+    town: Town, messenger: Messenger, name: str
+) -> None:
+    subscriber = await town.world.subscriber()
+    phone = messenger.phone(subscriber["phone_number"])
+    await phone.ask("kyc")
+    await phone.ask("1")
+    answer = await phone.ask_raw(messageType="image", hasMedia=True, media=REFUSED[name])
+    assert answer.status_code == 400
+    assert answer.json()["status"] == "error"
+    assert "media.data" in answer.json()["error"]
+    assert await documents(town, subscriber["id"]) == []

@@ -1,0 +1,256 @@
+"""The whole of it as an operator runs it: started processes, a provider over HTTP with signed
+deliveries, forms encrypted as the provider does it, kills; then a search for the PIN."""
+
+import asyncio
+import io
+import json
+import os
+import signal
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from PIL import Image
+
+from gateway.running import ADMIN, TAPGATE
+from messenger.journeys import canary
+from messenger.journeys.phone import FLOWS
+from messenger.journeys.running import SECRET, Running, free_port, provider, up
+from messenger.journeys.town import flow_key
+from tapgate import signing
+from tapgate.client import AsyncGateway, Login
+from tapgate.messenger.fake_graph.provider import Provider, Utterance
+from tapgate.messenger.flows.provider_side import Exchange
+from tapgate.store.database import Database
+from tapgate.store.embedded import PROGRAMS
+
+PIN, NEW_PIN, WRONG_PIN = "7391", "8642", "5938"
+
+
+class Person:
+    """Writes through the provider, reads what the provider was given for them."""
+
+    def __init__(self, number: str, provider: Provider, running: Running, db: Database) -> None:
+        self.number = number
+        self.digits = number.removeprefix("+")
+        self._provider = provider
+        self._running = running
+        self._database = db
+        self._read = 0
+
+    async def say(self, words: str, **how: Any) -> str:
+        return await self.do(Utterance(text=words, **how))
+
+    async def do(self, utterance: Utterance) -> str:
+        await self._provider.say(self.digits, utterance)
+        return await self.read()
+
+    async def tap(self, title: str) -> str:
+        for sent in reversed(self._provider.sent_to(self.number)):
+            for option in options(sent.message):
+                if option["title"] == title:
+                    return await self.do(Utterance(tap=option["id"]))
+        raise AssertionError(f"nothing to tap on says {title}")
+
+    async def read(self) -> str:
+        """Everything that came since, once all is handled and sent."""
+        async with asyncio.timeout(60):
+            while await self._database.fetchval(
+                """SELECT EXISTS (SELECT FROM messenger.received
+                                  WHERE address = $1 AND status = 'waiting')
+                       OR EXISTS (SELECT FROM messenger.outbox
+                                  WHERE address = $1 AND status = 'waiting')""",
+                self.number,
+            ):
+                await asyncio.sleep(0.02)
+        sent = self._provider.sent_to(self.number)
+        new, self._read = sent[self._read :], len(sent)
+        return "\n".join(json.dumps(one.message, ensure_ascii=False) for one in new)
+
+    async def enter(self, **fields: str) -> tuple[int, dict[str, Any]]:
+        """Fills in the newest form, then closes it when it is done."""
+        token = next(
+            sent.message["interactive"]["action"]["parameters"]["flow_token"]
+            for sent in reversed(self._provider.sent_to(self.number))
+            if sent.message.get("interactive", {}).get("type") == "flow"
+        )
+        other_side = Exchange(flow_key()[1])
+        body = other_side.encrypted(
+            {
+                "version": "3.0",
+                "action": "data_exchange",
+                "flow_token": token,
+                "data": fields,
+            }
+        )
+        signature = "sha256=" + signing.webhook_signature(SECRET.encode(), body)
+        async with httpx2.AsyncClient(trust_env=False, timeout=30) as client:
+            answer = await client.post(
+                self._running.messenger + FLOWS,
+                content=body,
+                headers={"X-Hub-Signature-256": signature},
+            )
+        screen = other_side.decrypted(answer.text)
+        if screen.get("screen") == "SUCCESS":
+            params = screen["data"]["extension_message_response"]["params"]
+            await self._provider.say(self.digits, Utterance(flow=params))
+        return answer.status_code, screen
+
+
+def options(message: dict[str, Any]) -> list[dict[str, Any]]:
+    action = message.get("interactive", {}).get("action", {})
+    rows = [row for section in action.get("sections", ()) for row in section["rows"]]
+    return rows + [button["reply"] for button in action.get("buttons", ())]
+
+
+@pytest.fixture
+async def stage(
+    folder: Path, database_url: str, database: Database
+) -> AsyncIterator[tuple[Running, Provider, AsyncGateway]]:
+    port = free_port()
+    callback = f"http://127.0.0.1:{port}/api/v1/webhooks/messaging"
+    async with (
+        provider(callback) as (made, graph_url),
+        up(folder, database_url, messenger_port=port, graph_url=graph_url, workers=2) as running,
+        AsyncGateway(running.gateway, Login(ADMIN["email"], ADMIN["password"])) as gateway,
+    ):
+        yield running, made, gateway
+
+
+async def test_a_life_with_a_wallet_in_a_chat(
+    stage: tuple[Running, Provider, AsyncGateway],
+    folder: Path,
+    database_url: str,
+    database: Database,
+) -> None:
+    running, made, gateway = stage
+    mary = Person("+23276100001", made, running, database)
+    john = Person("+23276100002", made, running, database)
+
+    # Both register, each in a form, in their own language.
+    await mary.say("hello")
+    await mary.say("register")
+    await mary.say("Mary Sesay")
+    await mary.say("yes")
+    assert (await mary.enter(new_pin=PIN, repeated_pin=PIN))[1]["screen"] == "SUCCESS"
+    assert "Mary" in await mary.read()
+    await john.say("bonjour")
+    await john.say("inscription")
+    await john.say("John Kamara")
+    await john.say("oui")
+    assert (await john.enter(new_pin=NEW_PIN, repeated_pin=NEW_PIN))[1]["screen"] == "SUCCESS"
+    await john.read()
+    subscribers = {one.phone_number: one async for one in gateway.subscribers.list()}
+    assert set(subscribers) == {mary.number, john.number}
+
+    # John gets a card, Mary gets money.
+    await gateway.cards.upload(b"Serial No.,MAC Address\nTAP-900001,04:A1:B2:C3:D4:E5:F6\n")
+    await john.say("lier une carte")
+    await john.say("TAP-900001")
+    assert (await john.enter(pin=NEW_PIN))[1]["screen"] == "SUCCESS"
+    assert "TAP-900001" in await john.say("mes cartes")
+    partner = await gateway.partners.create(name="Top-ups", overdraft_limit="10000.00")
+    await gateway.wallet.fund_from_partner(
+        subscriber_id=subscribers[mary.number].id,
+        partner_id=partner.partner.id,
+        partner_reference="first",
+        amount="1000.00",
+    )
+
+    # She pays him; the wrong PIN once, every message three times.
+    assert "1,000.00 SLE" in await mary.say("balance", copies=3)
+    await mary.say("send money", copies=3)
+    await mary.say(john.number, copies=3)
+    shown = await mary.say("200", copies=3)
+    for part in ("John K.", "200.00 SLE", "3.00 SLE", "203.00 SLE"):
+        assert part in shown
+    await mary.say("yes", copies=3)
+    status, screen = await mary.enter(pin=WRONG_PIN)
+    assert (status, screen["screen"]) == (200, "PIN")
+    assert (await mary.enter(pin=PIN))[1]["screen"] == "SUCCESS"
+    assert (await mary.enter(pin=PIN))[0] == 427
+    assert "797.00 SLE" in await mary.read()
+    assert "200.00 SLE" in await john.say("solde")
+
+    # Everything else that she can do, also what is not wise.
+    await mary.say(f"my pin is {PIN}")
+    await mary.say(PIN)
+    for words in ("history", "limits", "cards", "help", "statement", "1", "talk to a person"):
+        assert await mary.say(words)
+    await mary.say("change pin")
+    assert (await mary.enter(pin=PIN, new_pin=NEW_PIN, repeated_pin=NEW_PIN))[1][
+        "screen"
+    ] == "SUCCESS"
+    picture = io.BytesIO()
+    Image.new("RGB", (50, 50)).save(picture, "PNG")
+    await mary.say("kyc")
+    await mary.say("1")
+    await mary.do(Utterance(image=made.media.add(picture.getvalue(), "image/png")))
+    documents = gateway.subscribers.list_kyc_documents(subscribers[mary.number].id)
+    assert [one.document_type async for one in documents] == ["id_front"]
+    await john.say("langue")
+    await john.say("1")
+    assert "Your latest transactions" in await john.say("balance")
+
+    # Killed between the acknowledgement and the act: the gateway does not answer meanwhile.
+    running.signal("gateway", signal.SIGSTOP)
+    await made.say(mary.digits, Utterance(text="balance"))
+    await until(lambda: under_way(database, mary.number))
+    running.signal("messenger", signal.SIGKILL)
+    running.signal("gateway", signal.SIGCONT)
+    assert "797.00 SLE" in await mary.read()
+
+    # The books hold, and the PINs are nowhere.
+    assert (await command(folder, database_url, "verify"))[0] == 0
+    places = {
+        "dump": dumped(database_url),
+        "logs": running.logged(),
+        "provider": json.dumps([one.message for one in made.sent], ensure_ascii=False),
+    }
+    assert all(len(text) > 1000 for text in places.values()), "there is something to search"
+    for place, text in places.items():
+        assert canary.seen((PIN, NEW_PIN, WRONG_PIN), text) == [], place
+
+
+async def until(true: Any) -> None:
+    async with asyncio.timeout(30):
+        while not await true():
+            await asyncio.sleep(0.02)
+
+
+async def under_way(database: Database, address: str) -> bool:
+    return bool(
+        await database.fetchval(
+            """SELECT EXISTS (SELECT FROM messenger.received
+                              WHERE address = $1 AND status = 'waiting' AND attempts = 1)""",
+            address,
+        )
+    )
+
+
+async def command(folder: Path, database_url: str, *words: str) -> tuple[int, str]:
+    """What an operator types after `tapgate`: how it ended, and what it said."""
+    variables = {"TAPGATE_DATA_DIR": str(folder / "data"), "TAPGATE_DATABASE_URL": database_url}
+    process = await asyncio.create_subprocess_exec(
+        TAPGATE,
+        *words,
+        env=os.environ | variables,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    said, _ = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, said.decode()
+
+
+def dumped(database_url: str) -> str:
+    """All of the database, as a backup would have it."""
+    return subprocess.run(
+        [PROGRAMS / "pg_dump", "--inserts", database_url],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout

@@ -1,0 +1,79 @@
+"""Both services in this process, on one database: a gateway, and any number of messengers that
+reach it through the client."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from functools import cache
+from typing import Any
+
+import httpx2
+import msgspec
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+
+from messenger.journeys.phone import Phone
+from tapgate.gateway import create_app
+from tapgate.messenger.app import App
+from tapgate.messenger.services import Services
+from tapgate.messenger.wiring import wired
+from world import World
+
+
+@cache
+def flow_key() -> tuple[str, str]:
+    """Private and public, as PEM."""
+    key = rsa.generate_private_key(65537, 2048)
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return private.decode(), public.decode()
+
+
+class Town:
+    def __init__(self, world: World, database_url: str) -> None:
+        self.world = world
+        self.gateway = world.client
+        self._database_url = database_url
+
+    @contextlib.asynccontextmanager
+    async def messenger(
+        self, *, http: httpx2.AsyncBaseTransport | None = None, **settings: Any
+    ) -> AsyncIterator["Messenger"]:
+        """With forms for PINs, unless the settings say otherwise."""
+        chosen = {"messenger_flow_private_key": flow_key()[0], **settings}
+        own = msgspec.structs.replace(self.world.services.settings, **chosen)
+        way = http or httpx2.ASGITransport(create_app(self.world.services))
+        async with wired(own, self._database_url, http=way) as services:
+            transport = httpx2.ASGITransport(App(services), raise_app_exceptions=False)
+            async with httpx2.AsyncClient(transport=transport, base_url="http://m") as client:
+                yield Messenger(self.world, services, client)
+
+    async def balance(self, subscriber_id: str) -> str:
+        answer = await self.gateway.get(
+            f"/api/v1/balance/{subscriber_id}", auth=self.world.service()
+        )
+        return str(answer.json()["balance"])
+
+    async def transfers(self, subscriber_id: str) -> list[dict[str, Any]]:
+        answer = await self.gateway.get(
+            f"/api/v1/transactions?user_id={subscriber_id}&type=transfer_p2p",
+            auth=self.world.service(),
+        )
+        data: list[dict[str, Any]] = answer.json()["data"]
+        return data
+
+
+class Messenger:
+    def __init__(self, world: World, services: Services, client: httpx2.AsyncClient) -> None:
+        self._world = world
+        self.services = services
+        self.client = client
+
+    def phone(self, number: str) -> Phone:
+        """Looks into the database by the gateway's connections: those outlive a messenger."""
+        other = self._world.services
+        return Phone(number, self.client, other.database, other.vault, flow_key()[1])

@@ -1,0 +1,120 @@
+"""What is put into the outbox is there once, sealed, and can be read by a developer."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from messenger.outbox.stage import OTHER, PHONE, Outbox
+from tapgate import ids
+from tapgate.clock import rfc3339
+from tapgate.messenger.model.replies import Offer, Option, Outgoing, PinForm, Say, Template
+from tapgate.messenger.outbox.queries import recent
+from tapgate.messenger.outbox.sealed import UnreadableError, opened, seal
+from tapgate.vault import Vault
+
+CODE = "402917"
+TEMPLATE = Template(name="one_time_code", language="en", parameters=(CODE,))
+MORE = Option(id="m", title="More")
+
+
+async def test_a_message_is_there_only_if_what_it_tells_is(outbox: Outbox) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with outbox.database.transaction() as tx:
+            await outbox.put_in(tx, "Hello")
+            raise ZeroDivisionError
+    assert await outbox.rows() == []
+    message_id, new = await outbox.put("Hello")
+    (row,) = await outbox.rows()
+    assert (row["id"], new) == (message_id, True)
+    assert (row["address"], row["status"], row["created_at"]) == (PHONE, "waiting", outbox.clock())
+
+
+async def test_a_key_that_was_used_gives_the_first_one(outbox: Outbox) -> None:
+    first, _ = await outbox.put(TEMPLATE, key="k1")
+    assert await outbox.put("another", OTHER, key="k1") == (first, False)
+    second, new = await outbox.put(TEMPLATE, key="k2")
+    assert (second != first, new) == (True, True)
+    assert len(await outbox.rows()) == 2
+
+
+@pytest.mark.parametrize("key", ["", "x" * 100_000, "a\x00b", "é", "\ud800", " "])
+async def test_any_key_will_do(outbox: Outbox, key: str) -> None:
+    first, new = await outbox.put("Hello", key=key)
+    assert new
+    assert await outbox.put("Hello", key=key) == (first, False)
+    assert (await outbox.put("Hello", key=key + "!"))[1]
+
+
+async def test_the_same_key_at_the_same_time(outbox: Outbox) -> None:
+    results = await asyncio.gather(*(outbox.put("Hello", key="k") for _ in range(8)))
+    assert len({row_id for row_id, _ in results}) == 1
+    assert sum(new for _, new in results) == 1
+
+
+async def test_a_code_is_not_found_in_the_table(outbox: Outbox) -> None:
+    await outbox.put(TEMPLATE)
+    raw = await outbox.database.fetch("SELECT outbox::text, content FROM messenger.outbox")
+    for spelling in (CODE, CODE.encode().hex()):
+        assert spelling not in raw[0]["outbox"]
+    assert CODE.encode() not in raw[0]["content"]
+    assert b"one_time_code" not in raw[0]["content"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Say(text="Hello"),
+        TEMPLATE,
+        Offer(text="?", options=(MORE,), button="b", more=MORE, start=9),
+        PinForm(text="PIN", button="b", form="change_pin", token="t"),
+    ],
+)
+def test_what_is_sealed_opens_as_what_it_was_and_for_itself_only(message: Outgoing) -> None:
+    vault = Vault("a secret key")
+    content = seal(vault, 7, message)
+    assert opened(vault, 7, content) == message
+    with pytest.raises(UnreadableError):
+        opened(vault, 8, content)
+    with pytest.raises(UnreadableError):
+        opened(Vault("another key"), 7, content)
+
+
+async def test_a_developer_reads_the_newest_first(outbox: Outbox) -> None:
+    await outbox.put("Hello")
+    outbox.clock.forward(seconds=1)
+    options = (Option(id="a", title="Balance"),)
+    await outbox.put(Offer(text="What next?", options=options, button="b", more=MORE))
+    await outbox.put(TEMPLATE)
+    await outbox.put("not theirs", OTHER)
+    rows = await outbox.rows()
+    shown = msgspec.to_builtins(await recent(outbox.database, outbox.vault, PHONE))
+    created = [rfc3339(row["created_at"]) for row in rows]
+    assert shown == [
+        {
+            "message_id": ids.show("msg_", rows[2]["id"]),
+            "to": PHONE,
+            "template": "one_time_code",
+            "parameters": (CODE,),
+            "created_at": created[2],
+        },
+        {
+            "message_id": ids.show("msg_", rows[1]["id"]),
+            "to": PHONE,
+            "text": "What next?\n\n1. Balance",
+            "created_at": created[1],
+        },
+        {
+            "message_id": ids.show("msg_", rows[0]["id"]),
+            "to": PHONE,
+            "text": "Hello",
+            "created_at": created[0],
+        },
+    ]
+    assert len(await recent(outbox.database, outbox.vault, PHONE, limit=1)) == 1
+
+
+async def test_what_cannot_be_opened_is_still_listed(outbox: Outbox) -> None:
+    await outbox.put("Hello")
+    (shown,) = await recent(outbox.database, Vault("another key"), PHONE)
+    assert shown.text is None

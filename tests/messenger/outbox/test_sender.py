@@ -1,0 +1,337 @@
+"""Everything that waits is sent, at least once, in order per person."""
+
+import asyncio
+import contextlib
+import random
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from messenger.outbox.stage import OTHER, PHONE, Stage
+from tapgate import ids
+from tapgate.errors import ApiError, unavailable
+from tapgate.messenger.fake_graph.provider import Failure
+from tapgate.messenger.model.replies import Offer, Option, Template
+from tapgate.messenger.outbox import claims
+from tapgate.messenger.outbox.queries import recent
+from tapgate.messenger.outbox.sender import GIVE_UP_AFTER, Sender
+from tapgate.store.database import Database
+from tapgate.vault import Vault
+
+
+async def _send_all(stage: Stage, *senders: Sender) -> None:
+    """Until nothing waits, however often it is put off."""
+    while any(row["status"] == "waiting" for row in await stage.rows()):
+        await asyncio.gather(*(sender.send_due() for sender in senders))
+        stage.clock.forward(seconds=90)
+
+
+async def test_a_message_is_sent_once_and_in_production_forgotten(stage: Stage) -> None:
+    await stage.written_by(PHONE)
+    await stage.put("Hello")
+    await stage.sender(keep=False).send_due()
+    (row,) = await stage.rows()
+    (sent,) = stage.provider.sent
+    assert (row["status"], row["content"], row["problem"]) == ("sent", None, None)
+    assert row["channel_message_id"] == sent.id
+    await stage.sender().send_due()
+    assert stage.texts() == ["Hello"]
+    (shown,) = await recent(stage.database, stage.vault, PHONE)
+    assert shown.text is None
+
+
+async def test_elsewhere_what_was_sent_can_still_be_read(stage: Stage) -> None:
+    await stage.written_by(PHONE)
+    await stage.put("Hello")
+    await stage.sender().send_due()
+    (shown,) = await recent(stage.database, stage.vault, PHONE)
+    assert shown.text == "Hello"
+
+
+async def test_without_a_provider_everything_stays(stage: Stage) -> None:
+    await stage.put("Hello")
+    sender = Sender(stage.database, stage.vault, None, stage.clock, keep=True)
+    await sender.send_due()
+    task = asyncio.create_task(sender.run())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    (row,) = await stage.rows()
+    assert (row["status"], row["attempts"]) == ("waiting", 0)
+    assert [one.text for one in await recent(stage.database, stage.vault, PHONE)] == ["Hello"]
+
+
+async def test_the_next_message_of_a_person_waits_and_another_persons_does_not(
+    stage: Stage,
+) -> None:
+    await stage.written_by(PHONE, OTHER)
+    stage.provider.failures.append(Failure(code=131056, status=400))
+    await stage.put("one")
+    await stage.sender().send_due()
+    await stage.put("two")
+    await stage.put("for another", OTHER)
+    await stage.sender().send_due()
+    assert (stage.texts(), stage.texts(OTHER)) == ([], ["for another"])
+    stage.clock.forward(seconds=2)
+    await stage.sender().send_due()
+    assert stage.texts() == ["one", "two"]
+
+
+async def test_a_refused_message_does_not_hold_up_the_next(stage: Stage) -> None:
+    await stage.put("too late")
+    await stage.put(Template(name="receipt", language="en", parameters=()))
+    await stage.sender(keep=False).send_due()
+    assert await stage.statuses() == [("refused", "131047"), ("sent", None)]
+    assert [row["content"] for row in await stage.rows()] == [None, None]
+
+
+async def test_pauses_grow_and_then_it_arrives(stage: Stage) -> None:
+    await stage.written_by(PHONE)
+    stage.provider.failures.append(Failure(code=130429, times=3))
+    await stage.put("Hello")
+    pauses = []
+    for attempt in range(1, 4):
+        await stage.sender().send_due()
+        (row,) = await stage.rows()
+        assert (row["attempts"], row["problem"]) == (attempt, "130429")
+        pauses.append((row["next_attempt_at"] - stage.clock()).total_seconds())
+        stage.clock.forward(seconds=pauses[-1])
+    assert all(
+        0.75 * wanted <= pause <= 1.25 * wanted
+        for pause, wanted in zip(pauses, (1, 2, 4), strict=True)
+    )
+    await stage.sender().send_due()
+    assert await stage.statuses() == [("sent", None)]
+    assert stage.texts() == ["Hello"]
+
+
+def test_pauses_grow_to_about_a_minute_and_differ() -> None:
+    pauses = [claims.pause(attempts).total_seconds() for attempts in (7, 50, 30_000) * 10]
+    assert all(45 <= pause <= 75 for pause in pauses)
+    assert len(set(pauses)) > 1
+
+
+async def test_after_a_day_it_is_given_up_with_what_went_wrong(stage: Stage) -> None:
+    await stage.written_by(PHONE)
+    stage.provider.failures.append(Failure(code=131000, times=1))
+    await stage.put("Hello")
+    await stage.put("never tried")
+    await stage.sender().send_due()
+    stage.clock.forward(seconds=GIVE_UP_AFTER.total_seconds() - 1)
+    stage.provider.failures.append(Failure(code=131016, times=1))
+    await stage.sender().send_due()
+    assert [status for status, _ in await stage.statuses()] == ["waiting", "waiting"]
+    stage.clock.forward(minutes=2)
+    await stage.sender().send_due()
+    assert await stage.statuses() == [("refused", "131016"), ("refused", "too old")]
+    assert stage.texts() == []
+
+
+async def test_killed_between_sending_and_marking_it_is_sent_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stage.written_by(PHONE)
+    await stage.put("one")
+    await stage.put("two")
+
+    async def killed(*_: Any, **__: Any) -> None:
+        raise unavailable("The database cannot be reached")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(claims, "sent", killed)
+        with capture_logs() as logs:
+            await stage.sender().send_due()
+    assert [log["event"] for log in logs] == ["outbox.not_marked"]
+    assert stage.texts() == ["one"]
+    await stage.sender().send_due()
+    assert stage.texts() == ["one"]  # another one might still be at it
+    stage.clock.forward(seconds=claims.LEASE.total_seconds())
+    await stage.sender().send_due()
+    assert stage.texts() == ["one", "one", "two"]
+    assert await stage.statuses() == [("sent", None)] * 2
+
+
+async def test_order_holds_under_failures_with_several_senders_at_once(
+    stage: Stage, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(15)
+    people = [f"+2327600000{number}" for number in range(6)]
+    await stage.written_by(*people)
+    for number in range(8):
+        for person in people:
+            await stage.put(str(number), person)
+    send, failed = stage.graph.send, []
+
+    async def badly(payload: dict[str, Any]) -> str:
+        if chance.random() < 0.3:
+            failed.append(payload)
+            stage.provider.failures.append(Failure(code=chance.choice([130429, 131056, 131000])))
+        return await send(payload)
+
+    monkeypatch.setattr(stage.graph, "send", badly)
+    other_database = await Database.connect(database_url)
+    try:
+        await _send_all(stage, stage.sender(), stage.sender(database=other_database))
+    finally:
+        await other_database.close()
+    assert failed
+    for person in people:
+        assert stage.texts(person) == [str(number) for number in range(8)]
+
+
+async def test_a_long_message_goes_on_where_it_was_interrupted(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stage.written_by(PHONE)
+    text = " ".join(f"word{number}" for number in range(1500))
+    await stage.put(text)
+    send, calls = stage.graph.send, 0
+
+    async def failing_the_second_time(payload: dict[str, Any]) -> str:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            stage.provider.failures.append(Failure(code=131000))
+        return await send(payload)
+
+    monkeypatch.setattr(stage.graph, "send", failing_the_second_time)
+    await stage.sender().send_due()
+    assert len(stage.texts()) == 1
+    stage.clock.forward(seconds=90)
+    await stage.sender().send_due()
+    assert " ".join(stage.texts()) == text
+    (row,) = await stage.rows()
+    assert row["channel_message_id"].split() == [one.id for one in stage.provider.sent]
+
+
+async def test_what_cannot_be_shown_is_refused(stage: Stage) -> None:
+    option = Option(id="", title="No id")
+    await stage.put(Offer(text="?", options=(option,), button="b", more=option))
+    await stage.sender().send_due()
+    assert await stage.statuses() == [("refused", "cannot be shown")]
+
+
+async def test_what_another_key_sealed_waits_for_that_key(stage: Stage) -> None:
+    await stage.written_by(PHONE)
+    await stage.put("Hello")
+    stranger = Sender(stage.database, Vault("another"), stage.graph, stage.clock, keep=False)
+    await stranger.send_due()
+    assert await stage.statuses() == [("waiting", "unreadable")]
+    stage.clock.forward(seconds=2)
+    await stage.sender().send_due()
+    assert stage.texts() == ["Hello"]
+
+
+async def test_logs_hold_ids_and_codes_only(stage: Stage) -> None:
+    await stage.put("a secret balance")
+    stage.provider.failures.append(Failure(code=131000))
+    with capture_logs() as logs:
+        await stage.sender().send_due()
+        stage.clock.forward(seconds=2)
+        await stage.sender().send_due()
+    (row,) = await stage.rows()
+    message_id = ids.show(ids.MESSAGE, row["id"])
+    assert logs == [
+        {
+            "event": "outbox.put_off",
+            "log_level": "info",
+            "problem": "131000",
+            "attempts": 1,
+            "message_id": message_id,
+        },
+        {
+            "event": "outbox.refused",
+            "log_level": "warning",
+            "problem": "131047",
+            "message_id": message_id,
+        },
+    ]
+
+
+async def test_it_runs_is_woken_and_ends_what_is_under_way(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tapgate.messenger.outbox.sender.TICK_SECONDS", 3600.0)
+    await stage.written_by(PHONE)
+    sending, go_on = asyncio.Event(), asyncio.Event()
+    send = stage.graph.send
+
+    async def slowly(payload: dict[str, Any]) -> str:
+        sending.set()
+        await go_on.wait()
+        return await send(payload)
+
+    sender = stage.sender()
+    task = asyncio.create_task(sender.run())
+    async with asyncio.timeout(20):
+        for number in range(3):
+            await stage.put(f"early {number}")
+        sender.wake()
+        while len(stage.texts()) < 3:
+            await asyncio.sleep(0.01)
+        monkeypatch.setattr(stage.graph, "send", slowly)
+        await stage.put("late")
+        sender.wake()
+        await sending.wait()
+        task.cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+    assert stage.texts() == ["early 0", "early 1", "early 2", "late"]
+    assert await stage.statuses() == [("sent", None)] * 4
+
+
+async def test_it_outlives_the_database(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tapgate.messenger.outbox.sender.TICK_SECONDS", 0.01)
+    await stage.written_by(PHONE)
+    await stage.put("Hello")
+    claim, failures = claims.claim, [unavailable("away"), unavailable("away")]
+
+    async def sometimes(*args: Any, **options: Any) -> list[claims.Claim]:
+        if failures:
+            error: ApiError = failures.pop()
+            raise error
+        return await claim(*args, **options)
+
+    monkeypatch.setattr(claims, "claim", sometimes)
+    task = asyncio.create_task(stage.sender().run())
+    async with asyncio.timeout(20):
+        while not stage.texts():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+    assert stage.texts() == ["Hello"]
+
+
+async def test_a_claim_that_was_taken_over_changes_nothing(stage: Stage) -> None:
+    await stage.put("Hello")
+    now = stage.clock()
+    (lost,) = await claims.claim(stage.database, now=now, limit=9)
+    assert await claims.claim(stage.database, now=now, limit=9) == []
+    later = now + claims.LEASE
+    (held,) = await claims.claim(stage.database, now=later, limit=9)
+    await claims.put_off(stage.database, lost, "131000", now - timedelta(days=1))
+    await claims.refused(stage.database, lost, "131047", keep=False)
+    await claims.hold(stage.database, lost, ["x"], now)
+    (row,) = await stage.rows()
+    assert (row["status"], row["problem"]) == ("waiting", None)
+    assert (row["attempts"], row["next_attempt_at"]) == (held.attempts, later + claims.LEASE)
+
+
+async def test_claims_at_the_same_time_are_for_different_people(stage: Stage) -> None:
+    people = [f"+232760000{number}" for number in range(10, 40)]
+    oldest = {}
+    for person in people:
+        oldest[person], _ = await stage.put("one", person)
+        await stage.put("two", person)
+    claimed = await asyncio.gather(
+        *(claims.claim(stage.database, now=stage.clock(), limit=9) for _ in range(20))
+    )
+    claimed.append(await claims.claim(stage.database, now=stage.clock(), limit=99))
+    found = [(one.address, one.id) for some in claimed for one in some]
+    assert sorted(found) == sorted(oldest.items())

@@ -1,0 +1,114 @@
+"""What tests of the messenger's routes share: the whole application over a real database, and a
+gateway that can be reached or not."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from tapgate import ids, signing
+from tapgate.clock import system_clock
+from tapgate.messenger.app import App
+from tapgate.messenger.model.calls import Call
+from tapgate.messenger.model.events import Answered, Meaning, Refused, Unreachable
+from tapgate.messenger.model.kinds import Language
+from tapgate.messenger.services import Services
+from tapgate.settings import load
+from tapgate.store.database import Database
+from tapgate.vault import Vault
+from world import ServiceSignature
+
+BRIDGE = "/api/v1/external/messaging"
+WEBHOOK = "/api/v1/webhooks/messaging"
+FLOWS = f"{WEBHOOK}/flows"
+TEMPLATE = "/api/v1/messages/template"
+OUTBOX = "/api/v1/messages/outbox"
+HEALTH = "/health"
+
+PHONE = "+23276123456"
+MESSAGE = {"event": "message", "from": "23276123456", "phoneE164": PHONE, "message": "menu"}
+CODE = {"to": PHONE, "template": "one_time_code", "parameters": ["918273"]}
+
+PRODUCTION = {
+    "TAPGATE_ENVIRONMENT": "production",
+    "TAPGATE_JWT_SECRET": "j" * 32,
+    "TAPGATE_SECRET_KEY": "s" * 32,
+    "TAPGATE_SERVICE_SECRETS": '{"gateway": "the gateway\'s secret"}',
+    "TAPGATE_MESSENGER_VERIFY_TOKEN": "verify me",
+}
+
+
+class StandInGateway:
+    """Knows nobody, or is away."""
+
+    def __init__(self) -> None:
+        self.away = False
+
+    async def perform(self, call: Call) -> Answered | Refused | Unreachable:
+        return Unreachable(uncertain=False) if self.away else Answered(result=None)
+
+
+async def nothing_known(text: str, language: Language | None) -> Meaning:
+    return Meaning()
+
+
+class Stage:
+    def __init__(self, services: Services, gateway: StandInGateway, app: App) -> None:
+        self.services = services
+        self.gateway = gateway
+        transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
+        self.client = httpx2.AsyncClient(transport=transport, base_url="http://messenger")
+
+    def service(self, name: str = "gateway") -> ServiceSignature:
+        return ServiceSignature(name, self.services.settings.service_secrets[name])
+
+    async def say(self, **fields: Any) -> httpx2.Response:
+        return await self.client.post(BRIDGE, json=MESSAGE | fields)
+
+    async def deliver(self, body: bytes, secret: str | None = None) -> httpx2.Response:
+        headers = {}
+        if secret is not None:
+            signature = signing.webhook_signature(secret.encode(), body)
+            headers["X-Hub-Signature-256"] = f"sha256={signature}"
+        return await self.client.post(WEBHOOK, content=body, headers=headers)
+
+
+@contextlib.asynccontextmanager
+async def stage(folder: Path, database_url: str, **variables: str) -> AsyncIterator[Stage]:
+    settings = load({"TAPGATE_DATA_DIR": str(folder), **variables})
+    database, gateway = await Database.connect(database_url), StandInGateway()
+    services = Services(
+        settings=settings,
+        database=database,
+        vault=Vault(settings.secret_key),
+        clock=system_clock,
+        new_id=ids.IdSource(7),
+        process=7,
+        gateway=gateway,
+        understand=nothing_known,
+    )
+    made = Stage(services, gateway, App(services))
+    try:
+        async with made.client:
+            yield made
+    finally:
+        await database.close()
+
+
+def delivery(message_id: str, text: str = "menu", phone: str = PHONE) -> dict[str, Any]:
+    """What the provider sends for one message."""
+    message = {
+        "from": phone.removeprefix("+"),
+        "id": message_id,
+        "timestamp": "1767225600",
+        "type": "text",
+        "text": {"body": text},
+    }
+    value = {"messaging_product": "whatsapp", "messages": [message]}
+    return {"object": "account", "entry": [{"id": "1", "changes": [{"value": value}]}]}
+
+
+def error(sentence: str) -> dict[str, str]:
+    return {"error": sentence, "status": "error"}

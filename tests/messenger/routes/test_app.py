@@ -1,0 +1,207 @@
+"""What is the same for every route: paths, methods, sizes, ids, log lines, failures."""
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import structlog
+
+from messenger.routes.stage import (
+    BRIDGE,
+    HEALTH,
+    MESSAGE,
+    OUTBOX,
+    PHONE,
+    TEMPLATE,
+    WEBHOOK,
+    Stage,
+    error,
+    stage,
+)
+from tapgate.messenger.app import App
+from tapgate.messenger.routes.access import ANYBODY
+from tapgate.messenger.routes.route import Request, Route
+from tapgate.service import logs
+from tapgate.service.asgi import Answer
+
+
+class Lines:
+    def __init__(self) -> None:
+        self.written = b""
+
+    def write(self, line: bytes) -> None:
+        self.written += line
+
+    def flush(self) -> None: ...
+
+    def read(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.written.splitlines()]
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    kept = logging.root.handlers[:], logging.root.level, structlog.get_config()
+    lines = Lines()
+    logs.configure(lines)
+    yield lines
+    logs._written = None
+    logging.root.handlers[:], logging.root.level = kept[0], kept[1]
+    structlog.configure(**kept[2])
+
+
+async def test_health(messenger: Stage) -> None:
+    answer = await messenger.client.get(HEALTH)
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "status": "ok",
+        "service": "tapgate-messenger",
+        "version": "1.0.0",
+        "activeConversations": 0,
+    }
+
+
+async def test_health_counts_what_has_not_expired(messenger: Stage) -> None:
+    await messenger.services.database.execute(
+        """INSERT INTO messenger.conversations (address, expires_at)
+           VALUES ('+1', now() + interval '1 minute'), ('+2', now() - interval '1 minute'),
+                  ('+3', NULL)"""
+    )
+    assert (await messenger.client.get(HEALTH)).json()["activeConversations"] == 1
+
+
+async def test_health_without_the_database(without_database: Stage) -> None:
+    answer = await without_database.client.get(HEALTH)
+    assert answer.status_code == 503
+    assert answer.json() == {
+        "status": "error",
+        "service": "tapgate-messenger",
+        "version": "1.0.0",
+        "activeConversations": 0,
+    }
+
+
+@pytest.mark.parametrize("path", ["/", "/api/v1/health", f"{HEALTH}/", "/%68ealth", "/docs"])
+async def test_another_path(without_database: Stage, path: str) -> None:
+    answer = await without_database.client.get(path)
+    assert (answer.status_code, answer.json()) == (404, error("Not found"))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("GET", BRIDGE, "POST"),
+        ("DELETE", WEBHOOK, "GET, HEAD, POST"),
+        ("PUT", TEMPLATE, "POST"),
+        ("POST", OUTBOX, "GET, HEAD"),
+        ("POST", HEALTH, "GET, HEAD"),
+        ("OPTIONS", "/openapi.json", "GET, HEAD"),
+    ],
+)
+async def test_another_method(
+    without_database: Stage, method: str, path: str, allowed: str
+) -> None:
+    answer = await without_database.client.request(method, path)
+    assert (answer.status_code, answer.json()) == (405, error("Method not allowed"))
+    assert answer.headers["allow"] == allowed
+
+
+async def test_head_is_get_without_a_body(messenger: Stage) -> None:
+    answer = await messenger.client.head(HEALTH)
+    assert (answer.status_code, answer.content) == (200, b"")
+
+
+@pytest.mark.parametrize("path", [WEBHOOK, f"{WEBHOOK}/flows", TEMPLATE])
+async def test_a_body_is_at_most_a_mebibyte(without_database: Stage, path: str) -> None:
+    answer = await without_database.client.post(path, content=b"x" * (1024 * 1024 + 1))
+    assert (answer.status_code, answer.json()) == (413, error("Request body too large"))
+
+
+async def test_the_request_id_is_echoed_or_made(messenger: Stage) -> None:
+    async def echoed(given: str) -> str:
+        answer = await messenger.client.get(
+            HEALTH, headers={"X-Request-ID": given.encode("latin-1")}
+        )
+        return answer.headers["x-request-id"]
+
+    for good in ("a", "A.b_c-9", "x" * 128):
+        assert await echoed(good) == good
+    made = {await echoed(bad) for bad in ("", "x" * 129, "a b", "é", "a/b")}
+    assert len(made) == 5
+    for path in ("/nowhere", HEALTH):
+        assert (await messenger.client.post(path)).headers["x-request-id"]
+
+
+async def test_one_line_per_request_without_what_was_sent(messenger: Stage, lines: Lines) -> None:
+    await messenger.client.post(BRIDGE, json=MESSAGE, headers={"X-Request-ID": "traced"})
+    query = "?hub.mode=subscribe&hub.verify_token=canary&hub.challenge=canary"
+    await messenger.client.get(WEBHOOK + query)
+    await messenger.client.post(TEMPLATE, json={"to": PHONE}, auth=messenger.service())
+    await messenger.client.get("/canary")
+    found = [line for line in lines.read() if line["event"] == "request"]
+    assert [(line["method"], line["endpoint"], line["status"]) for line in found] == [
+        ("POST", BRIDGE, 200),
+        ("GET", WEBHOOK, 403),
+        ("POST", TEMPLATE, 400),
+        ("GET", "unmatched", 404),
+    ]
+    assert found[0]["request_id"] == "traced"
+    assert [line["principal"] for line in found] == [None, None, "gateway", None]
+    for secret in (b"canary", PHONE[1:].encode(), b"menu"):
+        assert secret not in lines.written
+
+
+async def test_an_unexpected_failure_shows_nothing(messenger: Stage, lines: Lines) -> None:
+    async def broken(_request: Request) -> Answer:
+        """Fail."""
+        raise RuntimeError("canary")
+
+    route = Route(method="GET", path="/broken", handler=broken, access=ANYBODY, answers={200: str})
+    app = App(messenger.services, [route])
+    transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://messenger") as client:
+        answer = await client.get("/broken")
+    assert (answer.status_code, answer.json()) == (500, error("Internal error"))
+    assert answer.headers["x-request-id"]
+    failed, request = lines.read()
+    assert failed["event"] == "request.failed"
+    assert failed["failure"]["types"] == ["builtins.RuntimeError"]
+    assert any("test_app.py" in frame for frame in failed["failure"]["frames"])
+    assert (request["status"], request["level"]) == (500, "error")
+    assert b"canary" not in lines.written
+
+
+async def test_an_outage_is_told_kindly(without_database: Stage) -> None:
+    code = {"to": PHONE, "template": "code", "parameters": []}
+    answer = await without_database.client.post(
+        TEMPLATE, json=code, auth=without_database.service()
+    )
+    assert answer.status_code == 503
+    assert answer.json() == error(
+        "The messenger cannot do this at the moment. Please try again soon."
+    )
+
+
+async def test_lifespan_and_websockets(tmp_path: Path, database_url: str) -> None:
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    events = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+
+    async def receive() -> dict[str, Any]:
+        return next(events)
+
+    async with stage(tmp_path, database_url) as messenger:
+        app = App(messenger.services)
+        await app({"type": "lifespan"}, receive, send)
+        await app({"type": "websocket"}, receive, send)
+    assert [message["type"] for message in sent] == [
+        "lifespan.startup.complete",
+        "lifespan.shutdown.complete",
+        "websocket.close",
+    ]

@@ -1,0 +1,246 @@
+"""The compatibility endpoint: every refusal in its exact form, and the answers."""
+
+import base64
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from messenger.routes.stage import BRIDGE, MESSAGE, PHONE, Stage, error, stage
+
+OTHER_PHONE = "+23276999999"
+
+
+def picture(kind: str = "JPEG", prefix: str = "data:image/jpeg;base64,") -> str:
+    file = io.BytesIO()
+    Image.new("RGB", (8, 8), "red").save(file, kind)
+    return prefix + base64.b64encode(file.getvalue()).decode()
+
+
+async def test_an_answer(messenger: Stage) -> None:
+    answer = await messenger.say(message="menu", unknown="ignored", messageType=None, media=None)
+    assert answer.status_code == 200
+    body = answer.json()
+    assert body.keys() == {"answer", "status"}
+    assert body["status"] == "success"
+    assert body["answer"]
+
+
+@pytest.mark.parametrize("field", ["event", "from", "phoneE164", "message"])
+@pytest.mark.parametrize("value", ["absent", None, ""])
+async def test_a_missing_field_is_named(
+    without_database: Stage, field: str, value: str | None
+) -> None:
+    body = {**MESSAGE, field: value}
+    if value == "absent":
+        del body[field]
+    answer = await without_database.client.post(BRIDGE, json=body)
+    assert (answer.status_code, answer.json()) == (400, error(f"{field} is required"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"event": "status"}, "event must be message"),
+        ({"event": 1}, "event must be a string"),
+        ({"from": ["x"]}, "from must be a string"),
+        ({"from": "x" * 256}, "from must have at most 255 characters"),
+        ({"from": "x\0"}, "from must not contain NUL"),
+        ({"phoneE164": 23276123456}, "phoneE164 must be a string"),
+        ({"message": {"text": "menu"}}, "message must be a string"),
+        ({"message": "  \n"}, "message is required"),
+        ({"message": "x" * 4097}, "message must have at most 4096 characters"),
+        ({"message": "me\0nu"}, "message must not contain NUL"),
+        ({"messageType": 7}, "messageType must be a string"),
+        ({"hasMedia": "yes"}, "hasMedia must be true or false"),
+        ({"hasMedia": True}, "media.data is required"),
+        ({"hasMedia": True, "media": {}}, "media.data is required"),
+        ({"hasMedia": True, "media": {"data": None}}, "media.data is required"),
+        ({"media": []}, "media must be an object"),
+        ({"media": {"data": 1}}, "media.data must be a string"),
+        ({"media": {"size": "1"}}, "media.size must be a number"),
+        ({"media": {"filename": 1}}, "media.filename must be a string"),
+        ({"media": {"mimetype": 1}}, "media.mimetype must be a string"),
+        ({"messageType": "image", "message": None}, "media.data is required"),
+    ],
+)
+async def test_a_wrong_field_is_named(
+    without_database: Stage, fields: dict[str, Any], sentence: str
+) -> None:
+    answer = await without_database.say(**fields)
+    assert (answer.status_code, answer.json()) == (400, error(sentence))
+
+
+@pytest.mark.parametrize(
+    ("phone", "problem"),
+    [
+        *((phone, "must be a phone number in E.164 form, such as +23276123456") for phone in (
+            "23276123456", "076123456", "+232 76 123456", "+123456", "+" + "1" * 16,
+            "+0123456789", "+2327612345x", "+２３２７６１２３４５６", " ", "+23276123456\n",
+        )),
+        ("+99912345678", "is not a phone number of any country"),
+        ("+1234567", "is not as long as the phone numbers of its country"),
+        ("+2327612345678", "is not as long as the phone numbers of its country"),
+    ],
+)  # fmt: skip
+async def test_what_is_no_phone_number(without_database: Stage, phone: str, problem: str) -> None:
+    answer = await without_database.say(phoneE164=phone)
+    assert (answer.status_code, answer.json()) == (400, error(f"phoneE164 {problem}"))
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (b"", "The body is not JSON"),
+        (b"{", "The body is not JSON"),
+        (b'{"message": "\\ud800"}', "The body is not JSON"),
+        (b"\xff", "The body is not UTF-8"),
+        (b'{"unknown": "\xff"}', "The body is not UTF-8"),
+        (b"[" * 100_000, "The body is nested too deeply"),
+        (b"[]", "The body must be a JSON object"),
+        (b"null", "The body must be a JSON object"),
+    ],
+)
+async def test_what_is_no_object(without_database: Stage, body: bytes, sentence: str) -> None:
+    answer = await without_database.client.post(BRIDGE, content=body)
+    assert (answer.status_code, answer.json()) == (400, error(sentence))
+
+
+async def test_a_picture(messenger: Stage) -> None:
+    media = {"data": picture(), "mimetype": "image/jpeg", "filename": "me.jpg", "size": 600}
+    for fields in ({"hasMedia": True}, {}, {"message": None, "messageType": "image"}):
+        answer = await messenger.say(**fields, media=media)
+        assert (answer.status_code, answer.json()["status"]) == (200, "success")
+
+
+async def test_without_has_media_a_picture_is_not_looked_at(messenger: Stage) -> None:
+    answer = await messenger.say(hasMedia=False, media={"data": "no picture at all"})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "media",
+    [
+        {"data": "no data URI"},
+        {"data": picture(prefix="")},
+        {"data": picture(prefix="data:image/png;base64,")},
+        {"data": picture("PNG")},
+        {"data": picture("GIF", "data:image/gif;base64,")},
+        {"data": "data:image/jpeg;base64,????"},
+        {"data": "data:image/jpeg;base64," + base64.b64encode(b"\xff\xd8\xff not one").decode()},
+        {"data": picture(), "mimetype": "image/png"},
+    ],
+)
+async def test_a_refused_picture(messenger: Stage, media: dict[str, str]) -> None:
+    answer = await messenger.say(hasMedia=True, media=media)
+    body = answer.json()
+    assert answer.status_code == 400
+    assert body.keys() == {"error", "status"}
+    assert body["status"] == "error"
+    assert body["error"].startswith("media.data ")
+    assert media["data"][-20:] not in body["error"]
+
+
+async def test_a_body_may_carry_a_picture_and_no_more(messenger: Stage) -> None:
+    for size, status in ((7 * 1024 * 1024, 400), (9 * 1024 * 1024, 413)):
+        answer = await messenger.say(hasMedia=True, media={"data": "x" * size})
+        assert answer.status_code == status
+    assert answer.json() == error("Request body too large")
+
+
+async def test_over_the_rate(tmp_path: Path, database_url: str) -> None:
+    """One count for all processes; another phone is not concerned."""
+    rate = {"TAPGATE_MESSENGER_RATE": "3"}
+    async with (
+        stage(tmp_path, database_url, **rate) as one,
+        stage(tmp_path, database_url, **rate) as other,
+    ):
+        answers = [await process.say() for process in (one, other, one)]
+        assert [answer.status_code for answer in answers] == [200, 200, 200]
+        for process in (one, other):
+            refused = await process.say()
+            body = refused.json()
+            seconds = body.pop("retryAfter")
+            assert (refused.status_code, body) == (429, error("Too many messages"))
+            assert isinstance(seconds, int)
+            assert 1 <= seconds <= 60
+            assert refused.headers["retry-after"] == str(seconds)
+        assert (await other.say(phoneE164=OTHER_PHONE)).status_code == 200
+
+
+async def test_what_is_refused_for_its_shape_does_not_count(
+    tmp_path: Path, database_url: str
+) -> None:
+    async with stage(tmp_path, database_url, TAPGATE_MESSENGER_RATE="1") as messenger:
+        assert (await messenger.say(message="")).status_code == 400
+        assert (await messenger.say()).status_code == 200
+        assert (await messenger.say()).status_code == 429
+
+
+async def test_a_gateway_that_is_away(messenger: Stage) -> None:
+    messenger.gateway.away = True
+    answer = await messenger.say(message="balance")
+    body = answer.json()
+    assert answer.status_code == 500
+    assert body.keys() == {"error", "answer", "status"}
+    assert (body["error"], body["status"]) == ("Internal error", "error")
+    assert body["answer"]
+
+
+async def test_a_database_that_is_away(without_database: Stage) -> None:
+    answer = await without_database.say()
+    assert answer.status_code == 500
+    assert answer.json() == {
+        "error": "Internal error",
+        "answer": "Sorry, we cannot answer at the moment. Nothing was lost; please try again in a"
+        " minute.",
+        "status": "error",
+    }
+
+
+async def test_with_a_token_set_it_is_wanted(tmp_path: Path, database_url: str) -> None:
+    wanted = "Authorization must be Bearer with the bridge's token"
+    async with stage(
+        tmp_path, database_url, TAPGATE_MESSENGER_BRIDGE_TOKEN="let me in"
+    ) as messenger:
+        for authorization in (None, "", "let me in", "Bearer", "Bearer let me", "Basic let me in",
+                              "Bearer let me inn", "Bearer \xff"):  # fmt: skip
+            headers = {} if authorization is None else {"Authorization": authorization}
+            answer = await messenger.client.post(
+                BRIDGE,
+                json=MESSAGE,
+                headers={name: value.encode("latin-1") for name, value in headers.items()},
+            )
+            assert (answer.status_code, answer.json()) == (401, error(wanted))
+            assert answer.headers["www-authenticate"] == "Bearer"
+        for scheme in ("Bearer", "bearer"):
+            headers = {"Authorization": f"{scheme} let me in"}
+            answer = await messenger.client.post(BRIDGE, json=MESSAGE, headers=headers)
+            assert answer.status_code == 200
+
+
+async def test_in_production_without_a_token_set(in_production: Stage) -> None:
+    answer = await in_production.say()
+    assert answer.status_code == 403
+    assert answer.json() == error(
+        "In production this needs TAPGATE_MESSENGER_BRIDGE_TOKEN to be set"
+    )
+
+
+async def test_one_conversation_per_phone(messenger: Stage) -> None:
+    for phone in (PHONE, PHONE, OTHER_PHONE):
+        assert (await messenger.say(phoneE164=phone)).status_code == 200
+    body = (await messenger.client.get("/health")).json()
+    assert body["activeConversations"] == 2
+
+
+async def test_an_unusual_number_is_the_same_person(messenger: Stage) -> None:
+    """Written with its country's trunk zero: the gateway knows it without."""
+    for phone in ("+442079460958", "+4402079460958"):
+        answer = await messenger.say(phoneE164=phone)
+        assert answer.status_code == 200, json.dumps(answer.json())
+    found = await messenger.services.database.fetch("SELECT address FROM messenger.conversations")
+    assert [row["address"] for row in found] == ["+442079460958"]

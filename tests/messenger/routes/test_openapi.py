@@ -1,0 +1,124 @@
+"""The description is valid, complete, and what is answered is what it says."""
+
+from typing import Any
+
+import pytest
+from openapi_schema_validator import OAS31Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from messenger.routes.stage import (
+    BRIDGE,
+    CODE,
+    FLOWS,
+    HEALTH,
+    MESSAGE,
+    OUTBOX,
+    TEMPLATE,
+    WEBHOOK,
+    Stage,
+    delivery,
+)
+from tapgate.messenger.routes import ROUTES
+from tapgate.messenger.routes.bridge import BridgeMessage
+from tapgate.messenger.routes.messages import TemplateMessage
+
+HANDSHAKE = {
+    "hub.mode": "subscribe",
+    "hub.verify_token": "dev-verify-token",
+    "hub.challenge": "1",
+}
+
+
+@pytest.fixture
+async def document(messenger: Stage) -> dict[str, Any]:
+    answer = await messenger.client.get("/openapi.json")
+    assert answer.headers["content-type"] == "application/json"
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def test_it_is_valid_and_describes_every_route(document: dict[str, Any]) -> None:
+    OpenAPIV31SpecValidator(document).validate()
+    described = {
+        (method.upper(), path): operation
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+    }
+    assert described.keys() == {
+        *((route.method, route.path) for route in ROUTES),
+        ("GET", "/openapi.json"),
+    }
+    assert all(operation["summary"] for operation in described.values())
+    names = [operation["operationId"] for operation in described.values()]
+    assert len(names) == len(set(names))
+
+
+async def test_who_may_call_shows(document: dict[str, Any]) -> None:
+    paths = document["paths"]
+    assert paths[HEALTH]["get"]["security"] == []
+    assert paths[BRIDGE]["post"]["security"] == [{"bridgeToken": []}, {}]
+    assert paths[WEBHOOK]["post"]["security"] == [{"hubSignature": []}, {}]
+    signature = {"serviceName": [], "serviceTime": [], "serviceSignature": []}
+    assert paths[OUTBOX]["get"]["security"] == [signature]
+    assert list(paths[BRIDGE]["post"]["responses"]) == [
+        "200", "400", "401", "403", "413", "429", "500", "503",
+    ]  # fmt: skip
+    assert list(paths[FLOWS]["post"]["responses"]) == [
+        "200", "400", "403", "413", "421", "427", "432", "500", "503",
+    ]  # fmt: skip
+
+
+async def test_what_must_be_sent_shows(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    assert schemas["BridgeMessage"]["required"] == ["event", "from", "phoneE164"]
+    assert schemas["TemplateMessage"]["required"] == ["to", "template", "parameters"]
+
+
+async def test_the_channels_own_shapes_show(document: dict[str, Any]) -> None:
+    body = document["paths"][WEBHOOK]["post"]["requestBody"]["content"]["application/json"]
+    OAS31Validator(body["schema"]).validate(delivery("wamid.1"))
+    entry = body["schema"]["properties"]["entry"]["items"]["properties"]
+    value = entry["changes"]["items"]["properties"]["value"]["properties"]
+    assert value.keys() == {"messaging_product", "metadata", "contacts", "messages"}
+    assert value["messages"]["items"]["properties"].keys() == {
+        "from", "id", "timestamp", "type", "text",
+    }  # fmt: skip
+
+
+async def test_the_examples_are_accepted(messenger: Stage) -> None:
+    bridge = await messenger.client.post(BRIDGE, json=BridgeMessage.EXAMPLE)
+    assert bridge.status_code == 200
+    template = await messenger.client.post(
+        TEMPLATE, json=TemplateMessage.EXAMPLE, auth=messenger.service()
+    )
+    assert template.status_code == 202
+
+
+async def test_answers_agree_with_the_description(
+    messenger: Stage, document: dict[str, Any]
+) -> None:
+    client, service = messenger.client, messenger.service()
+    answers = [
+        await client.post(BRIDGE, json=MESSAGE),
+        await client.post(BRIDGE, json={}),
+        await client.post(BRIDGE, content=b"x" * (9 << 20)),
+        await client.get(WEBHOOK, params=HANDSHAKE),
+        await client.get(WEBHOOK),
+        await client.post(WEBHOOK, json=delivery("wamid.1")),
+        await client.post(WEBHOOK, content=b"{"),
+        await client.post(FLOWS, content=b"{}"),
+        await client.post(TEMPLATE, json=CODE, auth=service),
+        await client.post(TEMPLATE, json=CODE),
+        await client.post(TEMPLATE, json=CODE | {"to": "1"}, auth=service),
+        await client.get(OUTBOX, params={"to": CODE["to"]}, auth=service),
+        await client.get(OUTBOX, auth=service),
+        await client.get(HEALTH),
+    ]
+    messenger.gateway.away = True
+    answers.append(await client.post(BRIDGE, json=MESSAGE | {"message": "balance"}))
+    for answer in answers:
+        operation = document["paths"][answer.request.url.path][answer.request.method.lower()]
+        media, _, _ = answer.headers["content-type"].partition(";")
+        schema = operation["responses"][str(answer.status_code)]["content"][media]["schema"]
+        body = answer.text if media == "text/plain" else answer.json()
+        OAS31Validator({**schema, "components": document["components"]}).validate(body)

@@ -1,0 +1,170 @@
+"""The channel's webhook: the handshake, signed deliveries, the data exchange of flows."""
+
+from pathlib import Path
+
+import httpx2
+import msgspec
+import pytest
+
+from messenger.routes.stage import FLOWS, PRODUCTION, WEBHOOK, Stage, delivery, error, stage
+from tapgate import signing
+
+SECRET = "the app's secret"
+WRONG = error("hub.mode or hub.verify_token is wrong")
+
+
+async def handshake(messenger: Stage, **query: str) -> httpx2.Response:
+    return await messenger.client.get(
+        WEBHOOK, params={f"hub.{name}": value for name, value in query.items()}
+    )
+
+
+async def received(messenger: Stage) -> list[str]:
+    rows = await messenger.services.database.fetch(
+        "SELECT message_id FROM messenger.received ORDER BY message_id"
+    )
+    return [row["message_id"] for row in rows]
+
+
+@pytest.mark.parametrize("challenge", ["1158201444", "<script>alert(1)</script>", "a b+é"])
+async def test_the_challenge_is_answered_as_it_is(without_database: Stage, challenge: str) -> None:
+    answer = await handshake(
+        without_database, mode="subscribe", verify_token="dev-verify-token", challenge=challenge
+    )
+    assert (answer.status_code, answer.text) == (200, challenge)
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {},
+        {"mode": "subscribe", "challenge": "1"},
+        {"mode": "subscribe", "verify_token": "", "challenge": "1"},
+        {"mode": "subscribe", "verify_token": "wrong", "challenge": "1"},
+        {"mode": "subscribe", "verify_token": "dev-verify-tokén", "challenge": "1"},
+        {"mode": "unsubscribe", "verify_token": "dev-verify-token", "challenge": "1"},
+        {"verify_token": "dev-verify-token", "challenge": "1"},
+    ],
+)
+async def test_a_wrong_handshake(without_database: Stage, query: dict[str, str]) -> None:
+    answer = await handshake(without_database, **query)
+    assert (answer.status_code, answer.json()) == (403, WRONG)
+
+
+async def test_a_handshake_without_a_challenge_that_can_be_answered(
+    without_database: Stage,
+) -> None:
+    right = {"mode": "subscribe", "verify_token": "dev-verify-token"}
+    missing = await handshake(without_database, **right)
+    assert (missing.status_code, missing.json()) == (400, error("hub.challenge is required"))
+    endless = await handshake(without_database, **right, challenge="1" * 1025)
+    sentence = "hub.challenge must have at most 1024 characters"
+    assert (endless.status_code, endless.json()) == (400, error(sentence))
+
+
+async def test_an_empty_verify_token_never_matches(tmp_path: Path, database_url: str) -> None:
+    async with stage(tmp_path, database_url, TAPGATE_MESSENGER_VERIFY_TOKEN="") as messenger:
+        answer = await handshake(messenger, mode="subscribe", verify_token="", challenge="1")
+    assert (answer.status_code, answer.json()) == (403, WRONG)
+
+
+async def test_a_delivery_is_stored_and_acknowledged(messenger: Stage) -> None:
+    body = msgspec.json.encode(delivery("wamid.1"))
+    for _ in range(2):
+        answer = await messenger.deliver(body)
+        assert (answer.status_code, answer.json()) == (200, {"status": "success"})
+    assert await received(messenger) == ["wamid.1"]
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"entry": []}', b'{"entry": 7}', b'{"entry": [{}]}'])
+async def test_a_delivery_without_messages(without_database: Stage, body: bytes) -> None:
+    answer = await without_database.deliver(body)
+    assert (answer.status_code, answer.json()) == (200, {"status": "success"})
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b"[]", b"null", b"[" * 100_000])
+async def test_what_is_no_delivery(without_database: Stage, body: bytes) -> None:
+    answer = await without_database.deliver(body)
+    sentence = "The body is not a delivery in JSON"
+    assert (answer.status_code, answer.json()) == (400, error(sentence))
+
+
+async def test_over_the_rate_it_is_acknowledged_and_not_acted_on(
+    tmp_path: Path, database_url: str
+) -> None:
+    """One count for the webhook and the compatibility endpoint; one reply asks to slow down."""
+    async with stage(tmp_path, database_url, TAPGATE_MESSENGER_RATE="2") as messenger:
+        assert (await messenger.say()).status_code == 200
+        for number in range(4):
+            body = msgspec.json.encode(delivery(f"wamid.{number}"))
+            answer = await messenger.deliver(body)
+            assert (answer.status_code, answer.json()) == (200, {"status": "success"})
+        assert (await messenger.say()).status_code == 429
+        database = messenger.services.database
+        rows = await database.fetch("SELECT status FROM messenger.received ORDER BY message_id")
+        assert [row["status"] for row in rows] == ["waiting"] + ["throttled"] * 3
+        assert await database.fetchval("SELECT count(*) FROM messenger.outbox") == 1
+
+
+async def test_what_cannot_be_stored_is_delivered_again(without_database: Stage) -> None:
+    answer = await without_database.deliver(msgspec.json.encode(delivery("wamid.1")))
+    assert answer.status_code == 503
+    assert answer.json() == error(
+        "The messenger cannot do this at the moment. Please try again soon."
+    )
+    assert answer.headers["retry-after"] == "1"
+
+
+async def test_with_an_app_secret_the_signature_is_wanted(
+    tmp_path: Path, database_url: str
+) -> None:
+    body = msgspec.json.encode(delivery("wamid.1"))
+    right = signing.webhook_signature(SECRET.encode(), body)
+    wrong = error("X-Hub-Signature-256 is wrong")
+    async with stage(tmp_path, database_url, TAPGATE_MESSENGER_APP_SECRET=SECRET) as messenger:
+        unsigned = await messenger.deliver(body)
+        assert unsigned.status_code == 401
+        assert unsigned.json() == error("X-Hub-Signature-256 is missing")
+        for signature in ("", "sha256=", right, f"sha1={right}", f"sha256={right[:-1]}",
+                          f"sha256={right[::-1]}", "sha256=\xff"):  # fmt: skip
+            headers = {"X-Hub-Signature-256": signature.encode("latin-1")}
+            answer = await messenger.client.post(WEBHOOK, content=body, headers=headers)
+            assert (answer.status_code, answer.json()) == (401, wrong), signature
+        assert (await messenger.deliver(body, "another secret")).status_code == 401
+        assert await received(messenger) == []
+        assert (await messenger.deliver(body, SECRET)).status_code == 200
+        assert await received(messenger) == ["wamid.1"]
+
+
+@pytest.mark.parametrize("path", [WEBHOOK, FLOWS])
+async def test_in_production_without_an_app_secret(in_production: Stage, path: str) -> None:
+    answer = await in_production.client.post(path, content=b"{}")
+    assert answer.status_code == 403
+    assert answer.json() == error("In production this needs TAPGATE_MESSENGER_APP_SECRET to be set")
+
+
+async def test_in_production_with_an_app_secret(tmp_path: Path, database_url: str) -> None:
+    async with stage(
+        tmp_path, database_url, **PRODUCTION, TAPGATE_MESSENGER_APP_SECRET=SECRET
+    ) as messenger:
+        answer = await messenger.deliver(msgspec.json.encode(delivery("wamid.1")), SECRET)
+    assert answer.status_code == 200
+
+
+async def test_a_flow_with_a_bad_signature(tmp_path: Path, database_url: str) -> None:
+    async with stage(tmp_path, database_url, TAPGATE_MESSENGER_APP_SECRET=SECRET) as messenger:
+        missing = await messenger.client.post(FLOWS, content=b"{}")
+        assert missing.status_code == 432
+        assert missing.json() == error("X-Hub-Signature-256 is missing")
+        headers = {"X-Hub-Signature-256": "sha256=" + "0" * 64}
+        wrong = await messenger.client.post(FLOWS, content=b"{}", headers=headers)
+        assert (wrong.status_code, wrong.json()) == (432, error("X-Hub-Signature-256 is wrong"))
+
+
+async def test_a_flow_that_cannot_be_decrypted(without_database: Stage) -> None:
+    for body in (b"", b"{}", b"[]", b"\xff", b'{"encrypted_flow_data": 1}'):
+        answer = await without_database.client.post(FLOWS, content=body)
+        assert answer.status_code == 421, body
+        assert answer.headers["content-type"] == "text/plain; charset=utf-8"

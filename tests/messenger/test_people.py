@@ -1,0 +1,74 @@
+"""What is remembered of people."""
+
+from messenger.set_clock import SetClock
+from tapgate.messenger import people
+from tapgate.messenger.model.people import (
+    Effect,
+    ForgetRecipient,
+    KeepRecipient,
+    Person,
+    ProvePhone,
+    Recipient,
+    SpeakLanguage,
+    Trust,
+)
+from tapgate.messenger.people import MOST_RECIPIENTS
+from tapgate.store.database import Database
+
+PHONE = "+23276000001"
+MARY = Recipient(name="Mary K.", card_serial="CARD-1")
+JOHN = Recipient(name="John S.", card_serial="CARD-2")
+
+
+async def after(database: Database, address: str, *effects: Effect) -> Person:
+    before = person = await people.meet(database, address)
+    for effect in effects:
+        person = people.changed(person, effect)
+    async with database.transaction() as tx:
+        await people.remember(tx, before, person, SetClock()())
+    return await people.meet(database, address)
+
+
+async def test_a_stranger_is_known_by_the_number_alone(database: Database) -> None:
+    assert await people.meet(database, PHONE) == Person(address=PHONE, phone=PHONE)
+    assert await people.meet(database, "user:ada") == Person(address="user:ada", phone=None)
+    assert await database.fetchval("SELECT count(*) FROM messenger.people") == 0
+
+
+async def test_language_and_trust_are_remembered(database: Database) -> None:
+    person = await after(database, PHONE, SpeakLanguage(language="fr"), Trust(trusted=False))
+    assert (person.language, person.trusted) == ("fr", False)
+    person = await after(database, PHONE, Trust(trusted=True))
+    assert (person.language, person.trusted) == ("fr", True)
+
+
+async def test_a_proved_phone_belongs_to_who_proved_it(database: Database) -> None:
+    person = await after(database, "user:ada", ProvePhone(phone=PHONE))
+    assert person.phone == PHONE
+    assert (await people.meet(database, "user:eve")).phone is None
+
+
+async def test_recipients_are_kept_once_and_forgotten(database: Database) -> None:
+    renamed = Recipient(name="Mary L.", card_serial=MARY.card_serial)
+    person = await after(
+        database,
+        PHONE,
+        KeepRecipient(recipient=MARY),
+        KeepRecipient(recipient=JOHN),
+        KeepRecipient(recipient=renamed),
+    )
+    assert person.recipients == (JOHN, renamed)
+    person = await after(database, PHONE, ForgetRecipient(card_serial=JOHN.card_serial))
+    assert person.recipients == (renamed,)
+    assert (await people.meet(database, "+23276000002")).recipients == ()
+
+
+async def test_the_list_of_recipients_does_not_grow_for_ever(database: Database) -> None:
+    many = [
+        KeepRecipient(recipient=Recipient(name=f"N{number:02d} K.", card_serial=f"C-{number}"))
+        for number in range(MOST_RECIPIENTS + 2)
+    ]
+    person = await after(database, PHONE, *many)
+    assert [one.card_serial for one in person.recipients] == [
+        f"C-{number}" for number in range(2, MOST_RECIPIENTS + 2)
+    ]

@@ -1,0 +1,229 @@
+import asyncio
+import base64
+import io
+import struct
+import threading
+import zlib
+from dataclasses import dataclass
+
+import pytest
+from PIL import Image
+
+from tapgate.errors import ApiError, Code
+from tapgate.images import MAX_PIXELS, Picture, PictureError
+from tapgate.messenger import pictures
+from tapgate.messenger.channel.graph import MediaError
+from tapgate.messenger.model.incoming import ImageFile
+
+JPEG_PREFIX, PNG_PREFIX = "data:image/jpeg;base64,", "data:image/png;base64,"
+PLACE_IN_EXIF = "Freetown, by the harbour"
+
+
+def saved(form: str, **options: object) -> bytes:
+    file = io.BytesIO()
+    picture = Image.radial_gradient("L").resize((40, 30)).convert("RGB")
+    exif = picture.getexif()
+    exif[0x010E] = PLACE_IN_EXIF
+    picture.save(file, form, exif=exif, **options)
+    return file.getvalue()
+
+
+def png_head(width: int, height: int) -> bytes:
+    """A picture that says it is large, in a few bytes."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    rows = zlib.compress(bytes(1000))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+JPEG, PNG = saved("JPEG"), saved("PNG")
+ANIMATED = saved(
+    "PNG", save_all=True, append_images=[Image.new("RGB", (40, 30), "red")], duration=50
+)
+PDF = b"%PDF-1.7\n1 0 obj << >> endobj\ntrailer << >>\n%%EOF"
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+
+
+@dataclass
+class Media:
+    data: str | None
+    mimetype: str | None = None
+    size: int | None = None
+
+
+def uri(prefix: str, content: bytes) -> str:
+    return prefix + base64.b64encode(content).decode()
+
+
+def opened(picture: Picture) -> Image.Image:
+    return Image.open(io.BytesIO(picture.content))
+
+
+def assert_clean(picture: Picture, form: str) -> None:
+    assert picture.media_type == f"image/{form.lower()}"
+    assert PLACE_IN_EXIF.encode() not in picture.content
+    with opened(picture) as image:
+        assert (image.format, image.size) == (form, (40, 30))
+        assert not image.getexif()
+
+
+@pytest.mark.parametrize(
+    ("prefix", "content", "mimetype", "form"),
+    [
+        (JPEG_PREFIX, JPEG, None, "JPEG"),
+        (JPEG_PREFIX, JPEG, "image/jpeg", "JPEG"),
+        (JPEG_PREFIX, JPEG, "image/jpg", "JPEG"),
+        (JPEG_PREFIX, JPEG, "IMAGE/JPEG; quality=high", "JPEG"),
+        (PNG_PREFIX, PNG, None, "PNG"),
+        (PNG_PREFIX, PNG, "image/png", "PNG"),
+    ],
+)
+async def test_a_picture_of_a_bridge_is_made_anew(
+    prefix: str, content: bytes, mimetype: str | None, form: str
+) -> None:
+    assert PLACE_IN_EXIF.encode() in content
+    assert_clean(await pictures.from_bridge(Media(uri(prefix, content), mimetype)), form)
+
+
+async def test_a_wrong_size_is_not_held_against_a_picture() -> None:
+    assert_clean(await pictures.from_bridge(Media(uri(PNG_PREFIX, PNG), size=3)), "PNG")
+
+
+NOT_ONE = "is not a JPEG or PNG picture, or damaged"
+PREFIX_WANTED = "must begin with data:image/jpeg;base64, or data:image/png;base64,"
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (None, "is required"),
+        ("", "is required"),
+        (base64.b64encode(PNG).decode(), PREFIX_WANTED),
+        (uri("data:image/svg+xml;base64,", SVG), PREFIX_WANTED),
+        (uri("data:application/pdf;base64,", PDF), PREFIX_WANTED),
+        (uri("data:image/png,", PNG), PREFIX_WANTED),
+        (uri(" " + PNG_PREFIX, PNG), PREFIX_WANTED),
+        (uri(PNG_PREFIX, PNG)[:-1] + "!", "is not valid base64"),
+        (uri(PNG_PREFIX, PNG) + "A", "is not valid base64"),
+        (uri(PNG_PREFIX, PNG)[:60] + "\n" + uri(PNG_PREFIX, PNG)[60:], "is not valid base64"),
+        (PNG_PREFIX + "é" * 8, "is not valid base64"),
+        (PNG_PREFIX, NOT_ONE),
+        (uri(JPEG_PREFIX, PDF), NOT_ONE),
+        (uri(PNG_PREFIX, SVG), NOT_ONE),
+        (uri(PNG_PREFIX, saved("WEBP")), NOT_ONE),
+        (uri(PNG_PREFIX, saved("GIF")), NOT_ONE),
+        (uri(JPEG_PREFIX, PDF + JPEG), NOT_ONE),
+        (uri(PNG_PREFIX, PNG[: len(PNG) // 2]), NOT_ONE),
+        (uri(JPEG_PREFIX, JPEG[: len(JPEG) // 2]), NOT_ONE),
+        (uri(PNG_PREFIX, JPEG), "is not of the type that it is announced as"),
+        (uri(JPEG_PREFIX, PNG), "is not of the type that it is announced as"),
+        (uri(PNG_PREFIX, ANIMATED), "must not be animated"),
+        (
+            uri(PNG_PREFIX, png_head(50_000, 50_000)),
+            f"must not have more than {MAX_PIXELS // 1_000_000} million pixels",
+        ),
+        (uri(PNG_PREFIX, PNG + bytes(pictures.LARGEST_BYTES)), "must not hold more than 5 MB"),
+    ],
+    ids=range(24),
+)
+async def test_what_a_bridge_may_not_send(data: str | None, sentence: str) -> None:
+    with pytest.raises(PictureError) as refused:
+        await pictures.from_bridge(Media(data))
+    assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize("mimetype", ["image/png", "application/pdf", "jpeg", " "])
+async def test_a_mimetype_must_agree(mimetype: str) -> None:
+    with pytest.raises(PictureError, match=r"^is not of the type that mimetype says$"):
+        await pictures.from_bridge(Media(uri(JPEG_PREFIX, JPEG), mimetype))
+
+
+async def test_what_hides_behind_a_picture_is_left_behind() -> None:
+    hidden = b"PK\x03\x04<script>alert(1)</script>"
+    for prefix, content, form in ((JPEG_PREFIX, JPEG, "JPEG"), (PNG_PREFIX, PNG, "PNG")):
+        picture = await pictures.from_bridge(Media(uri(prefix, content + hidden)))
+        assert_clean(picture, form)
+        assert b"script" not in picture.content
+
+
+async def test_the_largest_picture_is_taken() -> None:
+    padded = JPEG + bytes(pictures.LARGEST_BYTES - len(JPEG))
+    assert_clean(await pictures.from_bridge(Media(uri(JPEG_PREFIX, padded))), "JPEG")
+
+
+class Store:
+    """The channel's store of pictures, as far as it is asked here."""
+
+    def __init__(self, content: bytes | MediaError) -> None:
+        self._content = content
+        self.asked: list[tuple[str, int, str | None]] = []
+
+    async def media(self, media_id: str, limit: int = 0, *, sha256: str | None = None) -> bytes:
+        self.asked.append((media_id, limit, sha256))
+        if isinstance(self._content, MediaError):
+            raise self._content
+        return self._content
+
+
+def image(mime_type: str | None) -> ImageFile:
+    return ImageFile(media_id="1234", mime_type=mime_type, sha256="hash")
+
+
+@pytest.mark.parametrize("mime_type", [None, "image/jpeg", "image/jpg"])
+async def test_a_picture_of_the_channel_is_made_anew(mime_type: str | None) -> None:
+    store = Store(JPEG)
+    assert_clean(await pictures.from_channel(store, image(mime_type)), "JPEG")
+    assert store.asked == [("1234", 5 * 1024 * 1024, "hash")]
+
+
+@pytest.mark.parametrize(
+    ("content", "mime_type", "sentence"),
+    [
+        (PNG, "image/jpeg", "is not of the type that it is announced as"),
+        (PDF, "image/jpeg", NOT_ONE),
+        (b"", None, NOT_ONE),
+        (ANIMATED, "image/png", "must not be animated"),
+    ],
+)
+async def test_what_the_channel_may_not_hold(
+    content: bytes, mime_type: str | None, sentence: str
+) -> None:
+    with pytest.raises(PictureError) as refused:
+        await pictures.from_channel(Store(content), image(mime_type))
+    assert str(refused.value) == sentence
+
+
+async def test_what_is_no_picture_by_its_own_word_is_not_fetched() -> None:
+    store = Store(PNG)
+    with pytest.raises(PictureError, match=r"^must be a JPEG or PNG picture$"):
+        await pictures.from_channel(store, image("image/webp"))
+    assert store.asked == []
+
+
+async def test_what_the_channel_says_is_passed_on() -> None:
+    with pytest.raises(MediaError, match="could not be fetched"):
+        await pictures.from_channel(
+            Store(MediaError("could not be fetched", retry=True)), image(None)
+        )
+
+
+async def test_too_many_pictures_at_once_are_told_to_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    go_on, most = threading.Event(), pictures.Threads("pictures", at_once=1, most=1)
+    monkeypatch.setattr(pictures, "looking", most)
+    first = asyncio.create_task(most.run(go_on.wait))
+    try:
+        await asyncio.sleep(0)
+        with pytest.raises(ApiError) as busy:
+            await pictures.from_bridge(Media(uri(JPEG_PREFIX, JPEG)))
+    finally:
+        go_on.set()
+        await first
+    assert busy.value.code == Code.SERVICE_UNAVAILABLE
+    assert_clean(await pictures.from_bridge(Media(uri(JPEG_PREFIX, JPEG))), "JPEG")
