@@ -70,6 +70,11 @@ OTHER = st.sampled_from(
         Said(text=None),
     ]
 )
+UNCLEAR = [
+    Said(text="yes", meaning=Meaning(command="yes"), late=True),
+    Said(text="1", late=True),
+    Said(text="sure thing", meaning=Meaning(command="yes")),
+]
 #: What comes in between.
 STUMBLES = st.one_of(
     OTHER,
@@ -145,14 +150,19 @@ class AnyStory(RuleBasedStateMachine):
         stumbles=st.lists(st.tuples(st.integers(1, 7), STUMBLES), max_size=2),
         dies_at=st.integers(0, 12),
         is_lost=st.booleans(),
+        unclear=st.sampled_from([None, *UNCLEAR]),
     )
-    def pays(self, amount, card, pins, stumbles, dies_at, is_lost):
+    def pays(self, amount, card, pins, stumbles, dies_at, is_lost, unclear):
         """Chance alone seldom gets so far. What comes in between may lead anywhere else."""
         script: list[str] = ["cancel", "send money", card, amount, "yes", *pins]
         events = [*enumerate(script, 1), *stumbles]
         for position, what in sorted(events, key=lambda pair: pair[0]):
             if is_lost and position == 6:
                 self.gateway.lost = [calls.SendMoney]
+            if what == "yes" and unclear is not None:
+                self.happens(unclear)
+            if what == "yes" and self.story.conversation.stage == "confirm":
+                self.happens(Chose(id=self.story.option("yes"), late=True))
             if what not in (PIN, WRONG_PIN):
                 self.happens(
                     said(what) if isinstance(what, str) else what, dies=position == dies_at
@@ -274,7 +284,7 @@ class AnyStory(RuleBasedStateMachine):
                 self.tappable += [option.id for option in reply.options] + [reply.more.id]
             if isinstance(reply, AskPin):
                 self.operations.append(reply.operation)
-        if now.command == "send" and now.stage == "confirm":
+        if now.command == "send" and now.stage == "confirm" and self.story.replies:
             (card, amount) = SHOWN.search(self.story.replies[-1].text).groups()
             self.shown[now.operation] = (card, amount.replace(",", ""))
         if now.command == "send" and now.piece == "sent" and before.stage == "confirm":
@@ -315,7 +325,7 @@ def is_clear_yes(event: Event) -> bool:
 def check_no_secret(step: Step) -> None:
     kept = [msgspec.json.encode(step.conversation).decode(), repr(step.call), repr(step.effects)]
     for text in [*kept, *map(words_of, step.replies)]:
-        for secret in (PIN, WRONG_PIN, CODE):
+        for secret in (PIN, WRONG_PIN):
             assert secret not in text
 
 

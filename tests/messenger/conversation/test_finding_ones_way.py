@@ -126,7 +126,7 @@ def test_words_that_work_in_any_state(word, so_far):
 
 def test_did_you_mean():
     story = Story()
-    story(Said(text="card", meaning=Meaning(maybe=("cards", "link", "block", "yes"))))
+    story(Said(text="card or so", meaning=Meaning(maybe=("cards", "link", "block", "yes"))))
     assert [option.id for option in story.offer.options] == ["cmd:cards", "cmd:link", "cmd:block"]
 
 

@@ -77,9 +77,9 @@ def test_a_statement_for_a_period_in_words():
     story("statement")
     assert "could not read" in story("some day")
     story("last 10 days")
-    assert story.calls(calls.MakeStatement)[0].from_date == "2026-03-04"
+    assert story.calls(calls.MakeStatement)[0].from_date == "2026-03-05"
     story(said("last 5 days", "statement"))
-    assert story.calls(calls.MakeStatement)[1].from_date == "2026-03-09"
+    assert story.calls(calls.MakeStatement)[1].from_date == "2026-03-10"
 
 
 def test_limits():

@@ -1,6 +1,7 @@
 """The conversation's entry: one event in, one step out. No I/O, no clock, no chance."""
 
 import re
+import unicodedata
 from typing import Final, assert_never
 
 import msgspec
@@ -29,11 +30,12 @@ from tapgate.messenger.model.kinds import Command
 from tapgate.messenger.model.people import KeepRecipient, Person, Setting, Trust
 from tapgate.messenger.model.replies import Say
 from tapgate.messenger.understanding import reading
+from tapgate.messenger.understanding.secrets_in_text import may_hold_a_pin
 
 #: How many options the channel shows before "More".
 _PAGE: Final = 9
 _PIN: Final = re.compile(r"[0-9]{4}")
-_TWO_PINS: Final = re.compile(r"([0-9]{4})[^0-9]{1,5}([0-9]{4})")
+_FIGURES: Final = re.compile(r"[0-9]+")
 
 _Outcome = Answered | Refused | Unreachable
 
@@ -97,16 +99,16 @@ def _said(scene: Scene, event: Said) -> None:
         interpreter.ask_again(scene)
         return
     text = event.text.strip()
-    exact = event.meaning.command if event.meaning.exact else words.command(text)
+    exact = words.command(text)
     piece = interpreter.current(scene)
     if isinstance(piece, Pin):
         _said_for_pin(scene, piece, text, exact or _way_out(event.meaning), late=event.late)
-    elif _looks_like_pin(text) and not (isinstance(piece, Ask) and piece.takes_digits):
+    elif (piece.sounds_like_pin if isinstance(piece, Ask) else may_hold_a_pin)(text):
         scene.say("pin.unasked")
         interpreter.ask_again(scene)
-    elif exact is not None:
+    elif exact is not None and not _answers_its_own(scene, exact, text):
         _obey(scene, exact, text, late=event.late)
-    elif not _answered(scene, text, late=event.late):
+    elif exact is None and not _answered(scene, text, late=event.late):
         _guess(scene, event.meaning, text)
 
 
@@ -120,7 +122,7 @@ def _said_for_pin(
     if pins is not None and scene.setting.pins == "text" and not late:
         interpreter.enter(scene, piece, pins)
         return
-    if _looks_like_pin(text) and scene.setting.pins != "text":
+    if may_hold_a_pin(text) and scene.setting.pins != "text":
         scene.say("pin.not_as_text")
     elif late:
         scene.say("late")
@@ -134,15 +136,21 @@ def _way_out(meaning: Meaning) -> Command | None:
     return meaning.command if meaning.command in ("no", "cancel") else None
 
 
-def _looks_like_pin(text: str) -> bool:
-    return _PIN.fullmatch(text) is not None or _TWO_PINS.fullmatch(text) is not None
-
-
 def _pins_in(text: str, piece: Pin) -> Pins | None:
-    if piece.form == "change_pin":
-        two = _TWO_PINS.fullmatch(text)
-        return None if two is None else Pins(pin=two[1], new_pin=two[2])
-    return Pins(pin=text, new_pin=text) if _PIN.fullmatch(text) else None
+    """As many PINs as are asked for, and no other figures."""
+    figures = _FIGURES.findall(unicodedata.normalize("NFKC", text))
+    asked = 2 if piece.form == "change_pin" else 1
+    if not may_hold_a_pin(text) or len(figures) != asked or not all(map(_PIN.fullmatch, figures)):
+        return None
+    return Pins(pin=figures[0], new_pin=figures[-1])
+
+
+def _answers_its_own(scene: Scene, command: Command, text: str) -> bool:
+    """ "French" is a command, and what the same command asks for."""
+    piece = interpreter.current(scene)
+    if command != scene.conversation.command or not isinstance(piece, Ask) or piece.read is None:
+        return False
+    return interpreter.take(scene, piece, piece.read(scene, text))
 
 
 def _answered(scene: Scene, text: str, *, late: bool) -> bool:

@@ -14,6 +14,7 @@ from tapgate.messenger.conversation.scene import Choice, Scene
 from tapgate.messenger.model.calls import Call
 from tapgate.messenger.model.events import Refused
 from tapgate.messenger.model.kinds import Command, Secret
+from tapgate.messenger.understanding.secrets_in_text import may_hold_a_pin
 
 #: Where it goes after an answer of the gateway: on; back to what is no longer known; nowhere.
 Go = Literal["on", "back", "end"]
@@ -40,6 +41,16 @@ def on(scene: Scene, result: Any) -> Go:
 def as_usual(scene: Scene, refused: Refused) -> Go | None:
     """None: the general sentence for the code, and the end of the command."""
     return None
+
+
+def never(text: str) -> bool:
+    return False
+
+
+def is_pin_no_serial(text: str) -> bool:
+    """Where a card's serial is asked for: one word with a letter in it is one, not a PIN."""
+    is_serial = len(text.split()) == 1 and any(sign.isalpha() for sign in text)
+    return not is_serial and may_hold_a_pin(text)
 
 
 def no_choices(scene: Scene) -> list[Choice]:
@@ -80,8 +91,8 @@ class Ask(Piece):
     read: Callable[[Scene, str], Taken] | None = None
     chose: Callable[[Scene, str], Taken] | None = None
     seen: Callable[[Scene, Picture], Taken] | None = None
-    #: Whether four digits are an answer here, and not a PIN that nobody asked for.
-    takes_digits: bool = False
+    #: Whether words are a PIN that nobody asked for, rather than an answer.
+    sounds_like_pin: Callable[[str], bool] = may_hold_a_pin
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,17 @@ from typing import Final
 
 from tapgate.messenger.conversation import showing, texts
 from tapgate.messenger.conversation.flows.who import SUBSCRIBER
-from tapgate.messenger.conversation.pieces import Ask, Confirm, Fetch, Flow, Go, Pin, Pins, Taken
+from tapgate.messenger.conversation.pieces import (
+    Ask,
+    Confirm,
+    Fetch,
+    Flow,
+    Go,
+    Pin,
+    Pins,
+    Taken,
+    is_pin_no_serial,
+)
 from tapgate.messenger.conversation.scene import Choice, Scene
 from tapgate.messenger.model.calls import BlockCard, Card, LinkCard, ReadCards, UnblockCard
 from tapgate.messenger.understanding import reading
@@ -76,6 +86,7 @@ def _which_card(prompt: str) -> Ask:
         choices=_choices,
         given=_only_one,
         read=_read_card,
+        sounds_like_pin=is_pin_no_serial,
         unread="unread.card",
     )
 
@@ -87,9 +98,9 @@ def _read_serial(scene: Scene, text: str) -> Taken:
 
 def _begin_link(scene: Scene, said: str) -> None:
     """ "Link card AB-1234" has said it all."""
-    order = reading.order(said, scene.person.phone, scene.setting.currency)
-    if order.card_serial is not None:
-        scene.know(serial=order.card_serial)
+    serial = reading.card_serial(said.rsplit(maxsplit=1)[-1]) if said.split() else None
+    if serial is not None:
+        scene.know(serial=serial)
 
 
 def _link(scene: Scene, pins: Pins) -> LinkCard:
@@ -149,6 +160,7 @@ FLOWS: Final = (
                 name="serial",
                 prompt=lambda scene: scene.text("link.serial"),
                 read=_read_serial,
+                sounds_like_pin=is_pin_no_serial,
                 unread="unread.serial",
             ),
             Pin(

@@ -5,7 +5,18 @@ from typing import Final
 from tapgate.errors import Code
 from tapgate.messenger.conversation import refusals
 from tapgate.messenger.conversation.flows.who import SUBSCRIBER
-from tapgate.messenger.conversation.pieces import Ask, Confirm, Fetch, Flow, Go, Pin, Pins, Taken
+from tapgate.messenger.conversation.pieces import (
+    Ask,
+    Confirm,
+    Fetch,
+    Flow,
+    Go,
+    Pin,
+    Pins,
+    Taken,
+    is_pin_no_serial,
+    never,
+)
 from tapgate.messenger.conversation.scene import Choice, Scene
 from tapgate.messenger.model.calls import (
     Call,
@@ -229,6 +240,7 @@ FLOWS: Final = (
                 choices=_recipients,
                 chose=lambda scene, value: {"to": value},
                 read=_read_recipient,
+                sounds_like_pin=is_pin_no_serial,
                 unread="unread.recipient",
             ),
             Fetch(name="payee", call=_find_payee, told=_payee_found, refused=_payee_refused),
@@ -236,7 +248,7 @@ FLOWS: Final = (
                 name="amount",
                 prompt=_ask_amount,
                 read=_read_amount,
-                takes_digits=True,
+                sounds_like_pin=never,
                 unread="unread.amount",
             ),
             Fetch(

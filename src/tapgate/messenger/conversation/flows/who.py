@@ -4,13 +4,14 @@ import re
 from typing import Final
 
 from tapgate.errors import Code
-from tapgate.messenger.conversation.pieces import Ask, Fetch, Go, Pin, Pins, Taken
+from tapgate.messenger.conversation.pieces import Ask, Fetch, Go, Pin, Pins, Taken, never
 from tapgate.messenger.conversation.scene import Choice, Scene
 from tapgate.messenger.model.calls import CheckCode, FindSubscriber, SendCode, Subscriber, VerifyPin
 from tapgate.messenger.model.events import Refused
 from tapgate.messenger.understanding import reading
 
 _CODE: Final = re.compile(r"[0-9]{6}")
+_GAPS: Final = re.compile(r"(?<=[0-9])[\s-]+(?=[0-9])")
 
 
 def _hides_phone(scene: Scene) -> bool:
@@ -23,8 +24,10 @@ def _read_phone(scene: Scene, text: str) -> Taken:
 
 
 def _read_code(scene: Scene, text: str) -> Taken:
-    code = re.sub(r"[\s-]", "", text)
-    return CheckCode(phone=scene.facts["phone"], code=code) if _CODE.fullmatch(code) else None
+    figures = re.findall(r"[0-9]+", _GAPS.sub("", text))
+    if len(figures) != 1 or not _CODE.fullmatch(figures[0]):
+        return None
+    return CheckCode(phone=scene.facts["phone"], code=figures[0])
 
 
 def _other_way(scene: Scene, value: str) -> Taken:
@@ -74,6 +77,7 @@ PHONE: Final = (
         ],
         read=_read_code,
         chose=_other_way,
+        sounds_like_pin=never,
         unread="unread.code",
         told=_code_checked,
         refused=_code_refused,

@@ -62,7 +62,6 @@ TEXTS: Final = {
         "I did not hear from you for a while, so I cancelled what was in progress. If you had "
         "given your PIN already, please look at your *history*."
     ),
-    "slow_down": "That was a lot at once. Please wait {seconds} seconds and write again.",
     "withheld": (
         "I did not keep your last message, because there may have been a PIN in it. Please send "
         "it again."

@@ -63,7 +63,6 @@ TEXTS: Final = {
         "Je n'ai plus eu de vos nouvelles, j'ai donc annulé ce qui était en cours. Si vous aviez "
         "déjà donné votre PIN, merci de regarder votre *historique*."
     ),
-    "slow_down": "C'était beaucoup à la fois. Merci d'attendre {seconds} secondes et de réécrire.",
     "withheld": (
         "Je n'ai pas gardé votre dernier message, car il contenait peut-être un PIN. Merci de "
         "le renvoyer."
