@@ -54,7 +54,7 @@ async def _send(services: Services) -> None:
 
 
 async def test_what_waits_for_a_phone_is_shown(services: Services) -> None:
-    assert await _messages(services) == (0, "Nothing waits for this phone.\n", "")
+    assert await _messages(services) == (0, "There is nothing for this phone.\n", "")
     await _send(services)
     status, output, complaint = await _messages(services)
     assert (status, complaint) == (0, "")

@@ -1,8 +1,9 @@
-"""`tapgate messages`: read a one-time code where there is no messenger to deliver it."""
+"""`tapgate messages`: read a one-time code where there is no phone to read it on."""
 
 from rich.console import Console
 
 from tapgate.clock import rfc3339
+from tapgate.messenger.outbox.queries import recent
 from tapgate.notifications.messages import pending
 from tapgate.settings import Settings, SettingsError
 from tapgate.store.database import Database
@@ -14,12 +15,26 @@ async def show(settings: Settings, url: str, to: str) -> None:
         raise SettingsError("messages are not shown in production")
     database = await Database.connect(url)
     try:
-        waiting = await pending(database, Vault(settings.secret_key), to)
+        lines = await _lines(database, Vault(settings.secret_key), to)
     finally:
         await database.close()
     console = Console(highlight=False)
-    for message in waiting:
-        words = " ".join(message.parameters)
-        console.print(f"{rfc3339(message.created_at)} {message.template}: {words}", markup=False)
-    if not waiting:
-        console.print("Nothing waits for this phone.")
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)
+    if not lines:
+        console.print("There is nothing for this phone.")
+
+
+async def _lines(database: Database, vault: Vault, to: str) -> list[str]:
+    """The newest first: what has not reached the messenger yet, then what the messenger has."""
+    waiting = [
+        f"{rfc3339(one.created_at)} {one.template}: {' '.join(one.parameters)}"
+        for one in await pending(database, vault, to)
+    ]
+    sent = [
+        f"{one.created_at} {one.template}: {' '.join(one.parameters or ())}"
+        if one.template is not None
+        else f"{one.created_at} {one.text}"
+        for one in await recent(database, vault, to)
+    ]
+    return waiting + sent

@@ -1,7 +1,7 @@
 """One-time codes by which somebody who hides their number proves that a phone is theirs."""
 
 import secrets
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from tapgate.errors import Code
 from tapgate.messenger import rates
@@ -72,10 +72,6 @@ async def check(services: Services, person: Person, phone: str, code: str) -> bo
         "DELETE FROM messenger.codes WHERE address = $1", person.address
     )
     return True
-
-
-async def remove_expired(services: Services, now: datetime) -> None:
-    await services.database.execute("DELETE FROM messenger.codes WHERE expires_at <= $1", now)
 
 
 def _hash(services: Services, person: Person, phone: str, code: str) -> bytes:

@@ -39,9 +39,11 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @contextlib.asynccontextmanager
-async def hold(database: Database, address: str, now: datetime) -> AsyncIterator[Held]:
+async def hold(
+    database: Database, address: str, now: datetime, *, patience: float = _PATIENCE_SECONDS
+) -> AsyncIterator[Held]:
     """The conversation, for this task alone. 503 when somebody else will not let go."""
-    held = await _taken_in_time(database, address, now)
+    held = await _taken_in_time(database, address, now, patience)
     renewal = asyncio.create_task(_renew(database, held))
     try:
         yield held
@@ -81,8 +83,8 @@ async def active(database: Database, now: datetime) -> int:
     return count
 
 
-async def _taken_in_time(database: Database, address: str, now: datetime) -> Held:
-    deadline = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
+async def _taken_in_time(database: Database, address: str, now: datetime, patience: float) -> Held:
+    deadline = asyncio.get_running_loop().time() + patience
     pause = _FIRST_PAUSE_SECONDS
     while (held := await _take(database, address, now)) is None:
         if asyncio.get_running_loop().time() > deadline:

@@ -63,6 +63,8 @@ async def take_in(services: Services, received: Sequence[Received]) -> None:
     for message in received:
         if await _store(services, message):
             services.wake(message.address)
+        else:
+            services.wake_sender()  # perhaps they were asked to slow down
 
 
 async def _store(services: Services, message: Received) -> bool:

@@ -37,6 +37,8 @@ Place = Literal["webhook", "bridge"]
 
 #: One message asks the gateway for a few things at most; more is a circle.
 _MOST_STEPS = 12
+#: The provider shows a failure of its own after ten seconds.
+_FORM_PATIENCE_SECONDS = 4.0
 
 
 class Turn(NamedTuple):
@@ -73,7 +75,9 @@ async def converse(services: Services, phone: str, event: Said | Pictured | Pict
 async def enter(services: Services, form: Form, entered: Entered) -> Entry | None:
     """What was entered in a form; None when it is no longer wanted."""
     now = services.clock()
-    async with conversations.hold(services.database, form.address, now) as held:
+    async with conversations.hold(
+        services.database, form.address, now, patience=_FORM_PATIENCE_SECONDS
+    ) as held:
         if held.conversation.operation != form.operation or not await forms.is_open(
             services.database, form.token_hash, now
         ):

@@ -13,8 +13,8 @@ from tapgate.messenger.channel.graph import Graph
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.gateway_calls import GatewayCalls
 from tapgate.messenger.inbox import Handler
-from tapgate.messenger.outbox.retention import Retention
 from tapgate.messenger.outbox.sender import Sender
+from tapgate.messenger.retention import Retention
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.model import Understanding
 from tapgate.service.background import running
@@ -77,6 +77,8 @@ async def _services(
     flow_key = settings.messenger_flow_private_key
     database = await Database.connect(database_url)
     stack.push_async_callback(database.close)
+    understanding = Understanding(settings.messenger_model_url)
+    stack.push_async_callback(understanding.close)
     slot = await database.fetchval("SELECT nextval('process_slots')")
     return Services(
         settings=settings,
@@ -86,7 +88,7 @@ async def _services(
         new_id=ids.IdSource(slot, lambda: int(clock().timestamp() * 1000)),
         process=secrets.randbits(63),
         gateway=GatewayCalls(gateway),
-        understand=Understanding(settings.messenger_model_url).understand,
+        understand=understanding.understand,
         graph=await _graph(stack, settings),
         flow_key=None if flow_key is None else FlowKey(flow_key),
     )

@@ -1,5 +1,4 @@
 import asyncio
-from datetime import timedelta
 
 from messenger.flows.stage import ADDRESS, Stage
 from tapgate.messenger.flows import forms
@@ -79,15 +78,3 @@ async def test_a_new_form_ends_the_older_one_of_its_operation(stage: Stage) -> N
     assert not await used(stage, older)
     assert await found(stage, other) is not None
     assert await found(stage, newer) is not None
-
-
-async def test_old_forms_are_forgotten(stage: Stage) -> None:
-    token = await stage.issue(language="fr")
-
-    async def language_after(how_long: timedelta) -> str | None:
-        async with stage.database.connection() as connection:
-            await forms.forget_old(connection, stage.now + how_long)
-            return await forms.language_of(connection, token)
-
-    assert await language_after(timedelta(hours=1)) == "fr"
-    assert await language_after(timedelta(days=2)) is None

@@ -173,6 +173,14 @@ async def test_a_life_with_a_wallet_in_a_chat(
     assert (await mary.enter(pin=PIN))[1]["screen"] == "SUCCESS"
     assert (await mary.enter(pin=PIN))[0] == 427
     assert "797.00 SLE" in await mary.read()
+
+    # The gateway's own messages come through the messenger.
+    assert "money_received" in await until_told(john)
+    await gateway.subscribers.request_pin_reset(subscribers[john.number].id)
+    assert "one_time_code" in await until_told(john)
+    status, said = await command(folder, database_url, "messages", "--to", john.number)
+    assert (status, "one_time_code: " in said) == (0, True)
+
     assert "200.00 SLE" in await john.say("solde")
 
     # Everything else that she can do, also what is not wise.
@@ -213,6 +221,14 @@ async def test_a_life_with_a_wallet_in_a_chat(
     assert all(len(text) > 1000 for text in places.values()), "there is something to search"
     for place, text in places.items():
         assert canary.seen((PIN, NEW_PIN, WRONG_PIN), text) == [], place
+
+
+async def until_told(person: Person) -> str:
+    """Something that nobody asked for in the chat."""
+    async with asyncio.timeout(30):
+        while not (told := await person.read()):
+            await asyncio.sleep(0.05)
+    return told
 
 
 async def until(true: Any) -> None:

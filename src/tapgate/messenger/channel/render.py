@@ -31,6 +31,9 @@ _BUTTON_ID = 256
 _CAPTION = 1024
 _FILENAME = 240
 _TEMPLATE_PARAMETER = 1024
+#: Codes may only be sent by templates of the kind "authentication". These have a button that copies
+#: the code, which wants it once more.
+_WITH_COPY_BUTTON = frozenset({"one_time_code"})
 
 _ELLIPSIS = "…"
 _USER = "user:"
@@ -167,6 +170,10 @@ def _template(template: Template) -> Payload:
             for parameter in template.parameters
         ]
         content["components"] = [{"type": "body", "parameters": parameters}]
+        if template.name in _WITH_COPY_BUTTON:
+            content["components"].append(
+                {"type": "button", "sub_type": "url", "index": "0", "parameters": parameters[:1]}
+            )
     return {"type": "template", "template": content}
 
 

@@ -9,6 +9,8 @@ from tapgate.messenger.fake_graph.errors import FakeError, invalid, missing
 _PHONE = re.compile(r"\+?\d{6,15}", re.ASCII)
 _USER_ID = re.compile(r"[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}", re.ASCII)
 _LINK = re.compile(r"https?://[^/\s]+")
+#: The templates that were registered as of this kind.
+_AUTHENTICATION = frozenset({"one_time_code"})
 _TEMPLATE = re.compile(r"[a-z0-9_]{1,512}", re.ASCII)
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:_[A-Z]{2,3})?", re.ASCII)
 
@@ -64,6 +66,14 @@ def _template(template: dict[str, Any]) -> None:
     for component in _list(template, "components", 0, 10):
         for parameter in _list(_object(component, "component"), "parameters", 0, 100):
             _template_parameter(_object(parameter, "parameter"))
+    if template["name"] in _AUTHENTICATION and not _has_copy_button(template):
+        raise invalid("components", "of an authentication template must have its button")
+
+
+def _has_copy_button(template: dict[str, Any]) -> bool:
+    """With the code that the body shows."""
+    parameters = {one["type"]: one["parameters"] for one in template.get("components", ())}
+    return "body" in parameters and parameters.get("button") == parameters["body"][:1]
 
 
 def _template_parameter(parameter: dict[str, Any]) -> None:

@@ -17,8 +17,6 @@ from tapgate.store.database import Database
 
 LIFETIME = timedelta(minutes=5)
 
-#: After that long nobody is told any more in their own language that a form has expired.
-_KEPT = timedelta(days=1)
 _TOKEN_BYTES = 32
 
 
@@ -99,10 +97,6 @@ async def use(tx: asyncpg.Connection, token_hash: bytes, now: datetime) -> bool:
         now,
     )
     return used is not None
-
-
-async def forget_old(connection: asyncpg.Connection, now: datetime) -> None:
-    await connection.execute("DELETE FROM messenger.forms WHERE expires_at < $1", now - _KEPT)
 
 
 def hash_of(token: str) -> bytes:

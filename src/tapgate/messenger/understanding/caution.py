@@ -57,11 +57,12 @@ _DOUBTS = _words(
     identite passeport photo selfie unites facture pret prete preter emprunter mais sauf parce lieu
     """
 )
-#: To oneself: money that is asked for, or something else.
-_TO_ONESELF = re.compile(
+#: To oneself, or done: money that is asked for or told of, or something else.
+_NOT_TO_OTHERS = re.compile(
     r"\b(s[en]*d|send|transfer|pay|give|envoi\w*|envoy\w*|donne\w*|verse\w*|paye\w*)"
     r" (am )?(me|mi|us|my account|moi|nous)\b(?! (broda|brother|sista|mama|papa|padi|pikin))"
-    r"|\bm (envoy|envoi|donne|verse|paye)"
+    r"|\b[mt] (a |ont |as |avez )?(envoy|envoi|donne|verse|paye|transfer|vire)"
+    r"|\b(a|ai|as|ont|avez|avons) (\w+ )?(envoye|envoie|transfere|verse|paye|donne)\b"
 )
 _FORBIDDEN = re.compile(
     r"^(\w+ )?((i |please |pls |abeg |a )*(dont|do not|nor|never|no wan|no need)\b(?! (have|know|re"
@@ -78,7 +79,7 @@ def starts_a_transfer(spelled: str, *, asks: bool) -> bool:
         not asks
         and any(word in _SEND_WORDS or sound(word) in _SEND_SOUNDS for word in words)
         and _DOUBTS.isdisjoint(words)
-        and _TO_ONESELF.search(spelled) is None
+        and _NOT_TO_OTHERS.search(spelled) is None
     )
 
 

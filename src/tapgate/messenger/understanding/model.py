@@ -6,7 +6,7 @@ and whatever goes wrong, what was understood without it stands.
 
 import asyncio
 import re
-from typing import Any, Final
+from typing import Final
 
 import httpx2
 import msgspec
@@ -28,7 +28,11 @@ _DIGIT = re.compile(r"[\d\u2070-\u209c\u2460-\u24ff\u2776-\u2793\u00b2\u00b3\u00
 _log = structlog.get_logger()
 
 
-class _Answer(msgspec.Struct, frozen=True, kw_only=True):
+class _Unusable(Exception):  # noqa: N818
+    """Answered, but not with a command. Says nothing of what was answered."""
+
+
+class _Answer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     command: Command
 
 
@@ -60,14 +64,14 @@ class Model:
 
     async def _named(self, text: str, language: Language | None) -> Command | None:
         question = {
-            "text": _DIGIT.sub("#", text[:_LONGEST_TEXT]),
+            "text": _DIGIT.sub("#", text[:_LONGEST_TEXT]).encode(errors="replace").decode(),
             "language": language,
             "commands": _NAMEABLE,
         }
         try:
             async with asyncio.timeout(self._patience):
                 answer = await self._ask(msgspec.json.encode(question))
-        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError, ValueError) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, OSError, _Unusable) as error:
             _log.info("messenger.model_failed", problem=type(error).__name__)
             return None
         return None if answer.command in _NEVER_ITS_WORD else answer.command
@@ -79,20 +83,20 @@ class Model:
             "POST", self._url, content=question, headers=headers, follow_redirects=False
         ) as response:
             if response.status_code != 200:
-                raise ValueError("not answered with 200")
+                raise _Unusable
             body = bytearray()
             async for chunk in response.aiter_raw():
                 body += chunk
                 if len(body) > _LONGEST_ANSWER:
-                    raise ValueError("too long")
+                    raise _Unusable
         return _read(bytes(body))
 
 
 def _read(body: bytes) -> _Answer:
-    said: Any = msgspec.json.decode(body)
-    if not isinstance(said, dict) or said.keys() != {"command"}:
-        raise ValueError("not a command alone")
-    return msgspec.convert(said, _Answer)
+    try:
+        return msgspec.json.decode(body, type=_Answer)
+    except msgspec.MsgspecError:
+        raise _Unusable from None
 
 
 class Understanding:

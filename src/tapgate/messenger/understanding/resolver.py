@@ -1,5 +1,6 @@
 """What free text asks for: words and phrases taken literally first, then what it is most like."""
 
+import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -13,11 +14,19 @@ from tapgate.messenger.understanding.spelling import LONGEST, plain
 #: As alike as this, and that much more than to anything else: it is meant.
 ACT: Final = 0.32
 MARGIN: Final = 0.1
+#: As alike as this even to begin a transfer without a word for money.
+PLAIN: Final = 0.5
 #: As alike as this: it is asked whether it is meant.
 ASK: Final = 0.2
 #: Not asked when something else is so much more alike.
 _FAR_BEHIND: Final = 0.15
 _MOST_ASKED: Final = 3
+_CIVILITIES = re.compile(
+    r"^(?:(?:hi|hello|helo|hey|god (?:morning|afternon|evening|day)|kushe|please|pls|plz|abeg|sir|"
+    r"madam|bonjour|bonsoir|salut|slt|bjr|monsieur|madame|svp|stp|sil vous plait) )+"
+    r"|(?: (?:please|pls|plz|abeg|svp|stp|sil (?:vous|te) plait|s il (?:vous|te) plait|thanks"
+    r"|thank you|merci))+$"
+)
 
 
 class _Candidate(NamedTuple):
@@ -36,6 +45,7 @@ class Resolver:
             phrase for phrase in (*words, *samples) if phrase.command not in {"yes", "no"}
         )
         self._index = Index([(plain(phrase.text), phrase.command) for phrase in self._samples])
+        self._words = {plain(phrase.text) for phrase in words}
         self._literal: dict[str, list[Phrase]] = {}
         for phrase in (*words, *self._samples):
             self._literal.setdefault(plain(phrase.text), []).append(phrase)
@@ -44,7 +54,8 @@ class Resolver:
         """None: not one of the words and phrases that are known."""
         if len(text) > LONGEST:
             return None
-        found = self._literal.get(plain(text))
+        spelled = plain(text)
+        found = self._literal.get(spelled)
         if found is None:
             return None
         spoken = {phrase.language for phrase in found}
@@ -53,15 +64,31 @@ class Resolver:
         if "yes" in commands and "?" in text:
             return Meaning(language=heard)
         if len(commands) == 1:
-            return Meaning(command=commands[0], language=heard)
+            exact = commands[0] is not None and spelled in self._words
+            return Meaning(command=commands[0], exact=exact, language=heard)
         return Meaning(maybe=tuple(c for c in commands if c is not None), language=heard)
 
     def resolve(self, text: str, language: Language | None) -> Meaning:
         """What the text asks for. The language only decides between words that both have."""
-        return self.literal(text, language) or self._likely(text)
-
-    def _likely(self, text: str) -> Meaning:
+        known = self.literal(text, language)
+        if known is not None:
+            return known
         spelled = plain(text)
+        core = _CIVILITIES.sub("", spelled).strip()
+        if core and core != spelled:
+            # "Hello, my balance please": only without its civilities it is what it asks for.
+            meaning = self._core(core, text, language)
+            if meaning.command is not None:
+                return meaning
+        return self._likely(spelled, text)
+
+    def _core(self, core: str, text: str, language: Language | None) -> Meaning:
+        known = self.literal(core, language) if len(text) <= LONGEST else None
+        if known is not None and known.command not in {"yes", "no"}:
+            return known
+        return self._likely(core, text)
+
+    def _likely(self, spelled: str, text: str) -> Meaning:
         ranked = self._ranked(spelled)
         if not ranked or ranked[0].score < ASK:
             return Meaning()
@@ -95,7 +122,7 @@ def _is_meant(ranked: list[_Candidate], spelled: str, *, asks: bool) -> bool:
             return False
         # Small talk about sending was told apart already.
         named = [candidate for candidate in ranked if candidate.command is not None]
-        least = ASK if caution.names_money(spelled) else ACT
+        least = ASK if caution.names_money(spelled) else PLAIN
         return best.score >= least and _ahead(named) >= MARGIN
     return best.score >= ACT and _ahead(ranked) >= MARGIN
 

@@ -12,19 +12,21 @@ _WITHHELD = "****"
 
 #: A word for a secret, and not the beginning of another one such as "pinch".
 _SECRET = re.compile(
-    r"(?<![a-z])(?:p[\W_]{0,2}[i1][\W_]{0,2}n(?:s|code|kod|number|no)?|codes?|kod|passwords?|passcodes?"
-    r"|pwd|pw|otp|secrets?|secrete|mdp|mots?\W{0,3}de\W{0,3}passe?|passe|password\w*|cvv)(?![a-z])"
+    r"(?<![a-z])(?:my|mon)?(?:p[\W_]{0,2}[i1][\W_]{0,2}n(?:s|code|kod|number|no)?|codes?|kod"
+    r"|passwords?|passcodes?|pwd|pw|otp|secrets?|secrete|mdp|mots?\W{0,3}de\W{0,3}passe?|passe|cvv"
+    r")(?![a-z])"
 )
-#: Digits in a row, also with single signs between them.
-_RUN = re.compile(r"[0-9](?:[^0-9a-z]{0,2}[0-9])*")
+#: Digits in a row, also with signs between them.
+_RUN = re.compile(r"[0-9](?:[^0-9a-z]{0,6}[0-9])*")
 _DIGITS = re.compile(r"[0-9]+")
 _WORD = re.compile(r"[a-z]+")
+_DECIMAL_OR_THOUSANDS = re.compile(r"[^0-9]*(?:[0-9]+[.,][0-9]{1,2}|[0-9][.,'][0-9]{3})[^0-9]*")
 #: What may stand around a PIN without making it a sentence.
 _FILLERS = frozenset(
-    """my mi the is its it old new pin pins code codes number no from to then and now here enter this
-    am na yes ok okay confirm please pls sir hi hello for with use
-    mon ma le la les est c cest voici ancien nouveau et puis de du a oui svp merci bonjour numero pour
-    avec voila""".split()
+    """my mi the is its it old new pin pins code codes number no from to then and now here enter
+    this am na yes ok okay confirm please pls sir hi hello for with use try again
+    mon ma est c cest voici ancien nouveau et puis de du a oui svp merci bonjour numero pour avec
+    voila essaie encore""".split()
 )
 #: Near enough to a word for a secret to be one.
 _NEAR = 60
@@ -74,36 +76,32 @@ def _secrets(seen: str) -> list[tuple[int, int]]:
     """Where what may be PINs begins and ends."""
     if len(seen) > _LONGEST:
         return [(0, len(seen))] if _DIGITS.search(seen) else []
-    runs = [match.span() for match in _RUN.finditer(seen) if _could_be(match[0])]
-    if not runs:
-        return []
     if _is_bare(seen):
-        return runs
+        digits = [match.span() for match in _DIGITS.finditer(seen)]
+        return [(digits[0][0], digits[-1][1])]
     words = [match.span() for match in _SECRET.finditer(seen)]
+    if not words:
+        return []
+    runs = [match.span() for match in _RUN.finditer(seen) if _could_be(match[0])]
     return [run for run in runs if any(_is_near(run, word) for word in words)]
 
 
 def _could_be(run: str) -> bool:
-    """Four digits, or six of a code; twice over for an old and a new one; or spaced out."""
+    """Four digits, or six of a code, or an old and a new one; among others, or spaced out."""
     groups = _DIGITS.findall(run)
-    if any(len(group) in {4, 6} for group in groups):
-        return True
-    return len("".join(groups)) in {4, 6, 8} and not run.startswith("0")
+    return any(len(group) in {4, 6} for group in groups) or 4 <= len("".join(groups)) <= 8
 
 
 def _is_bare(seen: str) -> bool:
     """Nothing but one or two PINs, and words that say no more than that."""
-    digits = "".join(_DIGITS.findall(seen))
-    if len(digits) not in {4, 8} or re.search(r"[0-9][.,][0-9]{1,2}(?![0-9])", seen):
+    groups = _DIGITS.findall(seen)
+    count = sum(map(len, groups))
+    if count not in {4, 8} or "+" in seen or _DECIMAL_OR_THOUSANDS.fullmatch(seen):
         return False
-    if "+" in seen or (len(digits) == 8 and not _two_groups(seen)):
+    # Eight digits are a phone number, unless they come as two PINs or one by one.
+    if count == 8 and [len(group) for group in groups] not in ([4, 4], [1] * 8):
         return False
     return all(word in _FILLERS for word in _WORD.findall(seen))
-
-
-def _two_groups(seen: str) -> bool:
-    groups = _DIGITS.findall(seen)
-    return len(groups) != 1 and (len(groups) == 8 or [len(g) for g in groups] == [4, 4])
 
 
 def _is_near(run: tuple[int, int], word: tuple[int, int]) -> bool:

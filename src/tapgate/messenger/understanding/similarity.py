@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from functools import lru_cache
 from heapq import nlargest
+from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 
 from tapgate.messenger.understanding.spelling import sound
@@ -135,7 +136,7 @@ def _letters(word: str) -> Iterator[str]:
 
 
 def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    return zip(words, words[1:], strict=False)
+    return pairwise(words)
 
 
 _sound = lru_cache(maxsize=4096)(sound)

@@ -11,12 +11,15 @@ import unicodedata
 LONGEST = 320
 
 NUMBER = "#"
+#: Stands for words in other letters: they may say anything, so they must not go unseen.
+_FOREIGN = "¤"
 
 _APOSTROPHES = str.maketrans(dict.fromkeys("’‘`´ʼ＇", "'"))
 _ELISION = re.compile(r"\b(qu|[cdjlmnst])'", re.ASCII)
 _LIGATURES = str.maketrans({"œ": "oe", "æ": "ae", "ß": "ss", "ɔ": "o", "ɛ": "e", "ŋ": "n"})
 _HOLDS_A_DIGIT = re.compile(r"\S*\d\S*")
-_NOT_A_LETTER = re.compile(r"[^a-z#]+")
+_OTHER_LETTERS = re.compile(r"[^\W\d_a-z]+")
+_NOT_A_LETTER = re.compile(r"[^a-z#¤]+")
 _REPEATED = re.compile(r"([a-z])\1+")
 _NUMBERS = re.compile(r"#(?: #)+")
 
@@ -38,6 +41,7 @@ def plain(text: str) -> str:
     )
     letters = _ELISION.sub(r"\1 ", letters[:LONGEST]).replace("'", "")
     letters = _HOLDS_A_DIGIT.sub(f" {NUMBER} ", letters.replace("#", " "))
+    letters = _OTHER_LETTERS.sub(f" {_FOREIGN} ", letters.replace(_FOREIGN, " "))
     words = _NOT_A_LETTER.sub(" ", letters).strip()
     return _NUMBERS.sub(NUMBER, _REPEATED.sub(r"\1", words))
 

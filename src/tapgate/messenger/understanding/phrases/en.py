@@ -15,7 +15,10 @@ WORDS: dict[Command, str] = {
         hey there; kushe; kushe o; kusheh; aw di bodi; how di body; how far; aw yu du; how una dey
         salaam; salam; assalamu alaikum; salam alaikum; whats up; wassup; sup; services
     """,
-    "help": "help; help me; help please; pls help; hlp; info; support info; guide; instructions; faq",
+    "help": """
+        help; help me; help please; pls help; hlp; info; support info; guide
+        instructions; faq
+    """,
     "balance": """
         balance; my balance; bal; blnce; blance; ballance; balans; check balance; account balance
         wallet; wallet balance; my wallet; chk bal; check bal; mi balans; funds
@@ -85,9 +88,11 @@ WORDS: dict[Command, str] = {
         no cancel; no stop; no wait
     """,
     "cancel": """
-        cancel; cancel it; cancel that; cancel this; stop; stop it; stop that; abort; quit; exit; end
+        cancel; cancel it; cancel that; cancel this; stop; stop it; stop that; abort; quit
+        exit; end
         leave it; leave am; forget it; never mind; nevermind; dont send; do not send; dont send it
-        do not send it; dont; do not; stop stop; wait stop; undo; cancl; cancle; nor send; nor send am
+        do not send it; dont; do not; stop stop; wait stop; undo; cancl; cancle; nor send
+        nor send am
         no send am; drop it; bye; goodbye; cancel please; please cancel; stop please; close
     """,
 }

@@ -7,9 +7,11 @@ from tapgate.messenger.model.kinds import Command
 
 WORDS: dict[Command, str] = {
     "menu": """
-        menu; menu principal; le menu; accueil; début; debut; commencer; recommencer; options; retour
+        menu; menu principal; le menu; accueil; début; debut; commencer; recommencer; options
+        retour
         bonjour; bonsoir; salut; coucou; bjr; bsr; slt; cc; bonne journée; bonne soirée; allô; allo
-        bonjour monsieur; bonjour madame; bonsoir à tous; ça va; cava; comment ça va; cmt cv; services
+        bonjour monsieur; bonjour madame; bonsoir à tous; ça va; cava; comment ça va; cmt cv
+        services
         salam aleykoum; bonne arrivée; on dit quoi; wesh
     """,
     "help": """
@@ -22,7 +24,8 @@ WORDS: dict[Command, str] = {
     """,
     "send": """
         envoyer; envoyer argent; envoyer de l'argent; envoi; envoi d'argent; envoie argent; virement
-        transfert; transférer; transfert d'argent; faire un transfert; faire un virement; envoyé argent
+        transfert; transférer; transfert d'argent; faire un transfert; faire un virement
+        envoyé argent
         nouveau transfert; envoyer largent; envoyer dargent
     """,
     "history": """
@@ -33,7 +36,10 @@ WORDS: dict[Command, str] = {
         relevé; mon relevé; relevé de compte; relever; relever de compte; extrait; extrait de compte
         pdf; relevé bancaire; relevé mensuel; relevés
     """,
-    "cards": "cartes; mes cartes; ma carte; carte; liste des cartes; voir mes cartes; kart; mes kart",
+    "cards": """
+        cartes; mes cartes; ma carte; carte; liste des cartes; voir mes cartes; kart
+        mes kart
+    """,
     "link": """
         lier; lier carte; lier une carte; lier ma carte; ajouter carte; ajouter une carte
         nouvelle carte; activer carte; associer carte; connecter carte; activer ma carte
@@ -65,12 +71,14 @@ WORDS: dict[Command, str] = {
     """,
     "person": """
         personne; humain; conseiller; agent; service client; service clientèle; parler à quelqu'un
-        parler à une personne; opérateur; réclamation; plainte; support; un conseiller; parler à un agent
+        parler à une personne; opérateur; réclamation; plainte; support; un conseiller
+        parler à un agent
         parler à un conseiller; téléconseiller
     """,
     "register": """
         inscription; inscrire; s'inscrire; m'inscrire; ouvrir un compte; créer un compte
-        nouveau compte; créer compte; ouvrir compte; enregistrer; enregistrement; adhérer; inscris-moi
+        nouveau compte; créer compte; ouvrir compte; enregistrer; enregistrement; adhérer
+        inscris-moi
         inscrivez-moi
     """,
     "yes": """
@@ -78,7 +86,8 @@ WORDS: dict[Command, str] = {
         confirme; je confirme; oui je confirme; confirmé; oui confirmer; oui confirme; oui svp
         oui s'il vous plaît; oui s'il te plaît; oui merci; oui d'accord; ok d'accord; oui ok; ok oui
         valider; je valide; oui je valide; validé; exact; oui exact; exactement; c'est exact
-        c'est correct; correct; c'est ça; oui c'est ça; c'est bien ça; oui c'est bien ça; c'est juste
+        c'est correct; correct; c'est ça; oui c'est ça; c'est bien ça; oui c'est bien ça
+        c'est juste
         bien sûr; oui bien sûr; absolument; allez-y; vas-y; oui allez-y; oui vas-y; ok vas-y
         ok allez-y; continuer; continuez; oui continuer; oui continuez; j'accepte; accepter
         oui j'accepte; je suis d'accord; oui je suis d'accord; oui envoyer; oui envoie; oui envoyez
@@ -89,11 +98,13 @@ WORDS: dict[Command, str] = {
         c'est faux; ce n'est pas correct; c'est pas correct; ce n'est pas ça; c'est pas ça; refuser
         je refuse; pas d'accord; je ne suis pas d'accord; je suis pas d'accord; je ne veux pas
         je veux pas; non je ne veux pas; non je veux pas; incorrect; non pas ça; non n'envoie pas
-        non n'envoyez pas; non annuler; non annule; non arrête; non monsieur; non madame; surtout pas
+        non n'envoyez pas; non annuler; non annule; non arrête; non monsieur; non madame
+        surtout pas
         mauvais; non attends; non svp
     """,
     "cancel": """
-        annuler; annule; annulez; annulé; annulation; arrêter; arrête; arrêtez; stop; stoppez; quitter
+        annuler; annule; annulez; annulé; annulation; arrêter; arrête; arrêtez; stop; stoppez
+        quitter
         fin; sortir; laisser; laisse; laisse tomber; laissez tomber; n'envoie pas; n'envoyez pas
         ne pas envoyer; envoie pas; envoyez pas; ne l'envoie pas; abandonner; abandonne; tant pis
         oublie; oubliez; oublie ça; annule ça; annulez ça; annuler tout; au revoir; stop stop

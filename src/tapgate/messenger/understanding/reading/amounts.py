@@ -1,7 +1,7 @@
 """Amounts of money as people write them, English and French.
 
-`1.500` and `1,500` are one thousand five hundred in one language and one and a half in the other:
-where a currency has three decimals that is a doubt, elsewhere three digits are thousands.
+`1,500` is one thousand five hundred, unless the currency has three decimals; `1.500` may be a slip
+of the pen wherever there are decimals. In doubt there is no amount.
 """
 
 import re
@@ -22,19 +22,27 @@ _NAMES = {
     "USD": ("$", "dollar", "dollars"),
     "EUR": ("€", "euro", "euros"),
 }
+_MULTIPLES = frozenset("k m hundred thousand million millions cent cents mille milles".split())
 _ASIDE = re.compile(
-    r"^(?:(?:amount|montant|the|le montant|about|send|envoie|envoyer|pay|it is|it's|its|c'est)[: ]+)+"
+    r"^(?:(?:amount|montant|the|le montant|send|envoie|envoyer|pay|it is|it's|its|c'est)[: ]+)+"
     r"|(?: only| please| pls| plz| svp| stp)+$|[.!]+$"
 )
 _THOUSANDS = re.compile(r"[0-9]{1,3}(?P<sign>[ ,.'])[0-9]{3}(?:(?P=sign)[0-9]{3})*")
 _PLAIN = re.compile(r"[0-9]+")
+#: From how many decimals of a currency on one such sign may be meant to begin them.
+_DOUBTFUL = {",": 3, ".": 1}
+#: A longer one with nothing to say that it is money may be a phone number.
+_LONGEST_BARE = 7
 _DECIMALS = re.compile(r"(.*[0-9])([.,])([0-9]{1,4})")
 
 
 def amount(text: str, currency: str) -> str | None:
     """`"Le 1,500.50"` -> `"1500.50"`, as `money.parse` takes it. None: no amount, or in doubt."""
-    rest = _without_currency(_without_asides(tidy(text).lower()), currency)
-    figure = None if rest is None else _figure(rest, currency)
+    said = _without_asides(tidy(text).lower())
+    rest = _without_currency(said, currency)
+    if _PLAIN.fullmatch(rest) and len(rest) > _LONGEST_BARE and rest == said:
+        return None
+    figure = _figure(rest, currency)
     if figure is None:
         return None
     try:
@@ -56,24 +64,33 @@ def currency_names(currency: str) -> tuple[str, ...]:
     return tuple(sorted(names, key=len, reverse=True))
 
 
-def _without_currency(text: str, currency: str) -> str | None:
-    """None for an amount of another currency."""
+def names_another(word: str, currency: str) -> bool:
+    """Whether a word makes a figure something else than an amount of this currency."""
+    word = word.lower().strip(".,;:!")
+    others = {name for code, names in _NAMES.items() for name in (code.lower(), *names)}
+    known = word in others | _MULTIPLES or money.is_currency(word.upper())
+    return known and word not in currency_names(currency)
+
+
+def _without_currency(text: str, currency: str) -> str:
     for name in currency_names(currency):
-        if text.startswith(name) and text[len(name) :].lstrip(" .:")[:1].isdigit():
-            return text[len(name) :].lstrip(" .:")
-        if text.endswith(name) and text[: -len(name)].rstrip()[-1:].isdigit():
-            return text[: -len(name)].rstrip()
-    return text if text[:1].isdigit() else None
+        after = text[len(name) :].lstrip(" .:")
+        if text.startswith(name) and after[:1].isdigit():
+            text = after
+        before = text[: -len(name)].rstrip()
+        if text.endswith(name) and before[-1:].isdigit():
+            text = before
+    return text
 
 
 def _figure(text: str, currency: str) -> str | None:
     if _PLAIN.fullmatch(text):
-        return text
+        # "0500" is how phone numbers begin.
+        return None if text.startswith("0") else text
     grouped = _THOUSANDS.fullmatch(text)
     if grouped:
         sign = grouped["sign"]
-        # "1,500" of a currency with three decimals may be one and a half.
-        doubtful = money.decimals(currency) >= 3 and sign in ",." and text.count(sign) == 1
+        doubtful = text.count(sign) == 1 and money.decimals(currency) >= _DOUBTFUL.get(sign, 9)
         return None if doubtful or text.startswith("0") else text.replace(sign, "")
     return _with_decimals(text, currency)
 
@@ -83,7 +100,7 @@ def _with_decimals(text: str, currency: str) -> str | None:
     if match is None or len(match[3]) > money.decimals(currency):
         return None
     whole, sign, decimals = match.groups()
-    if _PLAIN.fullmatch(whole):
+    if whole == "0" or (_PLAIN.fullmatch(whole) and not whole.startswith("0")):
         return f"{whole}.{decimals}"
     grouped = _THOUSANDS.fullmatch(whole)
     if grouped is None or grouped["sign"] == sign or whole.startswith("0"):

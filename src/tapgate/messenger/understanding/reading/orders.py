@@ -4,11 +4,15 @@ import re
 
 import msgspec
 
-from tapgate.messenger.understanding.reading.amounts import amount, currency_names
+from tapgate.messenger.understanding.reading.amounts import (
+    amount,
+    currency_names,
+    names_another,
+)
 from tapgate.messenger.understanding.reading.digits import tidy
 from tapgate.messenger.understanding.reading.whom import card_serial, phone
 
-_TO = re.compile(r"(?:^|(?<=\s))(?:to|for|give|au|à|a|vers|sur|pour|na)\s+", re.IGNORECASE)
+_TO = re.compile(r"(?<=\s)(?:to|for|au|à|a|vers|sur|pour|na)\s+", re.IGNORECASE)
 _ARTICLES = re.compile(
     r"^(?:(?:the|my|la|le|ma|mon|number|card|carte|numéro|numero|phone|serial|no\.?|n°)[ :]+)+",
     re.IGNORECASE,
@@ -16,7 +20,6 @@ _ARTICLES = re.compile(
 #: Another figure in the same part would make it a guess.
 _FIGURES = re.compile(r"[0-9](?:[0-9 .,']*[0-9])?")
 _NEGATIVE = re.compile(r"(?:^|\s)[-−]\s?[0-9]")
-_WORD_BEFORE_A_FIGURE = re.compile(r"[^0-9]*")
 
 
 class Payee(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,23 +46,11 @@ def recipient(text: str, own_phone: str | None) -> Payee | None:
 
 
 def order(text: str, own_phone: str | None, currency: str) -> Order:
-    """`"send 500 to 076 123 456"`, `"envoie 2000 à la carte CARD-123"`, `"pay 076123456 500 le"`."""
-    said = tidy(text)
-    parts = _TO.split(said)
-    to = [payee for part in parts[1:] if (payee := _payee(part, own_phone)) is not None]
-    payee = to[0] if len(to) == 1 else None
-    if len(to) > 1:
-        return Order()
-    sums = [
-        figure
-        for part in parts
-        if _payee(part, own_phone) is None and (figure := _sum(part, currency)) is not None
-    ]
-    return Order(
-        amount=sums[0] if len(sums) == 1 else None,
-        phone=payee.phone if payee else None,
-        card_serial=payee.card_serial if payee else None,
-    )
+    """`"send 500 to 076 123 456"`, `"envoie 2000 à la carte CARD-123"`"""
+    what, *whom = _TO.split(tidy(text))
+    payees = [payee for part in whom if (payee := _payee(part, own_phone)) is not None]
+    payee = payees[0] if len(payees) == 1 else Payee()
+    return Order(amount=_sum(what, currency), phone=payee.phone, card_serial=payee.card_serial)
 
 
 def _payee(part: str, own_phone: str | None) -> Payee | None:
@@ -78,14 +69,17 @@ def _payee(part: str, own_phone: str | None) -> Payee | None:
 
 def _sum(part: str, currency: str) -> str | None:
     """The only figure of a part, with its currency."""
-    if _NEGATIVE.search(part) or len(_FIGURES.findall(part)) != 1:
+    figures = list(_FIGURES.finditer(part))
+    if _NEGATIVE.search(part) or len(figures) != 1:
         return None
-    match = _FIGURES.search(part)
-    assert match is not None  # just counted
-    before, after = part[: match.start()].lower(), part[match.end() :].lower().split()
-    glued = before[-1:].isalpha() and not before.endswith(currency_names(currency))
-    if glued or (part[match.end() :][:1].isalnum() and after[0] not in currency_names(currency)):
+    before, after = part[: figures[0].start()].lower(), part[figures[0].end() :].lower()
+    around = [*before.split()[-1:], *after.split()[:1]]
+    if any(names_another(word, currency) for word in around):
         return None
-    if part[match.end() :][:1] in {"%", "-"}:
+    names = currency_names(currency)
+    glued = re.search(r"[^\W_]+$", before), re.match(r"[^\W_]+", after)
+    if any(match is not None and match[0] not in names for match in glued):
         return None
-    return amount(match[0], currency)
+    if after[:1] in {"%", "-", "/"} or before[-1:] in {"-", "/", "$", "€", "£"}:
+        return None
+    return amount(figures[0][0], currency)

@@ -35,7 +35,10 @@ def period(text: str, today: date) -> Period | None:
     """First and last day, both within it, none after today. None: not said, or in doubt."""
     said = tidy(text).lower()
     try:
-        found = _dates(said) or _counted(said, today) or _named(said, today)
+        if _DAYS.search(said) or _MONTH_AND_YEAR.search(said):
+            found = _dates(said, today)
+        else:
+            found = _counted(said, today) or _named(said, today)
     except (ValueError, OverflowError):
         return None
     if found is None or found[0] > found[1] or found[0] > today:
@@ -43,12 +46,13 @@ def period(text: str, today: date) -> Period | None:
     return found[0], min(found[1], today)
 
 
-def _dates(said: str) -> Period | None:
+def _dates(said: str, today: date) -> Period | None:
     days = [_day(match) for match in _DAYS.finditer(said)]
     if len(days) == 2:
         return days[0], days[1]
-    if len(days) == 1 and not re.search(r"\b(since|from|depuis|until|jusqu)", said):
-        return days[0], days[0]
+    if len(days) == 1 and not re.search(r"\b(?:until|till|before|jusqu|avant)", said):
+        since = re.search(r"\b(?:since|from|depuis|à partir|a partir)\b", said)
+        return days[0], today if since else days[0]
     months = [(int(y), int(m)) for y, m in _MONTH_AND_YEAR.findall(said)] if not days else []
     return _month(*months[0]) if len(months) == 1 else None
 
@@ -77,7 +81,8 @@ def _named(said: str, today: date) -> Period | None:
     for name, found in _common(today).items():
         if re.search(rf"\b{name}\b", words):
             return found
-    months = [_MONTHS[word] for word in words.split() if word in _MONTHS]
+    polite = words.replace("may i ", "")
+    months = [_MONTHS[word] for word in polite.split() if word in _MONTHS]
     years = [int(year) for year in _YEAR.findall(said)]
     if len(years) > 1 or not 1 <= len(months) <= 2:
         return _year(years[0]) if len(years) == 1 and not months else None

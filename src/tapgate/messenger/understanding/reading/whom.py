@@ -7,8 +7,8 @@ import phonenumbers
 from tapgate.messenger.understanding.reading.digits import tidy
 
 _ASIDE = re.compile(
-    r"^(?:(?:to|for|the|number|phone|no|tel|au|à|a|le|numero|numéro|card|carte|la|serial|série|it is"
-    r"|c'est|my|ma|mon|is|est)[ :.]+)+",
+    r"^(?:(?:to|for|the|number|phone|no|tel|au|à|a|le|numero|numéro|card|carte|la|serial|série"
+    r"|it|c'est|my|ma|mon|is|est)[ :.]+)+",
     re.IGNORECASE,
 )
 _PHONE = re.compile(r"\+?[0-9][0-9 ().-]{4,24}[0-9]")

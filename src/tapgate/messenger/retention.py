@@ -1,0 +1,59 @@
+"""What the messenger keeps, it keeps for a while only: a bounded number is removed at a time, so
+that nobody waits for it."""
+
+from datetime import timedelta
+from typing import Final, NamedTuple, NoReturn
+
+from tapgate.clock import Clock
+from tapgate.service.background import repeat
+from tapgate.store.database import Database
+
+BATCH: Final = 1_000
+_EVERY_SECONDS: Final = 600.0
+
+
+class Kept(NamedTuple):
+    table: str
+    key: str
+    since: str  # what its age is counted from
+    time: timedelta
+    only: str = "true"
+
+
+KEPT: Final = (
+    # Also what waits: a sender gives up much earlier, so nobody was there to send it.
+    Kept("outbox", "id", "created_at", timedelta(days=7)),
+    # The provider delivers again for days; a twin must be known for longer than that.
+    Kept("received", "id", "received_at", timedelta(days=30), only="status <> 'waiting'"),
+    # Whoever still has it open is told in their own language that it has expired.
+    Kept("forms", "token_hash", "expires_at", timedelta(days=1)),
+    Kept("codes", "address", "expires_at", timedelta(0)),
+    Kept("rates", "address", "since", timedelta(hours=1)),
+    # Long after it expired: what was heard last still tells what comes too late.
+    Kept("conversations", "address", "expires_at", timedelta(days=30), only="lease IS NULL"),
+)
+
+
+class Retention:
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def run(self) -> NoReturn:
+        await repeat(self.remove_old, every=_EVERY_SECONDS, name="messenger.retention")
+
+    async def remove_old(self) -> None:
+        for kept in KEPT:
+            while await self._remove(kept) == BATCH:
+                pass
+
+    async def _remove(self, kept: Kept) -> int:
+        table = f"messenger.{kept.table}"
+        rows = await self._database.fetch(
+            f"""DELETE FROM {table} WHERE {kept.key} = ANY (ARRAY(
+                    SELECT {kept.key} FROM {table} WHERE {kept.since} < $1 AND {kept.only}
+                    ORDER BY {kept.since} LIMIT {BATCH} FOR UPDATE SKIP LOCKED))
+                RETURNING true""",
+            self._clock() - kept.time,
+        )
+        return len(rows)

@@ -1,0 +1,164 @@
+"""What the engine asks for, asked of the real gateway."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from tapgate.client import NO_RETRIES, AsyncGateway, ServiceSecret
+from tapgate.errors import Code
+from tapgate.gateway import create_app
+from tapgate.messenger.gateway_calls import GatewayCalls
+from tapgate.messenger.model import calls
+from tapgate.messenger.model.events import Answered, Refused, Unreachable
+from world import PIN, WRONG_PIN, World
+
+
+def reached(transport: httpx2.AsyncBaseTransport, secret: str) -> GatewayCalls:
+    credential = ServiceSecret("messenger", secret)
+    gateway = AsyncGateway("http://gateway", credential, retries=NO_RETRIES, http=transport)
+    return GatewayCalls(gateway)
+
+
+@pytest.fixture
+async def gateway(world: World) -> AsyncIterator[GatewayCalls]:
+    secret = world.services.settings.service_secrets["messenger"]
+    yield reached(httpx2.ASGITransport(create_app(world.services)), secret)
+
+
+async def answer(gateway: GatewayCalls, call: calls.Call) -> Any:
+    outcome = await gateway.perform(call)
+    assert isinstance(outcome, Answered), outcome
+    return outcome.result
+
+
+async def code(gateway: GatewayCalls, call: calls.Call) -> str:
+    outcome = await gateway.perform(call)
+    assert isinstance(outcome, Refused), outcome
+    return outcome.code
+
+
+async def test_somebody_by_their_number(world: World, gateway: GatewayCalls) -> None:
+    record = await world.subscriber()
+    found = await answer(gateway, calls.FindSubscriber(phone=record["phone_number"]))
+    assert (found.id, found.first_name, found.kyc_level) == (record["id"], "Aminata", 1)
+    assert await answer(gateway, calls.FindSubscriber(phone=world.phone())) is None
+
+
+async def test_a_payee_is_shown_as_on_the_receipt(world: World, gateway: GatewayCalls) -> None:
+    sender = await world.subscriber(balance="100.00")
+    payee = await world.subscriber(first_name="Mary Ann", last_name="Kamara Sesay")
+    by_phone = calls.FindPayee(phone=payee["phone_number"])
+    assert (await answer(gateway, by_phone)).card_serial is None
+    serial = await world.card(payee["id"])
+    found = await answer(gateway, by_phone)
+    assert found == await answer(gateway, calls.FindCard(card_serial=serial))
+    assert found == calls.Payee(name="Mary Ann K.", card_serial=serial, subscriber_id=payee["id"])
+    receipt = await answer(
+        gateway,
+        calls.SendMoney(
+            request_id="once",
+            sender_id=sender["id"],
+            card_serial=serial,
+            amount="10.00",
+            pin=PIN,
+        ),
+    )
+    assert receipt.recipient_name == found.name
+    assert await answer(gateway, calls.FindCard(card_serial="NO-SUCH-1")) is None
+
+
+async def test_a_card_that_is_blocked_or_nobodys_cannot_be_paid(
+    world: World, gateway: GatewayCalls
+) -> None:
+    payee = await world.subscriber()
+    blocked = await world.card(payee["id"], status="BLOCKED")
+    assert (await answer(gateway, calls.FindCard(card_serial=blocked))).card_serial is None
+
+
+async def test_history_shows_shops_whole_and_people_masked(
+    world: World, gateway: GatewayCalls
+) -> None:
+    sender = await world.subscriber(balance="100.00")
+    payee = await world.subscriber(first_name="Mary", last_name="Sesay")
+    serial = await world.card(payee["id"])
+    send = calls.SendMoney(
+        request_id="once", sender_id=sender["id"], card_serial=serial, amount="10.00", pin=PIN
+    )
+    await answer(gateway, send)
+    (movement, *_) = await answer(gateway, calls.ReadHistory(subscriber_id=sender["id"], limit=5))
+    assert (movement.direction, movement.amount, movement.other) == ("debit", "10.00", "Mary S.")
+    (movement, *_) = await answer(gateway, calls.ReadHistory(subscriber_id=payee["id"], limit=5))
+    assert (movement.direction, movement.other) == ("credit", "Aminata K.")
+
+
+async def test_other_peoples_cards_are_none(world: World, gateway: GatewayCalls) -> None:
+    owner, eve = await world.subscriber(), await world.subscriber()
+    serial = await world.card(owner["id"])
+    block = calls.BlockCard(subscriber_id=eve["id"], card_serial=serial, reason="lost")
+    assert await code(gateway, block) == Code.CARD_NOT_FOUND
+    unblock = calls.UnblockCard(subscriber_id=eve["id"], card_serial=serial, pin=PIN)
+    assert await code(gateway, unblock) == Code.CARD_NOT_FOUND
+    (card,) = await answer(gateway, calls.ReadCards(subscriber_id=owner["id"]))
+    assert card.status == "ACTIVE"
+
+
+async def test_unblocking_needs_the_pin(world: World, gateway: GatewayCalls) -> None:
+    owner = await world.subscriber()
+    serial = await world.card(owner["id"])
+    mine = {"subscriber_id": owner["id"], "card_serial": serial}
+    card = await answer(gateway, calls.BlockCard(**mine, reason="customer_request"))
+    assert card.status == "BLOCKED"
+    assert await code(gateway, calls.UnblockCard(**mine, pin=WRONG_PIN)) == Code.INVALID_PIN
+    card = await answer(gateway, calls.UnblockCard(**mine, pin=PIN))
+    assert card.status == "ACTIVE"
+
+
+async def test_a_request_for_a_person_is_an_alert(world: World, gateway: GatewayCalls) -> None:
+    record = await world.subscriber()
+    call = calls.AskForPerson(phone=record["phone_number"], subscriber_id=record["id"])
+    assert await answer(gateway, call) is True
+    listed = await world.client.get("/api/v1/compliance/alerts", auth=await world.admin("C"))
+    (alert,) = listed.json()["data"]
+    assert alert["alert_type"] == "SUPPORT_REQUEST"
+    assert alert["subscriber_id"] == record["id"]
+    assert alert["details"] == {"asked_by": record["phone_number"]}
+
+
+class Failing(httpx2.AsyncBaseTransport):
+    def __init__(self, failure: Exception | httpx2.Response) -> None:
+        self._failure = failure
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if isinstance(self._failure, Exception):
+            raise self._failure
+        return self._failure
+
+
+PAY = calls.SendMoney(request_id="r", sender_id="sub_1", card_serial="C-1", amount="1", pin=PIN)
+
+
+@pytest.mark.parametrize(
+    ("failure", "uncertain"),
+    [
+        (httpx2.ConnectError("refused"), False),
+        (httpx2.ReadTimeout("late"), True),
+        (httpx2.Response(503, json={"error": "x", "code": "SERVICE_UNAVAILABLE"}), False),
+        (httpx2.Response(500, json={"error": "x", "code": "INTERNAL_ERROR"}), True),
+        (httpx2.Response(200, text="<html>a proxy</html>"), True),
+        (httpx2.Response(403, json={"error": "x", "code": "FORBIDDEN"}), False),
+    ],
+    ids=["refused", "timed out", "503", "500", "not the gateway", "not allowed"],
+)
+async def test_no_answer_is_told_apart_from_a_no(
+    failure: Exception | httpx2.Response, uncertain: bool
+) -> None:
+    outcome = await reached(Failing(failure), "secret").perform(PAY)
+    assert outcome == Unreachable(uncertain=uncertain)
+
+
+async def test_every_call_is_carried_out() -> None:
+    local = {calls.SendCode, calls.CheckCode}
+    known = set(reached(Failing(OSError()), "secret")._by_kind)
+    assert known | local == set(calls.Call.__args__)

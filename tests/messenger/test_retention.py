@@ -1,0 +1,71 @@
+"""What is old is removed, and nothing else."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from messenger.set_clock import SetClock
+from tapgate.messenger import retention
+from tapgate.messenger.retention import KEPT, Kept, Retention
+from tapgate.store.database import Database
+
+#: A row of each table, whatever its number and the time that its age is counted from.
+ROWS: dict[str, str] = {
+    "outbox": """(id, address, next_attempt_at, created_at) VALUES ($1, 'a', $2, $2)""",
+    "received": """(id, message_id, address, sent_at, reserved_for, reserved_until, status,
+                    received_at) VALUES ($1, $1::bigint::text, 'a', 0, 0, $2, 'handled', $2)""",
+    "forms": """(token_hash, address, form, operation, language, text, expires_at)
+                VALUES (int8send($1), 'a', 'pin', 'o', 'en', 't', $2)""",
+    "codes": """(address, phone, code_hash, tries_left, expires_at)
+                VALUES ($1::bigint::text, 'p', '', 3, $2)""",
+    "rates": "(address, since, taken) VALUES ($1::bigint::text, $2, 1)",
+    "conversations": "(address, expires_at) VALUES ($1::bigint::text, $2)",
+}
+
+
+async def insert(database: Database, kept: Kept, count: int, at: datetime) -> None:
+    for _ in range(count):
+        number = await left(database, kept)
+        await database.execute(f"INSERT INTO messenger.{kept.table} {ROWS[kept.table]}", number, at)
+
+
+async def left(database: Database, kept: Kept) -> int:
+    count: Any = await database.fetchval(f"SELECT count(*) FROM messenger.{kept.table}")
+    return int(count)
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=lambda kept: kept.table)
+async def test_old_ones_are_removed_in_batches(
+    database: Database, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "BATCH", 2)
+    clock = SetClock()
+    keeper = Retention(database, clock)
+    await insert(database, kept, 5, clock())
+    await insert(database, kept, 1, clock() + timedelta(seconds=1))
+    clock.now += kept.time
+    await keeper.remove_old()
+    assert await left(database, kept) == 6
+    clock.forward(seconds=0.5)
+    await keeper.remove_old()
+    assert await left(database, kept) == 1
+
+
+async def test_what_is_at_work_stays(database: Database) -> None:
+    clock = SetClock()
+    tables = {kept.table: kept for kept in KEPT}
+    await insert(database, tables["received"], 1, clock())
+    await insert(database, tables["conversations"], 1, clock())
+    await database.execute("UPDATE messenger.received SET status = 'waiting'")
+    await database.execute("UPDATE messenger.conversations SET lease = 1")
+    clock.forward(days=400)
+    await Retention(database, clock).remove_old()
+    assert await left(database, tables["received"]) == 1
+    assert await left(database, tables["conversations"]) == 1
+
+
+async def test_every_table_that_grows_with_messages_is_in_the_list(database: Database) -> None:
+    tables = await database.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'messenger'")
+    people = {"people", "recipients"}  # what they chose is kept until they change it
+    assert {row["tablename"] for row in tables} - people == {kept.table for kept in KEPT}

@@ -1,0 +1,133 @@
+"""The optional model over real HTTP: it may name a command, and nothing else it does counts."""
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+
+from tapgate.messenger.understanding.model import Model, Understanding
+from tapgate.messenger.understanding.resolver import resolve
+
+UNKNOWN = "could the machine kindly do its thing"
+OFFLINE = resolve(UNKNOWN, "en")
+
+Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def serving(answer: Answer) -> AsyncIterator[tuple[str, list[dict[str, Any]]]]:
+    asked: list[dict[str, Any]] = []
+    done = asyncio.Event()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+            asked.append(msgspec.json.decode(await reader.readexactly(length)))
+            await answer(writer)
+            await writer.drain()
+            if answer is silence:
+                await done.wait()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/understand", asked
+    finally:
+        done.set()
+        server.close()
+        await server.wait_closed()
+        await asyncio.sleep(0)
+
+
+def body(content: bytes, *headers: str, status: str = "200 OK") -> Answer:
+    async def write(writer: asyncio.StreamWriter) -> None:
+        head = [f"HTTP/1.1 {status}", f"Content-Length: {len(content)}", "Connection: close"]
+        writer.write("\r\n".join([*head, *headers, "", ""]).encode() + content)
+
+    return write
+
+
+async def silence(writer: asyncio.StreamWriter) -> None:
+    """Never answers."""
+
+
+async def understood(answer: Answer, text: str = UNKNOWN, patience: float = 3.0) -> Any:
+    async with serving(answer) as (url, asked), httpx2.AsyncClient(trust_env=False) as client:
+        meaning = await Model(url, client, patience=patience).understand(text, "en")
+        return meaning, asked
+
+
+async def test_it_may_name_a_command() -> None:
+    meaning, asked = await understood(body(b'{"command": "limits"}'))
+    assert meaning.command == "limits"
+    assert asked[0]["text"] == UNKNOWN
+    assert asked[0]["language"] == "en"
+    assert "balance" in asked[0]["commands"]
+    assert not {"yes", "no"} & set(asked[0]["commands"])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        body(b'{"command": "yes"}'),
+        body(b'{"command": "no"}'),
+        body(b'{"command": "drop_tables"}'),
+        body(b'{"command": null}'),
+        body(b'{"command": ["send"]}'),
+        body(b'{"command": "send", "amount": "500"}'),
+        body(b'["send"]'),
+        body(b"send"),
+        body(b""),
+        body(b"\xff\xfe"),
+        body(b"[" * 4000),
+        body(b'{"command": "limits"' + b" " * 100_000 + b"}"),
+        body(gzip.compress(b'{"command": "limits"}'), "Content-Encoding: gzip"),
+        body(b'{"command": "limits"}', status="500 Oops"),
+        body(b'{"command": "limits"}', status="201 Created"),
+        body(b"", "Location: http://127.0.0.1:9/", status="302 Found"),
+    ],
+)
+async def test_anything_else_counts_for_nothing(answer: Answer) -> None:
+    meaning, asked = await understood(answer)
+    assert len(asked) == 1
+    assert meaning == OFFLINE
+
+
+async def test_no_answer_and_nobody_there() -> None:
+    meaning, asked = await understood(silence, patience=0.05)
+    assert len(asked) == 1
+    assert meaning == OFFLINE
+    async with serving(silence) as (url, _):
+        pass
+    understanding = Understanding(url)
+    assert await understanding.understand(UNKNOWN, "en") == OFFLINE
+    await understanding.close()
+
+
+@pytest.mark.parametrize("text", ["my pin is 4071", "4 0 7 1", "yes", "Menu", "oui", "send money"])
+async def test_never_sent(text: str) -> None:
+    meaning, asked = await understood(body(b'{"command": "limits"}'), text)
+    assert asked == []
+    assert meaning == resolve(text, "en")
+
+
+async def test_digits_are_not_shown() -> None:
+    _, asked = await understood(
+        body(b'{"command": "send"}'), "kindly forward 1500 to +23276123456, ٤٠ or ② \ud800"
+    )
+    assert asked[0]["text"] == "kindly forward #### to +###########, ## or # ?"
+
+
+async def test_without_a_model_the_resolver_answers() -> None:
+    understanding = Understanding(None)
+    assert await understanding.understand("my balance", None) == resolve("my balance", None)
+    await understanding.close()

@@ -1,0 +1,247 @@
+"""What people write where something is asked for."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tapgate import money
+from tapgate.messenger.understanding import reading
+from tapgate.messenger.understanding.reading import Order, Payee
+
+OWN = "+23276000001"
+TODAY = date(2026, 11, 15)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("500", "500"),
+        ("500.50", "500.50"),
+        ("500,50", "500.50"),
+        ("1,500", "1500"),
+        ("1 500", "1500"),
+        ("1\u202f500,50", "1500.50"),
+        ("1.500,50", "1500.50"),
+        ("1,500.50", "1500.50"),
+        ("1'500", "1500"),
+        ("12 345 678", "12345678"),
+        ("Le 500", "500"),
+        ("le500", "500"),
+        ("500 SLE", "500"),
+        ("Le 500 SLE", "500"),
+        ("500 leones please", "500"),
+        ("amount: 500", "500"),
+        ("500.", "500"),
+        ("0.50", "0.50"),
+        ("５００", "500"),
+        ("٥٠٠", "500"),
+        ("12345678 le", "12345678"),
+    ],
+)
+def test_amounts(text: str, expected: str) -> None:
+    assert reading.amount(text, "SLE") == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    """5k
+    -500
+    Le -500
+    500-
+    0
+    0500
+    00.50
+    1,50,000
+    1 50
+    1,500,50
+    1.500.50
+    500.505
+    1.500
+    500 usd
+    $500
+    500 or 600
+    five hundred
+    1e5
+    076123456
+    23276123456
+    9999999999999 le
+    ½
+    500%
+    """.splitlines(),
+)
+def test_no_amounts(text: str) -> None:
+    assert reading.amount(text.strip(), "SLE") is None
+
+
+def test_amounts_of_other_currencies() -> None:
+    assert reading.amount("5 000 FCFA", "XOF") == "5000"
+    assert reading.amount("5000.50", "XOF") is None
+    assert reading.amount("1.500", "XOF") == "1500"
+    assert reading.amount("1.500.000", "SLE") == "1500000"
+    assert reading.amount("1,500", "TND") is None
+    assert reading.amount("1 500", "TND") == "1500"
+
+
+@given(st.integers(1, 10**11), st.sampled_from([",", " ", "'"]), st.sampled_from(["SLE", "XOF"]))
+def test_amounts_that_are_grouped_are_read_as_they_are(
+    minor: int, sign: str, currency: str
+) -> None:
+    shown = money.formatted(minor, currency).removesuffix(f" {currency}")
+    shown = shown.removesuffix(".00").replace(",", sign)
+    read = reading.amount(f"{shown} {currency}", currency)
+    assert read is not None
+    assert money.parse(read, currency) == minor
+
+
+@given(st.text(max_size=60) | st.from_regex(r"[0-9 .,'Lek-]{1,20}", fullmatch=True))
+def test_what_is_read_can_be_paid(text: str) -> None:
+    read = reading.amount(text, "SLE")
+    assert read is None or money.parse(read, "SLE") > 0
+    order = reading.order(text, OWN, "SLE")
+    assert order.amount is None or money.parse(order.amount, "SLE") > 0
+    assert order.phone is None or order.card_serial is None
+    reading.recipient(text, None)
+    reading.person_names(text)
+    reading.number(text)
+    found = reading.period(text, TODAY)
+    assert found is None or found[0] <= found[1] <= TODAY
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("076 123 456", "+23276123456"),
+        ("076-123-456", "+23276123456"),
+        ("+232 76 123456", "+23276123456"),
+        ("0023276123456", "+23276123456"),
+        ("23276123456", "+23276123456"),
+        ("to 076123456", "+23276123456"),
+        ("le numéro 076123456", "+23276123456"),
+        ("+33 6 12 34 56 78", "+33612345678"),
+        ("500", None),
+        ("1234", None),
+        ("hello", None),
+        ("076 123 456 or 077 123 456", None),
+        ("+999999999999", None),
+    ],
+)
+def test_phones(text: str, expected: str | None) -> None:
+    assert reading.phone(text, OWN) == expected
+
+
+def test_a_phone_without_a_country_needs_somebody_to_have_one() -> None:
+    assert reading.phone("076123456", None) is None
+    assert reading.phone("+23276123456", None) == "+23276123456"
+    assert reading.phone("620 12 34 56", "+224621000000") == "+224620123456"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("CARD-123", "CARD-123"),
+        ("card TAP-000001", "TAP-000001"),
+        ("la carte A1B2", "A1B2"),
+        ("1234567890123456", "1234567890123456"),
+        ("500", None),
+        ("076123456", None),
+        ("hello", None),
+        ("CARD", None),
+        ("CARD_1", None),
+        ("A1" * 17, None),
+        ("CARD-1 CARD-2", None),
+    ],
+)
+def test_card_serials(text: str, expected: str | None) -> None:
+    assert reading.card_serial(text) == expected
+
+
+def test_recipients() -> None:
+    assert reading.recipient("076 123 456", OWN) == Payee(phone="+23276123456")
+    assert reading.recipient("CARD-123", OWN) == Payee(card_serial="CARD-123")
+    assert reading.recipient("my brother", OWN) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("send 500 to 076 123 456", Order(amount="500", phone="+23276123456")),
+        ("envoie 2000 à la carte CARD-123", Order(amount="2000", card_serial="CARD-123")),
+        ("a wan send 500 to 076123456", Order(amount="500", phone="+23276123456")),
+        ("Send Le 1,500.50 to +23276123456 please", Order(amount="1500.50", phone="+23276123456")),
+        ("envoyer 1 500 au 076 12 34 56", Order(amount="1500", phone="+23276123456")),
+        ("send 500 to my brother", Order(amount="500")),
+        ("send to 076123456", Order(phone="+23276123456")),
+        ("send money to 1234", Order()),
+        ("send 500 or 600 to 076123456", Order(phone="+23276123456")),
+        ("send 500 to 076123456 to 077123456", Order(amount="500")),
+        ("send -500 to 076123456", Order(phone="+23276123456")),
+        ("send 5k to 076123456", Order(phone="+23276123456")),
+        ("send 5 million to 076123456", Order(phone="+23276123456")),
+        ("send 500 usd to 076123456", Order(phone="+23276123456")),
+        ("send $500 to 076123456", Order(phone="+23276123456")),
+        ("send 500le to CARD-9", Order(amount="500", card_serial="CARD-9")),
+        ("send 076123456", Order()),
+        ("send money", Order()),
+    ],
+)
+def test_orders(text: str, expected: Order) -> None:
+    assert reading.order(text, OWN, "SLE") == expected
+
+
+def test_names_and_numbers() -> None:
+    assert reading.person_names("Aminata Bah Kamara") == ("Aminata", "Bah Kamara")
+    assert reading.person_names("my name is Jean-Luc N'Diaye.") == ("Jean-Luc", "N'Diaye")
+    assert reading.person_names("je m’appelle Zoé Bâ") == ("Zoé", "Bâ")
+    assert reading.person_names("Aminata") is None
+    assert reading.person_names("Aminata 4071") is None
+    assert [reading.number(text) for text in ("2", "2.", "number 2", "deux", "the second")] == [
+        2
+    ] * 5
+    assert [reading.number(text) for text in ("2 or 3", "4071", "-1", "", "many")] == [None] * 5
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("last month", "2026-10-01", "2026-10-31"),
+        ("le mois dernier", "2026-10-01", "2026-10-31"),
+        ("this month", "2026-11-01", "2026-11-15"),
+        ("ce mois-ci", "2026-11-01", "2026-11-15"),
+        ("october", "2026-10-01", "2026-10-31"),
+        ("Décembre", "2025-12-01", "2025-12-31"),
+        ("february 2024", "2024-02-01", "2024-02-29"),
+        ("january to march", "2026-01-01", "2026-03-31"),
+        ("novembre à janvier", "2025-11-01", "2026-01-31"),
+        ("2026-10-01 to 2026-10-31", "2026-10-01", "2026-10-31"),
+        ("du 01/10/2026 au 15/10/2026", "2026-10-01", "2026-10-15"),
+        ("2026-09", "2026-09-01", "2026-09-30"),
+        ("2025", "2025-01-01", "2025-12-31"),
+        ("last 3 months", "2026-08-15", "2026-11-15"),
+        ("les 3 derniers mois", "2026-08-15", "2026-11-15"),
+        ("last 7 days", "2026-11-09", "2026-11-15"),
+        ("l'année dernière", "2025-01-01", "2025-12-31"),
+        ("since 2026-10-01", "2026-10-01", "2026-11-15"),
+        ("hier", "2026-11-14", "2026-11-14"),
+    ],
+)
+def test_periods(text: str, first: str, last: str) -> None:
+    assert reading.period(text, TODAY) == (date.fromisoformat(first), date.fromisoformat(last))
+
+
+@pytest.mark.parametrize(
+    "text",
+    """hello
+    2026-13-01 to 2026-14-01
+    2026-10-31 to 2026-10-01
+    2027
+    may i have it
+    last 0 months
+    december 2026
+    until 2026-10-01
+    0000-00
+    """.splitlines(),
+)
+def test_no_periods(text: str) -> None:
+    assert reading.period(text, TODAY) is None

@@ -1,0 +1,206 @@
+"""What free text asks for, measured on labelled texts and across the phrases themselves."""
+
+import random
+from collections import Counter
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from messenger.understanding.samples import SAMPLES
+from tapgate.messenger.model.events import Meaning
+from tapgate.messenger.model.kinds import COMMANDS, Command
+from tapgate.messenger.understanding import phrases
+from tapgate.messenger.understanding.resolver import Resolver, literal, resolve
+from tapgate.messenger.understanding.spelling import LONGEST, plain
+
+MONEY = {"send", "yes"}
+
+
+def verdict(meaning: Meaning, right: frozenset[str]) -> str:
+    if meaning.command is not None:
+        return "right" if meaning.command in right else "wrong"
+    if right == {"none"}:
+        return "asked" if meaning.maybe else "right"
+    return "asked" if right.intersection(meaning.maybe) else "missed"
+
+
+def moves_money_wrongly(meaning: Meaning, right: frozenset[str]) -> bool:
+    return meaning.command in MONEY and meaning.command not in right
+
+
+def test_labelled_texts(capsys: pytest.CaptureFixture[str]) -> None:
+    found = [(resolve(text, None), right) for text, right in SAMPLES]
+    counts = Counter(verdict(meaning, right) for meaning, right in found)
+    money = sum(moves_money_wrongly(meaning, right) for meaning, right in found)
+    with capsys.disabled():
+        print(f"\nlabelled texts ({len(SAMPLES)}): {dict(counts)}, wrong money actions: {money}")
+    assert money == 0
+    assert counts["right"] >= 0.84 * len(SAMPLES)
+    assert counts["wrong"] <= 0.02 * len(SAMPLES)
+    assert counts["missed"] <= 0.02 * len(SAMPLES)
+
+
+def test_labelled_texts_are_many_and_mostly_not_phrases() -> None:
+    known = {plain(phrase.text) for phrase in (*phrases.WORDS, *phrases.SAMPLES)}
+    copied = [text for text, right in SAMPLES if plain(text) in known and not right & {"yes", "no"}]
+    assert len(SAMPLES) >= 120
+    # Short ones cannot but be the same: "STOP!!", "hellooo!!".
+    assert len(copied) <= 0.08 * len(SAMPLES)
+
+
+def test_phrases_that_were_left_out_are_understood(capsys: pytest.CaptureFixture[str]) -> None:
+    """Five times a fifth of the sample phrases is kept from the resolver, then asked."""
+    samples = list(phrases.SAMPLES)
+    random.Random(7).shuffle(samples)
+    meant: dict[str, set[str]] = {}
+    for phrase in (*phrases.WORDS, *samples):
+        meant.setdefault(plain(phrase.text), set()).add(phrase.command or "none")
+    counts, money = Counter[str](), 0
+    for fold in range(5):
+        held = {plain(phrase.text) for phrase in samples[fold::5]}
+        known = Resolver(
+            [phrase for phrase in phrases.WORDS if plain(phrase.text) not in held],
+            [phrase for phrase in samples if plain(phrase.text) not in held],
+        )
+        for phrase in samples[fold::5]:
+            meaning = known.resolve(phrase.text, None)
+            right = frozenset(meant[plain(phrase.text)])
+            counts[verdict(meaning, right)] += 1
+            money += moves_money_wrongly(meaning, right)
+    total = counts.total()
+    with capsys.disabled():
+        print(f"\nleft-out phrases ({total}): {dict(counts)}, wrong money actions: {money}")
+    assert money <= 0.003 * total
+    assert counts["right"] >= 0.57 * total
+    assert counts["wrong"] <= 0.07 * total
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        *((word, word) for word in "menu help balance history cards kyc register".split()),
+        *((word, word) for word in "yes no cancel".split()),
+        ("send money", "send"),
+        ("SEND MONEY!!", "send"),
+        ("Envoyer de l’argent", "send"),
+        ("oui", "yes"),
+        ("D'ACCORD.", "yes"),
+        ("non", "no"),
+        ("Annuler", "cancel"),
+        ("Arrête !", "cancel"),
+        ("solde", "balance"),
+        ("aide 🙏", "help"),
+        ("Bonjour", "menu"),
+        ("ＭＥＮＵ", "menu"),
+        ("blnce", "balance"),
+        ("snd mony", "send"),
+        ("don't send", "cancel"),
+        ("relevé", "statement"),
+    ],
+)
+def test_words_work_as_they_are(text: str, command: str) -> None:
+    for language in (None, "en", "fr"):
+        assert resolve(text, language).command == command
+
+
+@pytest.mark.parametrize(
+    "text",
+    """yesterday
+    yes but change the amount
+    yes but only 200
+    yes?
+    ok?
+    did you send it?
+    block my card, someone will send money
+    i did not receive money
+    don't send 500 to 076123456
+    please do not send the 500
+    my brother said he will send money
+    i already sent 500 to 076123456
+    why was 500 sent to 076123456
+    send me 500
+    send me my statement
+    send my passport
+    who should i send money to
+    eyes
+    oui mais pas maintenant
+    n'envoie pas 500 à mon frère
+    je ne veux pas envoyer 500
+    j'ai envoyé 500 hier
+    as-tu envoyé 500 à ma soeur ?
+    envoie-moi de l'argent
+    envoyez-moi mon relevé
+    vraiment
+    il va envoyer 500
+    est-ce que tu as transféré l'argent""".splitlines(),
+)
+def test_no_money_action_for(text: str) -> None:
+    assert resolve(text.strip(), None).command not in MONEY
+
+
+def test_a_yes_hidden_at_the_end_of_a_cut_is_none() -> None:
+    for word in ("yes", "send money"):
+        assert resolve(word + " " * LONGEST + "? no, do not", None).command is None
+
+
+@pytest.mark.parametrize("text", ["yes 不要", "yes нет", "لا yes", "yes 200", "yes №"])
+def test_a_yes_with_something_that_cannot_be_read_is_none(text: str) -> None:
+    assert resolve(text, None).command is None
+
+
+def test_civilities_do_not_count() -> None:
+    assert resolve("Bonjour, mon solde svp", None).command == "balance"
+    assert resolve("Good morning please block my card", None).command == "block"
+    assert resolve("Hello, yes", None).command != "yes"
+
+
+def test_language_of_the_words() -> None:
+    assert resolve("mon solde", "en").language == "fr"
+    assert resolve("my balance", "fr").language == "en"
+    assert resolve("menu", None).language is None
+    assert resolve("menu", "fr").language == "fr"
+    assert resolve("je voudrais connaitre mon solde actuel", None).language == "fr"
+
+
+def test_what_two_commands_have_is_asked() -> None:
+    assert set(resolve("i forgot my pin", None).maybe) == {"change_pin", "person"}
+
+
+def test_yes_and_no_are_nobody_elses_and_never_likely() -> None:
+    meanings: dict[str, set[Command | None]] = {}
+    for phrase in (*phrases.WORDS, *phrases.SAMPLES):
+        meanings.setdefault(plain(phrase.text), set()).add(phrase.command)
+    for text, commands in meanings.items():
+        assert text
+        if commands & {"yes", "no", "send"}:
+            assert len(commands) == 1, text
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_answered(text: str) -> None:
+    meaning = resolve(text, None)
+    assert len(meaning.maybe) <= 3
+    assert not {"yes", "no"} & set(meaning.maybe)
+    if meaning.command in {"yes", "no"}:
+        assert literal(text, None) == meaning
+
+
+@given(st.sampled_from([text for text, _ in SAMPLES]), st.sampled_from(["!", " 😀", " ", "..."]))
+def test_decoration_does_not_count(text: str, decoration: str) -> None:
+    assert resolve(text + decoration, None) == resolve(text, None)
+
+
+@pytest.mark.parametrize("sign", ["a", "ﷺ", "é́́́", "yes ", "1 ", "#", "'", "\u200b", "send money "])
+def test_long_texts_are_cut(sign: str) -> None:
+    assert len(plain(sign * 4096)) <= LONGEST
+    assert resolve(sign * 4096, None).command is None
+
+
+def test_every_command_has_words_in_both_languages() -> None:
+    for language in ("en", "fr"):
+        for command in COMMANDS:
+            own = [p for p in phrases.WORDS if (p.command, p.language) == (command, language)]
+            assert own, (language, command)
+            assert resolve(own[0].text, language).command == cast(Command, command)

@@ -1,0 +1,129 @@
+"""PINs are kept out of what is kept."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tapgate.messenger.understanding.secrets_in_text import may_hold_a_pin, without_pins
+
+PINS = st.from_regex(r"[0-9]{4}", fullmatch=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    """4071
+    4071.
+    4071 !!
+    (4071)
+    4 0 7 1
+    0 0 7 1
+    4-0-7-1
+    4.0.7.1
+    4...0...7...1
+    ４０７１
+    ٤٠٧١
+    ④⓪⑦①
+    4️⃣0️⃣7️⃣1️⃣
+    𝟜𝟘𝟟𝟙
+    pin:4071
+    pin4071
+    4071pin
+    mypin 4071
+    P.I.N 4071
+    PIN = 4071
+    my pin is 4071
+    my pin is 4071 send 500
+    send 500 to 076123456 pin 4071
+    4071 5082
+    40 71
+    old 4071 new 5082
+    change pin 4071 to 5082
+    pin 40715082
+    mon code est 4071
+    code secret : 4071
+    mot de passe 4071
+    mot\u00a0de\u00a0passe 4071
+    le code reçu est 123456
+    my otp 123456
+    yes 4071
+    oui 4071
+    4\u200b0\u200b7\u200b1""".splitlines(),
+)
+def test_withheld(text: str) -> None:
+    text = text.strip()
+    assert may_hold_a_pin(text)
+    kept = without_pins(text)
+    assert "4071" not in kept
+    assert "5082" not in kept
+    assert not may_hold_a_pin(kept)
+
+
+@pytest.mark.parametrize(
+    "text",
+    """send 1500 to +23276123456
+    1500 le
+    Le 1500
+    1500 SLE
+    1,500
+    15.00
+    1500 francs
+    send 1500 to 076 123 456
+    envoie 2000 à la carte CARD-123
+    envoyer 1500 au 076123456
+    500
+    12
+    076123456
+    +23276123456
+    change my pin
+    i forgot my code
+    hello
+    statement 2026-10-01 to 2026-10-31
+    the pinch of 4071 grains was enough
+    """.splitlines(),
+)
+def test_kept(text: str) -> None:
+    text = text.strip()
+    assert not may_hold_a_pin(text)
+    assert without_pins(text) == text
+
+
+@given(
+    PINS,
+    st.sampled_from(["", " ", "!", "...", "🙏", "?\n", " - "]),
+    st.sampled_from(["", " ", "."]),
+)
+def test_a_pin_alone_is_withheld_however_it_is_dressed(pin: str, around: str, between: str) -> None:
+    text = around + between.join(pin) + around
+    assert may_hold_a_pin(text)
+    assert not set(pin) & set(without_pins(text))
+
+
+@given(
+    PINS,
+    st.sampled_from(["pin", "PIN", "code", "secret", "mot de passe", "password", "OTP"]),
+    st.text(alphabet="abc xyz,.!", max_size=30),
+    st.sampled_from([" ", ": ", " is ", " est ", "=", "-"]),
+)
+def test_near_a_word_for_it(pin: str, word: str, before: str, joint: str) -> None:
+    for text in (f"{before} {word}{joint}{pin} {before}", f"{before} {pin} {word} {before}"):
+        assert may_hold_a_pin(text)
+        assert pin not in without_pins(text)
+
+
+@given(st.text(max_size=200))
+def test_any_text(text: str) -> None:
+    kept = without_pins(text)
+    assert may_hold_a_pin(text) or kept == text
+    assert not may_hold_a_pin(kept)
+
+
+@given(st.integers(1000, 9999), st.sampled_from(["le", "SLE", "leones", "francs", "FCFA"]))
+def test_amounts_with_a_currency_are_kept(amount: int, currency: str) -> None:
+    for text in (f"{amount} {currency}", f"send {amount} to +23276123456", f"{currency} {amount}"):
+        assert not may_hold_a_pin(text)
+
+
+def test_long_texts_are_withheld_when_they_hold_digits() -> None:
+    assert may_hold_a_pin("a" * 5000 + "1")
+    assert not may_hold_a_pin("a" * 5000)
+    assert may_hold_a_pin("pin " * 1000 + "4071")
