@@ -5,9 +5,10 @@ under its name; so where a conversation stands follows from what is known, and g
 forgetting something.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from tapgate.images import Picture
 from tapgate.messenger.conversation.scene import Choice, Scene
@@ -21,6 +22,10 @@ Go = Literal["on", "back", "end"]
 #: What becomes of somebody's answer: facts, a call for which it is used at once and not kept, the
 #: end of the command. None: it was not understood.
 Taken = Mapping[str, str] | Call | Literal["end"] | None
+
+
+#: What a PIN looks like.
+PIN: Final = re.compile(r"[0-9]{4}")
 
 
 class Pins(Secret, frozen=True, kw_only=True):

@@ -9,4 +9,4 @@ def command(text: str) -> Command | None:
     if any(sign.isdigit() for sign in text):
         return None
     known = resolver.literal(text, None)
-    return None if known is None else known.command
+    return known.command if known is not None and known.exact else None

@@ -14,6 +14,8 @@ class Meaning(msgspec.Struct, frozen=True, kw_only=True):
 
     command: Command | None = None
     maybe: tuple[Command, ...] = ()
+    #: Whether the command was said in so many words: then it also wins over an open question.
+    exact: bool = False
     #: The language of the words that were recognised.
     language: Language | None = None
 

@@ -194,7 +194,7 @@ TEXTS: Final = {
         "Cette carte n'est plus utilisée, je l'ai donc retirée de votre liste. Demandez la "
         "nouvelle."
     ),
-    "send.amount": "Combien {name} doit-il recevoir ?",
+    "send.amount": "Quel montant pour {name} ?",
     "send.other_amount": "Quel montant voulez-vous envoyer à la place ?",
     "send.confirm": (
         "Merci de vérifier :\n\nÀ : *{name}*\nCarte : {card}\nMontant : *{amount}*\n"
