@@ -11,7 +11,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 .DELETE_ON_ERROR:
 
 help:
-	@echo 'make run    start Tapgate on http://127.0.0.1:8000, with a database of its own in .tapgate'
+	@echo 'make run    start gateway and messenger on 127.0.0.1, ports 8000 and 8001, data in .tapgate'
 	@echo 'make test   check the style and the types, then run the tests'
 	@echo 'make lint   check the style and the types only'
 	@echo 'make docs   write docs/api again, after an endpoint has changed'

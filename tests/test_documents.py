@@ -5,7 +5,7 @@ import os
 import re
 from pathlib import Path
 
-from gateway.running import TAPGATE, gateway
+from gateway.running import TAPGATE, both
 from tapgate.cli.manual.markdown import Anchors
 
 ROOT = Path(__file__).parent.parent
@@ -18,7 +18,7 @@ FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 async def test_the_tour_works_as_printed(folder: Path, database_url: str) -> None:
     tour = "\n".join(BLOCK.findall((ROOT / "README.md").read_text()))
-    async with gateway(folder, database_url, workers=1) as address:
+    async with both(folder, database_url) as (address, messenger):
         here = tour.replace("http://127.0.0.1:8000", address)
         here = here.replace(".venv/bin/tapgate", str(TAPGATE))
         process = await asyncio.create_subprocess_exec(
@@ -30,6 +30,7 @@ async def test_the_tour_works_as_printed(folder: Path, database_url: str) -> Non
             | {
                 "TAPGATE_DATA_DIR": str(folder / "gateway"),
                 "TAPGATE_DATABASE_URL": database_url,
+                "TAPGATE_MESSENGER_URL": messenger,
             },
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -41,6 +42,7 @@ async def test_the_tour_works_as_printed(folder: Path, database_url: str) -> Non
     # health, record, wrong PIN, changed PIN, limits, bad registration, service, one-time code
     assert statuses == ["200", "200", "400", "200", "200", "422", "200", "200"], said
     assert re.search(r"one_time_code: \d{6}$", said, re.MULTILINE)
+    assert "0.00 SLE" in said
     assert "BROKEN" not in said
 
 

@@ -32,18 +32,39 @@ async def gateway(folder: Path, url: str, *, workers: int) -> AsyncIterator[str]
 
 
 @contextlib.asynccontextmanager
-async def started(folder: Path, url: str, *, workers: int, demo: str) -> AsyncIterator[Running]:
+async def both(folder: Path, url: str) -> AsyncIterator[tuple[str, str]]:
+    """The addresses of a gateway and a messenger."""
+    messenger = free_port()
+    async with started(
+        folder, url, workers=1, demo="off", command="up", messenger_port=messenger
+    ) as running:
+        while not (await running.says.readline()).startswith(b"The messenger listens"):
+            pass
+        yield running.address, f"http://127.0.0.1:{messenger}"
+
+
+@contextlib.asynccontextmanager
+async def started(
+    folder: Path,
+    url: str,
+    *,
+    workers: int,
+    demo: str,
+    command: str = "serve",
+    messenger_port: int | None = None,
+) -> AsyncIterator[Running]:
     port = free_port()
     kept = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     with (folder / "log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             TAPGATE,
-            "serve",
+            command,
             env=kept
             | {
                 "TAPGATE_DATA_DIR": str(folder / "gateway"),
                 "TAPGATE_DATABASE_URL": url,
                 "TAPGATE_PORT": str(port),
+                "TAPGATE_MESSENGER_PORT": str(messenger_port or free_port()),
                 "TAPGATE_WORKERS": str(workers),
                 "TAPGATE_ADMIN_EMAIL": ADMIN["email"],
                 "TAPGATE_ADMIN_PASSWORD": ADMIN["password"],
