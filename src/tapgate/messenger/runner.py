@@ -178,7 +178,7 @@ def _setting(services: Services, place: Place) -> Setting:
     else:
         pins = "text" if settings.messenger_text_pin else "none"
     return Setting(
-        now=services.clock(),
+        now=services.clock().astimezone(settings.timezone),
         fresh=str(uuid.uuid4()),
         currency=settings.currency,
         pins=pins,

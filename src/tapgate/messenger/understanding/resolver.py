@@ -45,6 +45,7 @@ class Resolver:
             phrase for phrase in (*words, *samples) if phrase.command not in {"yes", "no"}
         )
         self._index = Index([(plain(phrase.text), phrase.command) for phrase in self._samples])
+        self._words = {plain(phrase.text) for phrase in words}
         self._literal: dict[str, list[Phrase]] = {}
         for phrase in (*words, *self._samples):
             self._literal.setdefault(plain(phrase.text), []).append(phrase)
@@ -53,7 +54,8 @@ class Resolver:
         """None: not one of the words and phrases that are known."""
         if len(text) > LONGEST:
             return None
-        found = self._literal.get(plain(text))
+        spelled = plain(text)
+        found = self._literal.get(spelled)
         if found is None:
             return None
         spoken = {phrase.language for phrase in found}
@@ -62,7 +64,8 @@ class Resolver:
         if "yes" in commands and "?" in text:
             return Meaning(language=heard)
         if len(commands) == 1:
-            return Meaning(command=commands[0], language=heard)
+            exact = commands[0] is not None and spelled in self._words
+            return Meaning(command=commands[0], exact=exact, language=heard)
         return Meaning(maybe=tuple(c for c in commands if c is not None), language=heard)
 
     def resolve(self, text: str, language: Language | None) -> Meaning:
