@@ -54,7 +54,7 @@ async def hold(
 
 
 async def save(
-    tx: asyncpg.Connection,
+    tx: asyncpg.Connection | Database,
     held: Held,
     conversation: Conversation,
     *,

@@ -9,6 +9,8 @@ import pytest
 
 from messenger.journeys.phone import WEBHOOK, text
 from messenger.journeys.town import Messenger, Town
+from tapgate.gateway import create_app
+from tapgate.messenger.channel.plain_text import as_text
 from tapgate.messenger.model.replies import Offer, Say
 from world import PIN
 
@@ -161,6 +163,56 @@ async def test_a_text_that_may_hold_a_pin_is_asked_for_again_when_its_process_di
         assert await phone.replies()
         assert await town.balance(recipient["id"]) == "0.00"
         await phone.say(PIN)
+    assert await town.balance(recipient["id"]) == "100.00"
+
+
+class PaysUnheard(httpx2.AsyncBaseTransport):
+    """A gateway whose answer to a payment never arrives."""
+
+    def __init__(self, town: Town) -> None:
+        self._gateway = httpx2.ASGITransport(create_app(town.world.services))
+        self.paid = asyncio.Event()
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        answer = await self._gateway.handle_async_request(request)
+        if request.url.path.endswith("/transfer-p2p"):
+            self.paid.set()
+            await asyncio.get_running_loop().create_future()
+        return answer
+
+
+@pytest.mark.parametrize("way", ["text", "form"])
+async def test_who_paid_while_the_process_died_is_not_told_that_it_was_cancelled(
+    town: Town, way: str
+) -> None:
+    text_pins: dict[str, Any] = {"messenger_flow_private_key": None, "messenger_text_pin": True}
+    settings = text_pins if way == "text" else {}
+    world = town.world
+    sender, recipient = await world.subscriber(balance="1000.00"), await world.subscriber()
+    serial = await world.card(recipient["id"])
+    unheard = PaysUnheard(town)
+    async with town.messenger(http=unheard, **settings) as dying:
+        phone = dying.phone(sender["phone_number"])
+        await phone.say(f"send 100 to {serial}")
+        await phone.say("yes")
+        if way == "text":
+            await phone.deliver(phone.message(text(PIN)))
+            await unheard.paid.wait()
+        else:
+            entering = asyncio.create_task(phone.fill_in({"pin": PIN}))
+            await unheard.paid.wait()
+            entering.cancel()
+            await asyncio.gather(entering, return_exceptions=True)
+    async with town.messenger(**settings) as second:
+        phone.client = second.client
+        await second.services.database.execute(
+            "UPDATE messenger.received SET reserved_until = now() - interval '1 second'"
+        )
+        await phone.handled()
+        if way == "form":
+            await phone.say("cancel")
+        assert "cannot be paid twice" in as_text(await phone.replies(everything=True))
+        assert "may have gone through" in await phone.say("cancel")
     assert await town.balance(recipient["id"]) == "100.00"
 
 

@@ -44,7 +44,7 @@ def step(person: Person, conversation: Conversation, event: Event, setting: Sett
     scene = Scene(person, conversation, setting)
     if not isinstance(event, _Outcome):
         _greet_the_returned(scene)
-        if conversation.stage == "executing":
+        if conversation.stage == "executing" and not isinstance(event, NumberChanged):
             # What became of the call was never heard.
             event = Unreachable(uncertain=True)
     _hear(scene, event)
