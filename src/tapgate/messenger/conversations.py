@@ -70,7 +70,8 @@ async def save(
         held.lease,
         msgspec.to_builtins(conversation),
         now + timedelta(seconds=IDLE_SECONDS),
-        heard_until,
+        # Nothing was sent later than now, whatever it says: all that follows would be late.
+        min(heard_until, int(now.timestamp())),
     )
     if not saved:
         raise LeaseLostError

@@ -8,7 +8,7 @@ process die, the person is asked again.
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import asyncpg
 import msgspec
@@ -79,7 +79,11 @@ async def _store(services: Services, message: Received) -> bool:
     try:
         async with services.database.transaction() as tx:
             if await _insert(tx, services, row_id, message, is_withheld=text is not None):
-                is_waiting = await _within_rate(tx, services, row_id, message.address)
+                # A changed number is the channel's word, not the person's: however much they
+                # write, they do not stay trusted by it.
+                is_waiting = isinstance(message.content, ChangedNumber) or await _within_rate(
+                    tx, services, row_id, message.address
+                )
     finally:
         if not is_waiting:
             services.withheld.pop(row_id, None)
@@ -141,7 +145,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     address: str
     sent_at: int
-    content: Content
+    #: As it was stored, perhaps by another version: one that cannot be read is tried like others.
+    content: Any
     withheld: bool
     attempts: int
     #: Left to the process that knows what was withheld, or to a later time.
@@ -180,14 +185,17 @@ class Handler:
         task.add_done_callback(lambda _: self._done(address))
 
     async def sweep(self) -> None:
-        """What another process left behind, or this one put off."""
+        """What another process left behind, or this one put off. Those at work are left out: they
+        may take long, and there may be others behind them."""
         rows = await self._services.database.fetch(
             """SELECT DISTINCT address FROM messenger.received
                WHERE status = 'waiting'
                  AND (reserved_for = $1 OR reserved_until <= clock_timestamp())
+                 AND address <> ALL($3)
                LIMIT $2""",
             self._services.process,
             _MOST_ADDRESSES,
+            list(self._at_work),
         )
         for row in rows:
             self.wake(row["address"])
@@ -249,20 +257,21 @@ class Handler:
         return None if row is None else msgspec.convert(dict(row), Waiting)
 
     async def _event(self, waiting: Waiting, *, late: bool) -> Event:
-        match waiting.content:
+        content: Content = msgspec.convert(waiting.content, Content)
+        match content:
             case Words():
-                text = self._services.withheld.get(waiting.id, waiting.content.body)
+                text = self._services.withheld.get(waiting.id, content.body)
                 return Said(text=text, late=late)
             case Tap():
-                return Chose(id=waiting.content.id, late=late)
+                return Chose(id=content.id, late=late)
             case ImageFile():
-                return await self._picture(waiting.content)
+                return await self._picture(content)
             case FlowReply():
                 return FormClosed()
             case ChangedNumber():
                 return NumberChanged()
             case Other():
-                return NotUnderstood(kind=waiting.content.kind)
+                return NotUnderstood(kind=content.kind)
 
     async def _picture(self, image: ImageFile) -> Event:
         if self._services.graph is None:

@@ -10,8 +10,9 @@ import pytest
 from messenger.journeys.phone import WEBHOOK, text
 from messenger.journeys.town import Messenger, Town
 from tapgate.gateway import create_app
+from tapgate.messenger import inbox, people
 from tapgate.messenger.channel.plain_text import as_text
-from tapgate.messenger.model.replies import Offer, Say
+from tapgate.messenger.model.replies import Offer, PinForm, Say
 from world import PIN
 
 
@@ -256,3 +257,70 @@ async def test_over_the_rate_a_message_is_not_acted_on(town: Town, where: str) -
         (slow_down,) = await phone.replies()
         assert isinstance(slow_down, Say)
         assert "77.00" not in slow_down.text
+
+
+async def test_a_message_from_the_future_makes_no_later_one_late(town: Town) -> None:
+    world = town.world
+    sender, recipient = await world.subscriber(balance="1000.00"), await world.subscriber()
+    serial = await world.card(recipient["id"])
+    async with town.messenger() as messenger:
+        phone = messenger.phone(sender["phone_number"])
+        await phone.deliver(phone.message(text("balance"), timestamp="99999999999"))
+        await phone.handled()
+        await phone.say(f"send 100 to {serial}")
+        await phone.say("yes")
+        assert await phone.last(PinForm)
+
+
+async def test_a_changed_number_is_heard_over_the_rate(town: Town) -> None:
+    subscriber = await town.world.subscriber(balance="77.00")
+    async with town.messenger(messenger_rate=1) as messenger:
+        phone = messenger.phone(subscriber["phone_number"])
+        await phone.say("balance")
+        await phone.deliver(phone.message({"type": "system", "system": {"body": "changed"}}))
+        await phone.handled()
+        person = await people.meet(messenger.services.database, phone.number)
+        assert not person.trusted
+
+
+async def test_what_cannot_be_read_any_more_does_not_stop_what_comes_after_it(town: Town) -> None:
+    """Stored by another version of this program."""
+    subscriber = await town.world.subscriber(balance="77.00")
+    async with town.messenger(http=Deaf()) as first:
+        phone = first.phone(subscriber["phone_number"])
+        await phone.deliver(phone.message(text("balance")))
+    await town.world.services.database.execute(
+        """UPDATE messenger.received
+           SET content = '{"type": "Hologram"}', attempts = 5, reserved_until = now()"""
+    )
+    async with town.messenger() as second:
+        phone.client = second.client
+        assert "77.00" in await phone.say("balance")
+
+
+async def test_those_who_wait_long_do_not_keep_others_waiting(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More of them than are looked for at once, left behind by another process."""
+    monkeypatch.setattr(inbox, "_MOST_ADDRESSES", 2)
+    database = town.world.services.database
+    subscriber = await town.world.subscriber(balance="77.00")
+    stuck, last = ["+100000001", "+100000002"], subscriber["phone_number"]
+    for row_id, address in enumerate([*stuck, last]):
+        await database.execute(
+            """INSERT INTO messenger.received (id, message_id, address, sent_at, content, status,
+                   reserved_for, reserved_until, received_at)
+               VALUES ($1, $2, $2, 0, '{"type": "Words", "body": "balance"}', 'waiting', 0,
+                       now(), now())""",
+            row_id,
+            address,
+        )
+    await database.execute(
+        """INSERT INTO messenger.conversations (address, lease, leased_until)
+           SELECT unnest($1::text[]), 1, now() + interval '1 hour'""",
+        stuck,
+    )
+    async with town.messenger() as messenger:
+        phone = messenger.phone(last)
+        await phone.handled()
+        assert "77.00" in as_text(await phone.replies())
