@@ -324,3 +324,59 @@ async def test_those_who_wait_long_do_not_keep_others_waiting(
         phone = messenger.phone(last)
         await phone.handled()
         assert "77.00" in as_text(await phone.replies())
+
+
+async def test_deliveries_of_the_same_messages_in_any_order_do_not_wait_for_each_other(
+    town: Town, messenger: Messenger
+) -> None:
+    phones = [messenger.phone(town.world.phone()) for _ in range(4)]
+    messages = [phone.message(text("help")) for _ in range(5) for phone in phones]
+    await asyncio.gather(
+        *(phones[0].deliver(*order) for _ in range(5) for order in (messages, messages[::-1]))
+    )
+    for phone in phones:
+        await phone.handled()
+    stored = await messenger.services.database.fetchval("SELECT count(*) FROM messenger.received")
+    assert stored == len(messages)
+
+
+async def test_messages_of_one_second_are_handled_in_their_order(
+    town: Town, messenger: Messenger
+) -> None:
+    phone = messenger.phone(town.world.phone())
+    moment = {"timestamp": "1749416383"}
+    await phone.deliver(
+        phone.message(text("register"), id="wamid.z", **moment),
+        phone.message(text("Mary Sesay"), id="wamid.a", **moment),
+    )
+    await phone.handled()
+    assert "Mary Sesay" in as_text(await phone.replies())
+
+
+class Crowded(httpx2.AsyncBaseTransport):
+    """A gateway that takes its time, and counts how much is asked of it meanwhile."""
+
+    def __init__(self, town: Town) -> None:
+        self._gateway = httpx2.ASGITransport(create_app(town.world.services))
+        self._now = self.most = 0
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self._now += 1
+        self.most = max(self.most, self._now)
+        await asyncio.sleep(0.05)
+        self._now -= 1
+        return await self._gateway.handle_async_request(request)
+
+
+async def test_a_crowd_is_answered_a_few_at_a_time(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox, "_AT_ONCE", 2)
+    crowded = Crowded(town)
+    async with town.messenger(http=crowded) as messenger:
+        phones = [messenger.phone(town.world.phone()) for _ in range(6)]
+        await phones[0].deliver(*(phone.message(text("balance")) for phone in phones))
+        for phone in phones:
+            await phone.handled()
+            assert await phone.replies()
+    assert crowded.most == 2
