@@ -156,8 +156,7 @@ async def _within_rate(
     tx: asyncpg.Connection, services: Services, row_id: int, address: str
 ) -> bool:
     now = services.clock()
-    per_minute = services.settings.messenger_rate
-    taken = await rates.take(tx, address, per_minute=per_minute, now=now)
+    taken = await rates.take(tx, address, most=services.settings.messenger_rate, now=now)
     if taken.wait_seconds is None:
         return True
     await _end(tx, row_id, "throttled")
