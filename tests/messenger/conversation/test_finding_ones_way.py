@@ -276,3 +276,13 @@ def test_it_is_kept_as_json():
     for word in ("send money", "AM-1001", "500", "yes"):
         story(word)
         assert kept(story.conversation) == story.conversation
+
+
+@pytest.mark.parametrize("asked", ["send money", "link a card"])
+@pytest.mark.parametrize("written", ["pin{}", "PIN:{}", "code-{}"])
+def test_a_pin_where_a_serial_is_asked_for_is_not_taken_for_one(asked, written):
+    story = Story()
+    story(asked)
+    assert "looks like a PIN" in story(written.format(PIN))
+    assert PIN not in story.text
+    assert PIN not in str(story.conversation)

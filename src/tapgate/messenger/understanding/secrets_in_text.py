@@ -37,6 +37,11 @@ def may_hold_a_pin(text: str) -> bool:
     return bool(_secrets(_seen(text)))
 
 
+def names_a_secret(text: str) -> bool:
+    """Whether a word for a secret is in it, as in "pin4071"."""
+    return _SECRET.search(_seen(text)) is not None
+
+
 def without_pins(text: str) -> str:
     """The text with nothing left of what may be a PIN; other texts as they are."""
     seen = _seen(text)
