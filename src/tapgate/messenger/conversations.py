@@ -54,7 +54,7 @@ async def hold(
 
 
 async def save(
-    tx: asyncpg.Connection,
+    tx: asyncpg.Connection | Database,
     held: Held,
     conversation: Conversation,
     *,
@@ -70,7 +70,8 @@ async def save(
         held.lease,
         msgspec.to_builtins(conversation),
         now + timedelta(seconds=IDLE_SECONDS),
-        heard_until,
+        # Nothing was sent later than now, whatever it says: all that follows would be late.
+        min(heard_until, int(now.timestamp())),
     )
     if not saved:
         raise LeaseLostError

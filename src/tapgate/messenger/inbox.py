@@ -8,7 +8,7 @@ process die, the person is asked again.
 import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import asyncpg
 import msgspec
@@ -54,36 +54,74 @@ _MOST_ATTEMPTS = 5
 #: After a try that failed; longer after each.
 _PAUSE = timedelta(seconds=2)
 _MOST_ADDRESSES = 100
+#: People who are answered by a process at the same time. Most of it is waiting for the gateway; but
+#: with many more, everybody waits too long for a connection to the database, also new messages.
+_AT_ONCE = 200
+#: In one database transaction: to commit each by itself takes most of the time.
+_STORED_AT_ONCE = 100
 
 _log = structlog.get_logger()
 
 
 async def take_in(services: Services, received: Sequence[Received]) -> None:
     """Safe in the database when this returns. Twins of what is there already are dropped."""
-    for message in received:
-        if await _store(services, message):
-            services.wake(message.address)
-        else:
-            services.wake_sender()  # perhaps they were asked to slow down
+    arrivals = [_Arrival(services.new_id(), message) for message in received]
+    # In one order for everybody, so that two deliveries never wait for each other.
+    arrivals.sort(key=lambda arrival: (arrival.message.address, arrival.message.message_id))
+    waiting = set[str]()
+    for start in range(0, len(arrivals), _STORED_AT_ONCE):
+        waiting |= await _store(services, arrivals[start : start + _STORED_AT_ONCE])
+    # Not before: the provider waits for the acknowledgement.
+    for address in waiting:
+        services.wake(address)
+    services.wake_sender()  # perhaps some were asked to slow down
 
 
-async def _store(services: Services, message: Received) -> bool:
-    """Whether there is something to do. What is over the rate is kept as such, so that it stays
+class _Arrival(NamedTuple):
+    row_id: int
+    message: Received
+
+
+async def _store(services: Services, arrivals: Sequence[_Arrival]) -> set[str]:
+    """Whom there is something to do for. What is over the rate is kept as such, so that it stays
     over it when it is delivered again."""
-    row_id, text = services.new_id(), _withheld(message.content)
+    waiting = dict[int, str]()
+    for row_id, message in arrivals:
+        _withhold(services, row_id, message.content)
+    try:
+        async with services.database.transaction() as tx:
+            stored = {
+                row_id: message.address
+                for row_id, message in arrivals
+                if await _is_to_be_handled(tx, services, row_id, message)
+            }
+        waiting = stored
+    finally:
+        for row_id, _ in arrivals:
+            if row_id not in waiting:
+                services.withheld.pop(row_id, None)
+    return set(waiting.values())
+
+
+def _withhold(services: Services, row_id: int, content: Content) -> None:
+    text = _withheld(content)
     if text is not None:
         services.withheld[row_id] = text
         # Should another process have handled it in the end.
         asyncio.get_running_loop().call_later(_FORGET_SECONDS, services.withheld.pop, row_id, None)
-    is_waiting = False
-    try:
-        async with services.database.transaction() as tx:
-            if await _insert(tx, services, row_id, message, is_withheld=text is not None):
-                is_waiting = await _within_rate(tx, services, row_id, message.address)
-    finally:
-        if not is_waiting:
-            services.withheld.pop(row_id, None)
-    return is_waiting
+
+
+async def _is_to_be_handled(
+    tx: asyncpg.Connection, services: Services, row_id: int, message: Received
+) -> bool:
+    is_withheld = row_id in services.withheld
+    if not await _insert(tx, services, row_id, message, is_withheld=is_withheld):
+        return False
+    # A changed number is the channel's word, not the person's: however much they write, they do
+    # not stay trusted by it.
+    return isinstance(message.content, ChangedNumber) or await _within_rate(
+        tx, services, row_id, message.address
+    )
 
 
 async def _insert(
@@ -118,8 +156,7 @@ async def _within_rate(
     tx: asyncpg.Connection, services: Services, row_id: int, address: str
 ) -> bool:
     now = services.clock()
-    per_minute = services.settings.messenger_rate
-    taken = await rates.take(tx, address, per_minute=per_minute, now=now)
+    taken = await rates.take(tx, address, most=services.settings.messenger_rate, now=now)
     if taken.wait_seconds is None:
         return True
     await _end(tx, row_id, "throttled")
@@ -141,7 +178,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     address: str
     sent_at: int
-    content: Content
+    #: As it was stored, perhaps by another version: one that cannot be read is tried like others.
+    content: Any
     withheld: bool
     attempts: int
     #: Left to the process that knows what was withheld, or to a later time.
@@ -156,6 +194,7 @@ class Handler:
         self._at_work: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
         self._stopped = False
+        self._room = asyncio.Semaphore(_AT_ONCE)
         services.wake = self.wake
 
     async def run(self) -> NoReturn:
@@ -180,14 +219,17 @@ class Handler:
         task.add_done_callback(lambda _: self._done(address))
 
     async def sweep(self) -> None:
-        """What another process left behind, or this one put off."""
+        """What another process left behind, or this one put off. Those at work are left out: they
+        may take long, and there may be others behind them."""
         rows = await self._services.database.fetch(
             """SELECT DISTINCT address FROM messenger.received
                WHERE status = 'waiting'
                  AND (reserved_for = $1 OR reserved_until <= clock_timestamp())
+                 AND address <> ALL($3)
                LIMIT $2""",
             self._services.process,
             _MOST_ADDRESSES,
+            list(self._at_work),
         )
         for row in rows:
             self.wake(row["address"])
@@ -200,8 +242,9 @@ class Handler:
 
     async def _drain(self, address: str) -> None:
         try:
-            while await self._handle_next(address):
-                pass
+            async with self._room:
+                while await self._handle_next(address):
+                    pass
         except Exception as error:
             # It is still waiting, and the sweep finds it again.
             _log.warning("inbox.put_off", failure=logs.trace(error))
@@ -249,20 +292,21 @@ class Handler:
         return None if row is None else msgspec.convert(dict(row), Waiting)
 
     async def _event(self, waiting: Waiting, *, late: bool) -> Event:
-        match waiting.content:
+        content: Content = msgspec.convert(waiting.content, Content)
+        match content:
             case Words():
-                text = self._services.withheld.get(waiting.id, waiting.content.body)
+                text = self._services.withheld.get(waiting.id, content.body)
                 return Said(text=text, late=late)
             case Tap():
-                return Chose(id=waiting.content.id, late=late)
+                return Chose(id=content.id, late=late)
             case ImageFile():
-                return await self._picture(waiting.content)
+                return await self._picture(content)
             case FlowReply():
                 return FormClosed()
             case ChangedNumber():
                 return NumberChanged()
             case Other():
-                return NotUnderstood(kind=waiting.content.kind)
+                return NotUnderstood(kind=content.kind)
 
     async def _picture(self, image: ImageFile) -> Event:
         if self._services.graph is None:

@@ -1,6 +1,7 @@
 """How many messages an address may send in a minute: one count over all processes.
 
-The minute begins with the first message, so that whoever is over it knows when it ends.
+The minute, or what else is chosen, begins with the first message, so that whoever is over it knows
+when it ends.
 """
 
 from datetime import datetime, timedelta
@@ -21,7 +22,12 @@ class Taken(NamedTuple):
 
 
 async def take(
-    database: Database | asyncpg.Connection, address: str, *, per_minute: int, now: datetime
+    database: Database | asyncpg.Connection,
+    address: str,
+    *,
+    most: int,
+    now: datetime,
+    within: timedelta = WINDOW,
 ) -> Taken:
     """Counts one message. What is refused does not count."""
     row = await database.fetchrow(
@@ -36,11 +42,11 @@ async def take(
            RETURNING since, taken, told""",
         address,
         now,
-        now - WINDOW,
-        per_minute,
+        now - within,
+        most,
     )
     assert row is not None, "an upsert answers a row"
-    if row["taken"] <= per_minute:
+    if row["taken"] <= most:
         return Taken(None, False)
-    left = row["since"] + WINDOW - now
+    left = row["since"] + within - now
     return Taken(max(1, -(-left // timedelta(seconds=1))), not row["told"])

@@ -1,8 +1,9 @@
 """One turn of a conversation: the engine steps, the gateway is asked, and all that follows is
 written together.
 
-Whoever runs a turn holds the conversation's lease. A turn that is cut off has written nothing, and
-may run again: money moves under the operation's id, which was stored before a PIN was asked for.
+Whoever runs a turn holds the conversation's lease. A turn that is cut off has written nothing but
+that money is about to move, and may run again: money moves under the operation's id, which was
+stored before a PIN was asked for.
 """
 
 import uuid
@@ -17,7 +18,7 @@ from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.conversations import Held
 from tapgate.messenger.flows import forms
 from tapgate.messenger.flows.forms import Form
-from tapgate.messenger.model.calls import Call, CheckCode, SendCode
+from tapgate.messenger.model.calls import Call, CheckCode, SendCode, SendMoney
 from tapgate.messenger.model.events import (
     Answered,
     Entered,
@@ -95,7 +96,7 @@ async def enter(services: Services, form: Form, entered: Entered) -> Entry | Non
 
 
 async def take_turn(services: Services, held: Held, event: Event, place: Place) -> Turn:
-    """Steps until the engine asks for nothing more. Writes nothing."""
+    """Steps until the engine asks for nothing more. Writes only that money is about to move."""
     before = person = await people.meet(services.database, held.address)
     conversation, replies, failed = held.conversation, list[Reply](), False
     event = await _with_meaning(services, person, conversation, event)
@@ -107,6 +108,9 @@ async def take_turn(services: Services, held: Held, event: Event, place: Place) 
             person = people.changed(person, effect)
         if step.call is None:
             return Turn(before, person, conversation, tuple(replies), failed)
+        if isinstance(step.call, SendMoney):
+            # Should the answer never be heard here, nobody is told that nothing was paid.
+            await conversations.save(services.database, held, conversation, now=services.clock())
         event = await _perform(services, person, step.call)
         failed = failed or isinstance(event, Unreachable)
     raise RuntimeError("a conversation does not come to rest")

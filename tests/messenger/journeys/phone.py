@@ -104,13 +104,13 @@ class Phone:
         (chosen,) = (option.id for option in offer.options if option.title == title)
         return await self.send(tapped(chosen))
 
-    async def replies(self) -> list[Outgoing]:
-        """What came since the last look."""
+    async def replies(self, *, everything: bool = False) -> list[Outgoing]:
+        """What came since the last look, or ever."""
         rows = await self._database.fetch(
             """SELECT id, content FROM messenger.outbox
                WHERE address = $1 AND id > $2 ORDER BY id""",
             self.number,
-            self._read_until,
+            0 if everything else self._read_until,
         )
         if rows:
             self._read_until = rows[-1]["id"]

@@ -4,6 +4,9 @@ from typing import Any
 
 from messenger.journeys.phone import Phone, text
 from messenger.journeys.town import Messenger, Town
+from messenger.set_clock import SetClock
+from tapgate.messenger import codes
+from tapgate.messenger.model.people import Person
 from tapgate.messenger.model.replies import Template
 from world import PIN, WRONG_PIN
 
@@ -65,6 +68,22 @@ async def test_a_code_is_tried_three_times_and_not_sent_to_pester(
     assert sent == 1
     codes = await town.world.services.database.fetchrow("SELECT * FROM messenger.codes")
     assert code.encode() not in codes["code_hash"]
+
+
+async def test_codes_cannot_be_guessed_in_the_long_run(messenger: Messenger) -> None:
+    """Whoever asks for a code each minute, at any number of addresses, gets a few an hour."""
+    services, clock = messenger.services, SetClock()
+    clock.now = services.clock()
+    services.clock = clock
+    for number in range(59):
+        eve = Person(address=f"user:eve-{number}", phone=None)
+        await codes.send(services, eve, "+23276123456")
+        clock.forward(minutes=1)
+    count = "SELECT count(*) FROM messenger.outbox"
+    assert await services.database.fetchval(count) == codes.PER_HOUR
+    clock.forward(minutes=1)
+    await codes.send(services, Person(address="user:ada", phone=None), "+23276123456")
+    assert await services.database.fetchval(count) == codes.PER_HOUR + 1
 
 
 def changed_number(phone: Phone) -> dict[str, Any]:

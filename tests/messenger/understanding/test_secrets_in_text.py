@@ -47,6 +47,16 @@ PINS = st.from_regex(r"[0-9]{4}", fullmatch=True)
     my otp 123456
     yes 4071
     oui 4071
+    it's 4071
+    4071 thanks
+    thank you, 4071
+    4071 go ahead
+    i said 4071
+    sorry 4071
+    c'est bien 4071
+    4071 merci beaucoup
+    j'ai dit 4071
+    4071 +
     4\u200b0\u200b7\u200b1""".splitlines(),
 )
 def test_withheld(text: str) -> None:

@@ -185,8 +185,7 @@ def _refused(scene: Scene, piece: Piece, refused: Refused) -> Go:
 def _wrong_pin(scene: Scene, details: Mapping[str, Any]) -> Go:
     left = details.get("attempts_remaining")
     if left == 0:
-        if scene.conversation.uncertain:
-            scene.say("send.left_uncertain")
+        _warn_if_uncertain(scene)
         scene.suggest(scene.text("pin.locked_now"), "menu", "person")
         return "end"
     if isinstance(left, int):
@@ -194,6 +193,12 @@ def _wrong_pin(scene: Scene, details: Mapping[str, Any]) -> Go:
     else:
         scene.say("error.INVALID_PIN")
     return "back"
+
+
+def _warn_if_uncertain(scene: Scene) -> None:
+    """Before a payment is left of which nobody knows whether it took place."""
+    if scene.conversation.uncertain:
+        scene.say("send.left_uncertain")
 
 
 def _unreachable(scene: Scene, piece: Piece, *, uncertain: bool) -> None:
@@ -215,6 +220,7 @@ def _ask_to_try_again(scene: Scene) -> None:
 
 def _ask_pin(scene: Scene, piece: Pin) -> None:
     if scene.setting.pins == "none":
+        _warn_if_uncertain(scene)
         scene.suggest(scene.text("pin.nowhere"), "person", "menu")
         scene.rest()
         return

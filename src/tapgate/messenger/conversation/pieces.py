@@ -15,7 +15,7 @@ from tapgate.messenger.conversation.scene import Choice, Scene
 from tapgate.messenger.model.calls import Call
 from tapgate.messenger.model.events import Refused
 from tapgate.messenger.model.kinds import Command, Secret
-from tapgate.messenger.understanding.secrets_in_text import may_hold_a_pin
+from tapgate.messenger.understanding.secrets_in_text import may_hold_a_pin, names_a_secret
 
 #: Where it goes after an answer of the gateway: on; back to what is no longer known; nowhere.
 Go = Literal["on", "back", "end"]
@@ -53,9 +53,10 @@ def never(text: str) -> bool:
 
 
 def is_pin_no_serial(text: str) -> bool:
-    """Where a card's serial is asked for: one word with a letter in it is one, not a PIN."""
+    """Where a card's serial is asked for: one word with a letter in it is one, not a PIN, unless it
+    says that it is."""
     is_serial = len(text.split()) == 1 and any(sign.isalpha() for sign in text)
-    return not is_serial and may_hold_a_pin(text)
+    return may_hold_a_pin(text) and (not is_serial or names_a_secret(text))
 
 
 def no_choices(scene: Scene) -> list[Choice]:

@@ -137,7 +137,7 @@ async def _require_rate(services: Services, phone: str) -> None:
     taken = await rates.take(
         services.database,
         phone,
-        per_minute=services.settings.messenger_rate,
+        most=services.settings.messenger_rate,
         now=services.clock(),
     )
     if taken.wait_seconds is not None:

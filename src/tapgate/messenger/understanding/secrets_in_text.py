@@ -25,8 +25,9 @@ _DECIMAL_OR_THOUSANDS = re.compile(r"[^0-9]*(?:[0-9]+[.,][0-9]{1,2}|[0-9][.,'][0
 _FILLERS = frozenset(
     """my mi the is its it old new pin pins code codes number no from to then and now here enter
     this am na yes ok okay confirm please pls sir hi hello for with use try again
+    s that was i said sorry right correct go ahead thanks thank you thx tenki
     mon ma est c cest voici ancien nouveau et puis de du a oui svp merci bonjour numero pour avec
-    voila essaie encore""".split()
+    voila essaie encore j ai dit je bien beaucoup pardon desole""".split()
 )
 #: Near enough to a word for a secret to be one.
 _NEAR = 60
@@ -34,6 +35,11 @@ _NEAR = 60
 
 def may_hold_a_pin(text: str) -> bool:
     return bool(_secrets(_seen(text)))
+
+
+def names_a_secret(text: str) -> bool:
+    """Whether a word for a secret is in it, as in "pin4071"."""
+    return _SECRET.search(_seen(text)) is not None
 
 
 def without_pins(text: str) -> str:
@@ -96,7 +102,7 @@ def _is_bare(seen: str) -> bool:
     """Nothing but one or two PINs, and words that say no more than that."""
     groups = _DIGITS.findall(seen)
     count = sum(map(len, groups))
-    if count not in {4, 8} or "+" in seen or _DECIMAL_OR_THOUSANDS.fullmatch(seen):
+    if count not in {4, 8} or _DECIMAL_OR_THOUSANDS.fullmatch(seen):
         return False
     # Eight digits are a phone number, unless they come as two PINs or one by one.
     if count == 8 and [len(group) for group in groups] not in ([4, 4], [1] * 8):
