@@ -28,11 +28,12 @@ class Running:
         self._log = log
 
     def processes(self, service: str) -> list[psutil.Process]:
-        return [
-            child
-            for child in self._supervisor.children()
-            if f"tapgate.{service}" in child.cmdline()
-        ]
+        found = []
+        for child in self._supervisor.children():
+            with contextlib.suppress(psutil.Error):  # it may just have ended
+                if f"tapgate.{service}" in child.cmdline():
+                    found.append(child)
+        return found
 
     def signal(self, service: str, number: signal.Signals) -> None:
         for child in self.processes(service):
