@@ -57,12 +57,12 @@ async def send(services: Services, person: Person, phone: str) -> None:
 
 async def _may_be_sent(services: Services, phone: str, now: datetime) -> bool:
     minute = await rates.take(services.database, f"code:{phone}", most=1, now=now)
-    if minute.wait_seconds is not None:
+    if minute is not None:
         return False
     hour = await rates.take(
         services.database, f"codes:{phone}", most=PER_HOUR, now=now, within=timedelta(hours=1)
     )
-    return hour.wait_seconds is None
+    return hour is None
 
 
 async def check(services: Services, person: Person, phone: str, code: str) -> bool | None:

@@ -17,7 +17,7 @@ import structlog
 from tapgate.images import PictureError
 from tapgate.messenger import conversations, people, pictures, rates, runner
 from tapgate.messenger.channel.graph import MediaError
-from tapgate.messenger.conversation import texts
+from tapgate.messenger.conversation import engine
 from tapgate.messenger.model.events import (
     Chose,
     Event,
@@ -38,7 +38,6 @@ from tapgate.messenger.model.incoming import (
     Tap,
     Words,
 )
-from tapgate.messenger.model.replies import Say
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.secrets_in_text import may_hold_a_pin
 from tapgate.service import logs
@@ -156,14 +155,13 @@ async def _within_rate(
     tx: asyncpg.Connection, services: Services, row_id: int, address: str
 ) -> bool:
     now = services.clock()
-    taken = await rates.take(tx, address, most=services.settings.messenger_rate, now=now)
-    if taken.wait_seconds is None:
+    wait = await rates.take(tx, address, most=services.settings.messenger_rate, now=now)
+    if wait is None:
         return True
     await _end(tx, row_id, "throttled")
-    if taken.first_refusal:
+    if await rates.tell_once(tx, address):
         person = await people.meet(tx, address)
-        sentence = texts.text(person.language or "en", "slow_down", seconds=taken.wait_seconds)
-        await services.put(tx, address, Say(text=sentence))
+        await services.put(tx, address, engine.slow_down(person, wait))
     return False
 
 

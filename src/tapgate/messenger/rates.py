@@ -5,20 +5,12 @@ when it ends.
 """
 
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 import asyncpg
 
 from tapgate.store.database import Database
 
 WINDOW = timedelta(minutes=1)
-
-
-class Taken(NamedTuple):
-    #: None: allowed.
-    wait_seconds: int | None
-    #: Nobody has asked this person to slow down in this minute yet.
-    first_refusal: bool
 
 
 async def take(
@@ -28,8 +20,9 @@ async def take(
     most: int,
     now: datetime,
     within: timedelta = WINDOW,
-) -> Taken:
-    """Counts one message. What is refused does not count."""
+) -> int | None:
+    """Counts one message: None when it is allowed, else the seconds to wait. What is refused does
+    not count."""
     row = await database.fetchrow(
         """INSERT INTO messenger.rates AS r (address, since, taken, told)
            VALUES ($1, $2, 1, false)
@@ -37,9 +30,8 @@ async def take(
                since = CASE WHEN r.since <= $3 OR r.since > $2 THEN $2 ELSE r.since END,
                taken = CASE WHEN r.since <= $3 OR r.since > $2 THEN 1
                             ELSE least(r.taken, $4) + 1 END,
-               -- Whether this is a refusal that is not the first.
-               told = r.since > $3 AND r.since <= $2 AND r.taken > $4
-           RETURNING since, taken, told""",
+               told = r.told AND r.since > $3 AND r.since <= $2
+           RETURNING since, taken""",
         address,
         now,
         now - within,
@@ -47,6 +39,16 @@ async def take(
     )
     assert row is not None, "an upsert answers a row"
     if row["taken"] <= most:
-        return Taken(None, False)
-    left = row["since"] + within - now
-    return Taken(max(1, -(-left // timedelta(seconds=1))), not row["told"])
+        return None
+    left: timedelta = row["since"] + within - now
+    return max(1, -(-left // timedelta(seconds=1)))
+
+
+async def tell_once(tx: asyncpg.Connection, address: str) -> bool:
+    """Whether nobody has asked this person to slow down in this minute yet."""
+    told = await tx.fetchval(
+        """UPDATE messenger.rates SET told = true WHERE address = $1 AND NOT told
+           RETURNING true""",
+        address,
+    )
+    return told is not None

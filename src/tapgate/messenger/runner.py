@@ -23,8 +23,8 @@ from tapgate.messenger.model.events import (
     Answered,
     Entered,
     Event,
+    NotUnderstood,
     Pictured,
-    PictureRefused,
     Refused,
     Said,
     Unreachable,
@@ -63,7 +63,7 @@ class Entry(NamedTuple):
     text: str
 
 
-async def converse(services: Services, phone: str, event: Said | Pictured | PictureRefused) -> Talk:
+async def converse(services: Services, phone: str, event: Said | Pictured | NotUnderstood) -> Talk:
     """Answered at once, on the compatibility endpoint."""
     now = services.clock()
     async with conversations.hold(services.database, phone, now) as held:

@@ -141,6 +141,8 @@ def test_nothing_was_said(body: bytes) -> None:
         b'"text"',
         b"\xff\xfe",
         b'{"entry": [',
+        b'{"entry": NaN}',
+        b'{"entry": -Infinity}',
         b"[" * 100_000,
         b"1",
     ],
@@ -215,7 +217,11 @@ def test_when_it_was_sent(timestamp: object, seconds: int) -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=10,
 )

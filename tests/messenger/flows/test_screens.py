@@ -103,7 +103,7 @@ def test_every_problem_has_words_in_every_language() -> None:
     ("form", "data", "outcome"),
     [
         ("pin", {"pin": "0042"}, Entered(operation="op", pin="0042")),
-        ("pin", {"pin": 42}, Entered(operation="op", pin="0042")),
+        ("pin", {"pin": 4271}, "four_digits"),
         ("pin", {"pin": "0042", "new_pin": "1"}, Entered(operation="op", pin="0042")),
         ("pin", {}, "four_digits"),
         ("pin", {"pin": "123"}, "four_digits"),

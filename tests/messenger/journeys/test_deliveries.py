@@ -236,6 +236,27 @@ async def test_a_gateway_that_is_down_gets_a_kind_answer(town: Town) -> None:
         assert "status" not in await phone.ask("help")
 
 
+async def test_who_used_the_rate_up_elsewhere_is_asked_to_slow_down_too(town: Town) -> None:
+    subscriber = await town.world.subscriber()
+    async with town.messenger(messenger_rate=2) as messenger:
+        phone = messenger.phone(subscriber["phone_number"])
+        await phone.ask("help")
+        await phone.ask("help")
+        assert (await phone.ask_raw(message="help")).status_code == 429
+        for _ in range(3):
+            await phone.deliver(phone.message(text("help")))
+        await phone.handled()
+        assert len(await phone.replies()) == 1
+
+
+async def test_a_message_without_words_gets_an_answer(town: Town, messenger: Messenger) -> None:
+    phone = messenger.phone((await town.world.subscriber())["phone_number"])
+    for nothing in ({}, {"message": None}, {"message": " "}):
+        answer = await phone.ask_raw(**nothing)
+        assert (answer.status_code, answer.json()["status"]) == (200, "success")
+        assert answer.json()["answer"]
+
+
 @pytest.mark.parametrize("where", ["webhook", "bridge"])
 async def test_over_the_rate_a_message_is_not_acted_on(town: Town, where: str) -> None:
     subscriber = await town.world.subscriber(balance="77.00")

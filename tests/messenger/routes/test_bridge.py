@@ -29,7 +29,7 @@ async def test_an_answer(messenger: Stage) -> None:
     assert body["answer"]
 
 
-@pytest.mark.parametrize("field", ["event", "from", "phoneE164", "message"])
+@pytest.mark.parametrize("field", ["event", "from", "phoneE164"])
 @pytest.mark.parametrize("value", ["absent", None, ""])
 async def test_a_missing_field_is_named(
     without_database: Stage, field: str, value: str | None
@@ -51,7 +51,6 @@ async def test_a_missing_field_is_named(
         ({"from": "x\0"}, "from must not contain NUL"),
         ({"phoneE164": 23276123456}, "phoneE164 must be a string"),
         ({"message": {"text": "menu"}}, "message must be a string"),
-        ({"message": "  \n"}, "message is required"),
         ({"message": "x" * 4097}, "message must have at most 4096 characters"),
         ({"message": "me\0nu"}, "message must not contain NUL"),
         ({"messageType": 7}, "messageType must be a string"),
@@ -175,7 +174,7 @@ async def test_what_is_refused_for_its_shape_does_not_count(
     tmp_path: Path, database_url: str
 ) -> None:
     async with stage(tmp_path, database_url, TAPGATE_MESSENGER_RATE="1") as messenger:
-        assert (await messenger.say(message="")).status_code == 400
+        assert (await messenger.say(message="x" * 4097)).status_code == 400
         assert (await messenger.say()).status_code == 200
         assert (await messenger.say()).status_code == 429
 

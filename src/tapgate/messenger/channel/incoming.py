@@ -8,7 +8,7 @@ JSON object at all is refused.
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from tapgate.messenger.model.incoming import (
     ChangedNumber,
@@ -57,12 +57,17 @@ def read(body: bytes) -> list[Received]:
 def _decoded(body: bytes) -> dict[str, Any]:
     try:
         # Not msgspec: it refuses half a surrogate pair, which a cut-off text may end with.
-        delivery = json.loads(body.decode())
+        delivery = json.loads(body.decode(), parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise MalformedDelivery("not JSON") from None
     if not isinstance(delivery, dict):
         raise MalformedDelivery("not an object")
     return delivery
+
+
+def _no_number(name: str) -> NoReturn:
+    """NaN and the infinities, which Python reads and JSON does not have."""
+    raise ValueError(name)
 
 
 def _values(delivery: dict[str, Any]) -> Iterator[dict[str, Any]]:

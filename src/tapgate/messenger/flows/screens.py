@@ -105,7 +105,4 @@ def problem(language: Language | None, kind: Problem) -> str:
 
 
 def _pin(value: object) -> str | None:
-    """Some clients send what was typed into a field for digits as a number."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 9999:
-        return f"{value:04}"
     return value if isinstance(value, str) and _PIN.fullmatch(value) else None

@@ -10,7 +10,7 @@ from tapgate.images import PictureError
 from tapgate.messenger import pictures, rates, runner
 from tapgate.messenger.channel.plain_text import as_text
 from tapgate.messenger.conversations import LeaseLostError
-from tapgate.messenger.model.events import Pictured, Said
+from tapgate.messenger.model.events import NotUnderstood, Pictured, Said
 from tapgate.messenger.model.kinds import Secret
 from tapgate.messenger.routes import reading
 from tapgate.messenger.routes.route import Refusal, Request, json_answer
@@ -109,8 +109,8 @@ def _checked(message: BridgeMessage) -> str:
     if _is_picture(message):
         if message.media is None or not message.media.data:
             raise Refusal(400, "media.data is required")
-    else:
-        reading.text(message.message or "", "message", most=LONGEST_MESSAGE)
+    elif message.message and message.message.strip():
+        reading.text(message.message, "message", most=LONGEST_MESSAGE)
     return phone
 
 
@@ -123,9 +123,10 @@ def _is_picture(message: BridgeMessage) -> bool:
     return message.messageType == "image" and not message.message
 
 
-async def _event(message: BridgeMessage) -> Said | Pictured:
+async def _event(message: BridgeMessage) -> Said | Pictured | NotUnderstood:
     if not _is_picture(message):
-        return Said(text=message.message)
+        words = (message.message or "").strip()
+        return Said(text=words) if words else NotUnderstood(kind="nothing")
     assert message.media is not None, "checked before"
     try:
         return Pictured(picture=await pictures.from_bridge(message.media))
@@ -134,14 +135,14 @@ async def _event(message: BridgeMessage) -> Said | Pictured:
 
 
 async def _require_rate(services: Services, phone: str) -> None:
-    taken = await rates.take(
+    wait = await rates.take(
         services.database,
         phone,
         most=services.settings.messenger_rate,
         now=services.clock(),
     )
-    if taken.wait_seconds is not None:
-        raise Refusal(429, "Too many messages", retry_after=taken.wait_seconds)
+    if wait is not None:
+        raise Refusal(429, "Too many messages", retry_after=wait)
 
 
 def _failed(answer: str) -> Answer:
