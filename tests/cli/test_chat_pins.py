@@ -1,0 +1,28 @@
+"""What is typed is hidden exactly where the messenger asks for a PIN."""
+
+import pytest
+
+from tapgate.cli.chat.pins import asks_for_pin
+from tapgate.messenger.conversation.texts import TEXTS
+from tapgate.messenger.model.kinds import LANGUAGES, Language
+
+ASKING = ("pin.text.pin", "pin.text.new_pin", "pin.text.change_pin")
+NOT_ASKING = ("change_pin.done", "pin.unasked", "pin.not_as_text", "help")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("key", ASKING)
+def test_a_question_for_a_pin(language: Language, key: str) -> None:
+    assert asks_for_pin(TEXTS[language][key])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("key", NOT_ASKING)
+def test_words_about_a_pin(language: Language, key: str) -> None:
+    assert not asks_for_pin(TEXTS[language][key])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_menu_with_a_new_pin_in_it(language: Language) -> None:
+    words = TEXTS[language]
+    assert not asks_for_pin(f"11. {words['title.change_pin']} - {words['about.change_pin']}")
