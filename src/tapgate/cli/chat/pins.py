@@ -13,8 +13,9 @@ _ASKS: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _WARNS: Final = re.compile(
-    r"^\W*(nobody|no one|ne\b|n['’]|personne)|\b(never|do not|don['’]t|jamais|ne pas)\b",
-    re.IGNORECASE,
+    r"""^\W*(nobody|no\ one|ne\b|n['’]|personne)|\b(do\ not|don['’]t)\b
+        |\b(never|jamais|ne\ pas)\b.*\bPIN\b""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _OPTION: Final = re.compile(r"^\W*\d{1,2}\W*([.):]|\s[-–—])\W*\s|^\*\d{1,2}\*\s")
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
