@@ -136,6 +136,18 @@ async def test_when_nobody_knows_the_request_id_to_try_again_with_is_told(
     assert await payment.moved() == 1
 
 
+async def test_not_even_503_says_that_nothing_happened_when_another_than_the_gateway_says_it(
+    gateway: AsyncGateway, unsteady: Unsteady, payment: Payment
+) -> None:
+    """Proxies also answer so when they lost the gateway in the middle of its answer."""
+    unsteady.plan = [answer(503, "upstream reset before headers")] * 4
+    with pytest.raises(OutcomeUnknown):
+        await gateway.wallet.transfer_p2p(**payment.asked)
+    unsteady.plan = [BUSY] * 4
+    with pytest.raises(TryLater):
+        await gateway.wallet.transfer_p2p(**payment.asked)
+
+
 async def test_an_answer_that_cannot_be_read_is_none(
     gateway: AsyncGateway, unsteady: Unsteady, payment: Payment
 ) -> None:
@@ -157,7 +169,9 @@ async def test_a_decline_after_a_lost_answer_is_the_answer(
 REGISTRATION = {"first_name": "Aminata", "last_name": "Kamara", "pin": PIN}
 
 
-@pytest.mark.parametrize("plan", [[ACT_AND_DROP], [DROP], [answer(504)], [BUSY, BUSY, DROP]])
+@pytest.mark.parametrize(
+    "plan", [[ACT_AND_DROP], [DROP], [answer(504)], [answer(503)], [BUSY, BUSY, DROP]]
+)
 async def test_what_is_no_payment_is_not_repeated_when_it_may_have_happened(
     gateway: AsyncGateway, unsteady: Unsteady, stage: Stage, plan: list[Any]
 ) -> None:

@@ -144,12 +144,13 @@ PAY = calls.SendMoney(request_id="r", sender_id="sub_1", card_serial="C-1", amou
     [
         (httpx2.ConnectError("refused"), False),
         (httpx2.ReadTimeout("late"), True),
-        (httpx2.Response(503, json={"error": "x", "code": "SERVICE_UNAVAILABLE"}), False),
+        (httpx2.Response(503, json={"error": "x", "code": "SERVICE_UNAVAILABLE"}), True),
+        (httpx2.Response(429, json={"error": "x", "code": "RATE_LIMITED"}), False),
         (httpx2.Response(500, json={"error": "x", "code": "INTERNAL_ERROR"}), True),
         (httpx2.Response(200, text="<html>a proxy</html>"), True),
         (httpx2.Response(403, json={"error": "x", "code": "FORBIDDEN"}), False),
     ],
-    ids=["refused", "timed out", "503", "500", "not the gateway", "not allowed"],
+    ids=["refused", "timed out", "503", "429", "500", "not the gateway", "not allowed"],
 )
 async def test_no_answer_is_told_apart_from_a_no(
     failure: Exception | httpx2.Response, uncertain: bool

@@ -196,10 +196,12 @@ def _failure(operation: Operation[Any], outcome: Outcome) -> Failure:
         error.__cause__ = outcome
         return Failure(error, passing=True, maybe_done=sent)
     error, status = answers.refusal(operation, outcome), outcome.status_code
+    # Whoever stands before the gateway may have lost it in the middle of its answer.
+    maybe_done = status in _MAYBE_HAPPENED or isinstance(error, ConnectionFailed)
     return Failure(
         error,
-        passing=status in _NOTHING_HAPPENED or status in _MAYBE_HAPPENED,
-        maybe_done=status in _MAYBE_HAPPENED,
+        passing=status in _NOTHING_HAPPENED or maybe_done,
+        maybe_done=maybe_done,
         retry_after=answers.retry_after(outcome),
     )
 

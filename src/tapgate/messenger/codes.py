@@ -15,6 +15,7 @@ LIFETIME = timedelta(minutes=5)
 TRIES = 3
 #: Three tries a minute for ever would find one in the end.
 PER_HOUR = 5
+_HOUR = timedelta(hours=1)
 _TEMPLATE = "one_time_code"
 _PURPOSE = "messenger code"
 
@@ -30,10 +31,10 @@ async def perform(
 
 
 async def send(services: Services, person: Person, phone: str) -> None:
-    """At most one a minute to a phone and a few an hour, whoever asks: nobody is to be pestered in
-    this way."""
+    """At most one a minute to a phone and a few an hour, whoever asks, and a few an hour for one
+    who asks: nobody is to be pestered in this way."""
     now = services.clock()
-    if not await _may_be_sent(services, phone, now):
+    if not await _may_be_sent(services, person, phone, now):
         return
     code = f"{secrets.randbelow(10**6):06d}"
     async with services.database.transaction() as tx:
@@ -55,14 +56,15 @@ async def send(services: Services, person: Person, phone: str) -> None:
     services.wake_sender()
 
 
-async def _may_be_sent(services: Services, phone: str, now: datetime) -> bool:
+async def _may_be_sent(services: Services, person: Person, phone: str, now: datetime) -> bool:
     minute = await rates.take(services.database, f"code:{phone}", most=1, now=now)
     if minute is not None:
         return False
-    hour = await rates.take(
-        services.database, f"codes:{phone}", most=PER_HOUR, now=now, within=timedelta(hours=1)
-    )
-    return hour is None
+    hours = [
+        await rates.take(services.database, name, most=PER_HOUR, now=now, within=_HOUR)
+        for name in (f"codes:{phone}", f"codes by:{person.address}")
+    ]
+    return all(hour is None for hour in hours)
 
 
 async def check(services: Services, person: Person, phone: str, code: str) -> bool | None:

@@ -24,6 +24,7 @@ _RENEW_SECONDS = 1.5
 _PATIENCE_SECONDS = 20.0
 _FIRST_PAUSE_SECONDS = 0.01
 _LONGEST_PAUSE_SECONDS = 0.25
+_MOST_AHEAD_SECONDS = 60
 
 
 class LeaseLostError(Exception):
@@ -70,11 +71,17 @@ async def save(
         held.lease,
         msgspec.to_builtins(conversation),
         now + timedelta(seconds=IDLE_SECONDS),
-        # Nothing was sent later than now, whatever it says: all that follows would be late.
-        min(heard_until, int(now.timestamp())),
+        _believed(heard_until, now),
     )
     if not saved:
         raise LeaseLostError
+
+
+def _believed(sent_at: int, now: datetime) -> int:
+    """The provider's clock may be a little ahead. A message from farther in the future would make
+    all that follow it late, for as long as that is."""
+    moment = int(now.timestamp())
+    return sent_at if sent_at <= moment + _MOST_AHEAD_SECONDS else moment
 
 
 async def active(database: Database, now: datetime) -> int:

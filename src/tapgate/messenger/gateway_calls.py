@@ -58,8 +58,12 @@ class GatewayCalls:
     async def perform(self, call: Call) -> Answered | Refused | Unreachable:
         try:
             return Answered(result=await self._by_kind[type(call)](call))
-        except (client.TryLater, client.ConnectionFailed):
+        except client.ConnectionFailed:
             return Unreachable(uncertain=False)
+        except client.TryLater as error:
+            # Lost while the gateway was committing looks the same as lost before.
+            may_have_moved = isinstance(call, calls.SendMoney) and error.status == 503
+            return Unreachable(uncertain=may_have_moved)
         except (client.OutcomeUnknown, client.UnexpectedAnswer, client.ServerFailed):
             return Unreachable(uncertain=True)
         except client.Refused as error:

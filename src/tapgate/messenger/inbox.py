@@ -55,7 +55,7 @@ _PAUSE = timedelta(seconds=2)
 _MOST_ADDRESSES = 100
 #: People who are answered by a process at the same time. Most of it is waiting for the gateway; but
 #: with many more, everybody waits too long for a connection to the database, also new messages.
-_AT_ONCE = 200
+_AT_ONCE = 100
 #: In one database transaction: to commit each by itself takes most of the time.
 _STORED_AT_ONCE = 100
 

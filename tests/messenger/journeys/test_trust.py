@@ -86,6 +86,14 @@ async def test_codes_cannot_be_guessed_in_the_long_run(messenger: Messenger) -> 
     assert await services.database.fetchval(count) == codes.PER_HOUR + 1
 
 
+async def test_nobody_has_codes_sent_to_many(messenger: Messenger) -> None:
+    services, eve = messenger.services, Person(address="user:eve", phone=None)
+    for number in range(20):
+        await codes.send(services, eve, f"+232761234{number:02}")
+    sent = await services.database.fetchval("SELECT count(*) FROM messenger.outbox")
+    assert sent == codes.PER_HOUR
+
+
 def changed_number(phone: Phone) -> dict[str, Any]:
     system = {"type": "user_changed_number", "body": "changed", "wa_id": "23276999999"}
     return phone.message({"type": "system", "system": system})
