@@ -58,20 +58,12 @@ class GatewayCalls:
     async def perform(self, call: Call) -> Answered | Refused | Unreachable:
         try:
             return Answered(result=await self._by_kind[type(call)](call))
+        except client.Refused as error:
+            return _refused(call, error)
         except client.ConnectionFailed:
             return Unreachable(uncertain=False)
-        except client.TryLater as error:
-            # Lost while the gateway was committing looks the same as lost before.
-            may_have_moved = isinstance(call, calls.SendMoney) and error.status == 503
-            return Unreachable(uncertain=may_have_moved)
-        except (client.OutcomeUnknown, client.UnexpectedAnswer, client.ServerFailed):
+        except client.TapgateError:
             return Unreachable(uncertain=True)
-        except client.Refused as error:
-            if error.code not in (Code.UNAUTHORIZED, Code.FORBIDDEN):
-                return Refused(code=error.code, message=error.message, details=error.details)
-            # Nothing that the person could do about it, much that an operator can.
-            _log.error("gateway.refuses_messenger", code=error.code)
-            return Unreachable(uncertain=False)
         except _NotTheirsError:
             return Refused(code=Code.CARD_NOT_FOUND)
 
@@ -235,6 +227,20 @@ class GatewayCalls:
 
 class _NotTheirsError(Exception):
     """Of other people's cards nobody is told whether they exist."""
+
+
+def _refused(call: Call, error: client.Refused) -> Refused | Unreachable:
+    if isinstance(error, client.TryLater):
+        # Lost while the gateway was committing looks the same as lost before.
+        may_have_moved = isinstance(call, calls.SendMoney) and error.status == 503
+        return Unreachable(uncertain=may_have_moved)
+    if isinstance(error, client.ServerFailed):
+        return Unreachable(uncertain=True)
+    if error.code in (Code.UNAUTHORIZED, Code.FORBIDDEN):
+        # Nothing that the person could do about it, much that an operator can.
+        _log.error("gateway.refuses_messenger", code=error.code)
+        return Unreachable(uncertain=False)
+    return Refused(code=error.code, message=error.message, details=error.details)
 
 
 def _subscriber(record: SubscriberRecord) -> Subscriber:

@@ -12,7 +12,7 @@ from tapgate.clock import Clock, system_clock
 from tapgate.messenger.channel.graph import Graph
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.gateway_calls import GatewayCalls
-from tapgate.messenger.inbox import Handler
+from tapgate.messenger.handler import Handler
 from tapgate.messenger.outbox.sender import Sender
 from tapgate.messenger.retention import Retention
 from tapgate.messenger.services import Services

@@ -10,7 +10,7 @@ import pytest
 from messenger.journeys.phone import WEBHOOK, text
 from messenger.journeys.town import Messenger, Town
 from tapgate.gateway import create_app
-from tapgate.messenger import inbox, people
+from tapgate.messenger import handler, people
 from tapgate.messenger.channel.plain_text import as_text
 from tapgate.messenger.model.replies import Offer, PinForm, Say
 from world import PIN
@@ -323,7 +323,7 @@ async def test_those_who_wait_long_do_not_keep_others_waiting(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More of them than are looked for at once, left behind by another process."""
-    monkeypatch.setattr(inbox, "_MOST_ADDRESSES", 2)
+    monkeypatch.setattr(handler, "_MOST_ADDRESSES", 2)
     database = town.world.services.database
     subscriber = await town.world.subscriber(balance="77.00")
     stuck, last = ["+100000001", "+100000002"], subscriber["phone_number"]
@@ -392,7 +392,7 @@ class Crowded(httpx2.AsyncBaseTransport):
 async def test_a_crowd_is_answered_a_few_at_a_time(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inbox, "_AT_ONCE", 2)
+    monkeypatch.setattr(handler, "_AT_ONCE", 2)
     crowded = Crowded(town)
     async with town.messenger(http=crowded) as messenger:
         phones = [messenger.phone(town.world.phone()) for _ in range(6)]
