@@ -5,6 +5,7 @@
 writes the page again from the results that are kept.
 """
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
@@ -48,7 +49,7 @@ def text(results: Results) -> str:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Markdown that is a table to the eye as well: first column to the left, others to the right."""
+    """Markdown that is a table to the eye as well."""
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     shown = [
         "| "
@@ -117,8 +118,8 @@ def _sentences(results: Results) -> list[str]:
         f" ({ratio.payments_per_second:,.0f}/s at {ratio.connections} connections) over the best of"
         f" {len(results.tpcb)} TPC-B phases ({ratio.tpcb_per_second:,.0f}/s at {ratio.clients}"
         " clients). Rows above are the best of their rounds too.",
-        f"One hot merchant takes {hot.per_second / spread.per_second:.0%} of what ten take together."
-        f" The largest batch carried {largest} payments."
+        f"One hot merchant takes {hot.per_second / spread.per_second:.0%} of what"
+        f" {results.sizes.processors} take together. The largest batch carried {largest}."
         f" The load client used {client:.0f} µs of processor time per payment, on the same cores.",
         f"Memory under load: workers {workers}, PostgreSQL {memory.postgres_mb:.0f} MB.",
         f"Books: {books.claims} claims {'hold' if books.hold else 'DO NOT HOLD'} over"
@@ -140,7 +141,7 @@ def _about_machine(results: Results) -> list[Row]:
         ("Python", machine.python),
         ("Tapgate", f"{results.version}, {sizes.workers} workers"),
         ("World", f"{sizes.cards:,} cards, {sizes.processors} processors"),
-        ("Phases", f"{sizes.rounds} rounds of {sizes.seconds:g} s each"),
+        ("Phases", f"of {sizes.seconds:g} s, in {sizes.rounds} rounds"),
         ("Taken on", results.taken_on),
     ]
 
@@ -173,6 +174,6 @@ def kept(root: Path) -> Results:
 
 
 if __name__ == "__main__":
-    here = Path(__file__).parents[2]
+    here = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2]
     for path in write(kept(here), here):
         print(f"Wrote {path}")

@@ -12,6 +12,8 @@ from bench.payments.results import TpcB
 from tapgate.store.embedded import PROGRAMS, SUPERUSER
 
 _DATABASE = "tpcb"
+#: Until the server's processes have ended, whose time is known only then.
+_FAREWELL_SECONDS = 0.3
 _RATE = re.compile(r"^tps = ([0-9.]+) \(without initial connection time\)$", re.MULTILINE)
 _LATENCY = re.compile(r"^latency average = ([0-9.]+) ms$", re.MULTILINE)
 _DONE = re.compile(r"^number of transactions actually processed: ([0-9]+)", re.MULTILINE)
@@ -38,6 +40,7 @@ class PgBench:
         said = await self._run(
             *("-M", "prepared", "-c", str(clients), "-j", str(threads), "-T", str(whole))
         )
+        await asyncio.sleep(_FAREWELL_SECONDS)
         used = self._installation.postgres_seconds() - before
         return TpcB(
             round=round_,
