@@ -41,9 +41,9 @@ class Installation:
     def _postmaster(self) -> psutil.Process:
         return next(child for child in self._children if child.name() == "postgres")
 
-    def worker_seconds(self) -> float:
-        """Processor time of all workers so far."""
-        return sum(_seconds(worker) for worker in self.workers)
+    def worker_seconds(self) -> list[float]:
+        """Processor time of each worker so far."""
+        return [_seconds(worker) for worker in self.workers]
 
     def postgres_seconds(self) -> float:
         """Of all server processes, also of those that have ended."""

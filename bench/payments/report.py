@@ -112,6 +112,10 @@ def _sentences(results: Results) -> list[str]:
     hot = best_of([phase for phase in results.others if phase.kind == "hot"], 64)
     largest = max(phase.batches.largest for phase in phases if phase.batches is not None)
     client = mean(phase.cpu.load_client for phase in results.payments)
+    busiest = ", ".join(
+        f"{best_of(results.payments, count).cpu.busiest_worker:.0%} at {count}"
+        for count in sorted({phase.connections for phase in results.payments})
+    )
     workers = " and ".join(f"{megabytes:.0f} MB" for megabytes in memory.workers_mb)
     return [
         f"**Ratio: {ratio.ratio:.2f}.** The best of {len(results.payments)} payment phases"
@@ -121,6 +125,7 @@ def _sentences(results: Results) -> list[str]:
         f"One hot merchant takes {hot.per_second / spread.per_second:.0%} of what"
         f" {results.sizes.processors} take together. The largest batch carried {largest}."
         f" The load client used {client:.0f} µs of processor time per payment, on the same cores.",
+        f"Of the work of {results.sizes.workers} workers the busier one did: {busiest} connections.",
         f"Memory under load: workers {workers}, PostgreSQL {memory.postgres_mb:.0f} MB.",
         f"Books: {books.claims} claims {'hold' if books.hold else 'DO NOT HOLD'} over"
         f" {books.transactions:,} transactions and {books.entries:,} entries;"

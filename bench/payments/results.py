@@ -30,6 +30,7 @@ class Cpu(msgspec.Struct, frozen=True, kw_only=True):
     workers: float
     postgres: float
     load_client: float
+    busiest_worker: float  # its share of what the workers took
 
 
 class Batches(msgspec.Struct, frozen=True, kw_only=True):

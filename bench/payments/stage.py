@@ -85,11 +85,10 @@ class Stage:
         plan = Plan(self._installation.port, connections, seconds, built)
         client = await _Client.start(plan)
         began = system_clock()
-        workers, postgres = self._cpu()
+        workers_before, postgres_before = self._cpu()
         tally = await client.go()
-        workers, postgres = (
-            after - before for after, before in zip(self._cpu(), (workers, postgres), strict=True)
-        )
+        workers_after, postgres_after = self._cpu()
+        workers = [after - was for after, was in zip(workers_after, workers_before, strict=True)]
         answered = sum(tally.statuses.values())
         return Phase(
             kind=kind,
@@ -102,14 +101,15 @@ class Stage:
             replayed=tally.replayed,
             declined={status: n for status, n in tally.statuses.items() if status != "200"},
             cpu=Cpu(
-                workers=_each(workers, answered),
-                postgres=_each(postgres, answered),
+                workers=_each(sum(workers), answered),
+                postgres=_each(postgres_after - postgres_before, answered),
                 load_client=_each(tally.cpu_seconds, answered),
+                busiest_worker=round(max(workers) / (sum(workers) or 1.0), 2),
             ),
             batches=await books.batches_since(self._connection, began),
         ), tally
 
-    def _cpu(self) -> tuple[float, float]:
+    def _cpu(self) -> tuple[list[float], float]:
         return self._installation.worker_seconds(), self._installation.postgres_seconds()
 
 
