@@ -125,7 +125,7 @@ def _sentences(results: Results) -> list[str]:
         f"One hot merchant takes {hot.per_second / spread.per_second:.0%} of what"
         f" {results.sizes.processors} take together. The largest batch carried {largest}."
         f" The load client used {client:.0f} µs of processor time per payment, on the same cores.",
-        f"Of the work of {results.sizes.workers} workers the busier one did: {busiest} connections.",
+        f"Of the work of {results.sizes.workers} workers the busier one did {busiest} connections.",
         f"Memory under load: workers {workers}, PostgreSQL {memory.postgres_mb:.0f} MB.",
         f"Books: {books.claims} claims {'hold' if books.hold else 'DO NOT HOLD'} over"
         f" {books.transactions:,} transactions and {books.entries:,} entries;"
