@@ -4,6 +4,7 @@
 PYTHON ?= python3
 SECONDS ?= 3
 ROUNDS ?= 2
+CARDS ?= 10000
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
@@ -29,7 +30,7 @@ test: lint
 	@$(BIN)/pytest -q -n 2
 
 bench: .venv/installed
-	@$(BIN)/python -m bench.payments --seconds $(SECONDS) --rounds $(ROUNDS)
+	@$(BIN)/python -m bench.payments --seconds $(SECONDS) --rounds $(ROUNDS) --cards $(CARDS)
 
 lint: .venv/installed-dev
 	@echo 'Checking style, types and imports ...'

@@ -17,7 +17,7 @@ from typing import cast
 import msgspec
 import uvloop
 
-READY = b"ready\n"
+READY, GO = b"ready\n", b"go\n"
 _LONGEST_WAIT_SECONDS = 30.0
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = b"content-length: "
@@ -144,7 +144,8 @@ async def _main() -> None:
     gc.disable()
     write.write(READY)
     write.flush()
-    read.readline()
+    if read.readline() != GO:
+        return  # whoever wanted to measure has gone
     tally = await run.go(connections)
     write.write(msgspec.msgpack.encode(tally))
     write.flush()

@@ -12,7 +12,7 @@ import msgspec
 
 from bench.payments import books, requests
 from bench.payments.installation import Installation
-from bench.payments.load import READY, Plan, Tally
+from bench.payments.load import GO, READY, Plan, Tally
 from bench.payments.results import Cpu, Phase
 from bench.payments.world import Card, World
 from tapgate.clock import system_clock
@@ -138,7 +138,7 @@ class _Client:
         return cls(process)
 
     async def go(self) -> Tally:
-        said, _ = await self._process.communicate(b"go\n")
+        said, _ = await self._process.communicate(GO)
         if self._process.returncode != 0:
             raise RuntimeError("the load client failed")
         tally = msgspec.msgpack.decode(said, type=Tally)
