@@ -75,19 +75,17 @@ class Bench:
     async def _measure(self, stage: Stage, made: World, pgbench: PgBench) -> None:
         rounds, pay = self._sizes.rounds, payments(made)
         stage.phases_left = 3 + rounds * (len(PAIRS) + 1)
-        warm_up = await stage.run(
+        await stage.run(
             "warm-up",
             pay,
             round_=0,
             connections=COMPARED_AT,
             seconds=min(WARM_UP_SECONDS, self._sizes.seconds),
         )
-        stage.expect(warm_up.per_second * 2)
         for number in range(1, rounds + 1):
             for connections, clients in PAIRS:
                 phase = await self._phase(stage, "payments", pay, number, connections)
                 self._payments.append(phase)
-                stage.expect(max(one.per_second for one in self._payments))
                 self._tpcb.append(await pgbench.measure(number, clients, self._sizes.seconds))
                 say_of_tpcb(self._tpcb[-1])
             hot = payments(made._replace(terminals=made.terminals[:1]))

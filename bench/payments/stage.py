@@ -20,9 +20,8 @@ from tapgate.clock import system_clock
 #: As many as the compliance rules let a subscriber make in an hour without an alert.
 PAYMENTS_PER_CARD = 10
 _ROOT = Path(__file__).parents[2]
-#: Prepared for a second, before it is known how many are answered in one; never more.
+#: Prepared for each second of a phase; never more are sent.
 _MOST_PER_SECOND = 8_000
-_ALWAYS_PREPARED = 1.7
 
 #: Makes the requests of a phase from the cards whose turn it is.
 Build = Callable[[list[Card]], list[bytes]]
@@ -36,7 +35,6 @@ class Stage:
         self._world = world
         self._connection = connection
         self._turn = 0
-        self._per_second: float = _MOST_PER_SECOND
         self.phases_left = 1
         self.approved = 0
         self.last_sent: list[bytes] = []
@@ -63,10 +61,6 @@ class Stage:
         phase, _ = await self._measured(kind, built, round_, connections, seconds)
         return phase
 
-    def expect(self, per_second: float) -> None:
-        """What was seen so far, so that not many more are built than are sent."""
-        self._per_second = min(_MOST_PER_SECOND, per_second)
-
     def _turns(self) -> Iterator[Card]:
         cards, number = self._world.cards, self._turn
         while number < len(cards) * PAYMENTS_PER_CARD:
@@ -77,7 +71,7 @@ class Stage:
         """A fast machine runs out of turns before it runs out of time: then each phase is shorter
         by as much."""
         left = len(self._world.cards) * PAYMENTS_PER_CARD - self._turn
-        return min(int(seconds * self._per_second * _ALWAYS_PREPARED), left // self.phases_left)
+        return min(int(seconds * _MOST_PER_SECOND), left // self.phases_left)
 
     async def _measured(
         self, kind: str, built: list[bytes], round_: int, connections: int, seconds: float
