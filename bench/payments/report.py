@@ -121,7 +121,8 @@ def _sentences(results: Results) -> list[str]:
         f"**Ratio: {ratio.ratio:.2f}.** The best of {len(results.payments)} payment phases"
         f" ({ratio.payments_per_second:,.0f}/s at {ratio.connections} connections) over the best of"
         f" {len(results.tpcb)} TPC-B phases ({ratio.tpcb_per_second:,.0f}/s at {ratio.clients}"
-        " clients). Rows above are the best of their rounds too.",
+        f" clients). Within each round it is {_listed(ratio.by_round)}. Rows above are the best of"
+        " their rounds too.",
         f"One hot merchant takes {hot.per_second / spread.per_second:.0%} of what"
         f" {results.sizes.processors} take together. The largest batch carried {largest}."
         f" The load client used {client:.0f} µs of processor time per payment, on the same cores.",
@@ -132,6 +133,10 @@ def _sentences(results: Results) -> list[str]:
         f" {books.approved:,} were answered as done, {books.completed:,} are in the books."
         f" Declined: {declined:,}.",
     ]
+
+
+def _listed(ratios: Sequence[float]) -> str:
+    return ", ".join(f"{one:.2f}" for one in ratios)
 
 
 def _about_machine(results: Results) -> list[Row]:

@@ -1,6 +1,7 @@
 """What one run found out. Written as JSON, and what tables and charts are made from."""
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -73,6 +74,7 @@ class Ratio(msgspec.Struct, frozen=True, kw_only=True):
     tpcb_per_second: float
     clients: int
     ratio: float
+    by_round: list[float]  # the same within each round: how steady the machine was
 
 
 class Books(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,24 +108,36 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     books: Books
 
 
+Measured = TypeVar("Measured", Phase, TpcB)
+
+
+def _best(measured: Iterable[Measured]) -> Measured:
+    return max(measured, key=lambda one: one.per_second)
+
+
 def best_of(phases: Iterable[Phase], connections: int) -> Phase:
-    return max(
-        (phase for phase in phases if phase.connections == connections),
-        key=lambda phase: phase.per_second,
-    )
+    return _best(phase for phase in phases if phase.connections == connections)
 
 
 def best_tpcb(runs: Iterable[TpcB], clients: int) -> TpcB:
-    return max((run for run in runs if run.clients == clients), key=lambda run: run.per_second)
+    return _best(run for run in runs if run.clients == clients)
 
 
 def ratio(payments: Sequence[Phase], tpcb: Sequence[TpcB]) -> Ratio:
-    one = max(payments, key=lambda phase: phase.per_second)
-    other = max(tpcb, key=lambda run: run.per_second)
+    one, other = _best(payments), _best(tpcb)
+    rounds = sorted({phase.round for phase in payments})
     return Ratio(
         payments_per_second=one.per_second,
         connections=one.connections,
         tpcb_per_second=other.per_second,
         clients=other.clients,
         ratio=round(one.per_second / other.per_second, 2),
+        by_round=[
+            round(
+                _best([phase for phase in payments if phase.round == number]).per_second
+                / _best([run for run in tpcb if run.round == number]).per_second,
+                2,
+            )
+            for number in rounds
+        ],
     )

@@ -62,6 +62,7 @@ async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> 
     best = max(phase["per_second"] for phase in found["payments"])
     yardstick = max(phase["per_second"] for phase in found["tpcb"])
     assert found["ratio"]["ratio"] == round(best / yardstick, 2)
+    assert found["ratio"]["by_round"] == [found["ratio"]["ratio"]]  # there is one round
     allowed = (".declined", ".batches")
     assert not [place for place in empty(found) if not place.endswith(allowed)]
 
