@@ -2,17 +2,21 @@
 # nothing else; name another interpreter with PYTHON=/path/to/python3.
 
 PYTHON ?= python3
+SECONDS ?= 3
+ROUNDS ?= 2
+CARDS ?= 10000
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command 'make lock'
 
-.PHONY: help run test lint docs lock clean
+.PHONY: help run test bench lint docs lock clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make run    start gateway and messenger on 127.0.0.1, ports 8000 and 8001, data in .tapgate'
 	@echo 'make test   check the style and the types, then run the tests'
+	@echo 'make bench  measure payments against pgbench; SECONDS= of a phase, ROUNDS= of phases'
 	@echo 'make lint   check the style and the types only'
 	@echo 'make docs   write docs/api again, after an endpoint has changed'
 	@echo 'make lock   pin the newest versions of all packages'
@@ -24,6 +28,9 @@ run: .venv/installed
 test: lint
 	@echo 'Running the tests ...'
 	@$(BIN)/pytest -q -n 2
+
+bench: .venv/installed
+	@$(BIN)/python -m bench.payments --seconds $(SECONDS) --rounds $(ROUNDS) --cards $(CARDS)
 
 lint: .venv/installed-dev
 	@echo 'Checking style, types and imports ...'
@@ -42,7 +49,7 @@ lock: .venv/installed-dev
 
 clean:
 	@rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps below make each step happen once, and again when what it depends on has changed.
 

@@ -26,7 +26,7 @@ from tapgate.credentials.principals import Principal
 from tapgate.edge.app import App
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.fields import Amount, CardSerial, Metadata, Pin, RequestKey, Text
+from tapgate.edge.fields import Amount, CardSerial, Metadata, Pin, RequestId, Text
 from tapgate.edge.services import Services
 from tapgate.edge.throttle import Throttle
 from tapgate.edge.wire import Wire
@@ -44,7 +44,7 @@ BODY = (
 
 
 class Payment(msgspec.Struct):
-    request_id: RequestKey
+    request_id: RequestId
     card_serial: CardSerial
     amount: Amount
     pin: Pin | None = None

@@ -1,0 +1,189 @@
+"""Complete payments over HTTP, and PostgreSQL's own TPC-B, in one run on one server.
+
+    python -m bench.payments
+
+Phases of both take turns, so that whatever else the machine does meets both alike. Nothing listens
+anywhere but on 127.0.0.1, and the data is removed in the end.
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import asyncpg
+
+from bench.payments import books, listener, machine, report, requests, results, world
+from bench.payments.installation import Installation, installed
+from bench.payments.results import Memory, Phase, Results, Sizes, TpcB
+from bench.payments.stage import Build, Stage, payments, transfers
+from bench.payments.tpcb import PgBench
+from bench.payments.world import World
+from tapgate import VERSION
+from tapgate.clock import system_clock
+from tapgate.edge.services import Services
+from tapgate.gateway import wired
+from tapgate.settings import load
+
+#: Connections of a payments phase, and clients of the TPC-B phase that follows it.
+PAIRS = ((16, 8), (64, 16), (256, 32))
+COMPARED_AT = 64
+WARM_UP_SECONDS = 1.0
+
+_ROOT = Path(__file__).parents[2]
+
+
+class Bench:
+    def __init__(self, sizes: Sizes, installation: Installation, services: Services) -> None:
+        self._sizes = sizes
+        self._installation = installation
+        self._services = services
+        self._payments: list[Phase] = []
+        self._others: list[Phase] = []
+        self._tpcb: list[TpcB] = []
+        self._memory: Memory | None = None
+
+    async def run(self, connection: asyncpg.Connection, folder: Path) -> Results:
+        sizes = self._sizes
+        await books.require_durable(connection)
+        version = await connection.fetchval("SELECT current_setting('server_version')")
+        described = machine.described(folder, version)
+        say(f"Building a world: {sizes.cards:,} cards, {sizes.processors} processors ...")
+        made = await world.build(self._services, cards=sizes.cards, processors=sizes.processors)
+        pgbench = PgBench(self._installation)
+        await pgbench.prepare(sizes.scale)
+        stage = Stage(self._installation, made, connection)
+        await self._measure(stage, made, pgbench)
+        say("Verifying the books ...")
+        proof = await books.proven(connection, approved=stage.approved)
+        assert self._memory is not None
+        return Results(
+            taken_on=system_clock().date().isoformat(),
+            version=VERSION,
+            machine=described,
+            sizes=sizes,
+            ratio=results.ratio(self._payments, self._tpcb),
+            payments=self._payments,
+            tpcb=self._tpcb,
+            others=self._others,
+            memory=self._memory,
+            books=proof,
+        )
+
+    async def _measure(self, stage: Stage, made: World, pgbench: PgBench) -> None:
+        rounds, pay = self._sizes.rounds, payments(made)
+        stage.phases_left = 3 + rounds * (len(PAIRS) + 1)
+        await stage.run(
+            "warm-up",
+            pay,
+            round_=0,
+            connections=COMPARED_AT,
+            seconds=min(WARM_UP_SECONDS, self._sizes.seconds),
+        )
+        for number in range(1, rounds + 1):
+            for connections, clients in PAIRS:
+                phase = await self._phase(stage, "payments", pay, number, connections)
+                self._payments.append(phase)
+                self._tpcb.append(await pgbench.measure(number, clients, self._sizes.seconds))
+                say_of_tpcb(self._tpcb[-1])
+            hot = payments(made._replace(terminals=made.terminals[:1]))
+            self._others.append(await self._phase(stage, "hot", hot, number))
+        self._memory = self._installation.memory()
+        await self._measure_others(stage, made)
+
+    async def _measure_others(self, stage: Stage, made: World) -> None:
+        """What goes on working in the background afterwards comes last."""
+        number = self._sizes.rounds
+        reads = [requests.balance(card, made.api_key) for card in made.cards]
+        self._others += [
+            await self._repeated(stage, "balances", reads),
+            await self._repeated(stage, "replays", stage.last_sent),
+            await self._phase(stage, "transfers", transfers(made), number),
+        ]
+        async with listener.listening(self._services):
+            self._others.append(await self._phase(stage, "told", payments(made), number))
+
+    async def _phase(
+        self, stage: Stage, kind: str, build: Build, number: int, connections: int = COMPARED_AT
+    ) -> Phase:
+        phase = await stage.run(
+            kind,
+            build,
+            round_=number,
+            connections=connections,
+            seconds=self._sizes.seconds,
+        )
+        say_of(phase)
+        return phase
+
+    async def _repeated(self, stage: Stage, kind: str, some: list[bytes]) -> Phase:
+        phase = await stage.repeat(
+            kind,
+            some,
+            round_=self._sizes.rounds,
+            connections=COMPARED_AT,
+            seconds=self._sizes.seconds,
+        )
+        say_of(phase)
+        return phase
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+def say_of(phase: Phase) -> None:
+    say(
+        f"  {phase.kind:10} {phase.connections:4} connections {phase.per_second:8,.0f}/s"
+        f"  p50 {phase.p50_ms:7.1f} ms  p99 {phase.p99_ms:7.1f} ms"
+    )
+
+
+def say_of_tpcb(run: TpcB) -> None:
+    say(f"  {'TPC-B':10} {run.clients:4} clients     {run.per_second:8,.0f}/s")
+
+
+async def take(sizes: Sizes, folder: Path) -> Results:
+    async with installed(folder, workers=sizes.workers) as installation:
+        settings = load(installation.environ)
+        connection = await asyncpg.connect(installation.database_url)
+        try:
+            async with wired(settings, installation.database_url) as services:
+                return await Bench(sizes, installation, services).run(connection, folder)
+        finally:
+            await connection.close()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.payments", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=3.0, help="how long a phase is")
+    parser.add_argument("--rounds", type=int, default=2, help="how often the phases take turns")
+    parser.add_argument("--cards", type=int, default=10_000)
+    parser.add_argument("--scale", type=int, default=10, help="of TPC-B")
+    parser.add_argument("--folder", type=Path, default=_ROOT, help="on the disk to be measured")
+    parser.add_argument("--root", type=Path, default=_ROOT, help="where the results are written")
+    given = parser.parse_args(arguments)
+    sizes = Sizes(
+        seconds=min(60.0, max(0.1, given.seconds)),
+        rounds=min(20, max(1, given.rounds)),
+        cards=min(100_000, max(100, given.cards)),
+        processors=10,
+        workers=2,
+        scale=min(100, max(1, given.scale)),
+    )
+    with tempfile.TemporaryDirectory(prefix=".bench-", dir=given.folder) as name:
+        found = asyncio.run(take(sizes, Path(name)))
+    say("")
+    say(report.text(found))
+    if not found.books.hold:
+        say("The books do not hold: nothing is written.")
+        return 1
+    for path in report.write(found, given.root):
+        say(f"Wrote {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""What the database says about a phase, and whether all books hold in the end.
+
+Sizes of batches are read from what was written: the transactions of one batch have one moment, and
+the number of the process that carried it is part of their identifiers.
+"""
+
+from datetime import datetime
+
+import asyncpg
+
+from bench.payments.results import Batches, Books
+from tapgate.ids import first_id_at
+from tapgate.ledger.verify import verify
+
+_BATCHES = """
+    SELECT count(*) AS batches, coalesce(sum(size), 0)::bigint AS carried, max(size) AS largest,
+           percentile_disc(0.5) WITHIN GROUP (ORDER BY size) AS median
+    FROM (SELECT count(*) AS size FROM transactions WHERE id >= $1
+          GROUP BY created_at, (id >> 12) & 1023) AS batch"""
+
+
+async def batches_since(connection: asyncpg.Connection, moment: datetime) -> Batches | None:
+    """None: nothing was written, as when all were replays."""
+    row = await connection.fetchrow(_BATCHES, first_id_at(moment))
+    if not row["batches"]:
+        return None
+    return Batches(
+        count=row["batches"],
+        mean=round(row["carried"] / row["batches"], 1),
+        median=row["median"],
+        largest=row["largest"],
+    )
+
+
+async def proven(connection: asyncpg.Connection, *, approved: int) -> Books:
+    """They hold if every claim does, and if what was answered as done is what was done."""
+    proof = await verify(connection)
+    completed = await connection.fetchval(
+        """SELECT count(*) FROM transactions
+           WHERE status = 'completed' AND type IN ('pos_payment', 'transfer_p2p')"""
+    )
+    return Books(
+        hold=proof.holds and completed == approved,
+        claims=len(proof.findings),
+        transactions=proof.transactions,
+        entries=proof.entries,
+        approved=approved,
+        completed=completed,
+    )
+
+
+async def require_durable(connection: asyncpg.Connection) -> None:
+    """Figures of a server that may lose what it has answered are not worth having."""
+    for name in ("fsync", "synchronous_commit", "full_page_writes"):
+        if await connection.fetchval("SELECT current_setting($1)", name) != "on":
+            raise RuntimeError(f"{name} is off")

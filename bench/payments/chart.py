@@ -1,0 +1,71 @@
+"""The chart of a run: bars of what was done in a second, payments against TPC-B."""
+
+from typing import NamedTuple
+
+from bench.payments.results import Results, best_of, best_tpcb
+
+_WIDTH, _LEFT, _RIGHT = 720, 190, 80
+_BAR, _GAP, _BETWEEN = 22, 8, 22
+_TOP, _BOTTOM = 44, 16
+
+_STYLE = """
+    text { font: 13px system-ui, sans-serif; fill: #24292f; }
+    .title { font-weight: 600; font-size: 15px; }
+    .payments { fill: #1a7f5a; }
+    .tpcb { fill: #8c959f; }
+    @media (prefers-color-scheme: dark) {
+        text { fill: #e6edf3; }
+        .payments { fill: #3fb98a; }
+        .tpcb { fill: #6e7681; }
+    }
+"""
+
+
+class Bar(NamedTuple):
+    kind: str
+    name: str
+    value: float
+
+
+def drawn(results: Results) -> str:
+    groups = [_payments(results), _tpcb(results)]
+    longest = max(bar.value for group in groups for bar in group)
+    y, parts = _TOP, []
+    for group in groups:
+        for bar in group:
+            parts.append(_bar(bar, y, longest))
+            y += _BAR + _GAP
+        y += _BETWEEN - _GAP
+    height = y - _BETWEEN + _BOTTOM
+    title = f"Per second, on one server in one run (ratio {results.ratio.ratio:.2f})"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img"'
+        f' width="{_WIDTH}" height="{height}" aria-label="{title}">\n'
+        f"<style>{_STYLE}</style>\n"
+        f'<text class="title" x="8" y="24">{title}</text>\n' + "\n".join(parts) + "\n</svg>\n"
+    )
+
+
+def _payments(results: Results) -> list[Bar]:
+    counts = sorted({phase.connections for phase in results.payments})
+    return [
+        Bar("payments", f"payments, {n} connections", best_of(results.payments, n).per_second)
+        for n in counts
+    ]
+
+
+def _tpcb(results: Results) -> list[Bar]:
+    counts = sorted({run.clients for run in results.tpcb})
+    return [
+        Bar("tpcb", f"TPC-B, {n} clients", best_tpcb(results.tpcb, n).per_second) for n in counts
+    ]
+
+
+def _bar(bar: Bar, y: int, longest: float) -> str:
+    width = round(bar.value / longest * (_WIDTH - _LEFT - _RIGHT))
+    middle = y + _BAR // 2 + 5
+    return (
+        f'<text x="{_LEFT - 10}" y="{middle}" text-anchor="end">{bar.name}</text>\n'
+        f'<rect class="{bar.kind}" x="{_LEFT}" y="{y}" width="{width}" height="{_BAR}" rx="3"/>\n'
+        f'<text x="{_LEFT + width + 8}" y="{middle}">{bar.value:,.0f}</text>'
+    )

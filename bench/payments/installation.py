@@ -1,0 +1,118 @@
+"""A gateway of one's own on an embedded PostgreSQL, as an operator starts it, and what it uses."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterable, Mapping
+from pathlib import Path
+
+import psutil
+
+from bench.payments.results import Memory
+from tapgate.store.embedded import EmbeddedPostgres
+
+_TAPGATE = Path(sys.executable).with_name("tapgate")
+_NO_LIMIT = "1000000"
+
+
+class Installation:
+    def __init__(self, data_dir: Path, port: int, environ: Mapping[str, str]) -> None:
+        self.port = port
+        self.environ = environ
+        self.database_url = EmbeddedPostgres(data_dir).url
+        self._supervisor: psutil.Process | None = None
+
+    def runs_as(self, pid: int) -> None:
+        self._supervisor = psutil.Process(pid)
+
+    @property
+    def _children(self) -> list[psutil.Process]:
+        assert self._supervisor is not None
+        children: list[psutil.Process] = self._supervisor.children()
+        return children
+
+    @property
+    def workers(self) -> list[psutil.Process]:
+        return [child for child in self._children if child.name() != "postgres"]
+
+    @property
+    def _postmaster(self) -> psutil.Process:
+        return next(child for child in self._children if child.name() == "postgres")
+
+    def worker_seconds(self) -> list[float]:
+        """Processor time of each worker so far."""
+        return [_seconds(worker) for worker in self.workers]
+
+    def postgres_seconds(self) -> float:
+        """Of all server processes, also of those that have ended."""
+        postmaster = self._postmaster
+        times = postmaster.cpu_times()
+        ended = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
+        return float(_seconds(postmaster) + ended + sum(map(_seconds, postmaster.children())))
+
+    def memory(self) -> Memory:
+        postmaster = self._postmaster
+        return Memory(
+            workers_mb=[_megabytes(worker.memory_info().rss) for worker in self.workers],
+            postgres_mb=_megabytes(_shared_once([postmaster, *postmaster.children()])),
+        )
+
+
+def _seconds(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.NoSuchProcess:  # it is among those that have ended now
+        return 0.0
+    return float(times.user + times.system)
+
+
+def _shared_once(processes: Iterable[psutil.Process]) -> int:
+    """Memory that processes share is divided between them, where the system can tell."""
+    total = 0
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            memory = process.memory_full_info()
+            total += getattr(memory, "pss", memory.rss)
+    return total
+
+
+def _megabytes(count: int) -> float:
+    return round(count / 1e6, 1)
+
+
+@contextlib.asynccontextmanager
+async def installed(folder: Path, *, workers: int) -> AsyncIterator[Installation]:
+    """Told to stop in the end, and must stop by itself."""
+    data_dir, port = folder / "data", _free_port()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
+    environ = kept | {
+        "TAPGATE_DATA_DIR": str(data_dir),
+        "TAPGATE_PORT": str(port),
+        "TAPGATE_WORKERS": str(workers),
+        "TAPGATE_RATE_LIMIT": _NO_LIMIT,
+        "TAPGATE_RATE_BURST": _NO_LIMIT,
+        "TAPGATE_DEMO": "off",
+    }
+    installation = Installation(data_dir, port, environ)
+    with (folder / "gateway.log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            _TAPGATE, "serve", env=environ, stdout=asyncio.subprocess.PIPE, stderr=log
+        )
+    try:
+        assert process.stdout is not None
+        while not (line := await process.stdout.readline()).startswith(b"The gateway listens"):
+            if not line:
+                raise RuntimeError((folder / "gateway.log").read_text())
+        installation.runs_as(process.pid)
+        yield installation
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.communicate()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])

@@ -1,0 +1,40 @@
+"""Somebody who is told of every payment by webhook, and takes note of nothing."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from tapgate import ids
+from tapgate.demo.founding import caller
+from tapgate.edge.services import Services
+from tapgate.notifications.webhooks import operations as webhooks
+from tapgate.notifications.webhooks.model import NewEndpoint
+
+_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+@contextlib.asynccontextmanager
+async def listening(services: Services) -> AsyncIterator[None]:
+    server = await asyncio.start_server(_answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    call = caller(services)
+    async with server:
+        wanted = NewEndpoint(
+            url=f"http://127.0.0.1:{port}/events", events=["transaction.completed"]
+        )
+        created = await webhooks.create(call, wanted)
+        try:
+            yield
+        finally:
+            endpoint_id = ids.read(ids.WEBHOOK_ENDPOINT, created.id)
+            assert endpoint_id is not None
+            await webhooks.delete(call, endpoint_id)
+
+
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(_ANSWER)
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()

@@ -1,0 +1,73 @@
+"""On what a run took place: without that, its figures say nothing."""
+
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+
+import psutil
+
+from bench.payments.results import Machine
+
+_FLUSHES = 200
+_PAGE = b"\0" * 8192
+
+
+def described(folder: Path, postgres_version: str) -> Machine:
+    return Machine(
+        processor=_processor(),
+        cores=os.cpu_count() or 1,
+        memory_gb=round(psutil.virtual_memory().total / 1e9, 1),
+        disk=_disk(folder),
+        flush_us=_flush_us(folder),
+        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        postgres=postgres_version,
+        python=platform.python_version(),
+        load_before=round(os.getloadavg()[0], 2),
+    )
+
+
+def _processor() -> str:
+    if sys.platform == "darwin":
+        return _said("sysctl", "-n", "machdep.cpu.brand_string") or platform.processor()
+    for line in _said("lscpu").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == "Model name":
+            return value.strip()
+    return platform.processor() or platform.machine()
+
+
+def _said(program: str, *arguments: str) -> str:
+    if shutil.which(program) is None:
+        return ""
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def _disk(folder: Path) -> str:
+    above = {str(folder), *map(str, folder.parents)}
+    mounted = [part for part in psutil.disk_partitions(all=True) if part.mountpoint in above]
+    if not mounted:
+        return "unknown"
+    nearest = max(mounted, key=lambda part: len(part.mountpoint))
+    return f"{nearest.fstype} on {nearest.device}"
+
+
+def _flush_us(folder: Path) -> float:
+    flush = getattr(os, "fdatasync", os.fsync)
+    path, taken = folder / "flush", []
+    file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        for _ in range(_FLUSHES):
+            os.pwrite(file, _PAGE, 0)
+            started = perf_counter()
+            flush(file)
+            taken.append(perf_counter() - started)
+    finally:
+        os.close(file)
+        path.unlink()
+    return round(statistics.median(taken) * 1e6, 1)

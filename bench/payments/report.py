@@ -1,0 +1,196 @@
+"""What a run found, for people: the table, the page in the docs and its chart.
+
+    python -m bench.payments.report
+
+writes the page again from the results that are kept.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean
+
+import msgspec
+
+from bench.payments import chart
+from bench.payments.results import Phase, Results, best_of, best_tpcb
+
+RESULTS = Path("bench/results/latest.json")
+PAGE = Path("docs/benchmarks.md")
+CHART = Path("docs/benchmarks.svg")
+BEGIN, END = "<!-- figures: written by `make bench` -->\n", "<!-- end of figures -->\n"
+
+_KINDS = {
+    "hot": "payments, all to one merchant",
+    "told": "payments, each told by webhook",
+    "replays": "replays of payments",
+    "transfers": "P2P transfers by API key",
+    "balances": "balance reads by API key",
+}
+_HEAD = (
+    "",
+    "Connections",
+    "Per second",
+    "p50 ms",
+    "p99 ms",
+    "Batch",
+    "CPU µs: Python",
+    "PostgreSQL",
+)
+
+Row = Sequence[str]
+
+
+def text(results: Results) -> str:
+    """The one table of a run, with what belongs to it."""
+    return "\n\n".join(
+        [table([_HEAD, *_rows(results)]), *_sentences(results), table(_about_machine(results))]
+    )
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Markdown that is a table to the eye as well."""
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    shown = [
+        "| "
+        + " | ".join(
+            cell.ljust(width) if place == 0 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        + " |"
+        for row in rows
+    ]
+    rule = "| " + " | ".join(
+        "-" * width if place == 0 else "-" * (width - 1) + ":" for place, width in enumerate(widths)
+    )
+    return "\n".join([shown[0], rule + " |", *shown[1:]])
+
+
+def _rows(results: Results) -> list[Row]:
+    connections = sorted({phase.connections for phase in results.payments})
+    clients = sorted({run.clients for run in results.tpcb})
+    rows = [_row("payments", best_of(results.payments, count)) for count in connections]
+    for count in clients:
+        run = best_tpcb(results.tpcb, count)
+        latency = f"mean {run.mean_ms:.1f}"
+        rows.append(
+            (
+                "pgbench TPC-B",
+                f"{count}",
+                f"{run.per_second:,.0f}",
+                latency,
+                "",
+                "1",
+                "",
+                f"{run.postgres_us:,.0f}",
+            )
+        )
+    for kind, name in _KINDS.items():
+        phases = [phase for phase in results.others if phase.kind == kind]
+        rows.append(_row(name, best_of(phases, phases[0].connections)))
+    return rows
+
+
+def _row(name: str, phase: Phase) -> Row:
+    return (
+        name,
+        f"{phase.connections}",
+        f"{phase.per_second:,.0f}",
+        f"{phase.p50_ms:.1f}",
+        f"{phase.p99_ms:.1f}",
+        "" if phase.batches is None else f"{phase.batches.mean:.0f}",
+        f"{phase.cpu.workers:,.0f}",
+        f"{phase.cpu.postgres:,.0f}",
+    )
+
+
+def _sentences(results: Results) -> list[str]:
+    ratio, books, memory = results.ratio, results.books, results.memory
+    phases = [*results.payments, *results.others]
+    declined = sum(sum(phase.declined.values()) for phase in phases)
+    spread = best_of(results.payments, 64)
+    hot = best_of([phase for phase in results.others if phase.kind == "hot"], 64)
+    largest = max(phase.batches.largest for phase in phases if phase.batches is not None)
+    client = mean(phase.cpu.load_client for phase in results.payments)
+    busiest = ", ".join(
+        f"{best_of(results.payments, count).cpu.busiest_worker:.0%} at {count}"
+        for count in sorted({phase.connections for phase in results.payments})
+    )
+    workers = " and ".join(f"{megabytes:.0f} MB" for megabytes in memory.workers_mb)
+    return [
+        f"**Ratio: {ratio.ratio:.2f}.** The best of {len(results.payments)} payment phases"
+        f" ({ratio.payments_per_second:,.0f}/s at {ratio.connections} connections) over the best of"
+        f" {len(results.tpcb)} TPC-B phases ({ratio.tpcb_per_second:,.0f}/s at {ratio.clients}"
+        f" clients). Within each round it is {_listed(ratio.by_round)}. Rows above are the best of"
+        " their rounds too.",
+        f"One hot merchant takes {hot.per_second / spread.per_second:.0%} of what"
+        f" {results.sizes.processors} take together. The largest batch carried {largest}."
+        f" The load client used {client:.0f} µs of processor time per payment, on the same cores.",
+        f"Of the work of {results.sizes.workers} workers the busier one did {busiest} connections.",
+        f"Memory under load: workers {workers}, PostgreSQL {memory.postgres_mb:.0f} MB.",
+        f"Books: {books.claims} claims {'hold' if books.hold else 'DO NOT HOLD'} over"
+        f" {books.transactions:,} transactions and {books.entries:,} entries;"
+        f" {books.approved:,} were answered as done, {books.completed:,} are in the books."
+        f" Declined: {declined:,}.",
+    ]
+
+
+def _listed(ratios: Sequence[float]) -> str:
+    return ", ".join(f"{one:.2f}" for one in ratios)
+
+
+def _about_machine(results: Results) -> list[Row]:
+    machine, sizes = results.machine, results.sizes
+    return [
+        ("Machine", ""),
+        ("Processor", f"{machine.processor}, {machine.cores} cores"),
+        ("Memory", f"{machine.memory_gb:.0f} GB"),
+        ("Disk", f"{machine.disk}, {machine.flush_us:,.0f} µs to make 8 KiB durable"),
+        ("System", machine.system),
+        ("PostgreSQL", f"{machine.postgres}, embedded"),
+        ("Python", machine.python),
+        ("Tapgate", f"{results.version}, {sizes.workers} workers"),
+        ("World", f"{sizes.cards:,} cards, {sizes.processors} processors"),
+        ("Phases", _lengths(results)),
+        ("Taken on", results.taken_on),
+    ]
+
+
+def _lengths(results: Results) -> str:
+    shortest = min(phase.seconds for phase in results.payments)
+    asked = results.sizes.seconds
+    shorter = f", the shortest {shortest:.1f} s" if shortest < 0.9 * asked else ""
+    return f"of {asked:g} s, in {results.sizes.rounds} rounds{shorter}"
+
+
+def figures(results: Results) -> str:
+    """The part of the page that a run writes."""
+    return f"\n![Payments and TPC-B per second]({CHART.name})\n\n{text(results)}\n\n"
+
+
+def page(before: str, results: Results) -> str:
+    top, _, rest = before.partition(BEGIN)
+    _, _, bottom = rest.partition(END)
+    return f"{top}{BEGIN}{figures(results)}{END}{bottom}"
+
+
+def write(results: Results, root: Path) -> list[Path]:
+    """The results as JSON, the chart and, where there is one, the page."""
+    encoded = msgspec.json.format(msgspec.json.encode(results), indent=2) + b"\n"
+    written = {RESULTS: encoded, CHART: chart.drawn(results).encode()}
+    if (root / PAGE).exists():
+        written[PAGE] = page((root / PAGE).read_text(), results).encode()
+    for path, content in written.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(content)
+    return list(written)
+
+
+def kept(root: Path) -> Results:
+    return msgspec.json.decode((root / RESULTS).read_bytes(), type=Results)
+
+
+if __name__ == "__main__":
+    here = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2]
+    for path in write(kept(here), here):
+        print(f"Wrote {path}")

@@ -1,0 +1,74 @@
+"""Requests as bytes, signed before they are needed: the load client only sends them."""
+
+from uuid import uuid4
+
+import msgspec
+
+from bench.payments.world import Card, Key
+from tapgate import signing
+from tapgate.clock import rfc3339, system_clock
+
+PAYMENT_PATH = "/api/v1/pos/payment"
+TRANSFER_PATH = "/api/v1/wallet/transfer-p2p"
+
+#: Above the limit under which a card pays without its PIN, below every other limit.
+_PAYMENT = "525.00"
+_TRANSFER = "25.00"
+
+
+def payment(card: Card, key: Key, timestamp: str) -> bytes:
+    body = msgspec.json.encode(
+        {
+            "request_id": str(uuid4()),
+            "card_serial": card.serial,
+            "amount": _PAYMENT,
+            "pin": card.pin,
+            "merchant_name": "Kamara Stores",
+            "transaction_ref": "ORDER-1188",
+        }
+    )
+    return signed(body, key, timestamp)
+
+
+def signed(body: bytes, key: Key, timestamp: str) -> bytes:
+    signature = signing.sign(key.secret, "POST", PAYMENT_PATH, timestamp, body)
+    return _request(
+        "POST",
+        PAYMENT_PATH,
+        f"X-API-Key-ID: {key.id}\r\nX-Timestamp: {timestamp}\r\nX-Signature: {signature}\r\n",
+        body,
+    )
+
+
+def transfer(sender: Card, receiver: Card, api_key: str) -> bytes:
+    body = msgspec.json.encode(
+        {
+            "request_id": str(uuid4()),
+            "sender_id": sender.subscriber_id,
+            "recipient_card_serial": receiver.serial,
+            "amount": _TRANSFER,
+            "pin": sender.pin,
+        }
+    )
+    return _request("POST", TRANSFER_PATH, _bearer(api_key), body)
+
+
+def balance(card: Card, api_key: str) -> bytes:
+    return _request("GET", f"/api/v1/balance/{card.subscriber_id}", _bearer(api_key), b"")
+
+
+def now() -> str:
+    return rfc3339(system_clock())
+
+
+def _bearer(api_key: str) -> str:
+    return f"Authorization: Bearer {api_key}\r\n"
+
+
+def _request(method: str, path: str, credential: str, body: bytes) -> bytes:
+    about_body = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    head = (
+        f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{credential}"
+        f"{about_body if body else ''}\r\n"
+    )
+    return head.encode() + body

@@ -1,0 +1,143 @@
+"""What one run found out. Written as JSON, and what tables and charts are made from."""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    processor: str
+    cores: int
+    memory_gb: float
+    disk: str
+    flush_us: float  # one small write made durable, the median of many
+    system: str
+    postgres: str
+    python: str
+    load_before: float  # how busy the machine was when the run began
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """Resident; what PostgreSQL's processes share is counted once where the system can tell."""
+
+    workers_mb: list[float]
+    postgres_mb: float
+
+
+class Cpu(msgspec.Struct, frozen=True, kw_only=True):
+    """Microseconds of processor time per answered request."""
+
+    workers: float
+    postgres: float
+    load_client: float
+    busiest_worker: float  # its share of what the workers took
+
+
+class Batches(msgspec.Struct, frozen=True, kw_only=True):
+    """How many payments one database transaction carried."""
+
+    count: int
+    mean: float
+    median: int
+    largest: int
+
+
+class Phase(msgspec.Struct, frozen=True, kw_only=True):
+    kind: str
+    round: int
+    connections: int
+    seconds: float
+    per_second: float
+    p50_ms: float
+    p99_ms: float
+    answered: int
+    replayed: int
+    declined: dict[str, int]  # by HTTP status
+    cpu: Cpu
+    batches: Batches | None = None
+
+
+class TpcB(msgspec.Struct, frozen=True, kw_only=True):
+    round: int
+    clients: int
+    per_second: float
+    mean_ms: float
+    postgres_us: float
+
+
+class Ratio(msgspec.Struct, frozen=True, kw_only=True):
+    """The best of each, whatever the number of connections."""
+
+    payments_per_second: float
+    connections: int
+    tpcb_per_second: float
+    clients: int
+    ratio: float
+    by_round: list[float]  # the same within each round: how steady the machine was
+
+
+class Books(msgspec.Struct, frozen=True, kw_only=True):
+    hold: bool
+    claims: int
+    transactions: int
+    entries: int
+    approved: int  # answered with 200, not as a replay
+    completed: int  # in the books
+
+
+class Sizes(msgspec.Struct, frozen=True, kw_only=True):
+    seconds: float
+    rounds: int
+    cards: int
+    processors: int
+    workers: int
+    scale: int
+
+
+class Results(msgspec.Struct, frozen=True, kw_only=True):
+    taken_on: str
+    version: str
+    machine: Machine
+    sizes: Sizes
+    ratio: Ratio
+    payments: list[Phase]
+    tpcb: list[TpcB]
+    others: list[Phase]
+    memory: Memory
+    books: Books
+
+
+Measured = TypeVar("Measured", Phase, TpcB)
+
+
+def _best(measured: Iterable[Measured]) -> Measured:
+    return max(measured, key=lambda one: one.per_second)
+
+
+def best_of(phases: Iterable[Phase], connections: int) -> Phase:
+    return _best(phase for phase in phases if phase.connections == connections)
+
+
+def best_tpcb(runs: Iterable[TpcB], clients: int) -> TpcB:
+    return _best(run for run in runs if run.clients == clients)
+
+
+def ratio(payments: Sequence[Phase], tpcb: Sequence[TpcB]) -> Ratio:
+    one, other = _best(payments), _best(tpcb)
+    rounds = sorted({phase.round for phase in payments})
+    return Ratio(
+        payments_per_second=one.per_second,
+        connections=one.connections,
+        tpcb_per_second=other.per_second,
+        clients=other.clients,
+        ratio=round(one.per_second / other.per_second, 2),
+        by_round=[
+            round(
+                _best([phase for phase in payments if phase.round == number]).per_second
+                / _best([run for run in tpcb if run.round == number]).per_second,
+                2,
+            )
+            for number in rounds
+        ],
+    )

@@ -1,0 +1,137 @@
+"""Who pays whom: subscribers with a card and money each, processors with a terminal each.
+
+What there may be thousands of is written table by table; the money comes in through the ledger,
+like all money.
+"""
+
+import asyncio
+from random import Random
+from typing import Any, NamedTuple
+
+from tapgate import ids
+from tapgate.admin import operations as admin
+from tapgate.admin.model import NewApiKey
+from tapgate.admin.queries import first_system_admin
+from tapgate.credentials.hmac_keys import NewHmacKey
+from tapgate.demo.founding import caller
+from tapgate.edge.origin import SYSTEM
+from tapgate.edge.services import Services
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command
+from tapgate.notifications.webhooks import operations as webhooks
+from tapgate.notifications.webhooks.model import NewEndpoint
+from tapgate.processors import operations as processors
+from tapgate.processors.model import NewProcessor
+from tapgate.processors.terminals import operations as terminals
+from tapgate.processors.terminals.model import NewTerminal
+
+#: In minor units: enough for every payment that the compliance rules let a card make.
+_MONEY_OF_EACH = 20_000_00
+_ORDERS_AT_ONCE = 2_000
+#: A system that wants to know of what went wrong, as an operator's would. Nobody listens there.
+_WATCHFUL = NewEndpoint(
+    url="http://127.0.0.1:9/events",
+    events=["transaction.failed", "transaction.refunded", "alert.created"],
+)
+
+
+class Card(NamedTuple):
+    serial: str
+    pin: str
+    subscriber_id: str
+
+
+class Key(NamedTuple):
+    id: str
+    secret: bytes
+
+
+class World(NamedTuple):
+    cards: list[Card]
+    terminals: list[Key]  # one of each processor
+    api_key: str
+
+
+async def build(services: Services, *, cards: int, processors: int) -> World:
+    keys = [await _terminal(services, number) for number in range(processors)]
+    made = await _cards(services, cards)
+    await webhooks.create(caller(services), _WATCHFUL)
+    admin_id = await first_system_admin(services.database)
+    assert admin_id is not None
+    _, api_key = await admin.create_api_key(
+        services,
+        SYSTEM,
+        NewApiKey(name="bench", scopes=["payments:write", "balance:read"]),
+        created_by=admin_id,
+    )
+    await services.database.execute("ANALYZE")
+    return World(
+        made, [Key(ids.show(ids.KEY, key.id), key.secret.encode()) for key in keys], api_key
+    )
+
+
+async def _terminal(services: Services, number: int) -> NewHmacKey:
+    call = caller(services)
+    shop = NewProcessor(
+        name=f"Shop {number}", phone_number=f"+2322595{number:04}", email="shop@example.com"
+    )
+    created = await processors.create(call, shop)
+    added = await terminals.add(call, created.processor.id, NewTerminal(name="Till 1"))
+    return added.key
+
+
+async def _cards(services: Services, count: int) -> list[Card]:
+    chance, now, new_id = Random(23225), services.clock(), services.new_id
+    rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _COLUMNS}
+    cards, owners = [], []
+    for number in range(count):
+        owner, account, pin = new_id(), new_id(), f"{chance.randrange(10_000):04}"
+        stored = services.pins.make(pin)
+        serial = f"BENCH-{number:06}"
+        name, masked = f"Aminata Kamara{number}", "Aminata K."
+        currency = services.settings.currency
+        rows["accounts"].append((account, "wallet", owner, name, masked, currency, 1, True))
+        rows["subscribers"].append(
+            (owner, account, f"+{23225000000 + number}", "Aminata", f"Kamara{number}", now, now)
+        )
+        rows["pins"].append((owner, stored.key_id, stored.salt, stored.verifier))
+        rows["cards"].append(
+            (new_id(), serial, "PARENT", "ACTIVE", owner, account, owner, now, now, now)
+        )
+        cards.append(Card(serial, pin, ids.show(ids.SUBSCRIBER, owner)))
+        owners.append(owner)
+    async with services.database.transaction() as tx:
+        for table, columns in _COLUMNS.items():
+            await tx.copy_records_to_table(table, records=rows[table], columns=columns.split())
+    await _fund(services, owners)
+    chance.shuffle(cards)  # who pays after whom has nothing to do with who came after whom
+    return cards
+
+
+_COLUMNS = {
+    "accounts": "id kind owner_id holder_name public_name currency kyc_level checked",
+    "subscribers": "id account_id phone_number first_name last_name created_at updated_at",
+    "pins": "holder_id key_id salt verifier",
+    "cards": "id serial type status subscriber_id account_id pin_holder_id linked_at created_at"
+    " updated_at",
+}
+
+
+async def _fund(services: Services, owners: list[int]) -> None:
+    for start in range(0, len(owners), _ORDERS_AT_ONCE):
+        outcomes = await asyncio.gather(
+            *(
+                services.ledger.submit(
+                    Command(
+                        type=chart.TRANSFER,
+                        channel="admin",
+                        payer=commands.CASH,
+                        payee=commands.subscriber(owner),
+                        amount=_MONEY_OF_EACH,
+                    )
+                )
+                for owner in owners[start : start + _ORDERS_AT_ONCE]
+            )
+        )
+        for outcome in outcomes:
+            outcome.accepted()

@@ -1,0 +1,88 @@
+"""The benchmark itself works, in small: every figure is there, and the books hold."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+EVERY_KIND = {"hot", "told", "replays", "transfers", "balances"}
+
+
+async def run(*arguments: str) -> str:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", *arguments),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    said, _ = await process.communicate()
+    assert process.returncode == 0, said.decode()
+    return said.decode()
+
+
+def empty(value: Any, at: str = "") -> Iterator[str]:
+    """Where there is nothing in what should be full of figures."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from empty(inner, f"{at}.{name}")
+    elif isinstance(value, list):
+        if not value:
+            yield at
+        for number, inner in enumerate(value):
+            yield from empty(inner, f"{at}[{number}]")
+    elif value is None or value == "":
+        yield at
+
+
+async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> None:
+    (folder / "docs").mkdir()
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    (folder / "docs" / "benchmarks.md").write_text(page)
+    sizes = ("--seconds", "0.3", "--rounds", "1", "--cards", "200", "--scale", "1")
+    said = await run("bench.payments", *sizes, "--folder", str(folder), "--root", str(folder))
+    found = json.loads((folder / "bench" / "results" / "latest.json").read_text())
+
+    books = found["books"]
+    assert books["hold"]
+    assert books["approved"] == books["completed"] > 0
+    assert [phase["connections"] for phase in found["payments"]] == [16, 64, 256]
+    assert [phase["clients"] for phase in found["tpcb"]] == [8, 16, 32]
+    assert {phase["kind"] for phase in found["others"]} == EVERY_KIND
+    for phase in (*found["payments"], *found["others"]):
+        assert phase["declined"] == {}
+        assert phase["answered"] > 0
+        assert phase["p50_ms"] <= phase["p99_ms"]
+        assert (phase["batches"] is None) == (phase["kind"] in ("replays", "balances"))
+        assert (phase["replayed"] == phase["answered"]) == (phase["kind"] == "replays")
+    best = max(phase["per_second"] for phase in found["payments"])
+    yardstick = max(phase["per_second"] for phase in found["tpcb"])
+    assert found["ratio"]["ratio"] == round(best / yardstick, 2)
+    assert found["ratio"]["by_round"] == [found["ratio"]["ratio"]]  # there is one round
+    allowed = (".declined", ".batches")
+    assert not [place for place in empty(found) if not place.endswith(allowed)]
+
+    written = (folder / "docs" / "benchmarks.md").read_text()
+    assert f"**Ratio: {found['ratio']['ratio']:.2f}.**" in written
+    assert f"**Ratio: {found['ratio']['ratio']:.2f}.**" in said
+    assert "## What is measured" in written
+    assert (folder / "docs" / "benchmarks.svg").read_text().count("<rect ") == 6
+    assert set(os.listdir(folder)) == {"bench", "docs"}  # noqa: PTH208 - the data is gone
+
+
+async def test_the_page_shows_the_results_that_are_kept(folder: Path) -> None:
+    kept = [
+        Path("bench/results/latest.json"),
+        Path("docs/benchmarks.md"),
+        Path("docs/benchmarks.svg"),
+    ]
+    for path in kept:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes((ROOT / path).read_bytes())
+    await run("bench.payments.report", str(folder))
+    for path in kept:
+        assert (folder / path).read_bytes() == (ROOT / path).read_bytes(), path
