@@ -25,7 +25,7 @@ WORDS: dict[Command, str] = {
     """,
     "send": """
         send; send money; money transfer; transfer; transfer money; snd mony; snd money; send mony
-        send cash; send funds; make a transfer; new transfer; p2p; sen moni; send moni; remit
+        send cash; send funds; make a transfer; new transfer; sen moni; send moni; remit
     """,
     "history": """
         history; my history; transactions; my transactions; transaction history; recent; activity
