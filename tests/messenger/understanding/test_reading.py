@@ -202,7 +202,13 @@ def test_a_payee_by_name() -> None:
     assert reading.payee_name("send 8 to Mohamed") == "Mohamed"
     assert reading.payee_name("envoie 8 à ma tante Fatou svp.") == "tante Fatou svp"
     assert reading.payee_name("send 8 to my mum!") == "mum"
-    for text in ("send 8", "send 8 to 076123456", "send 8 to a friend", "send 8 to x to y", "x" * 999):
+    for text in (
+        "send 8",
+        "send 8 to 076123456",
+        "send 8 to a friend",
+        "send 8 to x to y",
+        "x" * 999,
+    ):
         assert reading.payee_name(text) is None
 
 

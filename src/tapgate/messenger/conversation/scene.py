@@ -132,16 +132,22 @@ class Scene:
         self.replies.append(Say(text=self.text(key, **values)))
 
     def ask(self, text: str, choices: Iterable[Choice] = ()) -> None:
-        """Puts a new question; the options of the one before have expired."""
-        # By the clock, so that it grows even where the conversation before is forgotten.
-        number = max(self.conversation.question + 1, int(self.setting.now.timestamp()))
-        offer = self._offer(text, tuple(choices), number)
-        self.change(question=number, offer=offer)
+        """Puts a question; the options of the one before have expired, unless it is the same."""
+        choices = tuple(choices)
+        number = self.conversation.question
+        offer = self._offer(text, choices, number)
+        before = self.conversation.offer
+        if before is None or offer != msgspec.structs.replace(before, start=0):
+            # By the clock, so that it grows even where the conversation before is forgotten.
+            number = max(number + 1, int(self.setting.now.timestamp()))
+            offer = self._offer(text, choices, number)
+        self.change(question=number, offer=offer, suggested=None)
         self.replies.append(offer or Say(text=text))
 
-    def suggest(self, text: str, *commands: Command) -> None:
-        """Says something, and what could be done next."""
+    def suggest(self, text: str, *commands: Command, yes: Command | None = None) -> None:
+        """Says something, and what could be done next; where it is a question, what a yes means."""
         self.ask(text, [self.command(name) for name in commands])
+        self.change(suggested=None if yes == "send" else yes)
 
     def command(self, name: Command) -> Choice:
         """A way to a command. It never expires, so it belongs to no question."""

@@ -35,10 +35,10 @@ _FAREWELLS: Final = _any_of(
 _THANKS = re.compile(
     r"(?:ok |okay |great |super |parfait |nice |god )*"
     r"(?:thanks?|thank you|thank u|thx|tnx|tenki|merci|mersi|je vous remercie|je te remercie)"
-    r"(?: (?:very|so|much|a|lot|you|ya|sir|madam|ma|my|brother|sister|friend|dear|for|your|the|help|"
-    r"beaucoup|bien|mile|fois|infiniment|monsieur|madame|chef|frere|pour|votre|aide))*"
+    r"(?: (?:very|so|much|a|lot|you|ya|sir|madam|ma|my|brother|sister|friend|dear|for|your|the"
+    r"|help|beaucoup|bien|mile|fois|infiniment|monsieur|madame|chef|frere|pour|votre|aide))*"
 )
-_SECRET = r"(?:pin|pins|code|pascode|pasword|mot de pase)\b"
+_A_PIN = r"(?:pin|pins|code|pascode|pasword|mot de pase)\b"
 _FORGOTTEN_PIN = re.compile(
     rf"\b(?:forgot\w*|forget|lost|reset|recover|retrieve|resend"
     rf"|(?:dont|do not|cant|canot|can not|no|nor) (?:remember|recal|know|sabi)"
@@ -46,7 +46,7 @@ _FORGOTTEN_PIN = re.compile(
     rf"|(?:rapele|souviens|souvient|conais|sais) (?:plus|pas)"
     rf"|quel est|c est quoi|done moi|donez moi)"
     rf" (?:\w+ ){{0,3}}?(?:my|mi|the|mon|le|de mon|du|ma|d)? ?(?:(?:secret|card|wallet|carte) )?"
-    rf"{_SECRET}|\b{_SECRET} (?:reset|oublie\w*|perdu|forgoten|lost)\b"
+    rf"{_A_PIN}|\b{_A_PIN} (?:reset|oublie\w*|perdu|forgoten|lost)\b"
 )
 _MOVED = r"(?:payment|transfer|transaction|paiement|payement|transfert|virement|envoi|operation)"
 _TAKE_BACK = re.compile(
@@ -55,6 +55,8 @@ _TAKE_BACK = re.compile(
     rf"|\b(?:anule\w*|reprendre|recuperer|rembourse\w*) (?:\w+ )?(?:dernier|derniere) {_MOVED}"
     rf"|\b(?:anule\w*|reprendre) (?:\w+ ){{0,2}}{_MOVED} d hier"
     rf"|\b(?:reverse|undo|take back) (?:my|the|a|that|this) {_MOVED}"
+    r"|\b(?:cancel|reverse|undo|anule\w*) .*\b(?:i|ai) (?:just |already |deja )?"
+    r"(?:made|sent|did|paid|fait|envoye|paye)\b"
 )
 _PHONE = re.compile(r"\b(?:phone|fone|telephone|portable|mobile|sim|handset)\b")
 _GONE = re.compile(

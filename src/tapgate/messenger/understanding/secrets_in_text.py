@@ -31,8 +31,8 @@ _FILLERS = frozenset(
 )
 #: An amount and whom it is for, in one word.
 _ORDER = re.compile(
-    r"(?=(?<![0-9a-z.,-])[0-9][0-9.,']{0,12} ?[a-z]{0,8}\s{1,3}(?:to|for|au|a|vers|sur|pour|na)\s{1,3}"
-    r"(?:[a-z]{1,10}\s{1,3}){0,2}"
+    r"(?=(?<![0-9a-z.,-])[0-9][0-9.,']{0,12} ?[a-z]{0,8}\s{1,3}"
+    r"(?:to|for|au|a|vers|sur|pour|na)\s{1,3}(?:[a-z]{1,10}\s{1,3}){0,2}"
     r"(\+?[0-9]{8,15}|(?=[a-z-]{0,31}[0-9])(?=[0-9-]{0,31}[a-z])[a-z0-9-]{3,32})(?![0-9a-z-]))"
 )
 _ANOTHER_FOUR = re.compile(r"(?<![0-9a-z-])[0-9]{4}(?![0-9a-z-])")
