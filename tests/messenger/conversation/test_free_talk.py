@@ -164,6 +164,22 @@ def test_another_order_instead_of_another_amount():
     assert "5.00 SLE" in story.text
 
 
+def test_another_order_by_name_instead_of_another_amount():
+    story = Story()
+    kept = (Recipient(name="Mohamed K.", card_serial="AM-7007"),)
+    story.person = msgspec.structs.replace(story.person, recipients=kept)
+    for text in ("send money", "AM-1001", "send 5 to mohamed"):
+        story(spoken(text))
+    assert story.conversation.facts["payee_card"] == "AM-7007"
+    assert story.conversation.stage == "confirm"
+
+
+def test_a_title_of_a_command_with_other_words_is_not_tapped():
+    story = talk("menu")
+    story(Said(text="has my money been send"))
+    assert story.conversation.stage == "idle"
+
+
 def test_a_whole_new_order_at_the_confirmation():
     story = talk("send 5 to AM-1001", "send 7 to AM-2002")
     assert story.conversation.stage == "confirm"
@@ -244,7 +260,12 @@ def test_an_amount_that_is_no_figure():
 
 
 @pytest.mark.parametrize(
-    ("text", "command"), [("show me my balance", None), ("i want to talk to a person", "person")]
+    ("text", "command"),
+    [
+        ("show me my balance", None),
+        ("i want to talk to a person", "person"),
+        ("can i talk to someone", "person"),
+    ],
 )
 def test_something_else_than_a_pin(text, command):
     story = talk("send 5 to AM-1001", "yes", text)
@@ -252,7 +273,7 @@ def test_something_else_than_a_pin(text, command):
     assert story.conversation.command == command
 
 
-@pytest.mark.parametrize("text", ["send money to my brother", "zzz"])
+@pytest.mark.parametrize("text", ["send money to my brother", "zzz", "hmm"])
 def test_a_pin_question_stays(text):
     story = talk("send 5 to AM-1001", "yes", text)
     assert story.conversation.awaits_pin

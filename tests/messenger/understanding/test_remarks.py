@@ -27,6 +27,8 @@ from tapgate.messenger.understanding.remarks import remark
         ("mot de passe oublié", "forgotten_pin"),
         ("je ne me rappelle plus de mon code", "forgotten_pin"),
         ("cancel my last payment", "take_back"),
+        ("cancel the payment i made yesterday", "take_back"),
+        ("annuler le paiement que j'ai fait", "take_back"),
         ("annuler le dernier transfert", "take_back"),
         ("someone stole my phone", "lost_phone"),
         ("j'ai perdu mon téléphone", "lost_phone"),

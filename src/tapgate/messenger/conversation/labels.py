@@ -70,7 +70,7 @@ def mentioned(text: str, values: Iterable[str]) -> str | None:
 def _names(option: Option) -> set[frozenset[str]]:
     value = option.id.rpartition("#")[0]
     if not value:
-        # A command: its title is its name, what else it is called is not decided here.
-        return {_said(option.title)}
+        # A command: what it is called besides its title is not decided here.
+        return set()
     own = {name for name in (option.title, value.replace("_", " ")) if NUMBER not in plain(name)}
     return {*map(_said, own), *_SAID.get(value, ())}

@@ -21,8 +21,7 @@ def hear(scene: Scene, text: str) -> bool:
         case "forgotten_pin" if _may_leave(scene):
             interpreter.leave(scene)
             scene.suggest(scene.text("pin.forgotten"), "person", "change_pin", "menu", yes="person")
-        case "take_back" if _may_leave(scene):
-            interpreter.leave(scene)
+        case "take_back" if interpreter.current(scene) is None:
             scene.suggest(scene.text("send.take_back"), "person", "history", "menu", yes="person")
         case "lost_phone" if _may_leave(scene):
             interpreter.begin(scene, "person", text)

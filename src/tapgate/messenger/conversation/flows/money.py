@@ -40,7 +40,7 @@ def _take_over(scene: Scene, said: str) -> None:
     ordered = _ordered(scene, said)
     name = None if "to" in ordered else reading.payee_name(said)
     if name is not None:
-        ordered |= _by_name(scene, name) or {"unknown": showing.cut(name, _NAME_SHOWN)}
+        ordered["unknown"] = showing.cut(name, _NAME_SHOWN)
     if "amount" not in ordered and reading.has_odd_amount(said, scene.setting.currency):
         scene.say("unread.amount", currency=scene.setting.currency)
     scene.know(**ordered)
@@ -55,6 +55,8 @@ def _ordered(scene: Scene, text: str) -> dict[str, str]:
         facts["to"] = f"phone:{order.phone}"
     elif order.card_serial is not None:
         facts["to"] = f"card:{order.card_serial}"
+    elif (name := reading.payee_name(text)) is not None:
+        facts |= _by_name(scene, name) or {}
     return facts
 
 

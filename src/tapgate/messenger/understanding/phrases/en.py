@@ -632,6 +632,9 @@ SAMPLES: dict[Command, str] = {
         i want to talk to a person
         i want to speak to someone
         i want to talk to somebody
+        can i talk to someone
+        can i talk to somebody
+        may i speak with someone
         talk to a human being
         let me speak with a human
         can i speak to a real person
@@ -761,6 +764,13 @@ SAMPLES: dict[Command, str] = {
 
 #: What is said to a messenger and asks nothing that it could do.
 NOTHING = """
+    hm
+    hmm ok
+    huh
+    eh
+    uh
+    blah
+    blah blah
     no worries
     no wahala
     no vex

@@ -582,6 +582,8 @@ SAMPLES: dict[Command, str] = {
         autres langues
     """,
     "person": """
+        est-ce que je peux parler à quelqu'un
+        puis-je parler avec quelqu'un
         j'ai perdu mon code
         il manque de l'argent sur mon compte
         on a pris mon argent
