@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
-
 from tapgate.errors import Code
 from tapgate.messenger.conversation import refusals
 from tapgate.messenger.conversation.flows import FLOWS
@@ -13,10 +11,8 @@ from tapgate.messenger.conversation.scene import Choice, Scene
 from tapgate.messenger.model.calls import Call
 from tapgate.messenger.model.events import Answered, Refused, Unreachable
 from tapgate.messenger.model.kinds import Command
-from tapgate.messenger.model.replies import AskPin, File, Say
+from tapgate.messenger.model.replies import AskPin
 
-#: What the channel shows of a question.
-_LONGEST: Final = 1024
 #: Refusals that say nothing about what was asked for: it may be tried again as it is.
 _NO_VERDICT: Final[Mapping[str, Unreachable]] = {
     Code.SERVICE_UNAVAILABLE: Unreachable(uncertain=False),
@@ -101,15 +97,8 @@ def ask_again(scene: Scene) -> None:
 
 def repeat(scene: Scene, key: str) -> None:
     """Says something and repeats the open question, in one message where it fits."""
-    said = scene.text(key)
     ask_again(scene)
-    question = scene.replies[-1]
-    assert not isinstance(question, File)
-    together = f"{said}\n\n{question.text}"
-    if len(together) <= _LONGEST:
-        scene.replies[-1] = msgspec.structs.replace(question, text=together)
-    else:
-        scene.replies.insert(-1, Say(text=said))
+    scene.say_before_last(key)
 
 
 def take(scene: Scene, piece: Piece, taken: Taken) -> bool:

@@ -22,10 +22,11 @@ from tapgate.messenger.model.people import (
     SpeakLanguage,
     Trust,
 )
-from tapgate.messenger.model.replies import Offer, Option, Reply, Say
+from tapgate.messenger.model.replies import File, Offer, Option, Reply, Say
 
 #: What the channel shows of an option: the fewer there are, the shorter the buttons.
 BUTTONS = 3
+_LONGEST = 1024
 _BUTTON_LENGTH, _ROW_LENGTH, _DESCRIPTION_LENGTH = 20, 24, 72
 
 
@@ -130,6 +131,15 @@ class Scene:
 
     def say(self, key: str, **values: object) -> None:
         self.replies.append(Say(text=self.text(key, **values)))
+
+    def say_before_last(self, key: str) -> None:
+        """In one message with the last, where it fits."""
+        said, last = self.text(key), self.replies[-1]
+        together = f"{said}\n\n{'' if isinstance(last, File) else last.text}"
+        if isinstance(last, File) or len(together) > _LONGEST:
+            self.replies.insert(-1, Say(text=said))
+        else:
+            self.replies[-1] = msgspec.structs.replace(last, text=together)
 
     def ask(self, text: str, choices: Iterable[Choice] = ()) -> None:
         """Puts a question; the options of the one before have expired, unless it is the same."""

@@ -111,8 +111,8 @@ def _answered(scene: Scene, text: str, *, late: bool) -> bool:
         return True
     piece = interpreter.current(scene)
     if piece is None and offer is not None and _is_no_more_than_a_number(scene, text):
-        scene.say("not_on_the_list")
         scene.replies.append(offer)
+        scene.say_before_last("not_on_the_list")
         return True
     if not isinstance(piece, Ask) or piece.read is None:
         return False
