@@ -29,6 +29,8 @@ def talk(*texts: str, language: str = "en", **setting: object) -> Story:
         ("en", "id card front", "id_front"),
         ("en", "ID card, back", "id_back"),
         ("en", "utility bill", "proof_of_address"),
+        ("en", "i will send my passport", "id_front"),
+        ("fr", "carte d'identité", "id_front"),
         ("fr", "Selfie", "selfie"),
         ("fr", "passeport", "id_front"),
         ("fr", "recto", "id_front"),
@@ -57,6 +59,7 @@ def test_the_next_document_in_words():
         ("en", "it was stolen", "stolen"),
         ("en", "Stolen", "stolen"),
         ("en", "lost card", "lost"),
+        ("en", "someone stole it", "stolen"),
         ("en", "just block it for now", "customer_request"),
         ("fr", "perdue", "lost"),
         ("fr", "elle a été volée", "stolen"),
@@ -197,6 +200,21 @@ def test_a_number_that_is_not_on_the_list(text):
 def test_a_number_out_of_the_blue():
     for text in ("99", "12345", "10"):
         assert talk(text).conversation.stage == "idle"
+
+
+@pytest.mark.parametrize("so_far", [[], ["menu"], ["send 5 to AM-1001"]])
+def test_a_number_is_not_guessed_at(so_far):
+    story = talk(*so_far)
+    before = story.conversation
+    for command in ("send", "balance", "cancel"):
+        story(Said(text="99", meaning=Meaning(command=command)))
+        assert (story.conversation.stage, story.conversation.facts) == (before.stage, before.facts)
+
+
+@pytest.mark.parametrize("text", ["it was not stolen", "i do not know"])
+def test_what_names_no_option_asks_again(text):
+    story = talk("block", "TG-0001", text)
+    assert story.conversation.piece == "reason"
 
 
 def test_a_number_at_the_confirmation_is_no_new_order():

@@ -29,6 +29,10 @@ _NAMES: Final = {
     "phone": "other number; wrong number; another number; autre numéro; mauvais numéro",
     "keep": "keep; save; keep it; save it; garder; garde; enregistrer",
 }
+#: What a sentence is about that mentions one of their names.
+_TELLING: Final = frozenset({"lost", "stolen", "damaged", "id_front", "selfie", "proof_of_address"})
+#: Names of an option alone, but of the whole matter in a sentence.
+_VAGUE: Final = frozenset({"id", "identity", "identite"})
 _FILLERS: Final = frozenset(
     plain(word)
     for word in """it is was has been my the a an of i have card kard please pls this its
@@ -53,12 +57,16 @@ def picked(offer: Offer, text: str) -> Option | None:
     if not called and NUMBER not in plain(text):
         said = _said(text)
         called = [option for option in offer.options if said and said in _names(option)]
+    if not called:
+        values = {option.id.rpartition("#")[0]: option for option in offer.options}
+        told = mentioned(text, _TELLING & values.keys())
+        return None if told is None else values[told]
     return called[0] if len(called) == 1 else None
 
 
 def mentioned(text: str, values: Iterable[str]) -> str | None:
     """The only one of these that is mentioned in a sentence, and not to deny it."""
-    words = _said(text)
+    words = _said(text) - _VAGUE
     if words & _DENIALS:
         return None
     found = [

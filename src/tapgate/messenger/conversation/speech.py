@@ -133,6 +133,8 @@ def _unread(scene: Scene, piece: Piece) -> None:
 
 def _guess(scene: Scene, meaning: Meaning, text: str) -> None:
     """What the words seem to ask for, where no answer in words is expected."""
+    if _is_no_more_than_a_number(scene, text):
+        meaning = Meaning()
     order = reading.order(text, scene.person.phone, scene.setting.currency)
     piece = interpreter.current(scene)
     names_payee = bool(order.phone or order.card_serial)

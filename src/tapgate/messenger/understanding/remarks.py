@@ -6,6 +6,7 @@ Taken from the words themselves, never from what they are like.
 import re
 from typing import Final, Literal
 
+from tapgate.messenger.understanding.phrases import en, fr
 from tapgate.messenger.understanding.spelling import LONGEST, plain
 
 Remark = Literal[
@@ -14,18 +15,10 @@ Remark = Literal[
 
 
 def _any_of(listed: str) -> frozenset[str]:
-    return frozenset(plain(phrase) for phrase in listed.replace("\n", ";").split(";"))
+    return frozenset(plain(phrase) for phrase in re.split(r"[;\n]", listed)) - {""}
 
 
-_GREETINGS: Final = _any_of(
-    """hi; hello; hey; helo; hallo; hy; hiya; yo; good morning; good afternoon; good evening
-    good day; gud morning; gud evening; gm; morning; evening; greetings; hi there; hello there
-    hey there; kushe; kushe o; kusheh; aw di bodi; how di body; how far; aw yu du; how una dey
-    salaam; salam; assalamu alaikum; salam alaikum; whats up; wassup; sup
-    bonjour; bonsoir; salut; coucou; bjr; bsr; slt; cc; bonne journée; bonne soirée; allô
-    bonjour monsieur; bonjour madame; bonsoir à tous; ça va; cava; comment ça va; cmt cv
-    salam aleykoum; bonne arrivée; on dit quoi; wesh"""
-)
+_GREETINGS: Final = _any_of(en.GREETINGS + fr.GREETINGS)
 _FAREWELLS: Final = _any_of(
     """ok; okay; okey; k; oki; alright; all right; d'accord; dac; daccord; entendu
     bye; goodbye; bye bye; good bye; see you; good night; see you later; ok bye; ok thanks bye

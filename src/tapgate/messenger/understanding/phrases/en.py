@@ -7,13 +7,19 @@ with. A phrase that stands under two commands makes the messenger ask which one 
 
 from tapgate.messenger.model.kinds import Command
 
+#: Show the menu too, but end nothing.
+GREETINGS = """
+    hi; hello; hey; helo; hallo; hy; hiya; yo; good morning; good afternoon; good evening
+    good day; gud morning; gud evening; gm; morning; evening; greetings; hi there; hello there
+    hey there; kushe; kushe o; kusheh; aw di bodi; how di body; how far; aw yu du; how una dey
+    salaam; salam; assalamu alaikum; salam alaikum; whats up; wassup; sup
+"""
+
 WORDS: dict[Command, str] = {
-    "menu": """
+    "menu": f"""
         menu; main menu; the menu; show menu; home; start; begin; restart; start over; options; back
-        hi; hello; hey; helo; hallo; hy; hiya; yo; good morning; good afternoon; good evening
-        good day; gud morning; gud evening; gm; morning; evening; greetings; hi there; hello there
-        hey there; kushe; kushe o; kusheh; aw di bodi; how di body; how far; aw yu du; how una dey
-        salaam; salam; assalamu alaikum; salam alaikum; whats up; wassup; sup; services
+        services
+        {GREETINGS}
     """,
     "help": """
         help; help me; help please; pls help; hlp; info; support info; guide
