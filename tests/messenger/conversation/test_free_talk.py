@@ -124,6 +124,7 @@ def test_yes_holds_for_the_last_question_only():
     [
         ("AM-10010", calls.FindCard(card_serial="AM-10010")),
         ("076222222", calls.FindPayee(phone=PAYEE_PHONE)),
+        ("076 222 222", calls.FindPayee(phone=PAYEE_PHONE)),
         ("+23276222222", calls.FindPayee(phone=PAYEE_PHONE)),
     ],
 )
@@ -131,6 +132,11 @@ def test_a_recipient_out_of_the_blue(text, call):
     story = talk(text)
     assert call in story.gateway.asked
     assert story.conversation.piece == "amount"
+
+
+@pytest.mark.parametrize("text", ["covid-19", "5k", "12345678", "wi-fi"])
+def test_what_is_no_recipient_begins_nothing(text):
+    assert talk(text).conversation.stage == "idle"
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,8 @@ def test_remarks(text: str, expected: str) -> None:
     change my pin
     i want a new pin
     my card was stolen
+    i lost my card and my pin
+    resend the code
     thief took my phone and my card
     my phone number
     send 500 to 076123456

@@ -14,6 +14,7 @@ from tapgate.messenger.understanding import reading
 from tapgate.messenger.understanding.secrets_in_text import may_hold_a_pin
 
 _FIGURES: Final = re.compile(r"[0-9]+")
+_FEWEST_DIGITS: Final = 4
 #: What these say is never the name of an option.
 _ALWAYS: Final = frozenset({"menu", "help", "yes", "no", "cancel"})
 
@@ -138,7 +139,7 @@ def _guess(scene: Scene, meaning: Meaning, text: str) -> None:
     order = reading.order(text, scene.person.phone, scene.setting.currency)
     piece = interpreter.current(scene)
     names_payee = bool(order.phone or order.card_serial)
-    if piece is None and names_payee and len(text.split()) == 1:
+    if piece is None and _is_payee_alone(scene, text):
         interpreter.begin(scene, "send", text)
     elif meaning.command is not None and not (
         piece and _goes_on(scene, meaning.command, is_order=names_payee)
@@ -153,6 +154,15 @@ def _guess(scene: Scene, meaning: Meaning, text: str) -> None:
         scene.suggest(scene.text("did_you_mean"), *maybe, yes=yes)
     else:
         scene.suggest(scene.text("not_understood"), "menu", "help")
+
+
+def _is_payee_alone(scene: Scene, text: str) -> bool:
+    """A phone number that begins as one, or a serial with so many digits that it is no word."""
+    if text.startswith(("0", "+")):
+        return reading.phone(text, scene.person.phone) is not None
+    order = reading.order(text, None, scene.setting.currency)
+    is_alone = len(text.split()) == 1 and order.card_serial is not None
+    return is_alone and sum(sign.isdigit() for sign in text) >= _FEWEST_DIGITS
 
 
 def _goes_on(scene: Scene, command: Command, *, is_order: bool) -> bool:

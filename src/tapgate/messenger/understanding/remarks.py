@@ -33,7 +33,7 @@ _THANKS = re.compile(
 )
 _A_PIN = r"(?:pin|pins|code|pascode|pasword|mot de pase)\b"
 _FORGOTTEN_PIN = re.compile(
-    rf"\b(?:forgot\w*|forget|lost|reset|recover|retrieve|resend"
+    rf"\b(?:forgot\w*|forget|lost|reset|recover|retrieve"
     rf"|(?:dont|do not|cant|canot|can not|no|nor) (?:remember|recal|know|sabi)"
     rf"|what is|whats|tel me|show me|oublie\w*|perdu|reinitialis\w+|recuper\w+"
     rf"|(?:rapele|souviens|souvient|conais|sais) (?:plus|pas)"
@@ -74,11 +74,12 @@ def remark(text: str) -> Remark | None:  # noqa: PLR0911 - one for each
         return "farewell"
     if _THANKS.fullmatch(said):
         return "thanks"
-    if _FORGOTTEN_PIN.search(said):
+    is_card_gone = _CARD.search(said) and _GONE.search(said)
+    if _FORGOTTEN_PIN.search(said) and not is_card_gone:
         return "forgotten_pin"
     if _TAKE_BACK.search(said):
         return "take_back"
-    if _PHONE.search(said) and _GONE.search(said) and not _CARD.search(said):
+    if _PHONE.search(said) and _GONE.search(said) and not is_card_gone:
         return "lost_phone"
     if _FEES.search(said) and (_ASKS.search(said) or len(said.split()) == 1):
         return "fees"

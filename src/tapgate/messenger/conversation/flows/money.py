@@ -55,6 +55,8 @@ def _ordered(scene: Scene, text: str) -> dict[str, str]:
         facts["to"] = f"phone:{order.phone}"
     elif order.card_serial is not None:
         facts["to"] = f"card:{order.card_serial}"
+    elif text.startswith(("0", "+")) and (phone := reading.phone(text, scene.person.phone)):
+        facts["to"] = f"phone:{phone}"
     elif (name := reading.payee_name(text)) is not None:
         facts |= _by_name(scene, name) or {}
     return facts
