@@ -34,6 +34,7 @@ from tapgate.messenger.model.people import (
     Trust,
 )
 from tapgate.messenger.model.replies import AskPin, File, Offer, Reply
+from tapgate.messenger.understanding import resolver
 
 PHONE, PAYEE_PHONE, CARDLESS_PHONE = "+23276123456", "+23276222222", "+23276333333"
 PIN, WRONG_PIN = "4907", "8316"
@@ -309,6 +310,11 @@ def said(text: str | None, command: Command | None = None, **more: Any) -> Said:
     if command is None and text is not None:
         command = words.command(text)
     return Said(text=text, meaning=Meaning(command=command), **more)
+
+
+def spoken(text: str) -> Said:
+    """With the meaning that the words have for the resolver."""
+    return Said(text=text, meaning=resolver.resolve(text, None))
 
 
 def kept(conversation: Conversation) -> Conversation:

@@ -49,6 +49,8 @@ TEXTS = st.sampled_from(
         *("limits", "language", "register", "yes", "no", "cancel", "more", "oui", "non"),
         *("AM-1001", "AM-2002", "TG-0001", "XX-9999", PAYEE_PHONE, PHONE, "076333333"),
         *("5", "17.50", "100", "50000", "0", "1", "2", "3", "send 20 to AM-1001"),
+        *("hello", "thank you", "ok", "bye", "i forgot my pin", "what are the fees", "12345"),
+        *("send to am-1001 10", "send 8 to mum", "selfie", "lost", "my phone was stolen"),
         *("Aminata Kamara", "last 10 days", CODE, "", "  ", "blah", "français", "{x}", "*" * 50),
     ]
 )

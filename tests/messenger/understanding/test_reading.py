@@ -182,12 +182,41 @@ def test_recipients() -> None:
         ("send 500 usd to 076123456", Order(phone="+23276123456")),
         ("send $500 to 076123456", Order(phone="+23276123456")),
         ("send 500le to CARD-9", Order(amount="500", card_serial="CARD-9")),
-        ("send 076123456", Order()),
+        ("send 076123456", Order(phone="+23276123456")),
+        ("send to CARD-9 10", Order(amount="10", card_serial="CARD-9")),
+        ("send to 076123456 10", Order(amount="10", phone="+23276123456")),
+        ("send CARD-9 5", Order(amount="5", card_serial="CARD-9")),
+        ("send 5 CARD-9", Order(amount="5", card_serial="CARD-9")),
+        ("send 5 CARD-9 6", Order(card_serial="CARD-9")),
+        ("send CARD-9 CARD-8 5", Order()),
+        ("CARD-9", Order(card_serial="CARD-9")),
+        ("send 5 to CARD-9 6", Order(amount="5", card_serial="CARD-9")),
         ("send money", Order()),
     ],
 )
 def test_orders(text: str, expected: Order) -> None:
     assert reading.order(text, OWN, "SLE") == expected
+
+
+def test_a_payee_by_name() -> None:
+    assert reading.payee_name("send 8 to Mohamed") == "Mohamed"
+    assert reading.payee_name("envoie 8 à ma tante Fatou svp.") == "tante Fatou svp"
+    assert reading.payee_name("send 8 to my mum!") == "mum"
+    for text in (
+        "send 8",
+        "send 8 to 076123456",
+        "send 8 to a friend",
+        "send 8 to x to y",
+        "x" * 999,
+    ):
+        assert reading.payee_name(text) is None
+
+
+def test_odd_amounts() -> None:
+    for text in ("1k", "send $5", "send 5 USD", "send 5 million", "5€", "send 2.5m to CARD-9"):
+        assert reading.has_odd_amount(text, "SLE")
+    for text in ("send 5", "send 5 SLE to CARD-9", "send le 5", "send money", "5 le"):
+        assert not reading.has_odd_amount(text, "SLE")
 
 
 def test_names_and_numbers() -> None:

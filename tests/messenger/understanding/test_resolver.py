@@ -134,7 +134,11 @@ def test_words_work_as_they_are(text: str, command: str) -> None:
     envoyez-moi mon relevé
     vraiment
     il va envoyer 500
-    est-ce que tu as transféré l'argent""".splitlines(),
+    est-ce que tu as transféré l'argent
+    10
+    12345
+    076123456
+    CARD-9""".splitlines(),
 )
 def test_no_money_action_for(text: str) -> None:
     assert resolve(text.strip(), None).command not in MONEY
@@ -148,6 +152,14 @@ def test_a_yes_hidden_at_the_end_of_a_cut_is_none() -> None:
 @pytest.mark.parametrize("text", ["yes 不要", "yes нет", "لا yes", "yes 200", "yes №"])
 def test_a_yes_with_something_that_cannot_be_read_is_none(text: str) -> None:
     assert resolve(text, None).command is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I do not want to send money", "please don't send 500", "je ne veux pas envoyer d'argent"],
+)
+def test_a_transfer_that_is_not_wanted(text: str) -> None:
+    assert resolve(text, None).command in {"cancel", "no"}
 
 
 def test_civilities_do_not_count() -> None:

@@ -57,6 +57,10 @@ PINS = st.from_regex(r"[0-9]{4}", fullmatch=True)
     4071 merci beaucoup
     j'ai dit 4071
     4071 +
+    send 5 to DEMO-000002 4071
+    send 5 to 076123456 4071
+    pay 5.50 to demo-000002, 4071 5082
+    envoie 500 à la carte CARD-9 4071
     4\u200b0\u200b7\u200b1""".splitlines(),
 )
 def test_withheld(text: str) -> None:
@@ -78,6 +82,8 @@ def test_withheld(text: str) -> None:
     15.00
     1500 francs
     send 1500 to 076 123 456
+    send 1500 to +232 76 12 3456
+    send to CARD-123 1500
     envoie 2000 à la carte CARD-123
     envoyer 1500 au 076123456
     500

@@ -22,6 +22,7 @@ from tapgate.messenger.model.events import (
 )
 from tapgate.messenger.model.people import Person, Setting, Trust
 from tapgate.messenger.model.replies import Say
+from tapgate.messenger.understanding.secrets_in_text import may_hold_a_pin
 
 _Outcome = Answered | Refused | Unreachable
 
@@ -29,6 +30,10 @@ _Outcome = Answered | Refused | Unreachable
 def step(person: Person, conversation: Conversation, event: Event, setting: Setting) -> Step:
     scene = Scene(person, conversation, setting)
     if not isinstance(event, _Outcome):
+        if conversation.lapsed and _is_for_what_lapsed(event):
+            scene.change(lapsed=False)
+            scene.suggest(scene.text("lapsed.pin"), "history", "menu")
+            return scene.step()
         _greet_the_returned(scene)
         if conversation.stage == "executing" and not isinstance(event, NumberChanged):
             # What became of the call was never heard.
@@ -62,8 +67,7 @@ def _hear(scene: Scene, event: Event) -> None:
         case NumberChanged():
             _number_changed(scene)
         case NotUnderstood():
-            scene.say("not_understood.kind")
-            interpreter.ask_again(scene)
+            interpreter.repeat(scene, "not_understood.kind")
         case _:
             assert_never(event)
 
@@ -72,6 +76,13 @@ def _greet_the_returned(scene: Scene) -> None:
     if scene.conversation.lapsed:
         scene.change(lapsed=False)
         scene.say("lapsed")
+
+
+def _is_for_what_lapsed(event: Event) -> bool:
+    """A PIN: it was asked for, so it would be wrong to say that it was not."""
+    if isinstance(event, Said):
+        return event.text is None or may_hold_a_pin(event.text)
+    return isinstance(event, Entered)
 
 
 def _entered(scene: Scene, event: Entered) -> None:
@@ -108,7 +119,10 @@ def _pictured(scene: Scene, event: Pictured) -> None:
         scene.say("picture.what")
         interpreter.begin(scene, "kyc")
         return
-    scene.say("picture.what" if scene.conversation.command == "kyc" else "picture.not_now")
+    if scene.conversation.command == "kyc" and isinstance(piece, Ask):
+        scene.ask(scene.text("picture.what"), piece.choices(scene))
+        return
+    scene.say("picture.not_now")
     interpreter.ask_again(scene)
 
 

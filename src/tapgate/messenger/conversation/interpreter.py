@@ -25,7 +25,7 @@ def begin(scene: Scene, command: Command, said: str = "") -> None:
     """A command from its beginning. What was going on is cancelled, and that is said."""
     flow = FLOWS[command]
     leave(scene)
-    scene.change(met=None)
+    scene.change(met=None, suggested=None)
     if scene.setting.pins == "none" and flow.needs_pin(scene):
         scene.suggest(scene.text("pin.nowhere"), "person", "menu")
         return
@@ -93,6 +93,12 @@ def ask_again(scene: Scene) -> None:
             _ask_to_try_again(scene)
         case piece:
             put(scene, piece)
+
+
+def repeat(scene: Scene, key: str) -> None:
+    """Says something and repeats the open question, in one message where it fits."""
+    ask_again(scene)
+    scene.say_before_last(key)
 
 
 def take(scene: Scene, piece: Piece, taken: Taken) -> bool:

@@ -22,10 +22,11 @@ from tapgate.messenger.model.people import (
     SpeakLanguage,
     Trust,
 )
-from tapgate.messenger.model.replies import Offer, Option, Reply, Say
+from tapgate.messenger.model.replies import File, Offer, Option, Reply, Say
 
 #: What the channel shows of an option: the fewer there are, the shorter the buttons.
 BUTTONS = 3
+_LONGEST = 1024
 _BUTTON_LENGTH, _ROW_LENGTH, _DESCRIPTION_LENGTH = 20, 24, 72
 
 
@@ -131,17 +132,32 @@ class Scene:
     def say(self, key: str, **values: object) -> None:
         self.replies.append(Say(text=self.text(key, **values)))
 
+    def say_before_last(self, key: str) -> None:
+        """In one message with the last, where it fits."""
+        said, last = self.text(key), self.replies[-1]
+        together = f"{said}\n\n{'' if isinstance(last, File) else last.text}"
+        if isinstance(last, File) or len(together) > _LONGEST:
+            self.replies.insert(-1, Say(text=said))
+        else:
+            self.replies[-1] = msgspec.structs.replace(last, text=together)
+
     def ask(self, text: str, choices: Iterable[Choice] = ()) -> None:
-        """Puts a new question; the options of the one before have expired."""
-        # By the clock, so that it grows even where the conversation before is forgotten.
-        number = max(self.conversation.question + 1, int(self.setting.now.timestamp()))
-        offer = self._offer(text, tuple(choices), number)
-        self.change(question=number, offer=offer)
+        """Puts a question; the options of the one before have expired, unless it is the same."""
+        choices = tuple(choices)
+        number = self.conversation.question
+        offer = self._offer(text, choices, number)
+        before = self.conversation.offer
+        if before is None or offer != msgspec.structs.replace(before, start=0):
+            # By the clock, so that it grows even where the conversation before is forgotten.
+            number = max(number + 1, int(self.setting.now.timestamp()))
+            offer = self._offer(text, choices, number)
+        self.change(question=number, offer=offer, suggested=None)
         self.replies.append(offer or Say(text=text))
 
-    def suggest(self, text: str, *commands: Command) -> None:
-        """Says something, and what could be done next."""
+    def suggest(self, text: str, *commands: Command, yes: Command | None = None) -> None:
+        """Says something, and what could be done next; where it is a question, what a yes means."""
         self.ask(text, [self.command(name) for name in commands])
+        self.change(suggested=None if yes == "send" else yes)
 
     def command(self, name: Command) -> Choice:
         """A way to a command. It never expires, so it belongs to no question."""

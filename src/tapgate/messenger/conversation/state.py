@@ -34,6 +34,8 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     form_answered: bool = False
     #: What was offered last: for an answer by number, and for "More".
     offer: Offer | None = None
+    #: What a yes to what was said last begins. Never a movement of money.
+    suggested: Command | None = None
     #: Grows with each question; options of an older one have expired.
     question: int = 0
     #: Who was paid just now, and could be kept.

@@ -9,7 +9,7 @@ from tapgate.messenger.model.kinds import Command, Language
 from tapgate.messenger.understanding import caution, phrases
 from tapgate.messenger.understanding.phrases import Phrase
 from tapgate.messenger.understanding.similarity import Index
-from tapgate.messenger.understanding.spelling import LONGEST, plain
+from tapgate.messenger.understanding.spelling import LONGEST, NUMBER, plain
 
 #: As alike as this, and that much more than to anything else: it is meant.
 ACT: Final = 0.32
@@ -56,7 +56,7 @@ class Resolver:
             return None
         spelled = plain(text)
         found = self._literal.get(spelled)
-        if found is None:
+        if found is None or spelled == NUMBER:
             return None
         spoken = {phrase.language for phrase in found}
         commands = tuple(dict.fromkeys(phrase.command for phrase in found))
@@ -93,6 +93,8 @@ class Resolver:
         if not ranked or ranked[0].score < ASK:
             return Meaning()
         best = ranked[0]
+        if best.command == "send" and caution.forbids(spelled, "send") and len(text) <= LONGEST:
+            return Meaning(command="cancel", language=best.language)
         if len(text) <= LONGEST and _is_meant(ranked, spelled, asks="?" in text):
             return Meaning(command=best.command, language=best.language)
         if best.command is None and _ahead(ranked) >= MARGIN:

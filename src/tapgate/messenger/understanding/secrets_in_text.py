@@ -29,6 +29,13 @@ _FILLERS = frozenset(
     mon ma est c cest voici ancien nouveau et puis de du a oui svp merci bonjour numero pour avec
     voila essaie encore j ai dit je bien beaucoup pardon desole""".split()
 )
+#: An amount and whom it is for, in one word.
+_ORDER = re.compile(
+    r"(?=(?<![0-9a-z.,-])[0-9][0-9.,']{0,12} ?[a-z]{0,8}\s{1,3}"
+    r"(?:to|for|au|a|vers|sur|pour|na)\s{1,3}(?:[a-z]{1,10}\s{1,3}){0,2}"
+    r"(\+?[0-9]{8,15}|(?=[a-z-]{0,31}[0-9])(?=[0-9-]{0,31}[a-z])[a-z0-9-]{3,32})(?![0-9a-z-]))"
+)
+_ANOTHER_FOUR = re.compile(r"(?<![0-9a-z-])[0-9]{4}(?![0-9a-z-])")
 #: Near enough to a word for a secret to be one.
 _NEAR = 60
 
@@ -42,6 +49,10 @@ def names_a_secret(text: str) -> bool:
     return _SECRET.search(_seen(text)) is not None
 
 
+def has_one_behind_an_order(text: str) -> bool:
+    return bool(_behind_an_order(_seen(text)[:_LONGEST]))
+
+
 def without_pins(text: str) -> str:
     """The text with nothing left of what may be a PIN; other texts as they are."""
     seen = _seen(text)
@@ -52,7 +63,7 @@ def without_pins(text: str) -> str:
         # A sign stood for several: where the digits were can no longer be told.
         return _WITHHELD
     parts, end = [], 0
-    for start, stop in spans:
+    for start, stop in sorted(spans):
         parts += [text[end:start], _WITHHELD]
         end = stop
     return "".join([*parts, text[end:]])
@@ -85,11 +96,23 @@ def _secrets(seen: str) -> list[tuple[int, int]]:
     if _is_bare(seen):
         digits = [match.span() for match in _DIGITS.finditer(seen)]
         return [(digits[0][0], digits[-1][1])]
+    behind = _behind_an_order(seen)
     words = [match.span() for match in _SECRET.finditer(seen)]
     if not words:
-        return []
+        return behind
     runs = [match.span() for match in _RUN.finditer(seen) if _could_be(match[0])]
-    return [run for run in runs if any(_is_near(run, word) for word in words)]
+    near = [run for run in runs if any(_is_near(run, word) for word in words)]
+    return near + [
+        span for span in behind if all(span[1] <= run[0] or run[1] <= span[0] for run in near)
+    ]
+
+
+def _behind_an_order(seen: str) -> list[tuple[int, int]]:
+    """ "Send 5 to CARD-1 4071": it was complete, so what else would that be?"""
+    ends = [match.end(1) for match in _ORDER.finditer(seen)]
+    if not ends:
+        return []
+    return [match.span() for match in _ANOTHER_FOUR.finditer(seen, min(ends))]
 
 
 def _could_be(run: str) -> bool:

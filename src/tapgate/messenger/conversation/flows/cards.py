@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from tapgate.messenger.conversation import showing, texts
+from tapgate.messenger.conversation import labels, showing, texts
 from tapgate.messenger.conversation.flows.who import SUBSCRIBER
 from tapgate.messenger.conversation.pieces import (
     Ask,
@@ -75,8 +75,8 @@ def _only_one(scene: Scene) -> str | None:
 
 def _read_card(scene: Scene, text: str) -> Taken:
     serial = reading.card_serial(text)
-    known = {card.serial for card in scene.conversation.cards}
-    return {"card": serial} if serial is not None and serial in known else None
+    known = {card.serial.upper(): card.serial for card in scene.conversation.cards}
+    return {"card": known[serial.upper()]} if serial and serial.upper() in known else None
 
 
 def _which_card(prompt: str) -> Ask:
@@ -112,6 +112,13 @@ def _link(scene: Scene, pins: Pins) -> LinkCard:
 def _linked(scene: Scene, card: Card) -> Go:
     scene.suggest(scene.text("link.done", card=card.serial), "cards", "menu")
     return "end"
+
+
+def _begin_block(scene: Scene, said: str) -> None:
+    """ "My card was stolen" has said what happened."""
+    reason = labels.mentioned(said, _FINAL_REASONS)
+    if reason is not None:
+        scene.know(reason=reason)
 
 
 def _confirm_block(scene: Scene) -> str:
@@ -173,6 +180,7 @@ FLOWS: Final = (
     ),
     Flow(
         command="block",
+        begin=_begin_block,
         pieces=(
             *SUBSCRIBER,
             # A blocked card may still turn out to be gone for good.

@@ -3,7 +3,7 @@
 from typing import Final
 
 from tapgate.errors import Code
-from tapgate.messenger.conversation import refusals
+from tapgate.messenger.conversation import refusals, showing
 from tapgate.messenger.conversation.flows.who import SUBSCRIBER
 from tapgate.messenger.conversation.pieces import (
     Ask,
@@ -15,7 +15,6 @@ from tapgate.messenger.conversation.pieces import (
     Pins,
     Taken,
     is_pin_no_serial,
-    never,
 )
 from tapgate.messenger.conversation.scene import Choice, Scene
 from tapgate.messenger.model.calls import (
@@ -31,11 +30,20 @@ from tapgate.messenger.model.calls import (
 from tapgate.messenger.model.events import Refused
 from tapgate.messenger.model.people import Recipient
 from tapgate.messenger.understanding import reading
+from tapgate.messenger.understanding.secrets_in_text import has_one_behind_an_order
+
+_NAME_SHOWN: Final = 24
 
 
 def _take_over(scene: Scene, said: str) -> None:
     """ "Send 500 to 076123456" has said it all."""
-    scene.know(**_ordered(scene, said))
+    ordered = _ordered(scene, said)
+    name = None if "to" in ordered else reading.payee_name(said)
+    if name is not None:
+        ordered["unknown"] = showing.cut(name, _NAME_SHOWN)
+    if "amount" not in ordered and reading.has_odd_amount(said, scene.setting.currency):
+        scene.say("unread.amount", currency=scene.setting.currency)
+    scene.know(**ordered)
 
 
 def _ordered(scene: Scene, text: str) -> dict[str, str]:
@@ -47,6 +55,10 @@ def _ordered(scene: Scene, text: str) -> dict[str, str]:
         facts["to"] = f"phone:{order.phone}"
     elif order.card_serial is not None:
         facts["to"] = f"card:{order.card_serial}"
+    elif text.startswith(("0", "+")) and (phone := reading.phone(text, scene.person.phone)):
+        facts["to"] = f"phone:{phone}"
+    elif (name := reading.payee_name(text)) is not None:
+        facts |= _by_name(scene, name) or {}
     return facts
 
 
@@ -57,14 +69,22 @@ def _recipients(scene: Scene) -> list[Choice]:
     ]
 
 
+def _by_name(scene: Scene, text: str) -> dict[str, str] | None:
+    """The only recipient who is called so."""
+    named = [kept for kept in scene.person.recipients if _is_named(kept, text)]
+    return {"to": f"card:{named[0].card_serial}"} if len(named) == 1 else None
+
+
 def _ask_recipient(scene: Scene) -> str:
+    if "unknown" in scene.facts:
+        return scene.text("send.to_unknown", name=scene.facts["unknown"])
     return scene.text("send.to" if scene.person.recipients else "send.to_new")
 
 
 def _read_recipient(scene: Scene, text: str) -> Taken:
-    named = [kept for kept in scene.person.recipients if _is_named(kept, text)]
-    if len(named) == 1:
-        return {"to": f"card:{named[0].card_serial}"}
+    named = _by_name(scene, text)
+    if named is not None:
+        return named
     ordered = _ordered(scene, text)
     if "to" in ordered:
         return ordered
@@ -95,18 +115,23 @@ def _payee_found(scene: Scene, payee: Payee | None) -> Go:
     else:
         scene.know(payee_name=payee.name, payee_card=payee.card_serial)
         return "on"
-    scene.forget("to")
+    scene.forget("to", "unknown")
     return "back"
 
 
 def _nobody(scene: Scene) -> Go:
     kind, _, value = scene.facts["to"].partition(":")
-    if any(kept.card_serial == value for kept in scene.person.recipients):
+    is_kept = any(kept.card_serial == value for kept in scene.person.recipients)
+    if kind == "card" and value != value.upper() and not is_kept:
+        # Serials are compared as they are, and people do not write them so.
+        scene.know(to=f"card:{value.upper()}")
+        return "back"
+    if is_kept:
         scene.forget_recipient(value)
         scene.say("send.recipient_gone")
     else:
         scene.say(f"send.nobody.{kind}")
-    scene.forget("to")
+    scene.forget("to", "unknown")
     return "back"
 
 
@@ -122,8 +147,15 @@ def _payee_refused(scene: Scene, refused: Refused) -> Go | None:
 
 
 def _read_amount(scene: Scene, text: str) -> Taken:
+    """Or a whole order, instead of the one at work."""
     amount = reading.amount(text, scene.setting.currency)
-    return None if amount is None else {"amount": amount}
+    if amount is not None:
+        return {"amount": amount}
+    ordered = _ordered(scene, text)
+    if "to" not in ordered:
+        return None
+    scene.forget("payee", "payee_name", "payee_card", "no")
+    return ordered
 
 
 def _quoted(scene: Scene, quoted: Quoted) -> Go:
@@ -137,6 +169,10 @@ def _quoted(scene: Scene, quoted: Quoted) -> Go:
         return "on"
     reasons = quoted.reasons or ("",)
     text = "\n".join(dict.fromkeys(refusals.of_code(scene, reason) for reason in reasons))
+    if Code.INSUFFICIENT_FUNDS in reasons:
+        shown = (quoted.amount, quoted.fee_amount, quoted.total)
+        amount, fee, total = (scene.money(part, quoted.currency) for part in shown)
+        text = f"{text} {scene.text('send.would_cost', amount=amount, fee=fee, total=total)}"
     return _not_allowed(scene, text, reasons)
 
 
@@ -248,7 +284,7 @@ FLOWS: Final = (
                 name="amount",
                 prompt=_ask_amount,
                 read=_read_amount,
-                sounds_like_pin=never,
+                sounds_like_pin=has_one_behind_an_order,
                 unread="unread.amount",
             ),
             Fetch(

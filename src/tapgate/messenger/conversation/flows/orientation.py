@@ -5,7 +5,8 @@ from typing import Final
 
 import msgspec
 
-from tapgate.messenger.conversation.pieces import Ask, Fetch, Flow, Go, Taken
+from tapgate.messenger.conversation import words
+from tapgate.messenger.conversation.pieces import Ask, Confirm, Fetch, Flow, Go, Taken
 from tapgate.messenger.conversation.scene import Choice, Scene
 from tapgate.messenger.model.calls import AskForPerson
 from tapgate.messenger.model.kinds import LANGUAGES, Command, Language
@@ -68,6 +69,12 @@ def _begin_language(scene: Scene, said: str) -> None:
         scene.know(language=scene.language)
 
 
+def _begin_person(scene: Scene, said: str) -> None:
+    """People are not called upon by mistake: a guess is asked about."""
+    if said and words.command(said) != "person":
+        scene.know(guessed="yes")
+
+
 def _ask_for_person(scene: Scene) -> AskForPerson:
     subscriber = scene.conversation.subscriber
     return AskForPerson(
@@ -98,6 +105,14 @@ FLOWS: Final = (
     ),
     Flow(
         command="person",
-        pieces=(Fetch(name="person", call=_ask_for_person, told=_asked_for),),
+        begin=_begin_person,
+        pieces=(
+            Confirm(
+                name="confirmed",
+                needed=lambda scene: "guessed" in scene.facts,
+                prompt=lambda scene: scene.text("person.confirm"),
+            ),
+            Fetch(name="person", call=_ask_for_person, told=_asked_for),
+        ),
     ),
 )

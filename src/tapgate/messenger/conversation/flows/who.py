@@ -92,7 +92,7 @@ def find_subscriber(scene: Scene) -> FindSubscriber:
 def _found(scene: Scene, found: Subscriber | None) -> Go:
     scene.change(subscriber=found)
     if found is None:
-        scene.suggest(scene.text("not_registered"), "register", "help")
+        scene.suggest(scene.text("not_registered"), "register", "help", yes="register")
         return "end"
     if found.status.upper() != "ACTIVE":
         scene.suggest(scene.text("not_active"), "person", "menu")

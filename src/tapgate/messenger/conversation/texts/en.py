@@ -54,6 +54,14 @@ TEXTS: Final = {
     ),
     "not_understood": "Sorry, I did not understand that. Here is what may help:",
     "not_understood.kind": "I can only read text and pictures of documents here.",
+    "not_on_the_list": "That number is not on the list.",
+    "hello_again": "Hello! 👋 We were in the middle of something:",
+    "thanks": "You are welcome! 😊",
+    "farewell": "All right! I am here whenever you need me. 👋",
+    "fees": (
+        "The fee depends on the amount. I show it with the total before you confirm, and nothing "
+        "is sent without your yes."
+    ),
     "expired": "That button has expired.",
     "late": "That reached me late, so I would rather ask again.",
     "nothing_pending": "Nothing is waiting for your answer. Nothing was done.",
@@ -61,6 +69,10 @@ TEXTS: Final = {
     "lapsed": (
         "I did not hear from you for a while, so I cancelled what was in progress. If you had "
         "given your PIN already, please look at your *history*."
+    ),
+    "lapsed.pin": (
+        "It took too long, so I cancelled what was in progress. Please do not send your PIN now, "
+        "and delete that message. You can simply start again."
     ),
     "withheld": (
         "I did not keep your last message, because there may have been a PIN in it. Please send "
@@ -78,10 +90,13 @@ TEXTS: Final = {
     "unread.choice": "Please choose one of these.",
     "unread.confirm": "Please answer *yes* or *no*.",
     "unread.pin": "Your PIN has exactly 4 digits. You can also send *cancel*.",
+    "unread.both_pins": ("I need both PINs in one message: the old one first, then the new one."),
     "unread.phone": "That does not look like a phone number.",
     "unread.code": "The code has 6 digits.",
     "unread.recipient": "I need a card number or a phone number.",
-    "unread.amount": "I need an amount, for example 500 or 250.50.",
+    "unread.amount": (
+        "Please send the amount in figures, in {currency}, for example 500 or 250.50."
+    ),
     "unread.serial": "That does not look like a card number. It is printed on the card.",
     "unread.card": "That is not one of these cards.",
     "unread.names": "Please send your first name and your last name, for example: Aminata Kamara",
@@ -113,10 +128,14 @@ TEXTS: Final = {
     "pin.wrong": "That PIN is not right. Tries left: {left}.",
     "pin.weak": "That PIN is too easy to guess. Please choose another one.",
     "pin.locked_now": (
-        "That PIN is not right, and it was the last try. Your PIN is locked for a while, to keep "
-        "your money safe."
+        "That PIN is not right, and it was the last try. Your PIN is locked for 30 minutes, to "
+        "keep your money safe."
     ),
     "pin.locked_until": ("Your PIN is locked until *{until}* after too many wrong tries."),
+    "pin.forgotten": (
+        "I cannot show or reset a PIN here: for your safety only our team can do that, after "
+        "checking that it is you. Shall I ask them to contact you?"
+    ),
     "form.expired": "That form is no longer valid. Nothing was done with it.",
     "form.closed": "I have not received your PIN yet.",
     # Who is spoken to
@@ -176,6 +195,9 @@ TEXTS: Final = {
     # Sending money
     "send.to": "Who should get the money? Choose, or send a card number or a phone number.",
     "send.to_new": "Who should get the money? Send me a card number or a phone number.",
+    "send.to_unknown": (
+        "I do not know “{name}” yet. Please send me their card number or phone number."
+    ),
     "send.to_self": "That is your own wallet. You can only send money to somebody else.",
     "send.no_card": (
         "{name} has no active card, and money is sent to a card. Please ask them to link one."
@@ -187,6 +209,11 @@ TEXTS: Final = {
     ),
     "send.amount": "How much should {name} get?",
     "send.other_amount": "Which amount would you like to send instead?",
+    "send.would_cost": "{amount} and a fee of {fee} make *{total}*.",
+    "send.take_back": (
+        "A payment that was made cannot be taken back in this chat. Shall I ask our support team "
+        "to contact you?"
+    ),
     "send.confirm": (
         "Please check:\n\nTo: *{name}*\nCard: {card}\nAmount: *{amount}*\nFee: {fee}\n"
         "Total: *{total}*\n\nShall I send it?"
@@ -261,6 +288,7 @@ TEXTS: Final = {
     "language.en": "English",
     "language.fr": "Français",
     "language.set": "OK, let us speak English.",
+    "person.confirm": "Shall I ask our support team to contact you?",
     "person.asked": "I have told our support team. Somebody will write to you or call you soon.",
     # Documents
     "kyc.type": "Which document would you like to send first?",

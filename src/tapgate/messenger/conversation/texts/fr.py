@@ -55,6 +55,14 @@ TEXTS: Final = {
     ),
     "not_understood": "Désolé, je n'ai pas compris. Voici ce qui peut aider :",
     "not_understood.kind": "Je ne lis ici que du texte et des photos de documents.",
+    "not_on_the_list": "Ce numéro n'est pas dans la liste.",
+    "hello_again": "Bonjour ! 👋 Nous étions au milieu de quelque chose :",
+    "thanks": "Avec plaisir ! 😊",
+    "farewell": "Très bien ! Je suis là quand vous voulez. 👋",
+    "fees": (
+        "Les frais dépendent du montant. Je les montre avec le total avant que vous confirmiez, "
+        "et rien n'est envoyé sans votre oui."
+    ),
     "expired": "Ce bouton a expiré.",
     "late": "Cela m'est arrivé en retard, je préfère donc redemander.",
     "nothing_pending": "Rien n'attend votre réponse. Rien n'a été fait.",
@@ -62,6 +70,10 @@ TEXTS: Final = {
     "lapsed": (
         "Je n'ai plus eu de vos nouvelles, j'ai donc annulé ce qui était en cours. Si vous aviez "
         "déjà donné votre PIN, merci de regarder votre *historique*."
+    ),
+    "lapsed.pin": (
+        "Cela a pris trop de temps, j'ai donc annulé ce qui était en cours. N'envoyez pas votre "
+        "PIN maintenant et effacez ce message. Vous pouvez simplement recommencer."
     ),
     "withheld": (
         "Je n'ai pas gardé votre dernier message, car il contenait peut-être un PIN. Merci de "
@@ -79,10 +91,15 @@ TEXTS: Final = {
     "unread.choice": "Merci de choisir l'une de ces réponses.",
     "unread.confirm": "Merci de répondre par *oui* ou par *non*.",
     "unread.pin": "Votre PIN a exactement 4 chiffres. Vous pouvez aussi envoyer *annuler*.",
+    "unread.both_pins": (
+        "Il me faut les deux PIN dans un seul message : d'abord l'ancien, puis le nouveau."
+    ),
     "unread.phone": "Cela ne ressemble pas à un numéro de téléphone.",
     "unread.code": "Le code a 6 chiffres.",
     "unread.recipient": "Il me faut un numéro de carte ou de téléphone.",
-    "unread.amount": "Il me faut un montant, par exemple 500 ou 250,50.",
+    "unread.amount": (
+        "Merci d'envoyer le montant en chiffres, en {currency}, par exemple 500 ou 250,50."
+    ),
     "unread.serial": "Cela ne ressemble pas à un numéro de carte. Il est imprimé sur la carte.",
     "unread.card": "Ce n'est pas l'une de ces cartes.",
     "unread.names": "Merci d'envoyer votre prénom et votre nom, par exemple : Aminata Kamara",
@@ -114,10 +131,14 @@ TEXTS: Final = {
     "pin.wrong": "Ce PIN n'est pas le bon. Essais restants : {left}.",
     "pin.weak": "Ce PIN est trop facile à deviner. Merci d'en choisir un autre.",
     "pin.locked_now": (
-        "Ce PIN n'est pas le bon, et c'était le dernier essai. Votre PIN est bloqué pour un "
-        "moment, afin de protéger votre argent."
+        "Ce PIN n'est pas le bon, et c'était le dernier essai. Votre PIN est bloqué pendant "
+        "30 minutes, afin de protéger votre argent."
     ),
     "pin.locked_until": ("Votre PIN est bloqué jusqu'au *{until}* après trop d'essais."),
+    "pin.forgotten": (
+        "Je ne peux ni montrer ni remettre un PIN ici : pour votre sécurité, seule notre équipe "
+        "le fait, après avoir vérifié que c'est bien vous. Dois-je lui demander de vous contacter ?"
+    ),
     "form.expired": "Ce formulaire n'est plus valable. Rien n'en a été fait.",
     "form.closed": "Je n'ai pas encore reçu votre PIN.",
     # À qui l'on parle
@@ -181,6 +202,9 @@ TEXTS: Final = {
         "Qui doit recevoir l'argent ? Choisissez, ou envoyez un numéro de carte ou de téléphone."
     ),
     "send.to_new": ("Qui doit recevoir l'argent ? Envoyez-moi un numéro de carte ou de téléphone."),
+    "send.to_unknown": (
+        "Je ne connais pas encore « {name} ». Envoyez-moi son numéro de carte ou de téléphone."
+    ),
     "send.to_self": (
         "C'est votre propre portefeuille. On ne peut envoyer de l'argent qu'à quelqu'un d'autre."
     ),
@@ -196,6 +220,11 @@ TEXTS: Final = {
     ),
     "send.amount": "Quel montant pour {name} ?",
     "send.other_amount": "Quel montant voulez-vous envoyer à la place ?",
+    "send.would_cost": "{amount} et {fee} de frais font *{total}*.",
+    "send.take_back": (
+        "Un paiement effectué ne peut pas être repris dans cette discussion. Dois-je demander à "
+        "notre équipe de vous contacter ?"
+    ),
     "send.confirm": (
         "Merci de vérifier :\n\nÀ : *{name}*\nCarte : {card}\nMontant : *{amount}*\n"
         "Frais : {fee}\nTotal : *{total}*\n\nDois-je l'envoyer ?"
@@ -275,6 +304,7 @@ TEXTS: Final = {
     "language.en": "English",
     "language.fr": "Français",
     "language.set": "D'accord, parlons français.",
+    "person.confirm": "Dois-je demander à notre équipe de vous contacter ?",
     "person.asked": (
         "J'ai prévenu notre équipe. Quelqu'un va bientôt vous écrire ou vous appeler."
     ),

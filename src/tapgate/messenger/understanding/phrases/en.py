@@ -7,13 +7,19 @@ with. A phrase that stands under two commands makes the messenger ask which one 
 
 from tapgate.messenger.model.kinds import Command
 
+#: Show the menu too, but end nothing.
+GREETINGS = """
+    hi; hello; hey; helo; hallo; hy; hiya; yo; good morning; good afternoon; good evening
+    good day; gud morning; gud evening; gm; morning; evening; greetings; hi there; hello there
+    hey there; kushe; kushe o; kusheh; aw di bodi; how di body; how far; aw yu du; how una dey
+    salaam; salam; assalamu alaikum; salam alaikum; whats up; wassup; sup
+"""
+
 WORDS: dict[Command, str] = {
-    "menu": """
+    "menu": f"""
         menu; main menu; the menu; show menu; home; start; begin; restart; start over; options; back
-        hi; hello; hey; helo; hallo; hy; hiya; yo; good morning; good afternoon; good evening
-        good day; gud morning; gud evening; gm; morning; evening; greetings; hi there; hello there
-        hey there; kushe; kushe o; kusheh; aw di bodi; how di body; how far; aw yu du; how una dey
-        salaam; salam; assalamu alaikum; salam alaikum; whats up; wassup; sup; services
+        services
+        {GREETINGS}
     """,
     "help": """
         help; help me; help please; pls help; hlp; info; support info; guide
@@ -25,7 +31,7 @@ WORDS: dict[Command, str] = {
     """,
     "send": """
         send; send money; money transfer; transfer; transfer money; snd mony; snd money; send mony
-        send cash; send funds; make a transfer; new transfer; p2p; sen moni; send moni; remit
+        send cash; send funds; make a transfer; new transfer; sen moni; send moni; remit
     """,
     "history": """
         history; my history; transactions; my transactions; transaction history; recent; activity
@@ -632,6 +638,9 @@ SAMPLES: dict[Command, str] = {
         i want to talk to a person
         i want to speak to someone
         i want to talk to somebody
+        can i talk to someone
+        can i talk to somebody
+        may i speak with someone
         talk to a human being
         let me speak with a human
         can i speak to a real person
@@ -761,6 +770,13 @@ SAMPLES: dict[Command, str] = {
 
 #: What is said to a messenger and asks nothing that it could do.
 NOTHING = """
+    hm
+    hmm ok
+    huh
+    eh
+    uh
+    blah
+    blah blah
     no worries
     no wahala
     no vex

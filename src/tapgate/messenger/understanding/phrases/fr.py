@@ -5,14 +5,17 @@ Laid out as the English ones.
 
 from tapgate.messenger.model.kinds import Command
 
+GREETINGS = """
+    bonjour; bonsoir; salut; coucou; bjr; bsr; slt; cc; bonne journée; bonne soirée; allô; allo
+    bonjour monsieur; bonjour madame; bonsoir à tous; ça va; cava; comment ça va; cmt cv
+    salam aleykoum; bonne arrivée; on dit quoi; wesh
+"""
+
 WORDS: dict[Command, str] = {
-    "menu": """
+    "menu": f"""
         menu; menu principal; le menu; accueil; début; debut; commencer; recommencer; options
-        retour
-        bonjour; bonsoir; salut; coucou; bjr; bsr; slt; cc; bonne journée; bonne soirée; allô; allo
-        bonjour monsieur; bonjour madame; bonsoir à tous; ça va; cava; comment ça va; cmt cv
-        services
-        salam aleykoum; bonne arrivée; on dit quoi; wesh
+        retour; services
+        {GREETINGS}
     """,
     "help": """
         aide; aidez-moi; aide-moi; aidez moi svp; à l'aide; info; infos; renseignement; informations
@@ -582,6 +585,8 @@ SAMPLES: dict[Command, str] = {
         autres langues
     """,
     "person": """
+        est-ce que je peux parler à quelqu'un
+        puis-je parler avec quelqu'un
         j'ai perdu mon code
         il manque de l'argent sur mon compte
         on a pris mon argent

@@ -1,0 +1,71 @@
+"""What is said and is no command."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tapgate.messenger.understanding.remarks import remark
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Hello!", "greeting"),
+        ("bonsoir", "greeting"),
+        ("thanks", "thanks"),
+        ("Thank you very much 🙏", "thanks"),
+        ("merci beaucoup", "thanks"),
+        ("ok", "farewell"),
+        ("Au revoir !", "farewell"),
+        ("no thanks", "farewell"),
+        ("I forgot my PIN", "forgotten_pin"),
+        ("lost my pin", "forgotten_pin"),
+        ("reset pin", "forgotten_pin"),
+        ("pin reset", "forgotten_pin"),
+        ("what's my pin?", "forgotten_pin"),
+        ("i cannot remember my code", "forgotten_pin"),
+        ("mot de passe oublié", "forgotten_pin"),
+        ("je ne me rappelle plus de mon code", "forgotten_pin"),
+        ("cancel my last payment", "take_back"),
+        ("cancel the payment i made yesterday", "take_back"),
+        ("annuler le paiement que j'ai fait", "take_back"),
+        ("annuler le dernier transfert", "take_back"),
+        ("someone stole my phone", "lost_phone"),
+        ("j'ai perdu mon téléphone", "lost_phone"),
+        ("fees", "fees"),
+        ("what is the charge for sending", "fees"),
+        ("combien coûte un transfert", "fees"),
+    ],
+)
+def test_remarks(text: str, expected: str) -> None:
+    assert remark(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    """yes
+    menu
+    cancel
+    cancel the payment
+    stop the transfer
+    thank you but send 500
+    thanks send money
+    change my pin
+    i want a new pin
+    my card was stolen
+    i lost my card and my pin
+    resend the code
+    thief took my phone and my card
+    my phone number
+    send 500 to 076123456
+    my balance
+    you charged me two times
+    """.splitlines(),
+)
+def test_no_remarks(text: str) -> None:
+    assert remark(text.strip()) is None
+
+
+@given(st.text(max_size=400))
+def test_any_text(text: str) -> None:
+    remark(text)
