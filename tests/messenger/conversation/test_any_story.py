@@ -21,7 +21,7 @@ from messenger.conversation.stage import (
     words_of,
 )
 from tapgate.messenger.conversation import words
-from tapgate.messenger.conversation.flows import FLOWS
+from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.pieces import Ask, Confirm, Fetch, Pin
 from tapgate.messenger.conversation.state import Conversation, Step
 from tapgate.messenger.model import calls
@@ -334,7 +334,7 @@ def check_no_secret(step: Step) -> None:
 def check_stage(before: Conversation, step: Step) -> None:
     """Where a conversation stands, and how it may have got there."""
     now = step.conversation
-    piece = FLOWS[now.command].piece(now.piece) if now.command else None
+    piece = SCRIPTS[now.command].piece(now.piece) if now.command else None
     assert (now.stage == "executing") == (step.call is not None)
     match now.stage:
         case "idle":

@@ -9,7 +9,7 @@ import pytest
 from messenger.conversation.stage import Story
 from tapgate.errors import Code
 from tapgate.messenger.conversation import engine, refusals, texts
-from tapgate.messenger.conversation.flows import FLOWS
+from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.scene import Scene
 from tapgate.messenger.model.events import Refused
 from tapgate.messenger.model.kinds import COMMANDS, LANGUAGES
@@ -78,7 +78,7 @@ def test_codes_that_come_up_have_sentences_of_their_own():
 
 
 def test_every_command_is_in_the_table():
-    assert {*FLOWS, "yes", "no", "cancel"} == set(COMMANDS)
+    assert {*SCRIPTS, "yes", "no", "cancel"} == set(COMMANDS)
 
 
 def test_slow_down():

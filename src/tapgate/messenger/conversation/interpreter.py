@@ -1,11 +1,11 @@
-"""Walks through a command's flow: puts what is open, takes answers, makes calls, hears of them."""
+"""Walks through a command's script: puts what is open, takes answers, makes calls, hears of them."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from tapgate.errors import Code
 from tapgate.messenger.conversation import refusals
-from tapgate.messenger.conversation.flows import FLOWS
+from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.pieces import Ask, Confirm, Fetch, Go, Piece, Pin, Pins, Taken
 from tapgate.messenger.conversation.scene import Choice, Scene
 from tapgate.messenger.model.calls import Call
@@ -23,14 +23,14 @@ _NO_VERDICT: Final[Mapping[str, Unreachable]] = {
 
 def begin(scene: Scene, command: Command, said: str = "") -> None:
     """A command from its beginning. What was going on is cancelled, and that is said."""
-    flow = FLOWS[command]
+    script = SCRIPTS[command]
     leave(scene)
     scene.change(met=None, suggested=None)
-    if scene.setting.pins == "none" and flow.needs_pin(scene):
+    if scene.setting.pins == "none" and script.needs_pin(scene):
         scene.suggest(scene.text("pin.nowhere"), "person", "menu")
         return
     scene.change(command=command, stage="collecting", piece=None)
-    flow.begin(scene, said)
+    script.begin(scene, said)
     advance(scene)
 
 
@@ -42,7 +42,7 @@ def leave(scene: Scene) -> bool:
     # A look-up that could not be made is nothing that was begun.
     if not isinstance(current(scene), Fetch):
         what = scene.text(f"title.{conversation.command}")
-        scene.say(FLOWS[conversation.command].left(scene), what=what)
+        scene.say(SCRIPTS[conversation.command].left(scene), what=what)
     scene.rest()
     scene.change(offer=None)
     return True
@@ -51,13 +51,13 @@ def leave(scene: Scene) -> bool:
 def current(scene: Scene) -> Piece | None:
     """The piece at work."""
     command = scene.conversation.command
-    return None if command is None else FLOWS[command].piece(scene.conversation.piece)
+    return None if command is None else SCRIPTS[command].piece(scene.conversation.piece)
 
 
 def advance(scene: Scene) -> None:
     command = scene.conversation.command
     assert command is not None
-    while (piece := FLOWS[command].first_open(scene)) is not None:
+    while (piece := SCRIPTS[command].first_open(scene)) is not None:
         given = piece.given(scene) if isinstance(piece, Ask) else None
         if given is None:
             put(scene, piece)

@@ -1,4 +1,4 @@
-"""What a command's flow is made of, in the order in which it happens.
+"""What a command's script is made of, in the order in which it happens.
 
 The first piece that is open is the one at work. It is open while it is needed and nothing is known
 under its name; so where a conversation stands follows from what is known, and going back means
@@ -122,7 +122,7 @@ class Pin(Piece):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Flow:
+class Script:
     """All of a command. `begin` takes over what was said along with it."""
 
     command: Command

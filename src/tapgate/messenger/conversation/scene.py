@@ -1,6 +1,6 @@
 """One step in the making: who speaks with whom, what is said and what is remembered.
 
-Everything that a flow does, it does to a scene. Nothing of it outlives the step but the `Step`.
+Everything that a script does, it does to a scene. Nothing of it outlives the step but the `Step`.
 """
 
 from collections.abc import Iterable
@@ -63,13 +63,13 @@ class Scene:
 
     @property
     def subscriber(self) -> Subscriber:
-        """Of a flow that has looked them up."""
+        """Of a script that has looked them up."""
         assert self.conversation.subscriber is not None
         return self.conversation.subscriber
 
     @property
     def phone(self) -> str:
-        """Of a flow that has asked for it where it was not known."""
+        """Of a script that has asked for it where it was not known."""
         assert self.person.phone is not None
         return self.person.phone
 

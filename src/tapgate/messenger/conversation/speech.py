@@ -5,7 +5,7 @@ import unicodedata
 from typing import Final
 
 from tapgate.messenger.conversation import interpreter, labels, remarks, taps, words
-from tapgate.messenger.conversation.flows import FLOWS
+from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.pieces import PIN, Ask, Confirm, Piece, Pin, Pins
 from tapgate.messenger.conversation.scene import Scene
 from tapgate.messenger.model.events import Chose, Meaning, Said
@@ -149,7 +149,7 @@ def _guess(scene: Scene, meaning: Meaning, text: str) -> None:
         _unread(scene, piece)
     elif order.amount is not None and names_payee:
         interpreter.begin(scene, "send", text)
-    elif maybe := [command for command in meaning.maybe if command in FLOWS][:3]:
+    elif maybe := [command for command in meaning.maybe if command in SCRIPTS][:3]:
         yes = maybe[0] if len(maybe) == 1 else None
         scene.suggest(scene.text("did_you_mean"), *maybe, yes=yes)
     else:

@@ -17,7 +17,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
 
     stage: Stage = "idle"
     command: Command | None = None
-    #: The piece of the command's flow that is at work: what was asked, or what is looked up.
+    #: The piece of the command's script that is at work: what was asked, or what is looked up.
     piece: str | None = None
     #: What was collected so far, by the name of what was asked for.
     facts: dict[str, str] = msgspec.field(default_factory=dict)

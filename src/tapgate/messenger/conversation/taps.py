@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from tapgate.messenger.conversation import interpreter
-from tapgate.messenger.conversation.flows import FLOWS
+from tapgate.messenger.conversation.commands import SCRIPTS
 from tapgate.messenger.conversation.scene import Scene
 from tapgate.messenger.model.events import Chose
 from tapgate.messenger.model.kinds import Command
@@ -18,7 +18,7 @@ _PAGE: Final = 9
 def hear(scene: Scene, event: Chose) -> None:
     offer = scene.conversation.offer
     kind, _, command = event.id.partition(":")
-    if kind == "cmd" and command in FLOWS:
+    if kind == "cmd" and command in SCRIPTS:
         interpreter.begin(scene, msgspec.convert(command, Command))
     elif offer is not None and event.id == offer.more.id:
         start = offer.start + _PAGE

@@ -4,8 +4,8 @@ from datetime import date, timedelta
 from typing import Final
 
 from tapgate.messenger.conversation import showing, texts
-from tapgate.messenger.conversation.flows.who import SUBSCRIBER
-from tapgate.messenger.conversation.pieces import Ask, Fetch, Flow, Go, Taken
+from tapgate.messenger.conversation.commands.who import SUBSCRIBER
+from tapgate.messenger.conversation.pieces import Ask, Fetch, Go, Script, Taken
 from tapgate.messenger.conversation.scene import Choice, Scene
 from tapgate.messenger.model.calls import (
     Balance,
@@ -123,8 +123,8 @@ def _tell_statement(scene: Scene, made: Statement) -> Go:
     return "end"
 
 
-FLOWS: Final = (
-    Flow(
+SCRIPTS: Final = (
+    Script(
         command="balance",
         pieces=(
             *SUBSCRIBER,
@@ -135,7 +135,7 @@ FLOWS: Final = (
             ),
         ),
     ),
-    Flow(
+    Script(
         command="history",
         pieces=(
             *SUBSCRIBER,
@@ -148,7 +148,7 @@ FLOWS: Final = (
             ),
         ),
     ),
-    Flow(
+    Script(
         command="statement",
         begin=_begin_statement,
         pieces=(
@@ -175,7 +175,7 @@ FLOWS: Final = (
             ),
         ),
     ),
-    Flow(
+    Script(
         command="limits",
         pieces=(
             *SUBSCRIBER,

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Final
 
 from tapgate.messenger.conversation import labels, showing, texts
-from tapgate.messenger.conversation.flows.who import SUBSCRIBER
+from tapgate.messenger.conversation.commands.who import SUBSCRIBER
 from tapgate.messenger.conversation.pieces import (
     Ask,
     Confirm,
     Fetch,
-    Flow,
     Go,
     Pin,
     Pins,
+    Script,
     Taken,
     is_pin_no_serial,
 )
@@ -153,12 +153,12 @@ def _unblocked(scene: Scene, card: Card) -> Go:
     return "end"
 
 
-FLOWS: Final = (
-    Flow(
+SCRIPTS: Final = (
+    Script(
         command="cards",
         pieces=(*SUBSCRIBER, Fetch(name="cards", call=_read_cards, told=_tell_cards)),
     ),
-    Flow(
+    Script(
         command="link",
         begin=_begin_link,
         pieces=(
@@ -178,7 +178,7 @@ FLOWS: Final = (
             ),
         ),
     ),
-    Flow(
+    Script(
         command="block",
         begin=_begin_block,
         pieces=(
@@ -202,7 +202,7 @@ FLOWS: Final = (
             Fetch(name="blocked", call=_block, told=_blocked),
         ),
     ),
-    Flow(
+    Script(
         command="unblock",
         pieces=(
             *SUBSCRIBER,

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tapgate.errors import Code
-from tapgate.messenger.conversation.flows.who import PHONE, SUBSCRIBER, find_subscriber
-from tapgate.messenger.conversation.pieces import Ask, Confirm, Fetch, Flow, Go, Pin, Pins, Taken
+from tapgate.messenger.conversation.commands.who import PHONE, SUBSCRIBER, find_subscriber
+from tapgate.messenger.conversation.pieces import Ask, Confirm, Fetch, Go, Pin, Pins, Script, Taken
 from tapgate.messenger.conversation.scene import Scene
 from tapgate.messenger.model.calls import ChangePin, Register, Subscriber
 from tapgate.messenger.model.events import Refused
@@ -88,8 +88,8 @@ def _fields(refused: Refused) -> Mapping[str, Any]:
     return fields if isinstance(fields, Mapping) else {}
 
 
-FLOWS: Final = (
-    Flow(
+SCRIPTS: Final = (
+    Script(
         command="register",
         pieces=(
             *PHONE,
@@ -114,7 +114,7 @@ FLOWS: Final = (
             ),
         ),
     ),
-    Flow(
+    Script(
         command="change_pin",
         pieces=(
             *SUBSCRIBER,

@@ -4,15 +4,15 @@ from typing import Final
 
 from tapgate.errors import Code
 from tapgate.messenger.conversation import refusals, showing
-from tapgate.messenger.conversation.flows.who import SUBSCRIBER
+from tapgate.messenger.conversation.commands.who import SUBSCRIBER
 from tapgate.messenger.conversation.pieces import (
     Ask,
     Confirm,
     Fetch,
-    Flow,
     Go,
     Pin,
     Pins,
+    Script,
     Taken,
     is_pin_no_serial,
 )
@@ -263,8 +263,8 @@ def _left(scene: Scene) -> str:
     return "send.left_uncertain" if scene.conversation.uncertain else "cancelled"
 
 
-FLOWS: Final = (
-    Flow(
+SCRIPTS: Final = (
+    Script(
         command="send",
         begin=_take_over,
         left=_left,

@@ -6,8 +6,8 @@ import msgspec
 
 from tapgate.errors import Code
 from tapgate.images import Picture
-from tapgate.messenger.conversation.flows.who import SUBSCRIBER
-from tapgate.messenger.conversation.pieces import Ask, Flow, Go, Taken
+from tapgate.messenger.conversation.commands.who import SUBSCRIBER
+from tapgate.messenger.conversation.pieces import Ask, Go, Script, Taken
 from tapgate.messenger.conversation.scene import Choice, Scene
 from tapgate.messenger.model.calls import AddDocument
 from tapgate.messenger.model.events import Refused
@@ -60,8 +60,8 @@ def _not_added(scene: Scene, refused: Refused) -> Go | None:
     return "back"
 
 
-FLOWS: Final = (
-    Flow(
+SCRIPTS: Final = (
+    Script(
         command="kyc",
         left=lambda scene: "kyc.done" if "received" in scene.facts else "cancelled",
         pieces=(

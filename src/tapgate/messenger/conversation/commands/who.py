@@ -1,4 +1,4 @@
-"""Who is spoken to: what a flow needs before it shows or moves anything of a wallet."""
+"""Who is spoken to: what a script needs before it shows or moves anything of a wallet."""
 
 import re
 from typing import Final

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from tapgate.messenger.conversation import words
-from tapgate.messenger.conversation.pieces import Ask, Confirm, Fetch, Flow, Go, Taken
+from tapgate.messenger.conversation.pieces import Ask, Confirm, Fetch, Go, Script, Taken
 from tapgate.messenger.conversation.scene import Choice, Scene
 from tapgate.messenger.model.calls import AskForPerson
 from tapgate.messenger.model.kinds import LANGUAGES, Command, Language
@@ -87,10 +87,10 @@ def _asked_for(scene: Scene, result: object) -> Go:
     return "end"
 
 
-FLOWS: Final = (
-    Flow(command="menu", pieces=(), begin=_menu),
-    Flow(command="help", pieces=(), begin=_help),
-    Flow(
+SCRIPTS: Final = (
+    Script(command="menu", pieces=(), begin=_menu),
+    Script(command="help", pieces=(), begin=_help),
+    Script(
         command="language",
         begin=_begin_language,
         pieces=(
@@ -103,7 +103,7 @@ FLOWS: Final = (
             ),
         ),
     ),
-    Flow(
+    Script(
         command="person",
         begin=_begin_person,
         pieces=(
