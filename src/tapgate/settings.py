@@ -23,6 +23,9 @@ RECEIVED_ONLY = "received"
 ALL_RECEIPTS = "all"
 RECEIPTS = (NO_RECEIPTS, RECEIVED_ONLY, ALL_RECEIPTS)
 
+#: Where the messenger is looked for when nothing is said.
+DEFAULT_MESSENGER_URL = "http://127.0.0.1:8001"
+
 _PREFIX = "TAPGATE_"
 _LONG_SECRET = 32
 _LONG_PASSWORD = 12

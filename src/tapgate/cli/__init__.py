@@ -15,7 +15,7 @@ from tapgate import supervisor
 from tapgate.child import StartError
 from tapgate.cli import keys, sign
 from tapgate.errors import ApiError
-from tapgate.settings import Settings, SettingsError, load
+from tapgate.settings import DEFAULT_MESSENGER_URL, Settings, SettingsError, load
 from tapgate.store import FolderInUseError, StoreError
 from tapgate.store.migrate import migrate as bring_up_to_date
 from tapgate.supervisor import Service
@@ -65,7 +65,9 @@ def up() -> None:
         os.environ,
         [_gateway(settings), _messenger(settings, settings.host)],
         _prepare_everything,
-        lambda: _what_to_try(settings, known, [*_about_the_gateway(settings), *_about_chatting()]),
+        lambda: _what_to_try(
+            settings, known, [*_about_the_gateway(settings), *_about_chatting(settings)]
+        ),
     )
 
 
@@ -98,7 +100,7 @@ def messenger(
     settings = load(environ)
     # Not as TAPGATE_HOST: that is also where the gateway is looked for.
     service = _messenger(settings, host or settings.host)
-    hints = [*_about_chatting(), "Ctrl-C stops it."]
+    hints = [*_about_chatting(settings), "Ctrl-C stops it."]
     try:
         supervisor.run(settings, environ, [service], prepare, lambda: hints)
     except FolderInUseError as error:
@@ -135,7 +137,7 @@ def verify() -> None:
 def messages(
     to: Annotated[str, typer.Option(help="A phone number in international form.")],
 ) -> None:
-    """Show what waits for a phone, one-time codes too. Not in production."""
+    """Show what was sent to a phone, one-time codes too, the newest first. Not in production."""
     from tapgate.cli.messages import show  # noqa: PLC0415
 
     settings = load(os.environ)
@@ -229,8 +231,11 @@ def _about_the_gateway(settings: Settings) -> list[str]:
     ]
 
 
-def _about_chatting() -> list[str]:
-    return [f"  Chat with the messenger:     {sys.argv[0]} chat"]
+def _about_chatting(settings: Settings) -> list[str]:
+    """Found by itself only where everybody looks for it."""
+    is_usual = settings.messenger_url == DEFAULT_MESSENGER_URL
+    option = "" if is_usual else f" --url {settings.messenger_url}"
+    return [f"  Chat with the messenger:     {sys.argv[0]} chat{option}"]
 
 
 def _examples(settings: Settings) -> list[str]:
