@@ -89,7 +89,7 @@ def test_alone_on_a_database_by_url(folder: Path, database_url: str, workers: in
         "Warning: without TAPGATE_MESSENGER_APP_SECRET the messenger's webhook believes everybody.",
         "The messenger sends nothing: its replies stay in its outbox.",
         f"The messenger listens on http://127.0.0.1:{port}.",
-        f"  Chat with the messenger:     {TAPGATE} chat",
+        f"  Chat with the messenger:     {TAPGATE} chat --url http://127.0.0.1:{port}",
         "Ctrl-C stops it.",
     ]
 
@@ -125,7 +125,8 @@ def test_with_the_gateway_on_a_database_of_their_own(folder: Path, data_dir: Pat
         )
     assert f"The gateway listens on http://127.0.0.1:{port}." in lines
     assert f"The messenger listens on http://127.0.0.1:{messenger_port}." in lines
-    assert f"  Chat with the messenger:     {TAPGATE} chat" in lines
+    chat = f"{TAPGATE} chat --url http://127.0.0.1:{messenger_port}"
+    assert f"  Chat with the messenger:     {chat}" in lines
     with running(folder, "messenger", "--host", "127.0.0.2", "--port", str(third)) as lines:
         assert f"The messenger listens on http://127.0.0.2:{third}." in lines
 
