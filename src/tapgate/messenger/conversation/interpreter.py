@@ -1,4 +1,4 @@
-"""Walks through a command's script: puts what is open, takes answers, makes calls, hears of them."""
+"""Walks through a command's script: puts what is open, takes answers, makes calls, hears of it."""
 
 from collections.abc import Mapping
 from typing import Any, Final
