@@ -27,9 +27,10 @@ LOST = [
     refusal(500, "INTERNAL_ERROR"),
     httpx2.Response(502, text="<html>"),
     httpx2.Response(504),
+    httpx2.Response(503),  # not the gateway's own
     httpx2.Response(200, text="<html>"),
 ]
-LATER = [refusal(503, "SERVICE_UNAVAILABLE"), refusal(429, "RATE_LIMITED"), httpx2.Response(503)]
+LATER = [refusal(503, "SERVICE_UNAVAILABLE"), refusal(429, "RATE_LIMITED")]
 AT_THE_DOOR = [refusal(401, "UNAUTHORIZED"), refusal(403, "FORBIDDEN")]
 SETTLED = [
     httpx2.Response(200, json={"success": True, "message": "Done"}),
