@@ -1,9 +1,18 @@
-"""What people write for each command, by language."""
+"""What people write for each command, by language.
 
-from collections.abc import Iterator, Mapping
+The words of `en.py` and `fr.py` are taken literally and nothing else is (but for their spelling):
+those that work anywhere, and everything that says yes or no. The samples of `en.txt` and `fr.txt`
+are also what other texts are compared with; those under `[]` ask for nothing that the messenger
+could do. A phrase that stands under two commands makes the messenger ask which one was meant.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
-from tapgate.messenger.model.kinds import Command, Language
+import msgspec
+
+from tapgate.messenger.model.kinds import LANGUAGES, Command, Language
 from tapgate.messenger.understanding.phrases import en, fr
 
 
@@ -14,34 +23,24 @@ class Phrase(NamedTuple):
     language: Language
 
 
-def _lines(samples: str) -> Iterator[str]:
-    return (line.strip() for line in samples.splitlines() if line.strip())
+def _words(language: Language, words: dict[Command, str]) -> Iterator[Phrase]:
+    for command, listed in words.items():
+        for line in listed.strip().splitlines():
+            for word in line.split(";"):
+                if word.strip():
+                    yield Phrase(word.strip(), command, language)
 
 
-def _listed(words: str) -> Iterator[str]:
-    return (word.strip() for line in _lines(words) for word in line.split(";"))
+def _samples(language: Language) -> Iterator[Phrase]:
+    command: Command | None = None
+    for line in Path(__file__).with_name(f"{language}.txt").read_text("utf-8").splitlines():
+        if line.startswith("["):
+            command = msgspec.convert(line[1:-1] or None, Command | None)
+        elif line:
+            yield Phrase(line, command, language)
 
-
-def _phrases(
-    language: Language, words: Mapping[Command, str], samples: Mapping[Command, str], nothing: str
-) -> tuple[tuple[Phrase, ...], tuple[Phrase, ...]]:
-    return (
-        tuple(Phrase(w, command, language) for command in words for w in _listed(words[command])),
-        (
-            *(
-                Phrase(s, command, language)
-                for command in samples
-                for s in _lines(samples[command])
-            ),
-            *(Phrase(s, None, language) for s in _lines(nothing)),
-        ),
-    )
-
-
-_EN_WORDS, _EN_SAMPLES = _phrases("en", en.WORDS, en.SAMPLES, en.NOTHING)
-_FR_WORDS, _FR_SAMPLES = _phrases("fr", fr.WORDS, fr.SAMPLES, fr.NOTHING)
 
 #: Taken literally.
-WORDS = _EN_WORDS + _FR_WORDS
+WORDS = (*_words("en", en.WORDS), *_words("fr", fr.WORDS))
 #: Taken literally, and compared with.
-SAMPLES = _EN_SAMPLES + _FR_SAMPLES
+SAMPLES = tuple(phrase for language in LANGUAGES for phrase in _samples(language))
