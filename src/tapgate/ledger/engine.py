@@ -32,11 +32,11 @@ from tapgate.store.signals import Signals
 
 log = structlog.get_logger()
 
-#: Batches on their way at once. A second one decides while the first is being flushed to disk.
-LANES: Final = 2
 MAX_BATCH: Final = 500
 MAX_WAITING: Final = 10_000
 _TRIES: Final = 3
+#: One for the batch, one for rules and health.
+_CONNECTIONS: Final = 2
 
 #: A plan made while a table is empty is kept; it must not be one that scans the table.
 _SESSION: Final = {"enable_seqscan": "off"}
@@ -82,7 +82,9 @@ class Ledger:
         self._waiting: deque[Waiting] = deque()
         self._arrived = asyncio.Event()
         self._stopping = False
-        self._lanes: list[asyncio.Task[None]] = []
+        #: One batch on its way at a time. A second beside it would only wait for the rows that the
+        #: first has locked, and each would carry half as many (measured in docs/benchmarks.md).
+        self._carrier: asyncio.Task[None] | None = None
         self._rules: Rules | None = None
         self._rules_version = 0
         self.carried = Batches()
@@ -104,7 +106,7 @@ class Ledger:
         notices: frozenset[str] = frozenset(),
     ) -> Self:
         ledger = cls(
-            await Database.connect(url, size=LANES + 1, session=_SESSION),
+            await Database.connect(url, size=_CONNECTIONS, session=_SESSION),
             signals,
             currency=currency,
             timezone=timezone,
@@ -114,14 +116,15 @@ class Ledger:
             float_low=float_low,
             notices=notices,
         )
-        ledger._lanes = [asyncio.create_task(ledger._work()) for _ in range(LANES)]
+        ledger._carrier = asyncio.create_task(ledger._work())
         return ledger
 
     async def stop(self) -> None:
         """What waits is still carried; nothing new is taken."""
         self._stopping = True
         self._arrived.set()
-        await asyncio.gather(*self._lanes)
+        if self._carrier is not None:
+            await self._carrier
         await self._database.close()
 
     async def healthy(self) -> bool:
