@@ -8,7 +8,6 @@ import re
 import unicodedata
 
 _LONGEST = 4096
-_WITHHELD = "****"
 
 #: A word for a secret, and not the beginning of another one such as "pinch".
 _SECRET = re.compile(
@@ -41,7 +40,10 @@ _NEAR = 60
 
 
 def may_hold_a_pin(text: str) -> bool:
-    return bool(_secrets(_seen(text)))
+    seen = _seen(text)
+    if len(seen) > _LONGEST:
+        return _DIGITS.search(seen) is not None
+    return _is_bare(seen) or _is_near_its_name(seen) or _is_behind_an_order(seen)
 
 
 def names_a_secret(text: str) -> bool:
@@ -50,23 +52,7 @@ def names_a_secret(text: str) -> bool:
 
 
 def has_one_behind_an_order(text: str) -> bool:
-    return bool(_behind_an_order(_seen(text)[:_LONGEST]))
-
-
-def without_pins(text: str) -> str:
-    """The text with nothing left of what may be a PIN; other texts as they are."""
-    seen = _seen(text)
-    spans = _secrets(seen)
-    if not spans:
-        return text
-    if len(seen) != len(text):
-        # A sign stood for several: where the digits were can no longer be told.
-        return _WITHHELD
-    parts, end = [], 0
-    for start, stop in sorted(spans):
-        parts += [text[end:start], _WITHHELD]
-        end = stop
-    return "".join([*parts, text[end:]])
+    return _is_behind_an_order(_seen(text)[:_LONGEST])
 
 
 def _seen(text: str) -> str:
@@ -89,30 +75,18 @@ def _sign(sign: str) -> str:
     return kept if any(part.isdigit() for part in kept) else " "
 
 
-def _secrets(seen: str) -> list[tuple[int, int]]:
-    """Where what may be PINs begins and ends."""
-    if len(seen) > _LONGEST:
-        return [(0, len(seen))] if _DIGITS.search(seen) else []
-    if _is_bare(seen):
-        digits = [match.span() for match in _DIGITS.finditer(seen)]
-        return [(digits[0][0], digits[-1][1])]
-    behind = _behind_an_order(seen)
-    words = [match.span() for match in _SECRET.finditer(seen)]
-    if not words:
-        return behind
+def _is_near_its_name(seen: str) -> bool:
+    names = [match.span() for match in _SECRET.finditer(seen)]
+    if not names:
+        return False
     runs = [match.span() for match in _RUN.finditer(seen) if _could_be(match[0])]
-    near = [run for run in runs if any(_is_near(run, word) for word in words)]
-    return near + [
-        span for span in behind if all(span[1] <= run[0] or run[1] <= span[0] for run in near)
-    ]
+    return any(_is_near(run, name) for run in runs for name in names)
 
 
-def _behind_an_order(seen: str) -> list[tuple[int, int]]:
+def _is_behind_an_order(seen: str) -> bool:
     """ "Send 5 to CARD-1 4071": it was complete, so what else would that be?"""
     ends = [match.end(1) for match in _ORDER.finditer(seen)]
-    if not ends:
-        return []
-    return [match.span() for match in _ANOTHER_FOUR.finditer(seen, min(ends))]
+    return bool(ends) and _ANOTHER_FOUR.search(seen, min(ends)) is not None
 
 
 def _could_be(run: str) -> bool:
