@@ -33,9 +33,9 @@ class Counting:
     def __getattr__(self, name: str) -> Any:
         call = getattr(self._connection, name)
 
-        async def counted(sql: str, *values: object) -> Any:
-            self._statements.append(sql)
-            return await call(sql, *values)
+        async def counted(sql_or_table: str, *values: object, **rows: object) -> Any:
+            self._statements.append(sql_or_table)
+            return await call(sql_or_table, *values, **rows)
 
         return counted
 

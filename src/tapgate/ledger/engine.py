@@ -38,8 +38,14 @@ _TRIES: Final = 3
 #: One for the batch, one for rules and health.
 _CONNECTIONS: Final = 2
 
-#: A plan made while a table is empty is kept; it must not be one that scans the table.
-_SESSION: Final = {"enable_seqscan": "off"}
+#: Every statement of a batch looks rows up by their keys, whatever their number: one plan each,
+#: made once and kept, also if the tables were empty then. So it must not be one that scans a table.
+_SESSION: Final = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+}
 
 
 class Waiting(NamedTuple):
@@ -144,8 +150,8 @@ class Ledger:
         result: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.append(Waiting(order, result))
         self._arrived.set()
-        # A caller who goes away does not take the order back.
-        return await asyncio.shield(result)
+        # A caller who goes away takes only its own waiting back: the order is carried all the same.
+        return await result
 
     async def assess(
         self, database: Database, *, transaction_type: str, amount: int, subscriber_id: int | None
@@ -171,15 +177,17 @@ class Ledger:
             if batch:
                 await self._carry(batch)
 
-    async def _carry(self, batch: Sequence[Waiting]) -> None:
+    async def _carry(self, batch: Sequence[Waiting]) -> ApiError | None:
+        """What is returned stands in the way of every order: the database is lost."""
         try:
             outcomes = await self._in_one_go([waiting.order for waiting in batch])
         except ApiError as lost:
             _answer_all(batch, lost)
+            return lost
         except Exception as error:
             if len(batch) > 1:
                 await self._carry_singly(batch)
-                return
+                return None
             log.error("ledger.order_failed", error=type(error).__name__, exc_info=True)
             _answer_all(batch, ApiError(Code.INTERNAL_ERROR))
         else:
@@ -187,14 +195,14 @@ class Ledger:
             for waiting, outcome in zip(batch, outcomes, strict=True):
                 if not waiting.result.done():
                     waiting.result.set_result(outcome)
+        return None
 
     async def _carry_singly(self, batch: Sequence[Waiting]) -> None:
         """Somebody's order cannot be stored: each on its own, so that only that one fails."""
         for number, waiting in enumerate(batch):
-            await self._carry([waiting])
-            error = waiting.result.exception()
-            if isinstance(error, ApiError) and error.code == Code.SERVICE_UNAVAILABLE:
-                _answer_all(batch[number + 1 :], error)
+            lost = await self._carry([waiting])
+            if lost is not None:
+                _answer_all(batch[number + 1 :], lost)
                 return
 
     def _count(self, size: int) -> None:

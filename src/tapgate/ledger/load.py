@@ -7,7 +7,6 @@ last. A batch that also takes from a merchant locks all of its merchants here, a
 by one account is locked with all accounts: the PIN and its tries are the owner's.
 """
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -22,9 +21,7 @@ from tapgate.ledger.state import Account, Agent, Card, Earlier, Recorded, State
 _ACCOUNT = """id, kind, owner_id, public_name, status, kyc_level, balance, held, overdraft,
               usage_day, day_used, month_used"""
 
-_ACCOUNTS = f"""
-    SELECT {_ACCOUNT} FROM accounts
-    WHERE id = ANY (ARRAY(
+_NAMED = """id = ANY (ARRAY(
         SELECT account_id FROM cards WHERE serial = ANY ($1::text[])
         UNION ALL SELECT id FROM accounts WHERE owner_id = ANY ($2::bigint[])
         UNION ALL SELECT unnest($3::bigint[])
@@ -34,7 +31,20 @@ _ACCOUNTS = f"""
                   FROM transactions WHERE id = ANY ($4::bigint[])
     )) AND checked
     ORDER BY kind = 'settlement', id"""
-_LOCK_ACCOUNTS = f"{_ACCOUNTS} FOR NO KEY UPDATE"
+
+_FIND_ACCOUNTS = f"SELECT {_ACCOUNT}, true AS locked FROM accounts WHERE {_NAMED}"
+
+# Two processes given the same request at once: the second waits here for the first's answer.
+_LOCK_ACCOUNTS = f"""
+    SELECT {_ACCOUNT}, true AS locked FROM accounts
+    WHERE 0 <= (
+        SELECT count(pg_advisory_xact_lock(number))
+        FROM (SELECT hashtextextended(name, 0) AS number FROM unnest($5::text[]) AS name
+              ORDER BY number)
+    ) AND {_NAMED} FOR NO KEY UPDATE"""
+
+
+_CARD_COLUMNS = 10
 
 
 class LoadedTooEarlyError(Exception):
@@ -86,12 +96,19 @@ class Names:
             self.owners.add(int(party.key))
             self._takes_from_merchants |= party.kind == chart.SETTLEMENT
 
+    def of_accounts(self) -> tuple[list[str], list[int], list[int], list[int]]:
+        """What the accounts are found by."""
+        return list(self.serials), list(self.owners), list(self.accounts), list(self.recorded)
+
+    def of_requests(self) -> list[str]:
+        """What only one batch at a time may work on, beside accounts."""
+        return [f"{whose} {name}" for whose, name in (*self.requests, *self.references)]
+
 
 async def load(
     tx: Any, orders: Sequence[Order], rules: Rules, clock: Clock, timezone: ZoneInfo
 ) -> State:
     names = Names(orders)
-    await _lock_names(tx, names)
     accounts = await _lock_accounts(tx, names)
     return await _load_about(tx, accounts, names, orders, rules, clock, timezone)
 
@@ -101,8 +118,14 @@ async def look(
 ) -> State:
     """The same without locks, for what only wants to know: by then it may be different."""
     names = Names(orders)
-    accounts = await _find_accounts(tx, names, _ACCOUNTS)
+    rows = await tx.fetch(_FIND_ACCOUNTS, *names.of_accounts())
+    accounts = {row["id"]: Account(*row) for row in rows}
     return await _load_about(tx, accounts, names, orders, rules, clock, timezone)
+
+
+async def _lock_accounts(tx: Any, names: Names) -> dict[int, Account]:
+    rows = await tx.fetch(_LOCK_ACCOUNTS, *names.of_accounts(), names.of_requests())
+    return {row["id"]: Account(*row) for row in rows}
 
 
 async def _load_about(
@@ -139,39 +162,6 @@ async def _load_about(
     await _add_windows(tx, state, orders)
     await _add_wrong_pins(tx, state, orders)
     return state
-
-
-def _lock_number(*name: object) -> int:
-    digest = hashlib.blake2b(repr(name).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, signed=True)
-
-
-async def _lock_names(tx: Any, names: Names) -> None:
-    """Two processes given the same request at once: the second waits for the first's answer."""
-    numbers = [_lock_number(*key) for key in names.requests | names.references]
-    if numbers:
-        await tx.fetch(
-            "SELECT pg_advisory_xact_lock(number) FROM unnest($1::bigint[]) number",
-            sorted(numbers),
-        )
-
-
-async def _lock_accounts(tx: Any, names: Names) -> dict[int, Account]:
-    return await _find_accounts(tx, names, _LOCK_ACCOUNTS)
-
-
-async def _find_accounts(tx: Any, names: Names, sql: str) -> dict[int, Account]:
-    rows = await tx.fetch(
-        sql,
-        list(names.serials),
-        list(names.owners),
-        list(names.accounts),
-        list(names.recorded),
-    )
-    accounts = {row["id"]: Account(*row) for row in rows}
-    for account in accounts.values():
-        account.locked = True
-    return accounts
 
 
 def _platform_account(account_id: int, kind: str) -> Account:
@@ -256,39 +246,44 @@ async def _add_recorded(tx: Any, state: State, names: Names) -> None:
 
 
 async def _add_cards(tx: Any, state: State, names: Names) -> None:
+    """With the PIN of each, which is its holder's or a child card's own."""
     if not names.serials:
         return
     rows = await tx.fetch(
         """SELECT id, serial, status, account_id, pin_holder_id, daily_limit, usage_day, day_spent,
-                  day_unpinned, expires_at
-           FROM cards WHERE serial = ANY ($1::text[])""",
+                  day_unpinned, expires_at,
+                  holder_id, key_id, salt, verifier, failures, locked_until
+           FROM cards LEFT JOIN pins ON holder_id = pin_holder_id
+           WHERE serial = ANY ($1::text[])""",
         list(names.serials),
     )
-    state.cards = {row["serial"]: Card(*row) for row in rows}
+    state.cards = {row["serial"]: Card(*row[:_CARD_COLUMNS]) for row in rows}
+    state.pins = {
+        row["holder_id"]: PinState(*row[_CARD_COLUMNS:])
+        for row in rows
+        if row["holder_id"] is not None
+    }
     if any(row["account_id"] not in (None, *state.accounts) for row in rows):
         raise LoadedTooEarlyError
 
 
 async def _add_pins(tx: Any, state: State, orders: Sequence[Order]) -> None:
-    holders = set()
-    for order in orders:
-        if not isinstance(order, Command):
-            continue
-        for pin, party in ((order.payer_pin, order.payer), (order.payee_pin, order.payee)):
-            if pin is None:
-                continue
-            account, card = state.find(party)
-            if card is not None:
-                holders.add(card.pin_holder_id)
-            elif account is not None:
-                holders.add(account.owner_id)
+    """Of those who are not named by a card."""
+    holders = [
+        account.owner_id
+        for order in orders
+        if isinstance(order, Command)
+        for pin, party in ((order.payer_pin, order.payer), (order.payee_pin, order.payee))
+        if pin is not None and party.by != "card"
+        if (account := state.find(party)[0]) is not None and account.owner_id is not None
+    ]
     if holders:
         rows = await tx.fetch(
             """SELECT holder_id, key_id, salt, verifier, failures, locked_until
                FROM pins WHERE holder_id = ANY ($1::bigint[])""",
-            [holder for holder in holders if holder is not None],
+            holders,
         )
-        state.pins = {row["holder_id"]: PinState(*row) for row in rows}
+        state.pins |= {row["holder_id"]: PinState(*row) for row in rows}
 
 
 async def _add_agents(tx: Any, state: State, orders: Sequence[Order]) -> None:
@@ -320,12 +315,14 @@ async def _add_windows(tx: Any, state: State, orders: Sequence[Order]) -> None:
     if not payers or not windows:
         return
     rows = await tx.fetch(
-        """SELECT rule.id, t.from_account, count(*), sum(t.amount)::bigint
-           FROM unnest($2::bigint[], $3::bigint[], $4::text[]) AS rule (id, since, types)
-           JOIN transactions t
-             ON t.from_account = ANY ($1::bigint[]) AND t.id >= rule.since
-            AND t.type = ANY (string_to_array(rule.types, ' ')) AND t.status <> 'failed'
-           GROUP BY 1, 2""",
+        """SELECT rule.id, payer.id, made.count, made.total
+           FROM unnest($1::bigint[]) AS payer (id)
+           CROSS JOIN unnest($2::bigint[], $3::bigint[], $4::text[]) AS rule (id, since, types)
+           CROSS JOIN LATERAL (
+               SELECT count(*), sum(amount)::bigint AS total FROM transactions t
+               WHERE t.from_account = payer.id AND t.id >= rule.since
+                 AND t.type = ANY (string_to_array(rule.types, ' ')) AND t.status <> 'failed'
+           ) AS made WHERE made.count > 0""",
         list(payers),
         [rule.id for rule, _ in windows],
         [since for _, since in windows],

@@ -1,7 +1,8 @@
 """Store what a batch decided, in a constant number of statements."""
 
 from collections.abc import Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
 from tapgate.ids import IdSource
 from tapgate.ledger import pin_failures
@@ -10,6 +11,14 @@ from tapgate.ledger.commands import encode_answer
 from tapgate.ledger.notices import give_notice
 from tapgate.ledger.state import Account, Decision, NewTransaction, Recorded, State
 from tapgate.ledger.tell import tell
+
+_TRANSACTION: Final = (
+    "id", "type", "status", "channel", "amount", "fee_amount", "from_account", "to_account",
+    "from_balance", "to_balance", "held", "card_serial", "to_card_serial", "original_id",
+    "usage_day", "scope", "request_id", "fingerprint", "answer", "partner_id", "partner_reference",
+    "failure_code", "context", "currency", "created_at", "completed_at",
+)  # fmt: skip
+_ENTRY: Final = ("transaction_id", "position", "debit_account", "credit_account", "amount")
 
 
 async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: IdSource) -> None:
@@ -124,50 +133,43 @@ def _fill_in_merchant_balance(
 
 
 async def _insert_transactions(tx: Any, state: State, rows: Sequence[NewTransaction]) -> None:
-    if not rows:
-        return
-    await tx.execute(
-        """INSERT INTO transactions (
-               id, type, status, channel, amount, fee_amount, from_account, to_account,
-               from_balance, to_balance, held, card_serial, to_card_serial, original_id, usage_day,
-               scope, request_id, fingerprint, answer, partner_id, partner_reference,
-               failure_code, context, currency, created_at, completed_at)
-           SELECT new.*, $24::text, $25::timestamptz,
-                  CASE WHEN new.status = 'completed' THEN $25::timestamptz END
-           FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[],
-                       $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[],
-                       $11::bigint[], $12::text[], $13::text[], $14::bigint[], $15::date[],
-                       $16::text[], $17::text[], $18::bytea[], $19::bytea[], $20::bigint[],
-                       $21::text[], $22::text[], $23::jsonb[])
-             AS new (id, type, status, channel, amount, fee_amount, from_account, to_account,
-                     from_balance, to_balance, held, card_serial, to_card_serial, original_id,
-                     usage_day, scope, request_id, fingerprint, answer, partner_id,
-                     partner_reference, failure_code, context)""",
-        [row.id for row in rows],
-        [row.type for row in rows],
-        [row.status for row in rows],
-        [row.channel for row in rows],
-        [row.amount for row in rows],
-        [row.fee_amount for row in rows],
-        [row.from_account for row in rows],
-        [row.to_account for row in rows],
-        [row.from_balance for row in rows],
-        [row.to_balance for row in rows],
-        [row.held for row in rows],
-        [row.card_serial for row in rows],
-        [row.to_card_serial for row in rows],
-        [row.original_id for row in rows],
-        [row.usage_day for row in rows],
-        [row.request and row.request.scope for row in rows],
-        [row.request and row.request.request_id for row in rows],
-        [row.request and row.request.fingerprint for row in rows],
-        [encode_answer(row.answer) for row in rows],
-        [row.reference and row.reference.partner_id for row in rows],
-        [row.reference and row.reference.reference for row in rows],
-        [row.failure_code for row in rows],
-        [row.context for row in rows],
-        state.rules.currency,
-        state.now,
+    if rows:
+        await tx.copy_records_to_table(
+            "transactions",
+            columns=_TRANSACTION,
+            records=[_transaction(row, state.rules.currency, state.now) for row in rows],
+        )
+
+
+def _transaction(row: NewTransaction, currency: str, now: datetime) -> tuple[Any, ...]:
+    request, reference = row.request, row.reference
+    return (
+        row.id,
+        row.type,
+        row.status,
+        row.channel,
+        row.amount,
+        row.fee_amount,
+        row.from_account,
+        row.to_account,
+        row.from_balance,
+        row.to_balance,
+        row.held,
+        row.card_serial,
+        row.to_card_serial,
+        row.original_id,
+        row.usage_day,
+        request and request.scope,
+        request and request.request_id,
+        request and request.fingerprint,
+        encode_answer(row.answer),
+        reference and reference.partner_id,
+        reference and reference.reference,
+        row.failure_code,
+        row.context,
+        currency,
+        now,
+        now if row.status == "completed" else None,
     )
 
 
@@ -178,12 +180,7 @@ async def _insert_entries(tx: Any, decisions: Sequence[Decision]) -> None:
         for position, posting in enumerate(decision.postings)
     ]
     if rows:
-        await tx.execute(
-            """INSERT INTO entries (transaction_id, position, debit_account, credit_account, amount)
-               SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[],
-                                    $5::bigint[])""",
-            *map(list, zip(*rows, strict=True)),
-        )
+        await tx.copy_records_to_table("entries", columns=_ENTRY, records=rows)
 
 
 def _transaction_of(decision: Decision) -> int:

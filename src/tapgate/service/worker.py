@@ -9,6 +9,7 @@ A service's module ends with `worker.run(main)`, and its `main` serves with `awa
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import socket
@@ -33,6 +34,10 @@ READY = b"1"
 DRAIN_SECONDS = 10
 
 _BACKLOG = 2048
+
+#: How many objects more than before make the collector look for cycles. What requests leave behind
+#: is gone without it; at the usual 700 it would look through hundreds of live requests each time.
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -77,6 +82,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        _spare_the_collector()
         self._lifeline.sendall(READY)
 
     @contextlib.contextmanager
@@ -94,3 +100,10 @@ class _Server(uvicorn.Server):
     def _stop(self) -> None:
         self.should_exit = True
         asyncio.get_running_loop().remove_reader(self._lifeline)
+
+
+def _spare_the_collector() -> None:
+    """What there is when the first request comes stays until the end: it is not looked at again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
