@@ -35,6 +35,7 @@ _EPOCH = datetime(2025, 1, 1, tzinfo=UTC)
 _EPOCH_MS = int(_EPOCH.timestamp() * 1000)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
 _LENGTH = 13
 
@@ -61,11 +62,12 @@ class IdSource:
 
 
 def show(prefix: str, number: int) -> str:
-    letters = []
-    for _ in range(_LENGTH):
-        number, value = divmod(number, 32)
-        letters.append(_ALPHABET[value])
-    return prefix + "".join(reversed(letters))
+    pair = _PAIRS
+    return (
+        f"{prefix}{_ALPHABET[number >> 60]}"
+        f"{pair[number >> 50 & 1023]}{pair[number >> 40 & 1023]}{pair[number >> 30 & 1023]}"
+        f"{pair[number >> 20 & 1023]}{pair[number >> 10 & 1023]}{pair[number & 1023]}"
+    )
 
 
 def read(prefix: str, text: str) -> int | None:

@@ -21,6 +21,8 @@ _USUAL = frozenset(
     UAH USD UYU UZS VED VES WST XCD XCG YER ZAR ZMW ZWG""".split()
 )
 
+_DECIMALS = dict.fromkeys(_USUAL, 2) | _UNUSUAL_DECIMALS
+
 #: The largest amount that may be sent, in major units: 999,999,999,999 and its decimals.
 _MAX_MAJOR_DIGITS = 12
 
@@ -33,13 +35,11 @@ class AmountError(ValueError):
 
 def decimals(currency: str) -> int:
     """How many decimals ISO 4217 gives a currency; KeyError for what is not a currency."""
-    if currency in _USUAL:
-        return 2
-    return _UNUSUAL_DECIMALS[currency]
+    return _DECIMALS[currency]
 
 
 def is_currency(code: str) -> bool:
-    return code in _USUAL or code in _UNUSUAL_DECIMALS
+    return code in _DECIMALS
 
 
 def parse(text: str, currency: str, *, allow_zero: bool = False) -> int:
@@ -76,6 +76,8 @@ def formatted(minor: int, currency: str) -> str:
     """
     digits = decimals(currency)
     sign, minor = ("-", -minor) if minor < 0 else ("", minor)
+    if digits == 2:
+        return f"{sign}{minor // 100:,}.{minor % 100:02d} {currency}"
     whole, fraction = divmod(minor, 10**digits)
     shown = f"{fraction:0{digits}d}" if digits else ""
     return f"{sign}{whole:,}.{shown.ljust(2, '0')} {currency}"

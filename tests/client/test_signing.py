@@ -1,7 +1,6 @@
 """Whatever is sent, the gateway's own check accepts how the client signed it."""
 
 import asyncio
-from typing import Any
 
 import httpx2
 from hypothesis import assume, given, settings
@@ -10,7 +9,8 @@ from hypothesis import strategies as st
 from client.stage import URL, Stage
 from tapgate.client import NO_RETRIES, AsyncGateway, Credential, PartnerKey, PosKey
 from tapgate.client.operation import Operation, described
-from tapgate.service import asgi
+from tapgate.service.asgi import AsgiApp
+from tapgate.service.http import Answer, Request
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 OPERATIONS = st.tuples(
@@ -33,21 +33,23 @@ def operation(method: str, name: str, query: dict[str, str], content: bytes) -> 
     )
 
 
-class Door:
+class Door(AsgiApp):
     """As much of the gateway as looks at signatures; any path leads here."""
 
     def __init__(self, stage: Stage) -> None:
         self._authenticator = stage.services.authenticator
         self.kind: str | None = None
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        headers = dict(scope["headers"])
-        body = await asgi.read_body(receive, headers, 1 << 20)
+    async def respond(self, request: Request) -> Answer:
         caller = await self._authenticator.authenticate(
-            scope["method"], asgi.request_path(scope), scope["query_string"], headers, body
+            request.method,
+            request.path,
+            request.query,
+            request.headers,
+            await request.body(1 << 20),
         )
         self.kind = None if caller is None else caller.kind
-        await asgi.send_answer(send, asgi.Answer(204, [], b""))
+        return Answer(204, b"", b"")
 
 
 async def accepts(stage: Stage, credential: Credential, kind: str) -> None:

@@ -133,4 +133,4 @@ async def upload_csv(call: Call, body: bytes) -> Uploaded:
     `,Expiry Date`; it has at most 10,000 rows. Cards that are there already are skipped; good rows
     are kept when others are bad. `row` is the line in the file, the header is 1.
     """
-    return await upload(call, call.header("content-type"), body)
+    return await upload(call, call.header(b"content-type"), body)

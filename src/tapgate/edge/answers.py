@@ -1,65 +1,69 @@
 """What goes back to the client: the one place that renders results, refusals and rates."""
 
 import time
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
 from tapgate.edge.buckets import SECOND, Rate, Taken
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError
-from tapgate.service.asgi import Answer, Header
+from tapgate.service.http import Answer, header
 
 _encoder = msgspec.json.Encoder()
-_JSON = (b"content-type", b"application/json")
-_NOT_STORED = (b"cache-control", b"no-store")
+_JSON: Final = "application/json"
+_CACHE_CONTROL: Final = "Cache-Control"
+_JSON_HEAD: Final = header("Content-Type", _JSON) + header(_CACHE_CONTROL, "no-store")
 
 
 def of_result(status: int, result: Any) -> Answer:
     if result is None:
-        return Answer(status, [], b"")
+        return Answer(status, b"", b"")
     if type(result) is Reply:
         return _of_reply(status, result)
-    body = _encoder.encode(result)
-    return Answer(status, [_JSON, _length(body), _NOT_STORED], body)
+    return _json(status, _encoder.encode(result))
 
 
 def of_refusal(error: ApiError) -> Answer:
-    body = _encoder.encode(error.body())
-    headers = [_JSON, _length(body), _NOT_STORED]
+    headers = error.headers
     if error.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    headers += [_header(name, value) for name, value in error.headers.items()]
-    return Answer(error.status, headers, body)
+        headers = {"WWW-Authenticate": "Bearer", **headers}
+    return _json(error.status, _encoder.encode(error.body()), headers)
 
 
 def _of_reply(status: int, reply: Reply[Any]) -> Answer:
     body = reply.body if isinstance(reply.body, bytes) else _encoder.encode(reply.body)
-    headers = [_header("content-type", reply.content_type), _length(body)]
-    headers += [_header(name, value) for name, value in reply.headers.items()]
-    if not any(name == b"cache-control" for name, _ in headers):
-        headers.append(_NOT_STORED)
-    return Answer(reply.status or status, headers, body)
+    status, headers = reply.status or status, reply.headers
+    if reply.content_type == _JSON and _CACHE_CONTROL not in headers:
+        return _json(status, body, headers)
+    own = {
+        "Content-Type": reply.content_type,
+        "Content-Length": str(len(body)),
+        _CACHE_CONTROL: "no-store",
+    }
+    return Answer(status, _lines(own | dict(headers)), body)
 
 
-def _length(body: bytes) -> Header:
-    return b"content-length", b"%d" % len(body)
+def _json(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Answer:
+    head = b"%bcontent-length: %d\r\n" % (_JSON_HEAD, len(body))
+    return Answer(status, head + _lines(headers) if headers else head, body)
 
 
-def _header(name: str, value: str) -> Header:
-    return name.lower().encode("latin-1"), value.encode("latin-1")
+def _lines(headers: Mapping[str, str]) -> bytes:
+    return b"".join([header(name, value) for name, value in headers.items()])
 
 
 class RateHeaders:
     """How a caller learns what is left of its rate."""
 
     def __init__(self, rate: Rate) -> None:
-        self._limit = (b"x-ratelimit-limit", b"%d" % rate.per_second)
+        self._limit = header("X-RateLimit-Limit", str(int(rate.per_second)))
 
-    def of(self, taken: Taken) -> tuple[Header, Header, Header]:
+    def of(self, taken: Taken) -> bytes:
         full_at = time.time() + taken.full_in / SECOND
-        return (
+        return b"%bx-ratelimit-remaining: %d\r\nx-ratelimit-reset: %d\r\n" % (
             self._limit,
-            (b"x-ratelimit-remaining", b"%d" % taken.remaining),
-            (b"x-ratelimit-reset", b"%d" % -int(-full_at // 1)),
+            taken.remaining,
+            -int(-full_at // 1),
         )

@@ -1,4 +1,4 @@
-"""The gateway as an ASGI application: one request from its first byte to its log line.
+"""The gateway's side of HTTP: one request from its first byte to its log line.
 
 The order of checks is public: 404 and 405, then 413, 401, 429, 403, 400, 422, then the handler.
 """
@@ -22,14 +22,15 @@ from tapgate.edge.routing import Router
 from tapgate.edge.services import Services
 from tapgate.edge.system import system_endpoints
 from tapgate.errors import ApiError, Code
-from tapgate.service import asgi, logs
-from tapgate.service.asgi import Answer, Disconnected, Receive, Scope, Send
+from tapgate.service import logs
+from tapgate.service.asgi import AsgiApp
+from tapgate.service.http import Answer, Disconnected, Request
 from tapgate.service.request_ids import RequestIds
 
 _log = structlog.get_logger()
 
 
-class App:
+class App(AsgiApp):
     """Serves the given endpoints and those about the gateway itself."""
 
     def __init__(self, services: Services, endpoints: Iterable[Endpoint]) -> None:
@@ -55,49 +56,46 @@ class App:
         """Written when somebody first asks for it: few processes are ever asked."""
         return described(self._declared, self._services.settings.currency)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            await self._serve(self._call(scope), receive, send)
-        elif scope["type"] == "lifespan":
-            await asgi.live_and_die(receive, send)
-        else:
-            await send({"type": "websocket.close"})
-
-    def _call(self, scope: Scope) -> Call:
-        headers = dict(scope["headers"])
-        peer = scope.get("client")
-        return Call(
-            services=self._services,
-            method=scope["method"],
-            path=asgi.request_path(scope),
-            query=scope["query_string"],
-            headers=headers,
-            ip=self._addresses.of(peer[0] if peer else "local", headers),
-            request_id=self._request_ids.of(headers),
-        )
-
-    async def _serve(self, call: Call, receive: Receive, send: Send) -> None:
+    async def respond(self, request: Request) -> Answer:
         started = perf_counter()
+        call = self._call(request)
         methods, names = self._router.find(call.path) or ({}, [])
         route = methods.get(call.method)
         try:
             if route is None:
                 raise _no_route(methods)
-            answer = await self._work(route, names, call, receive)
+            answer = await self._work(route, names, call, request)
         except ApiError as error:
             answer = await self._refused(route, call, error)
         except Disconnected:
-            return self._record(route, call, DISCONNECTED, started)
+            self._record(route, call, DISCONNECTED, started)
+            raise
         except Exception as error:
             answer = _failed(call, error)
-        answer.headers.append((b"x-request-id", call.request_id.encode()))
-        if call.taken is not None:
-            answer.headers.extend(self._rate_headers.of(call.taken))
         self._record(route, call, answer.status, started)
-        return await asgi.send_answer(send, answer, only_head=call.method == "HEAD")
+        return self._signed_off(call, answer)
 
-    async def _work(self, route: Route, names: list[str], call: Call, receive: Receive) -> Answer:
-        call.body = await asgi.read_body(receive, call.headers, route.body_limit)
+    def _call(self, request: Request) -> Call:
+        headers = request.headers
+        return Call(
+            services=self._services,
+            method=request.method,
+            path=request.path,
+            query=request.query,
+            headers=headers,
+            ip=self._addresses.of(request.peer, headers),
+            request_id=self._request_ids.of(headers),
+        )
+
+    def _signed_off(self, call: Call, answer: Answer) -> Answer:
+        """With what every answer says: its id for tracing, and what is left of the rate."""
+        status, head, body = answer
+        rate = b"" if call.taken is None else self._rate_headers.of(call.taken)
+        named = b"%bx-request-id: %b\r\n%b" % (head, call.request_id.encode(), rate)
+        return Answer(status, named, body)
+
+    async def _work(self, route: Route, names: list[str], call: Call, request: Request) -> Answer:
+        call.body = await request.body(route.body_limit)
         if route.public:
             await self._take(call, f"ip:{call.ip}")
         else:

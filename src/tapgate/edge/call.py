@@ -39,6 +39,7 @@ class Call(msgspec.Struct, kw_only=True):
         )
         return Origin(actor=actor, actor_id=actor["id"], ip=self.ip, request_id=self.request_id)
 
-    def header(self, name: str) -> str | None:
-        value = self.headers.get(name.lower().encode("latin-1"))
+    def header(self, name: bytes) -> str | None:
+        """By its name in lower case."""
+        value = self.headers.get(name)
         return None if value is None else value.decode("latin-1")

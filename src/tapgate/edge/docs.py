@@ -51,6 +51,6 @@ def page_file(call: Call, name: str) -> Reply[bytes]:
     file = _page_files().get(name)
     if file is None:
         raise ApiError(Code.NOT_FOUND)
-    if call.header("If-None-Match") == file.headers["ETag"]:
+    if call.header(b"if-none-match") == file.headers["ETag"]:
         return Reply(b"", status=304, headers=file.headers, content_type=file.content_type)
     return Reply(file.content, headers=file.headers, content_type=file.content_type)

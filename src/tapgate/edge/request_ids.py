@@ -6,7 +6,8 @@ from tapgate.edge.call import Call
 from tapgate.edge.fields import RequestIdRule, Unacceptable
 from tapgate.errors import ApiError, Code, invalid_field
 
-_HEADER: Final = "Idempotency-Key"
+_SHOWN: Final = "Idempotency-Key"
+_HEADER: Final = _SHOWN.lower().encode()
 _rule = RequestIdRule()
 
 
@@ -30,7 +31,7 @@ def given(call: Call, body: Any) -> str | None:
     try:
         return _rule.check(header)
     except Unacceptable as refusal:
-        raise invalid_field(_HEADER, refusal.problems[""]) from None
+        raise invalid_field(_SHOWN, refusal.problems[""]) from None
 
 
 def _invalid(sentence: str) -> ApiError:

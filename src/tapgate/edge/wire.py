@@ -3,7 +3,7 @@
 from tapgate.edge import answers
 from tapgate.errors import ApiError, Code
 from tapgate.service import wire
-from tapgate.service.asgi import Answer
+from tapgate.service.http import Answer
 
 
 class Wire(wire.Wire):

@@ -1,4 +1,4 @@
-"""The messenger as an ASGI application: one request from its first byte to its log line.
+"""The messenger's side of HTTP: one request from its first byte to its log line.
 
 The order of checks: 404 and 405, then 413, 401 and 403, then what the handler refuses.
 """
@@ -16,8 +16,9 @@ from tapgate.messenger.routes import ROUTES
 from tapgate.messenger.routes.access import ANYBODY
 from tapgate.messenger.routes.route import JSON, Refusal, Request, Route, refused
 from tapgate.messenger.services import Services
-from tapgate.service import asgi, logs
-from tapgate.service.asgi import Answer, Disconnected, Receive, Scope, Send
+from tapgate.service import http, logs
+from tapgate.service.asgi import AsgiApp
+from tapgate.service.http import Answer, Disconnected, header
 from tapgate.service.request_ids import RequestIds
 
 _log = structlog.get_logger()
@@ -26,7 +27,7 @@ _log = structlog.get_logger()
 _DISCONNECTED: Final = 499
 
 
-class App:
+class App(AsgiApp):
     """Serves the table of routes, and its description."""
 
     def __init__(self, services: Services, routes: Iterable[Route] = ROUTES) -> None:
@@ -56,38 +57,18 @@ class App:
     async def openapi(self, _request: Request) -> Answer:
         """Describe the interface in OpenAPI 3.1."""
         body = self._description
-        length = b"%d" % len(body)
-        return Answer(200, [(b"content-type", JSON.encode()), (b"content-length", length)], body)
+        head = header("content-type", JSON) + header("content-length", str(len(body)))
+        return Answer(200, head, body)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            await self._serve(self._request(scope), receive, send)
-        elif scope["type"] == "lifespan":
-            await asgi.live_and_die(receive, send)
-        else:
-            await send({"type": "websocket.close"})
-
-    def _request(self, scope: Scope) -> Request:
-        headers = dict(scope["headers"])
-        peer = scope.get("client")
-        return Request(
-            services=self._services,
-            method=scope["method"],
-            path=asgi.request_path(scope),
-            query=scope["query_string"],
-            headers=headers,
-            ip=peer[0] if peer else "local",
-            request_id=self._request_ids.of(headers),
-        )
-
-    async def _serve(self, request: Request, receive: Receive, send: Send) -> None:
+    async def respond(self, asked: http.Request) -> Answer:
         started = perf_counter()
+        request = self._request(asked)
         methods = self._by_path.get(request.path, {})
         route = methods.get(request.method)
         try:
             if route is None:
                 raise _no_route(methods)
-            request.body = await asgi.read_body(receive, request.headers, route.body_limit)
+            request.body = await asked.body(route.body_limit)
             request.principal = route.access.check(request)
             answer = await route.handler(request)
         except Refusal as refusal:
@@ -95,13 +76,24 @@ class App:
         except ApiError as error:
             answer = _of_kernel(request, error)
         except Disconnected:
-            return _record(route, request, _DISCONNECTED, started)
+            _record(route, request, _DISCONNECTED, started)
+            raise
         except Exception as error:
             _log.error("request.failed", request_id=request.request_id, failure=logs.trace(error))
             answer = refused(Refusal(500, "Internal error"))
-        answer.headers.append((b"x-request-id", request.request_id.encode()))
         _record(route, request, answer.status, started)
-        return await asgi.send_answer(send, answer, only_head=request.method == "HEAD")
+        return answer._replace(head=answer.head + header("x-request-id", request.request_id))
+
+    def _request(self, asked: http.Request) -> Request:
+        return Request(
+            services=self._services,
+            method=asked.method,
+            path=asked.path,
+            query=asked.query,
+            headers=asked.headers,
+            ip=asked.peer,
+            request_id=self._request_ids.of(asked.headers),
+        )
 
 
 def _no_route(methods: Mapping[str, Route]) -> Refusal:

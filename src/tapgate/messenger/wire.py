@@ -2,7 +2,7 @@
 
 from tapgate.messenger.routes.route import Refusal, refused
 from tapgate.service import wire
-from tapgate.service.asgi import Answer
+from tapgate.service.http import Answer
 
 
 class Wire(wire.Wire):

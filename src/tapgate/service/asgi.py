@@ -1,67 +1,70 @@
-"""The few words of ASGI that are needed: taking a request's body in, sending an answer out."""
+"""A service behind any ASGI server, which is also how tests call it without a socket."""
 
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from tapgate.errors import ApiError, Code
+from tapgate.service.http import Answer, Disconnected, Request
 
-Header = tuple[bytes, bytes]
 Message = dict[str, Any]
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-DISCONNECT: Message = {"type": "http.disconnect"}
+
+class AsgiApp:
+    @abstractmethod
+    async def respond(self, request: Request) -> Answer:
+        """Raises `Disconnected` where there is nobody to answer."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._over_asgi(AsgiRequest(scope, receive), send)
+        elif scope["type"] == "lifespan":
+            await _live_and_die(receive, send)
+        else:
+            await send({"type": "websocket.close"})
+
+    async def _over_asgi(self, request: "AsgiRequest", send: Send) -> None:
+        try:
+            answer = await self.respond(request)
+        except Disconnected:
+            return
+        lines = answer.head.split(b"\r\n")[:-1]
+        headers = [(name, value) for name, _, value in (line.partition(b": ") for line in lines)]
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        body = b"" if request.method == "HEAD" else answer.body
+        await send({"type": "http.response.body", "body": body})
 
 
-class Answer(NamedTuple):
-    status: int
-    headers: list[Header]
-    body: bytes
+class AsgiRequest:
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self._receive = receive
+        peer = scope.get("client")
+        self.method: str = scope["method"]
+        self.path: str = scope["raw_path"].decode("latin-1")
+        self.query: bytes = scope["query_string"]
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.peer: str = peer[0] if peer else "local"
+
+    async def body(self, limit: int) -> bytes:
+        parts: list[bytes] = []
+        more, size = True, 0
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > limit:
+                raise ApiError(Code.PAYLOAD_TOO_LARGE)
+            more = message.get("more_body", False)
+        return b"".join(parts)
 
 
-class Disconnected(Exception):  # noqa: N818 - an event, not a failure
-    """The client went away before its request was complete."""
-
-
-def request_path(scope: Scope) -> str:
-    """The path as called: still encoded, which is also what a client has signed."""
-    raw: bytes = scope["raw_path"]
-    return raw.decode("latin-1")
-
-
-async def read_body(receive: Receive, headers: Mapping[bytes, bytes], limit: int) -> bytes:
-    declared = headers.get(b"content-length")
-    if declared is None and b"transfer-encoding" not in headers:
-        return b""
-    if declared is not None and declared.isdigit() and int(declared[:20]) > limit:
-        raise ApiError(Code.PAYLOAD_TOO_LARGE)
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        part, more = await _next_part(receive)
-        size += len(part)
-        if size > limit:
-            raise ApiError(Code.PAYLOAD_TOO_LARGE)
-        parts.append(part)
-        if not more:
-            return part if len(parts) == 1 else b"".join(parts)
-
-
-async def send_answer(send: Send, answer: Answer, *, only_head: bool = False) -> None:
-    await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
-    await send({"type": "http.response.body", "body": b"" if only_head else answer.body})
-
-
-async def _next_part(receive: Receive) -> tuple[bytes, bool]:
-    message = await receive()
-    if message["type"] == "http.disconnect":
-        raise Disconnected
-    return message.get("body", b""), message.get("more_body", False)
-
-
-async def live_and_die(receive: Receive, send: Send) -> None:
-    """The lifespan protocol: there is nothing to do, the gateway starts and stops the services."""
+async def _live_and_die(receive: Receive, send: Send) -> None:
+    """The lifespan protocol: there is nothing to do, the service starts and stops by itself."""
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})

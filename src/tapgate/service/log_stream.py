@@ -1,9 +1,10 @@
 """Where log lines go: a stream that nobody may be reading, which must never hold up a request.
 
-A line that cannot be written at once is dropped and counted; the next one that can be written says
-how many are missing.
+The lines of one turn of the event loop are written together. What cannot be written at once is
+dropped and counted; the next line that can be written says how many are missing.
 """
 
+import asyncio
 import contextlib
 import os
 import select
@@ -18,25 +19,34 @@ class LogStream:
         self._descriptor = descriptor
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLOUT)
+        self._lines: list[bytes] = []
         self._missing = 0
 
     def write(self, line: bytes) -> None:
-        if not self._poll.poll(0):
-            self._missing += 1
-            return
-        with contextlib.suppress(OSError):  # whoever read it has gone
-            if self._missing:
-                line = b'{"event":"log.missing","lines":%d}\n' % self._missing + line
-                self._missing = 0
-            self._write_all(line)
-
-    def _write_all(self, line: bytes) -> None:
-        while line:
-            written = os.write(self._descriptor, line[:_CHUNK])
-            line = line[written:]
-            if line and not self._poll.poll(_CHUNK_PATIENCE_MS):
-                self._missing += 1  # the line stays cut off
-                return
+        self._lines.append(line)
+        if len(self._lines) == 1:
+            try:
+                asyncio.get_running_loop().call_soon(self.flush)
+            except RuntimeError:  # no loop, nothing to hold up
+                self.flush()
 
     def flush(self) -> None:
-        """Nothing is buffered."""
+        lines, self._lines = self._lines, []
+        if not lines:
+            return
+        if not self._poll.poll(0):
+            self._missing += len(lines)
+            return
+        if self._missing:
+            lines.insert(0, b'{"event":"log.missing","lines":%d}\n' % self._missing)
+            self._missing = 0
+        with contextlib.suppress(OSError):  # whoever read it has gone
+            self._write_all(b"".join(lines))
+
+    def _write_all(self, text: bytes) -> None:
+        while text:
+            written = os.write(self._descriptor, text[:_CHUNK])
+            text = text[written:]
+            if text and not self._poll.poll(_CHUNK_PATIENCE_MS):
+                self._missing += text.count(b"\n")  # of which the first is cut off
+                return

@@ -70,6 +70,12 @@ def write(line: RequestLine) -> None:
         _written.write(_encoder.encode(line) + b"\n")
 
 
+def flush() -> None:
+    """Before a process ends."""
+    if _written is not None:
+        _written.flush()
+
+
 def now() -> str:
     """RFC 3339 in UTC, cheaply: this is on the way of every request."""
     seconds, milliseconds = divmod(time.time_ns() // 1_000_000, 1000)

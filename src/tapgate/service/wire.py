@@ -11,14 +11,16 @@ import asyncio
 import secrets
 from abc import abstractmethod
 from collections import deque
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Protocol, cast
 
 import httptools
 import structlog
 
+from tapgate.errors import ApiError, Code
 from tapgate.service import logs
-from tapgate.service.asgi import DISCONNECT, Answer, Header, Message
+from tapgate.service.http import Answer, Disconnected, header
 
 _log = structlog.get_logger()
 
@@ -35,6 +37,8 @@ _LONGEST_LOOK_SECONDS = 5.0  # how late a deadline may be noticed
 _LINGER_BYTES = 16 * 1024 * 1024
 _LINGER_SECONDS = 5.0
 
+_LONGEST_NUMBER = 20  # digits of a declared length that are looked at
+
 _NEVER = float("inf")
 _STATUS_LINES = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
@@ -46,46 +50,60 @@ class ServerState(Protocol):
 
     connections: set[Any]
     tasks: set[asyncio.Task[None]]
-    default_headers: list[Header]
+    default_headers: list[tuple[bytes, bytes]]
 
 
 class Exchange:
-    """One request and its answer, as the application sees them."""
+    """One request, as a service takes it, and how far its answer is."""
 
-    __slots__ = ("_parts", "_start", "_waiter", "_wire", "answered", "complete", "handed_over",
-                 "keep_alive", "scope", "size", "told_to_continue")  # fmt: skip
+    __slots__ = ("_parts", "_waiter", "_wire", "answered", "complete", "headers", "keep_alive",
+                 "method", "path", "peer", "query", "size", "task", "told_to_continue")  # fmt: skip
 
-    def __init__(self, wire: "Wire", scope: dict[str, Any], keep_alive: bool) -> None:
+    def __init__(
+        self,
+        wire: "Wire",
+        method: str,
+        path: str,
+        query: bytes,
+        headers: dict[bytes, bytes],
+        peer: str,
+        keep_alive: bool,
+    ) -> None:
         self._wire = wire
         self._parts: list[bytes] = []
         self._waiter: asyncio.Future[None] | None = None
-        self._start: Message = {}
-        self.scope = scope
+        self.method = method
+        self.path = path
+        self.query = query
+        self.headers = headers
+        self.peer = peer
         self.keep_alive = keep_alive
         self.told_to_continue = False
         self.size = 0  # of what has come and nobody has asked for
         self.complete = False
-        self.handed_over = False
         self.answered = False
+        self.task: asyncio.Task[None]
 
-    async def receive(self) -> Message:
-        while not self._parts and not self.complete and not self._wire.closed:
+    async def body(self, limit: int) -> bytes:
+        declared = self.headers.get(b"content-length")
+        if declared and declared.isdigit() and int(declared[:_LONGEST_NUMBER]) > limit:
+            raise ApiError(Code.PAYLOAD_TOO_LARGE)
+        taken: list[bytes] = []
+        size = 0
+        while True:
+            size += self.size
+            if size > limit:
+                raise ApiError(Code.PAYLOAD_TOO_LARGE)
+            taken += self._parts
+            self._parts = []
+            self.size = 0
+            if self.complete:
+                return taken[0] if len(taken) == 1 else b"".join(taken)
+            if self._wire.closed:
+                raise Disconnected
             self._wire.go_on(self)
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
-        if self.handed_over or (self._wire.closed and not self.complete):
-            return DISCONNECT
-        body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-        self._parts.clear()
-        self.size = 0
-        self.handed_over = self.complete
-        return {"type": "http.request", "body": body, "more_body": not self.complete}
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._start = message
-        else:
-            self._wire.answer(self, self._start["status"], self._start["headers"], message["body"])
 
     def add(self, part: bytes) -> None:
         self.size += len(part)
@@ -106,14 +124,14 @@ class Wire(asyncio.Protocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        self._app = config.loaded_app
+        self._respond = config.loaded_app.respond
         self._server = server_state
         self._loop = _loop or asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
         self._transport: asyncio.Transport
-        self._client: tuple[str, int] | None = None
+        self._peer = "local"
         self._url = b""
-        self._headers: list[Header] = []
+        self._headers: dict[bytes, bytes] = {}
         self._head_size = 0
         self._in_head = False
         self._began = False  # a request, with the data just received
@@ -139,7 +157,8 @@ class Wire(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
-        self._client = peer[:2] if isinstance(peer, tuple) else None
+        if isinstance(peer, tuple):
+            self._peer = peer[0]
         self._server.connections.add(self)
         self._deadline = self._loop.time() + _IDLE_SECONDS
         self._look_at_the_time()
@@ -204,7 +223,7 @@ class Wire(asyncio.Protocol):
         self._began = self._in_head = True
         self._unfinished_head = 0
         self._url = b""
-        self._headers = []
+        self._headers = {}
         self._head_size = 0
         self._incoming = None
         if self._current is None:
@@ -217,7 +236,7 @@ class Wire(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         self._count_head(len(name) + len(value))
         if self._incoming is None:  # else it is a trailer, which nobody asks for
-            self._headers.append((name.lower(), value))
+            self._headers[name.lower()] = value
 
     def on_headers_complete(self) -> None:
         parser = self._parser
@@ -227,7 +246,9 @@ class Wire(asyncio.Protocol):
         if self._is_old is None:
             self._is_old = parser.get_http_version() == "1.0"
         keep_alive = not self._is_old and parser.should_keep_alive()
-        exchange = Exchange(self, self._scope(parser.get_method()), keep_alive)
+        path, query = self._path_and_query()
+        method = parser.get_method().decode("latin-1")
+        exchange = Exchange(self, method, path, query, self._headers, self._peer, keep_alive)
         self._incoming = exchange
         if self._current is None and self._writing:
             self._start(exchange)
@@ -266,7 +287,7 @@ class Wire(asyncio.Protocol):
             return
         version = self._parser.get_http_version().encode()
         lines = [b"%b %b HTTP/%b" % (method, self._url, version)]
-        for name, value in self._headers:
+        for name, value in self._headers.items():
             if name == b"connection":
                 words = [word.strip() for word in value.lower().split(b",")]
                 kept = [word for word in words if word in (b"close", b"keep-alive")]
@@ -281,21 +302,14 @@ class Wire(asyncio.Protocol):
         if self._head_size > _HEAD_BYTES:
             raise ValueError("the head of a request is too large")
 
-    def _scope(self, method: bytes) -> dict[str, Any]:
+    def _path_and_query(self) -> tuple[str, bytes]:
         url = self._url
         if url.startswith(b"/"):
-            raw_path, _, query = url.partition(b"?")
+            path, _, query = url.partition(b"?")
         else:
             parsed = httptools.parse_url(url)
-            raw_path, query = parsed.path or b"*", parsed.query or b""
-        return {
-            "type": "http",
-            "method": method.decode("latin-1"),
-            "raw_path": raw_path,
-            "query_string": query,
-            "headers": self._headers,
-            "client": self._client,
-        }
+            path, query = parsed.path or b"*", parsed.query or b""
+        return path.decode("latin-1"), query
 
     def _pause_reading(self) -> None:
         if self._reading:
@@ -319,8 +333,8 @@ class Wire(asyncio.Protocol):
             return
         if current is None or not current.answered:
             answer = self.not_http("This is not HTTP/1.1")
-            answer.headers.append((b"x-request-id", secrets.token_hex(8).encode()))
-            self._transport.write(self._encoded(*answer, keep_alive=False))
+            named = answer._replace(head=answer.head + header("x-request-id", secrets.token_hex(8)))
+            self._transport.write(self._encoded(named, keep_alive=False))
         self._close()
 
     # What goes out
@@ -329,14 +343,16 @@ class Wire(asyncio.Protocol):
         """The application waits for more of the body."""
         if not exchange.told_to_continue:
             exchange.told_to_continue = True
-            if any(name == b"expect" for name, _ in exchange.scope["headers"]):
+            if b"expect" in exchange.headers:
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._resume_reading()
 
-    def answer(self, exchange: Exchange, status: int, headers: list[Header], body: bytes) -> None:
+    def _answer(self, exchange: Exchange, answer: Answer) -> None:
         goes_on = not self._last or bool(self._ahead)
         keep_alive = goes_on and exchange.keep_alive and exchange.complete
-        data = self._encoded(status, headers, body, keep_alive=keep_alive)
+        if exchange.method == "HEAD":
+            answer = answer._replace(body=b"")
+        data = self._encoded(answer, keep_alive=keep_alive)
         exchange.answered = True
         if self.closed:
             return
@@ -354,18 +370,17 @@ class Wire(asyncio.Protocol):
             self._deadline = self._loop.time() + _LINGER_SECONDS
             self._resume_reading()
 
-    def _encoded(
-        self, status: int, headers: list[Header], body: bytes, *, keep_alive: bool
-    ) -> bytes:
-        lines = [_STATUS_LINES.get(status) or b"HTTP/1.1 %d Other\r\n" % status]
-        lines += [b"%b: %b\r\n" % header for header in self._server.default_headers]
-        lines += [b"%b: %b\r\n" % header for header in headers]
-        if not keep_alive:
-            lines.append(b"connection: close\r\n")
-        head = b"".join(lines)
-        if head.count(b"\n") != len(lines):
-            raise ValueError("a header would begin a line of its own")
-        return head + b"\r\n" + body
+    def _encoded(self, answer: Answer, *, keep_alive: bool) -> bytes:
+        status, head, body = answer
+        return b"".join(
+            (
+                _STATUS_LINES.get(status) or b"HTTP/1.1 %d Other\r\n" % status,
+                _lines(*self._server.default_headers),
+                head,
+                b"\r\n" if keep_alive else b"connection: close\r\n\r\n",
+                body,
+            )
+        )
 
     def _start_next(self) -> None:
         if self._ahead and self._current is None and self._writing:
@@ -376,14 +391,22 @@ class Wire(asyncio.Protocol):
         self._current = exchange
         if exchange.complete:
             self._deadline = _NEVER
-        task = self._loop.create_task(self._run(exchange))
-        self._server.tasks.add(task)
-        task.add_done_callback(self._server.tasks.discard)
+        exchange.task = self._loop.create_task(self._run(exchange))
+        self._server.tasks.add(exchange.task)
 
     async def _run(self, exchange: Exchange) -> None:
         try:
-            await self._app(exchange.scope, exchange.receive, exchange.send)
+            self._answer(exchange, await self._respond(exchange))
+        except Disconnected:
+            pass
         except Exception as error:
             _log.error("wire.failed", failure=logs.trace(error))
+        self._server.tasks.discard(exchange.task)
         if not exchange.answered:
             self._transport.abort()
+
+
+@lru_cache(maxsize=2)
+def _lines(*headers: tuple[bytes, bytes]) -> bytes:
+    """What the server says with every answer: the date, which changes once a second."""
+    return b"".join([b"%b: %b\r\n" % header for header in headers])

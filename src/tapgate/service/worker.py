@@ -21,6 +21,7 @@ import uvicorn
 import uvloop
 
 from tapgate.errors import ApiError
+from tapgate.service import logs
 from tapgate.settings import SettingsError
 from tapgate.store import StoreError
 
@@ -50,6 +51,8 @@ def run(main: Callable[[], Any]) -> None:
         sys.exit(f"tapgate: {error}")
     except ApiError as error:
         sys.exit(f"tapgate: {error.message or error.error}")
+    finally:
+        logs.flush()
 
 
 async def serve(app: App, *, protocol: type[asyncio.Protocol] | str = "httptools") -> None:

@@ -263,16 +263,16 @@ def _party(side: Side | None, *, full: bool) -> PartyRecord | None:
 
 #: Without I, O, 0 and 1, which are read wrongly from a paper receipt.
 _APPROVAL_LETTERS: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-_APPROVAL_LENGTH: Final = 6
+_APPROVAL_PAIRS: Final = [one + other for one in _APPROVAL_LETTERS for other in _APPROVAL_LETTERS]
+_APPROVAL_BITS: Final = 30  # six letters
 _GOLDEN_RATIO: Final = 0x9E3779B97F4A7C15  # of 2**64: spreads neighbours furthest apart
 
 
 def approval_code(transaction_id: int) -> str:
     """What a receipt shows for a payment; to be compared, not to be looked up."""
-    number = (transaction_id * _GOLDEN_RATIO % 2**64) >> (64 - 5 * _APPROVAL_LENGTH)
-    return "".join(
-        _APPROVAL_LETTERS[number >> 5 * place & 31] for place in reversed(range(_APPROVAL_LENGTH))
-    )
+    number = (transaction_id * _GOLDEN_RATIO % 2**64) >> (64 - _APPROVAL_BITS)
+    pairs = _APPROVAL_PAIRS
+    return f"{pairs[number >> 20]}{pairs[number >> 10 & 1023]}{pairs[number & 1023]}"
 
 
 def not_found() -> ApiError:

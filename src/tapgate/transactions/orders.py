@@ -61,8 +61,11 @@ class Shown:
         self.status = answer.status
         self.amount = self.money(answer.amount)
         self.fee = self.money(answer.fee)
-        self.commission = self.money(answer.commission)
         self.payee_name = answer.payee_name
+
+    @property
+    def commission(self) -> str:
+        return self.money(self._answer.commission)
 
     def money(self, minor: int) -> str:
         return money.formatted(minor, self._currency)

@@ -10,20 +10,12 @@ import msgspec
 
 from tapgate.messenger.fake_graph.errors import FakeError
 from tapgate.messenger.fake_graph.provider import Failure, Provider, Utterance
-from tapgate.service.asgi import (
-    Answer,
-    Receive,
-    Scope,
-    Send,
-    live_and_die,
-    read_body,
-    request_path,
-    send_answer,
-)
+from tapgate.service.asgi import AsgiApp
+from tapgate.service.http import Answer, Request, header
 
 _LARGEST_BODY = 20 * 1024 * 1024
 _VERSION = re.compile(r"/v\d+\.\d+(?=/)")
-_JSON = [(b"content-type", b"application/json")]
+_JSON = header("content-type", "application/json")
 
 
 class _Number(msgspec.Struct):
@@ -35,30 +27,26 @@ class _Order(msgspec.Struct):
     together: bool = False
 
 
-class App:
+class App(AsgiApp):
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await live_and_die(receive, send)
-            return
-        headers = dict(scope["headers"])
-        body = await read_body(receive, headers, _LARGEST_BODY)
+    async def respond(self, request: Request) -> Answer:
+        body = await request.body(_LARGEST_BODY)
         try:
-            answer = await self._answer(scope, headers, body)
+            return await self._answer(request, body)
         except FakeError as error:
-            answer = _json(error.body(), error.status)
+            return _json(error.body(), error.status)
         except msgspec.DecodeError as error:
-            answer = _json(FakeError(100, str(error)).body(), 400)
-        await send_answer(send, answer)
+            return _json(FakeError(100, str(error)).body(), 400)
 
-    async def _answer(self, scope: Scope, headers: Mapping[bytes, bytes], body: bytes) -> Answer:
-        path = unquote(_VERSION.sub("", request_path(scope), count=1))
+    async def _answer(self, request: Request, body: bytes) -> Answer:
+        headers = request.headers
+        path = unquote(_VERSION.sub("", request.path, count=1))
         if path.startswith("/_fake/"):
-            return await self._play(scope, headers, path.removeprefix("/_fake/").split("/"), body)
+            return await self._play(request, path.removeprefix("/_fake/").split("/"), body)
         self._require_token(headers)
-        match scope["method"], path.strip("/").split("/"):
+        match request.method, path.strip("/").split("/"):
             case "POST", [number, "messages"]:
                 self._require_number(number)
                 return _json(self._provider.take(msgspec.json.decode(body)))
@@ -69,11 +57,9 @@ class App:
                 return _json(self._provider.media.look_up(media_id, origin, self._provider.clock()))
         raise FakeError(100, "Unknown path", status=404, subcode=33)
 
-    async def _play(
-        self, scope: Scope, headers: Mapping[bytes, bytes], path: list[str], body: bytes
-    ) -> Answer:
-        provider = self._provider
-        match scope["method"], path:
+    async def _play(self, request: Request, path: list[str], body: bytes) -> Answer:
+        provider, headers = self._provider, request.headers
+        match request.method, path:
             case "POST", ["media"]:
                 kind = headers.get(b"content-type", b"application/octet-stream").decode()
                 return _json({"id": provider.media.add(body, kind)})
@@ -87,7 +73,7 @@ class App:
                 provider.failures.append(msgspec.json.decode(body, type=Failure))
                 return _json({})
             case "GET", ["sent"]:
-                to = parse_qs(scope["query_string"].decode().replace("+", "%2B")).get("to")
+                to = parse_qs(request.query.decode().replace("+", "%2B")).get("to")
                 return _json({"data": provider.sent_to(to[0]) if to else provider.sent})
         raise FakeError(100, "Unknown path", status=404)
 
@@ -117,7 +103,7 @@ class App:
         file = self._provider.media.fetch(address, self._provider.clock())
         if file is None:
             raise FakeError(100, "URL signature expired", status=404)
-        return Answer(200, [(b"content-type", file.mime_type.encode())], file.content)
+        return Answer(200, header("content-type", file.mime_type), file.content)
 
 
 def _plain(phone: str) -> str:

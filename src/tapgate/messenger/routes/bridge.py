@@ -16,7 +16,7 @@ from tapgate.messenger.routes import reading
 from tapgate.messenger.routes.route import Refusal, Request, json_answer
 from tapgate.messenger.services import Services
 from tapgate.service import logs
-from tapgate.service.asgi import Answer
+from tapgate.service.http import Answer
 
 #: What the channel itself lets a person write at once.
 LONGEST_MESSAGE: Final = 4096

@@ -11,7 +11,7 @@ from tapgate.messenger.model.replies import Template
 from tapgate.messenger.outbox.queries import Shown, recent
 from tapgate.messenger.routes import reading
 from tapgate.messenger.routes.route import Refusal, Request, json_answer
-from tapgate.service.asgi import Answer
+from tapgate.service.http import Answer
 
 MOST_PARAMETERS: Final = 20
 LONGEST_PARAMETER: Final = 1024

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.messenger.services import Services
-from tapgate.service.asgi import Answer, Header
+from tapgate.service.http import Answer, header
 
 MEBIBYTE: Final = 1024 * 1024
 JSON: Final = "application/json"
@@ -122,10 +122,10 @@ def refused(refusal: Refusal) -> Answer:
 
 
 def _answer(status: int, body: bytes, media: str, headers: Mapping[str, str]) -> Answer:
-    sent: list[Header] = [
-        (b"content-type", media.encode()),
-        (b"content-length", b"%d" % len(body)),
-        (b"cache-control", b"no-store"),
-    ]
-    sent += [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
-    return Answer(status, sent, body)
+    sent = {
+        "content-type": media,
+        "content-length": str(len(body)),
+        "cache-control": "no-store",
+        **headers,
+    }
+    return Answer(status, b"".join(header(name, value) for name, value in sent.items()), body)

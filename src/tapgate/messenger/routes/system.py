@@ -6,7 +6,7 @@ from tapgate import VERSION
 from tapgate.errors import ApiError
 from tapgate.messenger import conversations
 from tapgate.messenger.routes.route import Request, json_answer
-from tapgate.service.asgi import Answer
+from tapgate.service.http import Answer
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):

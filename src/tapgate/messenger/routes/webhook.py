@@ -11,7 +11,7 @@ from tapgate.messenger.flows import exchange
 from tapgate.messenger.routes import reading
 from tapgate.messenger.routes.access import same
 from tapgate.messenger.routes.route import Refusal, Request, json_answer, text_answer
-from tapgate.service.asgi import Answer
+from tapgate.service.http import Answer
 
 LONGEST_CHALLENGE: Final = 1024
 

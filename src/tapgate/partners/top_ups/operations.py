@@ -86,7 +86,7 @@ async def _require_genuine(call: Call, partner_id: int, raw_body: bytes) -> None
     sender = await queries.sender(services.database, partner_id)
     sealed = None if sender is None else sender.webhook_secret
     genuine = services.authenticator.webhook_secrets.is_genuine(
-        partner_id, sealed, call.header(_SIGNATURE), raw_body
+        partner_id, sealed, call.header(_SIGNATURE.lower().encode()), raw_body
     )
     if sender is None or not genuine:
         raise ApiError(Code.UNAUTHORIZED, f"Unknown partner, or {_SIGNATURE} is missing or wrong")

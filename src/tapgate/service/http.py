@@ -1,0 +1,36 @@
+"""A request and its answer as a service sees them, whichever way they come in and go out."""
+
+from typing import NamedTuple, Protocol
+
+
+class Request(Protocol):
+    """The path is as called: still encoded, which is also what a client has signed. Header names
+    are lower case."""
+
+    method: str
+    path: str
+    query: bytes
+    headers: dict[bytes, bytes]
+    peer: str
+
+    async def body(self, limit: int) -> bytes:
+        """All of it. What is larger is refused; who goes away before the end is `Disconnected`."""
+        ...
+
+
+class Answer(NamedTuple):
+    status: int
+    head: bytes  # its header lines, each with its end
+    body: bytes
+
+
+class Disconnected(Exception):  # noqa: N818 - an event, not a failure
+    """The client went away before its request was complete."""
+
+
+def header(name: str, value: str) -> bytes:
+    """One line of an answer's head."""
+    line = f"{name.lower()}: {value}".encode("latin-1")
+    if b"\n" in line or b"\r" in line:
+        raise ValueError("a header would begin a line of its own")
+    return line + b"\r\n"
