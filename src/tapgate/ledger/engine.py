@@ -171,11 +171,19 @@ class Ledger:
     async def _work(self) -> None:
         while self._waiting or not self._stopping:
             await self._arrived.wait()
+            await self._gather()
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH))]
             if not self._waiting and not self._stopping:
                 self._arrived.clear()
             if batch:
                 await self._carry(batch)
+
+    async def _gather(self) -> None:
+        """As long as more orders come in with every turn of the loop, the next batch may grow."""
+        there = 0
+        while there < len(self._waiting) < MAX_BATCH:
+            there = len(self._waiting)
+            await asyncio.sleep(0)
 
     async def _carry(self, batch: Sequence[Waiting]) -> ApiError | None:
         """What is returned stands in the way of every order: the database is lost."""
