@@ -125,7 +125,8 @@ async def wired(
         await signals.start()
         stack.push_async_callback(signals.stop)
         slot = await database.fetchval("SELECT nextval('process_slots')")
-        new_id = ids.IdSource(slot, lambda: int(clock().timestamp() * 1000))
+        told = None if clock is system_clock else (lambda: int(clock().timestamp() * 1000))
+        new_id = ids.IdSource(slot, told)
         vault = Vault(settings.secret_key)
         pins = PinVerifier(vault)
         ledger = await Ledger.start(

@@ -1,6 +1,7 @@
 """Money: whole minor units inside, decimal strings outside, never a float in between."""
 
 import re
+from functools import lru_cache
 
 #: ISO 4217 currencies whose minor unit is not a hundredth.
 _UNUSUAL_DECIMALS = {
@@ -42,6 +43,7 @@ def is_currency(code: str) -> bool:
     return code in _DECIMALS
 
 
+@lru_cache(maxsize=4096)  # the same amount is read when it is checked and when it is used
 def parse(text: str, currency: str, *, allow_zero: bool = False) -> int:
     """`"500"` and `"500.00"` -> 50000 (SLE)."""
     digits = decimals(currency)
@@ -63,6 +65,8 @@ def plain(minor: int, currency: str) -> str:
     """`123450` -> `"1234.50"`: how records show money."""
     digits = decimals(currency)
     sign, minor = ("-", -minor) if minor < 0 else ("", minor)
+    if digits == 2:
+        return f"{sign}{minor // 100}.{minor % 100:02d}"
     if digits == 0:
         return f"{sign}{minor}"
     whole, fraction = divmod(minor, 10**digits)

@@ -36,41 +36,15 @@ class Case(msgspec.Struct, kw_only=True, gc=False):
     amount: int
     fee: int
     fee_payer: str
+    total: int  # what the payer needs
+    credited: int
+    returned_fee: int  # by the refund that completes a payment's amount, to the processor
+    limits: AccountRule | None  # of the payer, where the payer has any
+    counts: bool  # against them
     commission: int = 0
     pins: list[PinState] = []
     wrong_pin_of: Account | None = None  # a wallet
     matches: list[Match] = []
-
-    @property
-    def total(self) -> int:
-        """What the payer needs."""
-        return self.amount + (self.fee if self.fee_payer == "sender" else 0)
-
-    @property
-    def credited(self) -> int:
-        return self.amount - (self.fee if self.fee_payer == "receiver" else 0)
-
-    @property
-    def returned_fee(self) -> int:
-        """The refund that completes a payment's amount also returns the fee to the processor."""
-        if self.original is None:
-            return 0
-        remaining = self.original.amount - self.original.refunded_amount
-        return self.original.fee_amount if self.amount == remaining else 0
-
-    @property
-    def counts(self) -> bool:
-        return (
-            self.command.type in chart.COUNTED_TYPES
-            and self.payer is not None
-            and self.payer.kind == chart.WALLET
-        )
-
-    def limits(self) -> AccountRule | None:
-        """The limits of the payer, where the payer has any."""
-        if self.payer is None or self.payer.kyc_level is None:
-            return None
-        return self.state.rules.limits[self.payer.kyc_level]
 
     def over(self, code: Code, *, limit: int, used: int) -> No:
         show = self.state.rules.currency
@@ -86,6 +60,7 @@ class Case(msgspec.Struct, kw_only=True, gc=False):
 
 
 def open_case(state: State, command: Command, is_right_pin: PinCheck) -> Case:
+    rules = state.rules
     payer, payer_card = state.find(command.payer)
     payee, payee_card = state.find(command.payee)
     original = None
@@ -98,10 +73,11 @@ def open_case(state: State, command: Command, is_right_pin: PinCheck) -> Case:
             amount = original.amount - original.refunded_amount
         else:
             amount = payer.available if payer is not None else 0
-    fee, fee_payer = state.rules.fee(command.type, amount)
-    if any(side is not None and side.owner_id is None for side in (payer, payee)):
+    fee, fee_payer = rules.fee(command.type, amount)
+    if _is_the_platforms(payer) or _is_the_platforms(payee):
         fee = 0  # the platform does not charge itself
-    case = Case(
+    level = payer.kyc_level if payer is not None else None
+    return Case(
         state=state,
         command=command,
         is_right_pin=is_right_pin,
@@ -113,11 +89,27 @@ def open_case(state: State, command: Command, is_right_pin: PinCheck) -> Case:
         amount=amount,
         fee=fee,
         fee_payer=fee_payer,
+        total=amount + (fee if fee_payer == "sender" else 0),
+        credited=amount - (fee if fee_payer == "receiver" else 0),
+        returned_fee=_returned_fee(original, amount) if original is not None else 0,
+        limits=rules.limits[level] if level is not None else None,
+        counts=level is not None and command.type in chart.COUNTED_TYPES,
+        commission=_commission(state, command, payer, amount),
         pins=[],
         matches=[],
     )
-    if command.type == chart.AGENT_CASHIN and payer is not None and payer.owner_id is not None:
-        case.commission = state.rules.commission(
-            state.agents[payer.owner_id].commission_tier, amount
-        )
-    return case
+
+
+def _is_the_platforms(account: Account | None) -> bool:
+    return account is not None and account.owner_id is None
+
+
+def _returned_fee(original: Recorded, amount: int) -> int:
+    remaining = original.amount - original.refunded_amount
+    return original.fee_amount if amount == remaining else 0
+
+
+def _commission(state: State, command: Command, payer: Account | None, amount: int) -> int:
+    if command.type != chart.AGENT_CASHIN or payer is None or payer.owner_id is None:
+        return 0
+    return state.rules.commission(state.agents[payer.owner_id].commission_tier, amount)

@@ -72,7 +72,7 @@ def _payer_pin(case: Case) -> No | None:
 
 
 def _within_no_pin_limit(case: Case) -> No | None:
-    limits, card = case.limits(), case.payer_card
+    limits, card = case.limits, case.payer_card
     if limits is None or card is None:
         return None
     _, unpinned = card.used(case.state.today)
@@ -147,7 +147,7 @@ def _refundable(case: Case) -> No | None:
 
 
 def _transaction_limit(case: Case) -> No | None:
-    limits = case.limits() if case.counts else None
+    limits = case.limits if case.counts else None
     if limits is None or case.amount <= limits.max_transaction:
         return None
     return case.over(Code.TRANSACTION_LIMIT_EXCEEDED, limit=limits.max_transaction, used=0)
@@ -164,7 +164,7 @@ def _card_limit(case: Case) -> No | None:
 
 
 def _daily_limit(case: Case) -> No | None:
-    limits = case.limits() if case.counts else None
+    limits = case.limits if case.counts else None
     if limits is None or case.payer is None:
         return None
     used, _ = case.payer.used(case.state.today)
@@ -174,7 +174,7 @@ def _daily_limit(case: Case) -> No | None:
 
 
 def _monthly_limit(case: Case) -> No | None:
-    limits = case.limits() if case.counts else None
+    limits = case.limits if case.counts else None
     if limits is None or case.payer is None:
         return None
     _, used = case.payer.used(case.state.today)
@@ -187,7 +187,7 @@ def _compliance(case: Case) -> No | None:
     if case.payer is None or case.payer.kind != chart.WALLET:
         return None
     case.matches = screening.matches(case.state, case.payer, case.command.type, case.amount)
-    if any(match.rule.action == "block" for match in case.matches):
+    if case.matches and any(match.rule.action == "block" for match in case.matches):
         return No(Code.COMPLIANCE_REJECTED, recorded=True)
     return None
 

@@ -5,6 +5,7 @@ the matter.
 """
 
 from collections.abc import Callable
+from datetime import date
 
 from tapgate.errors import Code
 from tapgate.ledger import chart
@@ -99,7 +100,7 @@ def _decline(case: Case, objection: No, transaction_id: int) -> Decision:
         case.matches = []
     return Decision(
         outcome=outcome_of(answer, replayed=False),
-        transaction=_transaction(case, answer, held=0),
+        transaction=_transaction(case, answer, held=0, counted_on=None),
         pins=tuple(case.pins),
         matches=_named(case, transaction_id),
     )
@@ -109,9 +110,9 @@ def _accept(case: Case, transaction_id: int) -> Decision:
     payer, payee = case.payer, case.payee
     assert payer is not None
     assert payee is not None
-    review = any(match.review for match in case.matches)
+    review = bool(case.matches) and any(match.review for match in case.matches)
     answer = _answer(case, payer, payee, transaction_id, review=review)
-    usage = None
+    usage, counted_on = None, None
     if case.counts:
         unpinned = case.amount if case.command.payer_pin is None else 0
         serial = case.payer_card.serial if case.payer_card is not None else None
@@ -129,7 +130,7 @@ def _accept(case: Case, transaction_id: int) -> Decision:
     held = case.total if review else 0
     return Decision(
         outcome=outcome_of(answer, replayed=False),
-        transaction=_transaction(case, answer, held=held),
+        transaction=_transaction(case, answer, held=held, counted_on=counted_on),
         postings=() if review else _postings(case, payer, payee),
         hold=Hold(payer.id, held) if review else None,
         usage=usage,
@@ -178,11 +179,10 @@ def _postings(case: Case, payer: Account, payee: Account) -> tuple[Posting, ...]
     return tuple(postings)
 
 
-def _transaction(case: Case, answer: Answer, *, held: int) -> NewTransaction:
+def _transaction(
+    case: Case, answer: Answer, *, held: int, counted_on: date | None
+) -> NewTransaction:
     command, payer, payee = case.command, case.payer, case.payee
-    counted_on = None
-    if case.counts and payer is not None and answer.status != "failed":
-        counted_on = max(case.state.today, payer.usage_day or case.state.today)
     return NewTransaction(
         id=answer.transaction_id,
         type=command.type,
@@ -206,4 +206,6 @@ def _transaction(case: Case, answer: Answer, *, held: int) -> NewTransaction:
 
 
 def _named(case: Case, transaction_id: int) -> tuple[Match, ...]:
+    if not case.matches:
+        return ()
     return tuple(match._replace(transaction_id=transaction_id) for match in case.matches)
