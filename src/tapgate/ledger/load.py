@@ -21,7 +21,9 @@ from tapgate.ledger.state import Account, Agent, Card, Earlier, Recorded, State
 _ACCOUNT = """id, kind, owner_id, public_name, status, kyc_level, balance, held, overdraft,
               usage_day, day_used, month_used"""
 
-_NAMED = """id = ANY (ARRAY(
+_NAMED = f"""
+    SELECT {_ACCOUNT}, true AS locked FROM accounts
+    WHERE id = ANY (ARRAY(
         SELECT account_id FROM cards WHERE serial = ANY ($1::text[])
         UNION ALL SELECT id FROM accounts WHERE owner_id = ANY ($2::bigint[])
         UNION ALL SELECT unnest($3::bigint[])
@@ -29,20 +31,19 @@ _NAMED = """id = ANY (ARRAY(
                   WHERE named.id = ANY ($3::bigint[])
         UNION ALL SELECT unnest(ARRAY[from_account, to_account])
                   FROM transactions WHERE id = ANY ($4::bigint[])
-    )) AND checked
-    ORDER BY kind = 'settlement', id"""
+    )) AND checked"""
+_IN_ORDER = "ORDER BY kind = 'settlement', id"
+_MERCHANTS = f"SELECT {_ACCOUNT}, false FROM accounts WHERE owner_id = ANY ($5::bigint[])"
 
-_FIND_ACCOUNTS = f"SELECT {_ACCOUNT}, true AS locked FROM accounts WHERE {_NAMED}"
-
+_FIND_ACCOUNTS = f"({_NAMED}) UNION ALL {_MERCHANTS}"
 # Two processes given the same request at once: the second waits here for the first's answer.
 _LOCK_ACCOUNTS = f"""
-    SELECT {_ACCOUNT}, true AS locked FROM accounts
-    WHERE 0 <= (
+    WITH named AS ({_NAMED} AND 0 <= (
         SELECT count(pg_advisory_xact_lock(number))
-        FROM (SELECT hashtextextended(name, 0) AS number FROM unnest($5::text[]) AS name
+        FROM (SELECT hashtextextended(name, 0) AS number FROM unnest($6::text[]) AS name
               ORDER BY number)
-    ) AND {_NAMED} FOR NO KEY UPDATE"""
-
+    ) {_IN_ORDER} FOR NO KEY UPDATE)
+    SELECT * FROM named UNION ALL {_MERCHANTS}"""
 
 _CARD_COLUMNS = 10
 
@@ -96,9 +97,15 @@ class Names:
             self.owners.add(int(party.key))
             self._takes_from_merchants |= party.kind == chart.SETTLEMENT
 
-    def of_accounts(self) -> tuple[list[str], list[int], list[int], list[int]]:
+    def of_accounts(self) -> tuple[list[Any], ...]:
         """What the accounts are found by."""
-        return list(self.serials), list(self.owners), list(self.accounts), list(self.recorded)
+        return (
+            list(self.serials),
+            list(self.owners),
+            list(self.accounts),
+            list(self.recorded),
+            list(self.merchants),
+        )
 
     def of_requests(self) -> list[str]:
         """What only one batch at a time may work on, beside accounts."""
@@ -118,14 +125,20 @@ async def look(
 ) -> State:
     """The same without locks, for what only wants to know: by then it may be different."""
     names = Names(orders)
-    rows = await tx.fetch(_FIND_ACCOUNTS, *names.of_accounts())
-    accounts = {row["id"]: Account(*row) for row in rows}
+    accounts = _accounts(await tx.fetch(_FIND_ACCOUNTS, *names.of_accounts()))
     return await _load_about(tx, accounts, names, orders, rules, clock, timezone)
 
 
 async def _lock_accounts(tx: Any, names: Names) -> dict[int, Account]:
-    rows = await tx.fetch(_LOCK_ACCOUNTS, *names.of_accounts(), names.of_requests())
-    return {row["id"]: Account(*row) for row in rows}
+    return _accounts(await tx.fetch(_LOCK_ACCOUNTS, *names.of_accounts(), names.of_requests()))
+
+
+def _accounts(rows: Sequence[Any]) -> dict[int, Account]:
+    accounts: dict[int, Account] = {}
+    for row in rows:
+        # A merchant that is also named as somebody who pays comes first as one that is locked.
+        accounts.setdefault(row["id"], Account(*row))
+    return accounts
 
 
 async def _load_about(
@@ -147,7 +160,6 @@ async def _load_about(
     )
     for kind, account_id in rules.platform_accounts.items():
         accounts[account_id] = _platform_account(account_id, kind)
-    await _add_merchants(tx, state, names)
     state.by_owner = {
         (account.owner_id, account.kind): account
         for account in accounts.values()
@@ -179,17 +191,6 @@ def _platform_account(account_id: int, kind: str) -> Account:
         day_used=0,
         month_used=0,
     )
-
-
-async def _add_merchants(tx: Any, state: State, names: Names) -> None:
-    if not names.merchants:
-        return
-    rows = await tx.fetch(
-        f"SELECT {_ACCOUNT} FROM accounts WHERE owner_id = ANY ($1::bigint[])",
-        list(names.merchants),
-    )
-    for row in rows:
-        state.accounts.setdefault(row["id"], Account(*row))
 
 
 async def _add_requests(tx: Any, state: State, names: Names) -> None:

@@ -131,14 +131,14 @@ async def _pay(
 
 
 def _context(body: InAppPayment, terminal_id: int | None) -> dict[str, Any] | None:
-    context = {
-        "terminal_id": terminal_id and ids.show(ids.TERMINAL, terminal_id),
-        "merchant_id": body.merchant_id,
-        "merchant_name": body.merchant_name,
-        "transaction_ref": body.transaction_ref,
-        "metadata": body.metadata,
-    }
-    return {name: value for name, value in context.items() if value is not None} or None
+    context: dict[str, Any] = {}
+    if terminal_id:
+        context["terminal_id"] = ids.show(ids.TERMINAL, terminal_id)
+    for name in ("merchant_id", "merchant_name", "transaction_ref", "metadata"):
+        value = getattr(body, name)
+        if value is not None:
+            context[name] = value
+    return context or None
 
 
 async def refund(call: Call, body: Refund, *, channel: str) -> Reply[RefundReceipt]:

@@ -36,6 +36,10 @@ DRAIN_SECONDS = 10
 
 _BACKLOG = 2048
 
+_ACCEPT_AT_ONCE = 4
+#: As short as the event loop's timers can be.
+_ACCEPT_PAUSE_SECONDS = 0.001
+
 #: How many objects more than before make the collector look for cycles. What requests leave behind
 #: is gone without it; at the usual 700 it would look through hundreds of live requests each time.
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
@@ -82,11 +86,50 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, lifeline: socket.socket) -> None:
         super().__init__(config)
         self._lifeline = lifeline
+        self._connecting: set[asyncio.Future[Any]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        loop = asyncio.get_running_loop()
+        for listener in sockets or []:
+            listener.setblocking(False)
+            loop.add_reader(listener, self._accept, listener)
+        self.servers = []
+        self.started = True
         _spare_the_collector()
         self._lifeline.sendall(READY)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for listener in sockets or []:
+            asyncio.get_running_loop().remove_reader(listener)
+        await super().shutdown(sockets)
+
+    def _accept(self, listener: socket.socket) -> None:
+        """Take a few connections, then let the other processes take some: whoever is quickest
+        would otherwise get them all, and keep them."""
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(listener)
+        loop.call_later(_ACCEPT_PAUSE_SECONDS, self._go_on_accepting, listener)
+        with contextlib.suppress(OSError):  # none left, another was quicker, or too many are open
+            for _ in range(_ACCEPT_AT_ONCE):
+                connection, _peer = listener.accept()
+                self._taken(connection)
+
+    def _go_on_accepting(self, listener: socket.socket) -> None:
+        if not self.should_exit:
+            asyncio.get_running_loop().add_reader(listener, self._accept, listener)
+
+    def _taken(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # an answer is one write
+        connecting = asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
+        task: asyncio.Future[Any] = asyncio.ensure_future(connecting)
+        self._connecting.add(task)
+        task.add_done_callback(self._connecting.discard)
+
+    def _protocol(self) -> asyncio.Protocol:
+        made: Any = self.config.http_protocol_class
+        protocol: asyncio.Protocol = made(self.config, self.server_state, self.lifespan.state)
+        return protocol
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
