@@ -25,7 +25,14 @@ async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: Id
     await _update_accounts(tx, state)
     await _update_cards(tx, state)
     await _update_pins(tx, state)
-    # Merchants' accounts come last of all locks, and are free again at the commit.
+    await _insert_entries(tx, decisions)
+    await _add_wrong_pins(tx, state, decisions)
+    matches = [match for decision in decisions for match in decision.matches]
+    new_alerts = await raise_alerts(tx, matches, state.now, new_id)
+    await tell(tx, state, decisions, new_alerts, new_id)
+    await give_notice(tx, state, decisions)
+    # Merchants' accounts come last of all locks, and are free again at the commit: after them only
+    # what needs to know their balances.
     merchants = await _credit_merchants(tx, state)
     transactions = [made.transaction for made in decisions if made.transaction is not None]
     recorded = [row for row in state.recorded.values() if row.changed]
@@ -33,13 +40,7 @@ async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: Id
     for row in rows:
         _fill_in_merchant_balance(row, state, merchants)
     await _insert_transactions(tx, state, transactions)
-    await _insert_entries(tx, decisions)
     await _update_recorded(tx, recorded)
-    await _add_wrong_pins(tx, state, decisions)
-    matches = [match for decision in decisions for match in decision.matches]
-    new_alerts = await raise_alerts(tx, matches, state.now, new_id)
-    await tell(tx, state, decisions, new_alerts, new_id)
-    await give_notice(tx, state, decisions)
 
 
 async def _update_accounts(tx: Any, state: State) -> None:
