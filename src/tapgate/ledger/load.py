@@ -312,24 +312,25 @@ async def _add_windows(tx: Any, state: State, orders: Sequence[Order]) -> None:
         if isinstance(order, Command) and order.type in watched
         if (account := state.find(order.payer)[0]) is not None and account.kind == chart.WALLET
     }
-    windows = state.rules.windows(state.now)
-    if not payers or not windows:
+    if not payers:
         return
-    rows = await tx.fetch(
-        """SELECT rule.id, payer.id, made.count, made.total
-           FROM unnest($1::bigint[]) AS payer (id)
-           CROSS JOIN unnest($2::bigint[], $3::bigint[], $4::text[]) AS rule (id, since, types)
-           CROSS JOIN LATERAL (
-               SELECT count(*), sum(amount)::bigint AS total FROM transactions t
-               WHERE t.from_account = payer.id AND t.id >= rule.since
-                 AND t.type = ANY (string_to_array(rule.types, ' ')) AND t.status <> 'failed'
-           ) AS made WHERE made.count > 0""",
-        list(payers),
-        [rule.id for rule, _ in windows],
-        [since for _, since in windows],
-        [" ".join(rule.transaction_types) for rule, _ in windows],
-    )
-    state.windows = {(rule, account): (count, total) for rule, account, count, total in rows}
+    for types, windows in state.rules.windows(state.now).items():
+        rows = await tx.fetch(
+            """SELECT rule.id, payer.id, made.count, made.total
+               FROM unnest($1::bigint[]) AS payer (id)
+               CROSS JOIN unnest($2::bigint[], $3::bigint[]) AS rule (id, since)
+               CROSS JOIN LATERAL (
+                   SELECT count(*), sum(amount)::bigint AS total FROM transactions t
+                   WHERE t.from_account = payer.id AND t.id >= rule.since
+                     AND t.type = ANY ($4::text[]) AND t.status <> 'failed'
+               ) AS made WHERE made.count > 0""",
+            list(payers),
+            list(windows),
+            list(windows.values()),
+            list(types),
+        )
+        for rule, account, count, total in rows:
+            state.windows[rule, account] = (count, total)
 
 
 async def _add_wrong_pins(tx: Any, state: State, orders: Sequence[Order]) -> None:

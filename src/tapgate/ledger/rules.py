@@ -2,7 +2,7 @@
 to whom. Loaded once, shared by all batches of a process, loaded anew when somebody changed them."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -79,14 +79,15 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     def commission(self, tier: int, amount: int) -> int:
         return money.share(amount, self.commissions[tier])
 
-    def windows(self, now: datetime) -> list[tuple[ComplianceRule, int]]:
-        """The rules that count transactions, each with the first identifier it counts."""
-        start = now.timestamp()
-        return [
-            (rule, ids.first_id_at(datetime.fromtimestamp(start - rule.window_seconds, now.tzinfo)))
-            for rule in self.compliance
-            if rule.window_seconds is not None and rule.type != PIN_FAILURES
-        ]
+    def windows(self, now: datetime) -> dict[frozenset[str], dict[int, int]]:
+        """The rules that count transactions, together where they count the same types: each with
+        the first identifier that it counts."""
+        found: dict[frozenset[str], dict[int, int]] = {}
+        for rule in self.compliance:
+            if rule.window_seconds is not None and rule.type != PIN_FAILURES:
+                since = ids.first_id_at(now - timedelta(seconds=rule.window_seconds))
+                found.setdefault(rule.transaction_types, {})[rule.id] = since
+        return found
 
     @property
     def pin_watches(self) -> tuple[ComplianceRule, ...]:
