@@ -86,9 +86,12 @@ class Authenticator:
     async def _signed_request(
         self, method: str, path: str, headers: Headers, body: bytes
     ) -> Principal:
-        key_id = _required(headers, b"x-api-key-id", "X-API-Key-ID")
-        timestamp = _required(headers, b"x-timestamp", "X-Timestamp").decode("latin-1")
-        signature = _required(headers, b"x-signature", "X-Signature").decode("latin-1")
+        try:
+            key_id = headers[b"x-api-key-id"]
+            timestamp = headers[b"x-timestamp"].decode("latin-1")
+            signature = headers[b"x-signature"].decode("latin-1")
+        except KeyError as missing:
+            raise _missing(missing.args[0]) from None
         self._require_timely(signing.rfc3339_utc(timestamp), "X-Timestamp")
         key = await self.hmac_keys.find(key_id)
         signed = signing.signed_string(method, path, timestamp, body)
@@ -102,10 +105,12 @@ class Authenticator:
         return key.principal
 
     def _service_request(self, method: str, path: str, query: bytes, headers: Headers) -> Principal:
-        name = _required(headers, b"x-service-name", "X-Service-Name")
-        timestamp = _required(headers, b"x-service-timestamp", "X-Service-Timestamp")
-        signature = _required(headers, b"x-service-signature", "X-Service-Signature")
-        moment = timestamp.decode("latin-1")
+        try:
+            name = headers[b"x-service-name"]
+            moment = headers[b"x-service-timestamp"].decode("latin-1")
+            signature = headers[b"x-service-signature"]
+        except KeyError as missing:
+            raise _missing(missing.args[0]) from None
         self._require_timely(signing.unix_seconds(moment), "X-Service-Timestamp")
         service = self._services.get(name)
         signed = signing.service_signed_string(method, path, query, moment)
@@ -132,11 +137,21 @@ class Authenticator:
             raise _unauthorized(f"{header} is more than 5 minutes from now")
 
 
-def _required(headers: Headers, name: bytes, shown: str) -> bytes:
-    value = headers.get(name)
-    if value is None:
-        raise _unauthorized(f"{shown} is missing")
-    return value
+_SHOWN = {
+    name.lower().encode(): name
+    for name in (
+        "X-API-Key-ID",
+        "X-Timestamp",
+        "X-Signature",
+        "X-Service-Name",
+        "X-Service-Timestamp",
+        "X-Service-Signature",
+    )
+}
+
+
+def _missing(header: bytes) -> ApiError:
+    return _unauthorized(f"{_SHOWN[header]} is missing")
 
 
 def _unauthorized(message: str) -> ApiError:

@@ -104,6 +104,8 @@ class NodeBuckets:
     def _way_of(self, tag: int, tags_at: int, latest: int) -> int:
         """The cell of the bucket's moment; a key that is not in the table gets one, and is full."""
         cells, ways = self._cells, self._WAYS
+        if cells[tags_at] == tag:
+            return tags_at + ways  # most sets have one key, which is the first
         tags = cells[tags_at : tags_at + ways].tolist()
         if tag in tags:
             return tags_at + ways + tags.index(tag)

@@ -264,7 +264,7 @@ async def _add_cards(tx: Any, state: State, names: Names) -> None:
         for row in rows
         if row["holder_id"] is not None
     }
-    if any(row["account_id"] not in (None, *state.accounts) for row in rows):
+    if not {row["account_id"] for row in rows} <= {None, *state.accounts}:
         raise LoadedTooEarlyError
 
 

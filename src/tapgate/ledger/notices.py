@@ -5,7 +5,7 @@ Only who is to be told of which transaction is written here; the words are found
 made. A batch that concerns nobody costs nothing.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from tapgate.ledger import chart
@@ -30,12 +30,7 @@ async def give_notice(tx: Any, state: State, decisions: Sequence[Decision]) -> N
     wanted = state.rules.notices
     if not wanted:
         return
-    notices = [
-        notice
-        for decision in decisions
-        for notice in _notices(state, decision)
-        if notice.kind in wanted
-    ]
+    notices = [notice for decision in decisions for notice in _notices(state, decision, wanted)]
     if notices:
         await tx.execute(
             """INSERT INTO notices (transaction_id, kind, subscriber_id)
@@ -44,14 +39,18 @@ async def give_notice(tx: Any, state: State, decisions: Sequence[Decision]) -> N
         )
 
 
-def _notices(state: State, decision: Decision) -> Iterator[Notice]:
+def _notices(state: State, decision: Decision, wanted: Collection[str]) -> Iterator[Notice]:
     row = _completed(state, decision)
     if row is None or row.from_account is None or row.to_account is None:
         return
     payer, payee = state.accounts[row.from_account], state.accounts[row.to_account]
-    if row.type in _TELL_PAYEE and (row.type != chart.TRANSFER or payer.kind == chart.WALLET):
+    if (
+        MONEY_RECEIVED in wanted
+        and row.type in _TELL_PAYEE
+        and (row.type != chart.TRANSFER or payer.kind == chart.WALLET)
+    ):
         yield from _to(payee, row.id, MONEY_RECEIVED)
-    if row.type in _TELL_PAYER and not _was_answered_in_chat(row):
+    if PAYMENT_MADE in wanted and row.type in _TELL_PAYER and not _was_answered_in_chat(row):
         yield from _to(payer, row.id, PAYMENT_MADE)
 
 

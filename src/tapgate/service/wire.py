@@ -85,6 +85,8 @@ class Exchange:
         self.task: asyncio.Task[None]
 
     async def body(self, limit: int) -> bytes:
+        if self.complete and self.size <= limit and len(self._parts) == 1:
+            return self._parts.pop()
         declared = self.headers.get(b"content-length")
         if declared and declared.isdigit() and int(declared[:_LONGEST_NUMBER]) > limit:
             raise ApiError(Code.PAYLOAD_TOO_LARGE)
