@@ -112,8 +112,8 @@ def _sentences(results: Results) -> list[str]:
     throughput = " and ".join(f"{one.throughput:.2f}" for one in results.ratios)
     return [
         f"**Cost ratio: {costs} connections.** Processor time of Python and PostgreSQL per payment,"
-        f" grown over empty, the median of {sizes.rounds} rounds; of the best rounds {best}. The goal"
-        f" is at most {GOAL}. Throughput: {throughput} of the empty one's.",
+        f" grown over empty, the median of {sizes.rounds} rounds; of the best rounds {best}."
+        f" The goal is at most {GOAL}. Throughput: {throughput} of the empty one's.",
         f"The past: {filled.people:,} more subscribers and {filled.payments:,} payments,"
         f" {filled.entries:,} entries, written in {filled.seconds:,.0f} s"
         f" ({filled.seconds_per_million_entries:.0f} s per million). Of whose history is read has"
