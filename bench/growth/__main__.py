@@ -222,14 +222,19 @@ async def _measure(sizes: Sizes, *sides: Side) -> None:
         await side.warm_up(sizes.rounds * len(CONNECTIONS))
     for round_ in range(1, sizes.rounds + 1):
         for connections in CONNECTIONS:
-            for side in sides:
+            for side in _in_turns(sides, round_):
                 await side.measure_payments(round_, connections, sizes.seconds)
     for side in sides:
         await side.prepare_reads()
     for round_ in range(1, sizes.rounds + 1):
         for kind in reads.KINDS:
-            for side in sides:
+            for side in _in_turns(sides, round_):
                 await side.measure_read(kind, round_, sizes.seconds)
+
+
+def _in_turns(sides: Sequence[Side], round_: int) -> Sequence[Side]:
+    """Each is the first one in every second round."""
+    return sides if round_ % 2 else sides[::-1]
 
 
 def _sizes(given: argparse.Namespace) -> Sizes:
@@ -252,7 +257,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--accounts", type=int, default=1_000_000, help="of the grown one")
     parser.add_argument("--entries", type=int, default=10_000_000, help="of the grown one")
     parser.add_argument("--seconds", type=float, default=3.0, help="how long a phase is")
-    parser.add_argument("--rounds", type=int, default=3, help="how often the phases take turns")
+    parser.add_argument("--rounds", type=int, default=5, help="how often the phases take turns")
     parser.add_argument("--cards", type=int, default=10_000, help="that pay, on both")
     parser.add_argument("--folder", type=Path, default=_ROOT, help="on the disk to be measured")
     parser.add_argument("--root", type=Path, default=_ROOT, help="where the results are written")

@@ -11,9 +11,9 @@ import msgspec
 
 from tapgate.ledger.commands import Answer, encode_answer
 
-#: Numbers of full width, so that every other one has room; no two are alike.
+#: Numbers of full width, so that every other one has room; none is part of another.
 _MARKS: Final = {
-    "transaction_id": 0x7E01020304050607,
+    "transaction_id": 0x7D7D7D7D7D7D7D7D,
     "amount": 0x7E010201,
     "fee": 0x7E010202,
     "payer_available": 0x7E010203,

@@ -239,13 +239,16 @@ _PAY: Final = f"""
     WHERE tills.to_account = taken.to_account"""
 
 _PAY_OUT: Final = """
-    WITH new AS (SELECT $2 + till * $3 AS id, to_account, sold FROM tills
+    WITH new AS (
+        SELECT $2 + till * $3 AS id, $4::timestamptz + till * interval '1 millisecond' AS moment,
+               to_account, sold
+        FROM tills
     ), paid_out AS (
         INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
                                   from_account, to_account, from_balance, answer, created_at,
                                   completed_at)
         SELECT new.id, model.type, model.status, model.channel, sold, 0, model.currency,
-               new.to_account, model.from_account, 0, {answer}, $4, $4
+               new.to_account, model.from_account, 0, {answer}, moment, moment
         FROM new JOIN transactions model ON model.id = $1
         WHERE sold > 0
         RETURNING id, from_account, to_account, amount)

@@ -14,7 +14,17 @@ from typing import Final
 import msgspec
 
 from bench.growth import reads
-from bench.growth.results import GOAL, Figure, Measured, Results, at, cost, per_second, typical
+from bench.growth.results import (
+    GOAL,
+    Figure,
+    Measured,
+    Results,
+    at,
+    best,
+    cost,
+    per_second,
+    typical,
+)
 from bench.payments.report import PAGE, Row, table
 from bench.payments.results import Phase
 
@@ -65,10 +75,9 @@ def _payments(results: Results, connections: int) -> list[Row]:
         _row(f"{name} at {connections}", typical(figure, empty), typical(figure, grown))
         for name, figure in figures
     ]
-    best = [max(map(per_second, side)) for side in (empty, grown)]
-    cheapest = [min(map(cost, side)) for side in (empty, grown)]
-    rows.insert(1, _row(f"payments/s at {connections}, best", *best))
-    rows.insert(3, _row(f"CPU µs per payment at {connections}, best", *cheapest))
+    for place, (name, figure) in ((1, figures[0]), (3, figures[1])):
+        of_best = (figure(best(empty)), figure(best(grown)))
+        rows.insert(place, _row(f"{name} at {connections}, best round", *of_best))
     return rows
 
 
@@ -108,11 +117,11 @@ def _sentences(results: Results) -> list[str]:
     filled, sizes = results.filled, results.sizes
     machine = results.machine
     costs = " and ".join(f"{one.cost:.2f} at {one.connections}" for one in results.ratios)
-    best = " and ".join(f"{one.cost_of_best:.2f}" for one in results.ratios)
+    of_best = " and ".join(f"{one.cost_of_best:.2f}" for one in results.ratios)
     throughput = " and ".join(f"{one.throughput:.2f}" for one in results.ratios)
     return [
         f"**Cost ratio: {costs} connections.** Processor time of Python and PostgreSQL per payment,"
-        f" grown over empty, the median of {sizes.rounds} rounds; of the best rounds {best}."
+        f" grown over empty, the median of {sizes.rounds} rounds; of the best rounds {of_best}."
         f" The goal is at most {GOAL}. Throughput: {throughput} of the empty one's.",
         f"The past: {filled.people:,} more subscribers and {filled.payments:,} payments,"
         f" {filled.entries:,} entries, written in {filled.seconds:,.0f} s"

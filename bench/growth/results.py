@@ -52,7 +52,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ratio(msgspec.Struct, frozen=True, kw_only=True):
-    """Grown over empty. Of the rounds the median, and the best of each side."""
+    """Grown over empty: of the median of the rounds, and of each side's best round."""
 
     connections: int
     cost: float  # processor time of a payment, Python and PostgreSQL together
@@ -91,6 +91,11 @@ def typical(figure: Figure, some: Sequence[Payments]) -> float:
     return median(map(figure, some))
 
 
+def best(some: Sequence[Payments]) -> Payments:
+    """Of the round that was disturbed least: the one with the most payments."""
+    return max(some, key=per_second)
+
+
 def ratios(empty: Measured, grown: Measured) -> list[Ratio]:
     every = sorted({one.phase.connections for one in empty.payments})
     return [_ratio(count, at(empty, count), at(grown, count)) for count in every]
@@ -100,7 +105,7 @@ def _ratio(connections: int, empty: Sequence[Payments], grown: Sequence[Payments
     return Ratio(
         connections=connections,
         cost=round(typical(cost, grown) / typical(cost, empty), 2),
-        cost_of_best=round(min(map(cost, grown)) / min(map(cost, empty)), 2),
+        cost_of_best=round(cost(best(grown)) / cost(best(empty)), 2),
         throughput=round(typical(per_second, grown) / typical(per_second, empty), 2),
-        throughput_of_best=round(max(map(per_second, grown)) / max(map(per_second, empty)), 2),
+        throughput_of_best=round(per_second(best(grown)) / per_second(best(empty)), 2),
     )
