@@ -239,7 +239,7 @@ def _in_turns(sides: Sequence[Side], round_: int) -> Sequence[Side]:
 
 def _sizes(given: argparse.Namespace) -> Sizes:
     cards = min(100_000, max(100, given.cards))
-    accounts = min(cards * MOST_PER_CARD, max(cards, given.accounts))
+    accounts = min(10_000_000, cards * MOST_PER_CARD, max(cards, given.accounts))
     return Sizes(
         accounts=accounts,
         # Everybody got money once, and somebody paid with it.

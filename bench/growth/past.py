@@ -15,7 +15,7 @@ import asyncpg
 from bench.growth import answers
 from tapgate.ids import first_id_at
 from tapgate.ledger import chart
-from tapgate.ledger.commands import decode_answer
+from tapgate.ledger.commands import Answer, decode_answer, encode_answer
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
@@ -55,8 +55,7 @@ class Past:
         self._zone = zone
         self.payments = payments
         self._turns = self._tills = self._funding = 0
-        self._fund = self._pay = self._pay_out = ""
-        self._paid_out = b""
+        self._fund = self._pay = ""
 
     @property
     def begin(self) -> datetime:
@@ -85,12 +84,6 @@ class Past:
             models,
         )
         self._fund = _FUND.format(answer=answers.filled_in("form.answer", models[0], values))
-        values = {"transaction_id": "new.id", "amount": "sold"}
-        paid_out = answers.model(
-            answer, *values, payer_available=0, payee_available=None, payee_name=row["payer"]
-        )
-        self._pay_out = _PAY_OUT.format(answer=answers.filled_in("$5::bytea", paid_out, values))
-        self._paid_out = paid_out
 
     async def _look_at_payments(self) -> None:
         rows = await self._connection.fetch(_A_PAYMENT_EACH)
@@ -124,12 +117,24 @@ class Past:
         )
 
     async def pay_out(self) -> None:
-        span = self._paid
-        end = span.begin + span.length
-        await self._connection.execute(
-            self._pay_out,
-            *(self._funding, first_id_at(end), span.ids_per_millisecond, end, self._paid_out),
-        )
+        """One by one: there are few, and of large amounts."""
+        end = self._paid.begin + self._paid.length
+        platform = await self._connection.fetchrow(_PLATFORM, self._funding)
+        for till in await self._connection.fetch("SELECT * FROM tills WHERE sold > 0"):
+            moment = end + till["till"] * _MILLISECOND
+            answer = Answer(
+                transaction_id=first_id_at(moment),
+                status="completed",
+                amount=till["sold"],
+                fee=0,
+                payer_available=0,
+                payee_name=platform["name"],
+            )
+            await self._connection.execute(
+                _PAY_OUT,
+                *(answer.transaction_id, self._funding, till["sold"], till["to_account"]),
+                *(platform["id"], encode_answer(answer), moment),
+            )
 
     async def count_usage(self) -> None:
         """What was used of the limits, on the last day of each and in its month."""
@@ -165,8 +170,7 @@ _SET_TURNS: Final = """
     FROM turns ORDER BY position"""
 
 _A_FUNDING: Final = f"""
-    SELECT t.id, t.answer, payer.public_name AS payer
-    FROM transactions t JOIN accounts payer ON payer.id = t.from_account
+    SELECT t.id, t.answer FROM transactions t JOIN accounts payer ON payer.id = t.from_account
     WHERE t.type = '{chart.TRANSFER}' AND payer.kind = '{chart.CASH}' LIMIT 1"""
 
 _A_PAYMENT_EACH: Final = f"""
@@ -238,19 +242,17 @@ _PAY: Final = f"""
           GROUP BY to_account) AS taken
     WHERE tills.to_account = taken.to_account"""
 
+_PLATFORM: Final = """
+    SELECT payer.id, payer.public_name AS name
+    FROM transactions t JOIN accounts payer ON payer.id = t.from_account WHERE t.id = $1"""
+
 _PAY_OUT: Final = """
-    WITH new AS (
-        SELECT $2 + till * $3 AS id, $4::timestamptz + till * interval '1 millisecond' AS moment,
-               to_account, sold
-        FROM tills
-    ), paid_out AS (
+    WITH paid_out AS (
         INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
                                   from_account, to_account, from_balance, answer, created_at,
                                   completed_at)
-        SELECT new.id, model.type, model.status, model.channel, sold, 0, model.currency,
-               new.to_account, model.from_account, 0, {answer}, moment, moment
-        FROM new JOIN transactions model ON model.id = $1
-        WHERE sold > 0
+        SELECT $1, type, status, channel, $3, 0, currency, $4, $5, 0, $6, $7, $7
+        FROM transactions WHERE id = $2
         RETURNING id, from_account, to_account, amount)
     INSERT INTO entries (transaction_id, position, debit_account, credit_account, amount)
     SELECT id, 0, from_account, to_account, amount FROM paid_out"""
