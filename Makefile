@@ -5,22 +5,25 @@ PYTHON ?= python3
 SECONDS ?= 3
 ROUNDS ?= 2
 CARDS ?= 10000
+ACCOUNTS ?= 1000000
+ENTRIES ?= 10000000
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command 'make lock'
 
-.PHONY: help run test bench lint docs lock clean
+.PHONY: help run test bench bench-growth lint docs lock clean
 .DELETE_ON_ERROR:
 
 help:
-	@echo 'make run    start gateway and messenger on 127.0.0.1, ports 8000 and 8001, data in .tapgate'
-	@echo 'make test   check the style and the types, then run the tests'
-	@echo 'make bench  measure payments against pgbench; SECONDS= of a phase, ROUNDS= of phases'
-	@echo 'make lint   check the style and the types only'
-	@echo 'make docs   write docs/api again, after an endpoint has changed'
-	@echo 'make lock   pin the newest versions of all packages'
-	@echo 'make clean  remove what was installed and cached; the data in .tapgate stays'
+	@echo 'make run           start gateway and messenger on 127.0.0.1, ports 8000 and 8001, data in .tapgate'
+	@echo 'make test          check the style and the types, then run the tests'
+	@echo 'make bench         measure payments against pgbench; SECONDS= of a phase, ROUNDS= of phases'
+	@echo 'make bench-growth  measure payments among much data against little; ACCOUNTS=, ENTRIES='
+	@echo 'make lint          check the style and the types only'
+	@echo 'make docs          write docs/api again, after an endpoint has changed'
+	@echo 'make lock          pin the newest versions of all packages'
+	@echo 'make clean         remove what was installed and cached; the data in .tapgate stays'
 
 run: .venv/installed
 	@exec $(BIN)/tapgate up
@@ -31,6 +34,9 @@ test: lint
 
 bench: .venv/installed
 	@$(BIN)/python -m bench.payments --seconds $(SECONDS) --rounds $(ROUNDS) --cards $(CARDS)
+
+bench-growth: .venv/installed
+	@$(BIN)/python -m bench.growth --accounts $(ACCOUNTS) --entries $(ENTRIES)
 
 lint: .venv/installed-dev
 	@echo 'Checking style, types and imports ...'

@@ -1,42 +1,12 @@
 """The benchmark itself works, in small: every figure is there, and the books hold."""
 
-import asyncio
 import json
 import os
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from bench.runs import ROOT, empty, run
+
 EVERY_KIND = {"hot", "told", "replays", "transfers", "balances"}
-
-
-async def run(*arguments: str) -> str:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", *arguments),
-        cwd=ROOT,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    said, _ = await process.communicate()
-    assert process.returncode == 0, said.decode()
-    return said.decode()
-
-
-def empty(value: Any, at: str = "") -> Iterator[str]:
-    """Where there is nothing in what should be full of figures."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from empty(inner, f"{at}.{name}")
-    elif isinstance(value, list):
-        if not value:
-            yield at
-        for number, inner in enumerate(value):
-            yield from empty(inner, f"{at}[{number}]")
-    elif value is None or value == "":
-        yield at
 
 
 async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> None:

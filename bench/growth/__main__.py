@@ -1,0 +1,282 @@
+"""What a payment costs among little data and among much, on two installations in one run.
+
+    python -m bench.growth
+
+One is almost empty, the other has a year of other people's payments in it. Phases on both take
+turns, so that whatever else the machine does meets both alike. Nothing listens anywhere but on
+127.0.0.1, and the data is removed in the end.
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from time import monotonic
+
+import asyncpg
+
+from bench.growth import reads, report, results
+from bench.growth.fill import Fill
+from bench.growth.people import MOST_PER_CARD
+from bench.growth.results import Filled, Measured, Payments, Results, Sizes
+from bench.payments import books, machine, world
+from bench.payments.installation import Installation, installed
+from bench.payments.results import Phase
+from bench.payments.stage import PAYMENTS_PER_CARD, Stage, payments
+from bench.payments.world import World
+from tapgate import VERSION, ids
+from tapgate.clock import system_clock
+from tapgate.edge.services import Services
+from tapgate.gateway import wired
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command
+from tapgate.settings import load
+
+CONNECTIONS = (64, 256)
+_READERS = 16
+#: So many that a page is full on both sides, and that there is one in the middle.
+_TOP_UPS = 3 * reads.PAGE
+_FIRST_PAYMENTS = 100
+_ONE_TURN_SECONDS = 60.0
+
+_ROOT = Path(__file__).parents[2]
+
+
+class Side:
+    """One of the two installations, with its world and what was measured there."""
+
+    def __init__(
+        self,
+        name: str,
+        installation: Installation,
+        services: Services,
+        connection: asyncpg.Connection,
+    ) -> None:
+        self.name = name
+        self._installation = installation
+        self._services = services
+        self._connection = connection
+        self._payments: list[Payments] = []
+        self._reads: list[Phase] = []
+        self._past_payments = 0
+        self._world: World
+        self._stage: Stage
+        self._asked: reads.Asked
+
+    async def postgres_version(self) -> str:
+        version: str = await self._connection.fetchval("SHOW server_version")
+        return version
+
+    async def build(self, sizes: Sizes) -> None:
+        await books.require_durable(self._connection)
+        say(f"Building a world to be {self.name}: {sizes.cards:,} cards ...")
+        self._world = await world.build(
+            self._services, cards=sizes.cards, processors=sizes.processors
+        )
+        self._stage = Stage(self._installation, self._world, self._connection)
+        await self._top_up()
+        turns = sizes.cards * PAYMENTS_PER_CARD
+        self._stage.phases_left = max(1, turns // max(_FIRST_PAYMENTS, turns // 100))
+        await self._pay("first", 0, _READERS, _ONE_TURN_SECONDS)
+
+    async def _top_up(self) -> None:
+        """Of whose history is read."""
+        owner = ids.read(ids.SUBSCRIBER, self._world.cards[0].subscriber_id)
+        assert owner is not None
+        for _ in range(_TOP_UPS):
+            top_up = Command(
+                type=chart.TRANSFER,
+                channel="admin",
+                payer=commands.CASH,
+                payee=commands.subscriber(owner),
+                amount=100,
+            )
+            (await self._services.ledger.submit(top_up)).accepted()
+
+    async def grow(self, sizes: Sizes) -> Filled:
+        say(f"Growing it to {sizes.accounts:,} accounts and {sizes.entries:,} entries ...")
+        connection = await asyncpg.connect(self._installation.database_url)
+        try:
+            fill = Fill(connection, self._services.settings, sizes, say)
+            filled = await fill.run(self._world.cards[0])
+        finally:
+            await connection.close()
+        self._past_payments = filled.payments
+        return filled
+
+    async def warm_up(self, phases: int) -> None:
+        """Everybody pays once: whose pages were not touched since the checkpoint, costs more."""
+        self._stage.phases_left = PAYMENTS_PER_CARD
+        phase = await self._pay("warm-up", 0, CONNECTIONS[-1], _ONE_TURN_SECONDS)
+        say_of(self.name, phase.phase)
+        self._stage.phases_left = phases
+        await self._connection.execute("ANALYZE")
+
+    async def measure_payments(self, round_: int, connections: int, seconds: float) -> None:
+        measured = await self._pay("payments", round_, connections, seconds)
+        say_of(self.name, measured.phase)
+        self._payments.append(measured)
+
+    async def _pay(self, kind: str, round_: int, connections: int, seconds: float) -> Payments:
+        before = await self._written()
+        phase = await self._stage.run(
+            kind, payments(self._world), round_=round_, connections=connections, seconds=seconds
+        )
+        written = await self._written() - before
+        return Payments(phase=phase, wal_bytes=round(written / phase.answered, 1))
+
+    async def _written(self) -> int:
+        written: int = await self._connection.fetchval(
+            "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"
+        )
+        return written
+
+    async def prepare_reads(self) -> None:
+        """PostgreSQL looks at both again, as it does by itself after a while."""
+        await self._connection.execute("ANALYZE")
+        self._asked = await reads.prepared(self._services, self._installation, self._world.cards[0])
+
+    async def measure_read(self, kind: str, round_: int, seconds: float) -> None:
+        phase = await self._stage.repeat(
+            kind,
+            [self._asked.requests[kind]],
+            round_=round_,
+            connections=_READERS,
+            seconds=seconds,
+        )
+        say_of(self.name, phase)
+        self._reads.append(phase)
+
+    async def measured(self) -> Measured:
+        memory = self._installation.memory()
+        accounts = await self._connection.fetchval("SELECT count(*) FROM accounts")
+        size = await self._connection.fetchval("SELECT pg_database_size(current_database())")
+        say(f"Verifying the books of the {self.name} one ...")
+        started = monotonic()
+        proof = await books.proven(
+            self._connection, approved=self._past_payments + self._stage.approved
+        )
+        return Measured(
+            accounts=accounts,
+            entries=proof.entries,
+            database_mb=round(size / 1e6, 1),
+            payments=self._payments,
+            reads=self._reads,
+            lines=self._asked.lines,
+            memory=memory,
+            verify_seconds=round(monotonic() - started, 2),
+            books=proof,
+        )
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+def say_of(name: str, phase: Phase) -> None:
+    cost = phase.cpu.workers + phase.cpu.postgres
+    say(
+        f"  {name:6} {phase.kind:20} {phase.connections:4} connections {phase.per_second:8,.0f}/s"
+        f"  p50 {phase.p50_ms:7.1f} ms  CPU {cost:6,.0f} µs"
+    )
+
+
+async def take(sizes: Sizes, folder: Path) -> Results:
+    async with _side("empty", sizes, folder) as empty, _side("grown", sizes, folder) as grown:
+        described = machine.described(folder, await empty.postgres_version())
+        for side in (empty, grown):
+            await side.build(sizes)
+        filled = await grown.grow(sizes)
+        await _measure(sizes, empty, grown)
+        on_empty, on_grown = await empty.measured(), await grown.measured()
+    return Results(
+        taken_on=system_clock().date().isoformat(),
+        version=VERSION,
+        machine=described,
+        sizes=sizes,
+        filled=filled,
+        ratios=results.ratios(on_empty, on_grown),
+        empty=on_empty,
+        grown=on_grown,
+    )
+
+
+@asynccontextmanager
+async def _side(name: str, sizes: Sizes, folder: Path) -> AsyncIterator[Side]:
+    own = folder / name
+    own.mkdir()
+    async with installed(own, workers=sizes.workers) as installation:
+        connection = await asyncpg.connect(installation.database_url)
+        try:
+            async with wired(load(installation.environ), installation.database_url) as services:
+                yield Side(name, installation, services, connection)
+        finally:
+            await connection.close()
+
+
+async def _measure(sizes: Sizes, *sides: Side) -> None:
+    for side in sides:
+        await side.warm_up(sizes.rounds * len(CONNECTIONS))
+    for round_ in range(1, sizes.rounds + 1):
+        for connections in CONNECTIONS:
+            for side in _in_turns(sides, round_):
+                await side.measure_payments(round_, connections, sizes.seconds)
+    for side in sides:
+        await side.prepare_reads()
+    for round_ in range(1, sizes.rounds + 1):
+        for kind in reads.KINDS:
+            for side in _in_turns(sides, round_):
+                await side.measure_read(kind, round_, sizes.seconds)
+
+
+def _in_turns(sides: Sequence[Side], round_: int) -> Sequence[Side]:
+    """Each is the first one in every second round."""
+    return sides if round_ % 2 else sides[::-1]
+
+
+def _sizes(given: argparse.Namespace) -> Sizes:
+    cards = min(100_000, max(100, given.cards))
+    accounts = min(10_000_000, cards * MOST_PER_CARD, max(cards, given.accounts))
+    return Sizes(
+        accounts=accounts,
+        # Everybody got money once, and somebody paid with it.
+        entries=min(100_000_000, max(3 * accounts, given.entries)),
+        cards=cards,
+        processors=10,
+        workers=2,
+        seconds=min(60.0, max(0.1, given.seconds)),
+        rounds=min(20, max(1, given.rounds)),
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.growth", description=__doc__)
+    parser.add_argument("--accounts", type=int, default=1_000_000, help="of the grown one")
+    parser.add_argument("--entries", type=int, default=10_000_000, help="of the grown one")
+    parser.add_argument("--seconds", type=float, default=3.0, help="how long a phase is")
+    parser.add_argument("--rounds", type=int, default=5, help="how often the phases take turns")
+    parser.add_argument("--cards", type=int, default=10_000, help="that pay, on both")
+    parser.add_argument("--folder", type=Path, default=_ROOT, help="on the disk to be measured")
+    parser.add_argument("--root", type=Path, default=_ROOT, help="where the results are written")
+    given = parser.parse_args(arguments)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".bench-", dir=given.folder) as name:
+            found = asyncio.run(take(_sizes(given), Path(name)))
+    except KeyboardInterrupt:
+        say("Stopped: nothing is written.")
+        return 130
+    say("")
+    say(report.text(found))
+    if not (found.empty.books.hold and found.grown.books.hold):
+        say("The books do not hold: nothing is written.")
+        return 1
+    for path in report.write(found, given.root):
+        say(f"Wrote {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

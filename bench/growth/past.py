@@ -1,0 +1,278 @@
+"""What they did: everybody got money once and paid with it, at the world's tills, in the 12 months
+that ended the day before yesterday. No rule looks back that far.
+
+Payments take turns in an order of chance, the same in every round; a payer has one turn in a round
+or several. So every balance in between can be told from the number of a payment. What a till's
+owner has taken is paid out in the end: what the world has now, it had from what happened since.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+from zoneinfo import ZoneInfo
+
+import asyncpg
+
+from bench.growth import answers
+from tapgate.ids import first_id_at
+from tapgate.ledger import chart
+from tapgate.ledger.commands import Answer, decode_answer, encode_answer
+
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+
+class Span(NamedTuple):
+    """A time in which things happened, and the identifiers that belong to it."""
+
+    begin: datetime  # a whole millisecond
+    length: timedelta
+
+    @property
+    def milliseconds(self) -> int:
+        return self.length // _MILLISECOND
+
+    @property
+    def first_id(self) -> int:
+        return first_id_at(self.begin)
+
+    @property
+    def ids_per_millisecond(self) -> int:
+        return first_id_at(self.begin + _MILLISECOND) - self.first_id
+
+
+def spans(now: datetime) -> tuple[Span, Span]:
+    """When the money came in, and when it was paid with."""
+    today = now.replace(microsecond=0)
+    begin, day = today - timedelta(days=366), timedelta(days=1)
+    return Span(begin, day), Span(begin + day, timedelta(days=363))
+
+
+class Past:
+    def __init__(
+        self, connection: asyncpg.Connection, *, now: datetime, zone: ZoneInfo, payments: int
+    ) -> None:
+        self._connection = connection
+        self._came_in, self._paid = spans(now)
+        self._zone = zone
+        self.payments = payments
+        self._turns = self._tills = self._funding = 0
+        self._fund = self._pay = ""
+
+    @property
+    def begin(self) -> datetime:
+        return self._came_in.begin
+
+    async def plan(self, *, veteran: int, of_veteran: int) -> None:
+        """`veteran` is the subscriber with the longest history."""
+        await self._connection.execute(_TABLES)
+        await self._connection.execute(_VETERAN, veteran, of_veteran, self.payments)
+        await self._connection.execute(_SET_TURNS, self.payments)
+        self._turns = await self._connection.fetchval("SELECT count(*) FROM turns")
+        await self._look_at_fundings()
+        await self._look_at_payments()
+        await self._connection.execute("ANALYZE turns")
+
+    async def _look_at_fundings(self) -> None:
+        """What the ledger wrote is what more of it must look like."""
+        row = await self._connection.fetchrow(_A_FUNDING)
+        self._funding, answer = row["id"], decode_answer(row["answer"])
+        names = await self._connection.fetch("SELECT number, masked FROM names")
+        values = {"transaction_id": "new.id", "amount": "given", "payee_available": "given"}
+        models = [answers.model(answer, *values, payee_name=name["masked"]) for name in names]
+        await self._connection.execute(
+            "INSERT INTO fundings SELECT * FROM unnest($1::bigint[], $2::bytea[])",
+            [name["number"] for name in names],
+            models,
+        )
+        self._fund = _FUND.format(answer=answers.filled_in("form.answer", models[0], values))
+
+    async def _look_at_payments(self) -> None:
+        rows = await self._connection.fetch(_A_PAYMENT_EACH)
+        values = {
+            "transaction_id": "id",
+            "amount": "price",
+            "fee": "fee",
+            "payer_available": "from_balance",
+        }
+        models = [answers.model(decode_answer(row["answer"]), *values) for row in rows]
+        await self._connection.execute(_SET_TILLS, [row["id"] for row in rows], models)
+        self._tills = len(rows)
+        self._pay = _PAY.format(answer=answers.filled_in("answer", models[0], values))
+
+    async def fund(self, first: int, last: int) -> None:
+        """Give the payers with these numbers what they will pay with, and what they will keep."""
+        span = self._came_in
+        await self._connection.execute(
+            self._fund,
+            *(first, last, self._funding),
+            *(span.first_id, span.ids_per_millisecond, span.begin),
+        )
+
+    async def pay(self, first: int, last: int) -> None:
+        span = self._paid
+        await self._connection.execute(
+            self._pay,
+            *(first, last, self._turns, self._tills, self.payments),
+            *(span.first_id, span.ids_per_millisecond, span.begin, span.milliseconds),
+            str(self._zone),
+        )
+
+    async def pay_out(self) -> None:
+        """One by one: there are few, and of large amounts."""
+        end = self._paid.begin + self._paid.length
+        platform = await self._connection.fetchrow(_PLATFORM, self._funding)
+        for till in await self._connection.fetch("SELECT * FROM tills WHERE sold > 0"):
+            moment = end + till["till"] * _MILLISECOND
+            answer = Answer(
+                transaction_id=first_id_at(moment),
+                status="completed",
+                amount=till["sold"],
+                fee=0,
+                payer_available=0,
+                payee_name=platform["name"],
+            )
+            await self._connection.execute(
+                _PAY_OUT,
+                *(answer.transaction_id, self._funding, till["sold"], till["to_account"]),
+                *(platform["id"], encode_answer(answer), moment),
+            )
+
+    async def count_usage(self) -> None:
+        """What was used of the limits, on the last day of each and in its month."""
+        await self._connection.execute(_USED, self._paid.first_id, self._funding)
+        await self._connection.execute("ANALYZE used")
+        await self._connection.execute(_USED_BY_THE_WORLD)
+
+
+_TABLES: Final = """
+    CREATE TEMP TABLE turns (position bigint PRIMARY KEY, payer bigint, nth bigint, paid bigint);
+    CREATE TEMP TABLE fundings (named bigint PRIMARY KEY, answer bytea);
+    CREATE TEMP TABLE tills (
+        till bigint PRIMARY KEY, to_account bigint, channel text, currency text, scope text,
+        context jsonb, answer bytea, sold bigint);
+    CREATE TEMP TABLE used (account_id bigint PRIMARY KEY, day date, day_used bigint,
+                            month_used bigint)"""
+
+#: So many slots that the turns of all payments give the veteran that many payments.
+_VETERAN: Final = """
+    UPDATE payers SET slots = greatest(1, $2 * others.slots / ($3 - $2))
+    FROM (SELECT sum(slots)::bigint AS slots FROM payers WHERE owner_id <> $1) AS others
+    WHERE owner_id = $1"""
+
+_SET_TURNS: Final = """
+    INSERT INTO turns
+    WITH turns AS (
+        SELECT row_number() OVER (ORDER BY hashint8extended(number, slot), number) - 1 AS position,
+               count(*) OVER () AS size, number, slots
+        FROM payers CROSS JOIN LATERAL generate_series(1, slots) AS slot)
+    SELECT position, number, row_number() OVER (PARTITION BY number ORDER BY position) - 1,
+           $1 / size * slots
+               + count(*) FILTER (WHERE position < $1 % size) OVER (PARTITION BY number)
+    FROM turns ORDER BY position"""
+
+_A_FUNDING: Final = f"""
+    SELECT t.id, t.answer FROM transactions t JOIN accounts payer ON payer.id = t.from_account
+    WHERE t.type = '{chart.TRANSFER}' AND payer.kind = '{chart.CASH}' LIMIT 1"""
+
+_A_PAYMENT_EACH: Final = f"""
+    SELECT DISTINCT ON (to_account) id, answer FROM transactions
+    WHERE type = '{chart.POS_PAYMENT}' AND status = 'completed' ORDER BY to_account, id"""
+
+_SET_TILLS: Final = """
+    INSERT INTO tills
+    SELECT nth - 1, to_account, channel, currency, scope, context, model.answer, 0
+    FROM unnest($1::bigint[], $2::bytea[]) WITH ORDINALITY AS model (id, answer, nth)
+    JOIN transactions USING (id)"""
+
+_FUND: Final = """
+    WITH new AS (
+        SELECT $4 + payers.number * $5 AS id,
+               $6::timestamptz + payers.number * interval '1 millisecond' AS moment,
+               account_id, named, price * paid + rest AS given
+        FROM payers JOIN turns ON turns.payer = payers.number AND nth = 0
+        WHERE payers.number BETWEEN $1 AND $2
+    ), funded AS (
+        INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
+                                  from_account, to_account, to_balance, answer, created_at,
+                                  completed_at)
+        SELECT new.id, model.type, model.status, model.channel, given, 0, model.currency,
+               model.from_account, account_id, given, {answer}, moment, moment
+        FROM new JOIN fundings form USING (named)
+        JOIN transactions model ON model.id = $3
+        WHERE given > 0
+        ORDER BY new.id
+        RETURNING id, from_account, to_account, amount)
+    INSERT INTO entries (transaction_id, position, debit_account, credit_account, amount)
+    SELECT id, 0, from_account, to_account, amount FROM funded ORDER BY id"""
+
+_PAY: Final = f"""
+    WITH due AS (
+        SELECT number, number % $3 AS position, number / $3 AS round, number % $4 AS till,
+               number * $9 / $5 AS elapsed
+        FROM generate_series($1::bigint, $2::bigint) AS number
+    ), new AS (
+        SELECT $6 + elapsed * $7 AS id, account_id, serial, price, fee, tills.*,
+               $8::timestamptz + elapsed * interval '1 millisecond' AS moment,
+               rest + (paid - 1 - round * slots - nth) * price AS from_balance,
+               sold + sum(price - fee) OVER (PARTITION BY till ORDER BY due.number) AS to_balance,
+               gen_random_uuid()::text AS request_id
+        FROM due JOIN turns USING (position) JOIN payers ON payers.number = payer
+        JOIN tills USING (till)
+    ), paid AS (
+        INSERT INTO transactions (
+            id, type, status, channel, amount, fee_amount, currency, from_account, to_account,
+            from_balance, to_balance, card_serial, usage_day, scope, request_id, fingerprint,
+            answer, context, created_at, completed_at)
+        SELECT id, '{chart.POS_PAYMENT}', 'completed', channel, price, fee, currency, account_id,
+               to_account, from_balance, to_balance, serial, (moment AT TIME ZONE $10)::date,
+               scope, request_id, decode(md5(request_id), 'hex'), {{answer}}, context, moment,
+               moment
+        FROM new ORDER BY id
+        RETURNING id, from_account, to_account, amount, fee_amount
+    ), posted AS (
+        INSERT INTO entries (transaction_id, position, debit_account, credit_account, amount)
+        SELECT id, position, debit, credit, moved
+        FROM paid
+        CROSS JOIN (SELECT id AS fees FROM accounts WHERE kind = '{chart.FEES}') AS platform
+        CROSS JOIN LATERAL (VALUES (0, from_account, to_account, amount),
+                                   (1, to_account, fees, fee_amount))
+            AS entry (position, debit, credit, moved)
+        ORDER BY id, position)
+    UPDATE tills SET sold = sold + taken
+    FROM (SELECT to_account, sum(amount - fee_amount)::bigint AS taken FROM paid
+          GROUP BY to_account) AS taken
+    WHERE tills.to_account = taken.to_account"""
+
+_PLATFORM: Final = """
+    SELECT payer.id, payer.public_name AS name
+    FROM transactions t JOIN accounts payer ON payer.id = t.from_account WHERE t.id = $1"""
+
+_PAY_OUT: Final = """
+    WITH paid_out AS (
+        INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
+                                  from_account, to_account, from_balance, answer, created_at,
+                                  completed_at)
+        SELECT $1, type, status, channel, $3, 0, currency, $4, $5, 0, $6, $7, $7
+        FROM transactions WHERE id = $2
+        RETURNING id, from_account, to_account, amount)
+    INSERT INTO entries (transaction_id, position, debit_account, credit_account, amount)
+    SELECT id, 0, from_account, to_account, amount FROM paid_out"""
+
+_USED: Final = f"""
+    INSERT INTO used
+    WITH sent AS (
+        SELECT from_account, usage_day, amount FROM transactions
+        WHERE type = '{chart.POS_PAYMENT}' AND id >= $1 AND id < $2
+    ), last AS (SELECT from_account, max(usage_day) AS day FROM sent GROUP BY from_account)
+    SELECT from_account, day, sum(amount) FILTER (WHERE usage_day = day), sum(amount)
+    FROM sent JOIN last USING (from_account)
+    WHERE usage_day >= date_trunc('month', day)
+    GROUP BY from_account, day"""
+
+_USED_BY_THE_WORLD: Final = """
+    UPDATE accounts SET
+        usage_day = coalesce(usage_day, day),
+        day_used = CASE WHEN usage_day IS NULL THEN used.day_used ELSE accounts.day_used END,
+        month_used = accounts.month_used
+            + CASE WHEN date_trunc('month', coalesce(usage_day, day)) = date_trunc('month', day)
+                   THEN used.month_used ELSE 0 END
+    FROM used WHERE accounts.id = used.account_id"""

@@ -1,0 +1,133 @@
+"""Who was here before: subscribers with a wallet, a PIN and a card each, among the world's own.
+
+Identifiers and serials of the new ones lie between those of the world's cards, so that who pays is
+found in every part of an index.
+"""
+
+from datetime import datetime
+from random import Random
+from typing import Final
+
+import asyncpg
+
+from tapgate import names
+from tapgate.demo import country
+from tapgate.ledger import chart
+from tapgate.ledger.rules import load_rules
+
+#: For each card of the world there may be as many others: as many as an identifier has slots.
+MOST_PER_CARD: Final = 1_000
+_DIFFERENT_NAMES: Final = 500
+#: What a payment of the past may cost, in minor units: one pays the same each time.
+_PRICES: Final = range(500, 5_000, 100)
+#: One card of so many pays so many times as often.
+_REGULAR: Final = 100
+_REGULAR_SLOTS: Final = 10
+
+_TABLES: Final = """
+    CREATE TEMP TABLE names (number int PRIMARY KEY, first_name text, last_name text, masked text);
+    CREATE TEMP TABLE payers (
+        number bigint PRIMARY KEY, is_new boolean, owner_id bigint, account_id bigint,
+        card_id bigint, serial text, named bigint, slots bigint, price bigint, fee bigint,
+        rest bigint)"""
+
+#: The new ones have the identifiers of one of the world's in another slot, which is what is above
+#: the 12 bits of the counter.
+_PAYERS: Final = """
+    INSERT INTO payers
+    WITH world AS MATERIALIZED (
+        SELECT row_number() OVER (ORDER BY id) - 1 AS number, false AS is_new,
+               subscriber_id AS owner_id, account_id, id AS card_id, serial, 0::bigint AS named
+        FROM cards WHERE type = 'PARENT'
+    ), size AS (SELECT count(*) AS cards FROM world
+    ), everybody AS (
+        SELECT * FROM world
+        UNION ALL
+        SELECT made.number, true, owner_id # (made.slot << 12), account_id # (made.slot << 12),
+               card_id # (made.slot << 12), serial || '-' || to_char(made.slot, 'FM0000'),
+               1 + made.number % $2
+        FROM (SELECT number, number / cards AS slot, number % cards AS other
+              FROM size, generate_series(cards, $1::bigint - 1) AS number) AS made
+        JOIN world ON world.number = made.other
+    )
+    SELECT *, CASE WHEN NOT is_new AND number % $5 = 1 THEN $6::bigint ELSE 1 END,
+           ($3::bigint[])[(1 + number % cardinality($3))::int],
+           ($4::bigint[])[(1 + number % cardinality($4))::int],
+           CASE WHEN is_new THEN 10000 * (1 + number % 50) ELSE 0 END
+    FROM everybody"""
+
+
+async def plan(connection: asyncpg.Connection, *, accounts: int, currency: str) -> None:
+    """Who pays, how much at a time, and what is left in the end: of the world's nothing, because
+    what they have has come in since."""
+    await connection.execute(_TABLES)
+    chance = Random(23226)
+    people = [country.Person("Aminata", "Kamara", "")]
+    people += [country.person(chance) for _ in range(_DIFFERENT_NAMES)]
+    await connection.executemany(
+        "INSERT INTO names VALUES ($1, $2, $3, $4)",
+        [
+            (number, person.first_name, person.last_name, names.masked(person.name))
+            for number, person in enumerate(people)
+        ],
+    )
+    rules = await load_rules(connection, currency)
+    fees = [rules.fee(chart.POS_PAYMENT, price)[0] for price in _PRICES]
+    await connection.execute(
+        _PAYERS,
+        accounts,
+        _DIFFERENT_NAMES,
+        list(_PRICES),
+        fees,
+        _REGULAR,
+        _REGULAR_SLOTS,
+    )
+    await connection.execute("ANALYZE payers")
+
+
+async def join(
+    connection: asyncpg.Connection, first: int, last: int, *, since: datetime, currency: str
+) -> None:
+    """Write down the new ones among these numbers, with what they have and have used."""
+    bounds = (first, last)
+    await connection.execute(_ACCOUNTS, *bounds, currency, since)
+    await connection.execute(_SUBSCRIBERS, *bounds, since)
+    await connection.execute(_PINS, *bounds, since)
+    await connection.execute(_CARDS, *bounds, since)
+
+
+_AMONG: Final = "is_new AND payers.number BETWEEN $1 AND $2"
+
+_ACCOUNTS: Final = f"""
+    INSERT INTO accounts (id, kind, owner_id, holder_name, public_name, currency, kyc_level,
+                          checked, balance, usage_day, day_used, month_used, created_at, updated_at)
+    SELECT account_id, 'wallet', owner_id, first_name || ' ' || last_name, masked, $3, 1, true,
+           rest, day, coalesce(day_used, 0), coalesce(month_used, 0), $4, $4
+    FROM payers JOIN names ON names.number = named LEFT JOIN used USING (account_id)
+    WHERE {_AMONG}"""
+
+_SUBSCRIBERS: Final = f"""
+    INSERT INTO subscribers (id, account_id, phone_number, first_name, last_name, created_at,
+                             updated_at)
+    SELECT owner_id, account_id, '+' || 23226000000 + payers.number, first_name, last_name, $3, $3
+    FROM payers JOIN names ON names.number = named
+    WHERE {_AMONG}"""
+
+#: Those of the world's again: everybody's looks alike.
+_PINS: Final = f"""
+    INSERT INTO pins (holder_id, key_id, salt, verifier, changed_at)
+    SELECT payers.owner_id, key_id, salt, verifier, $3
+    FROM payers
+    JOIN payers other
+      ON other.number = payers.number % (SELECT count(*) FROM payers WHERE NOT is_new)
+    JOIN pins ON pins.holder_id = other.owner_id
+    WHERE payers.{_AMONG}"""
+
+_CARDS: Final = f"""
+    INSERT INTO cards (id, serial, uid, type, status, subscriber_id, account_id, pin_holder_id,
+                       linked_at, created_at, updated_at)
+    SELECT card_id, serial,
+           regexp_replace(upper(lpad(to_hex(payers.number), 14, '0')), '(..)(?=.)', '\\1:', 'g'),
+           'PARENT', 'ACTIVE', owner_id, account_id, owner_id, $3, $3, $3
+    FROM payers
+    WHERE {_AMONG}"""

@@ -1,0 +1,214 @@
+"""The benchmark of growth works, in small: the past that it writes is as the ledger would have
+written it, every figure is there, and the books of both installations hold."""
+
+import json
+import os
+import sys
+from collections import Counter, defaultdict
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from bench.runs import ROOT, empty, run
+from tapgate import ids
+from tapgate.clock import system_clock
+from tapgate.credentials.pins import StoredPin
+from tapgate.edge.services import Services
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command, RequestKey, decode_answer
+from tapgate.ledger.verify import verify
+from world import World
+
+SIDES = ("empty", "grown")
+READS = {
+    "first page",
+    "middle page",
+    "statement of today",
+    "statement of a month",
+    "balance",
+}
+CARDS, ACCOUNTS, ENTRIES = 100, 2_000, 10_000
+
+
+async def grown(services: Services, connection: asyncpg.Connection) -> Any:
+    """A world with a past. Returns the card with the longest history and what was filled in."""
+    from bench.growth.fill import Fill
+    from bench.growth.results import Sizes
+    from bench.payments import world
+
+    made = await world.build(services, cards=CARDS, processors=2)
+    shops = await services.database.fetch("SELECT id FROM processors ORDER BY id")
+    for number, shop in enumerate(shops):
+        paid = Command(
+            type=chart.POS_PAYMENT,
+            channel="pos",
+            payer=commands.card(made.cards[number].serial),
+            payee=commands.processor(shop["id"]),
+            amount=10_000,
+            payer_pin=made.cards[number].pin,
+            request=RequestKey(made.terminals[number].id, str(uuid4()), b"asked"),
+            context={"merchant_name": "Kamara Stores"},
+        )
+        (await services.ledger.submit(paid)).accepted()
+    sizes = Sizes(
+        accounts=ACCOUNTS,
+        entries=ENTRIES,
+        cards=CARDS,
+        processors=2,
+        workers=1,
+        seconds=1.0,
+        rounds=1,
+    )
+    fill = Fill(connection, services.settings, sizes, lambda line: None)
+    return made.cards[0], await fill.run(made.cards[0])
+
+
+async def test_the_past_is_as_the_ledger_would_have_written_it(
+    services: Services, world: World, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT)])
+    await world.admin()
+    connection = await asyncpg.connect(database_url)
+    try:
+        indexes = "SELECT indexname, indexdef FROM pg_indexes ORDER BY indexname"
+        before = await connection.fetch(indexes)
+        veteran, filled = await grown(services, connection)
+        assert await connection.fetch(indexes) == before
+        assert (await verify(connection)).holds
+        await assert_balances_follow_from_what_moved(connection)
+        await assert_payments_are_like_real_ones(connection)
+        await assert_they_could_pay(services, connection)
+    finally:
+        await connection.close()
+    assert filled.entries == pytest.approx(ENTRIES, rel=0.05)
+    assert filled.longest_history == pytest.approx(2 * filled.payments / 10, rel=0.1)
+    assert veteran.serial.startswith("BENCH-")
+
+
+async def assert_balances_follow_from_what_moved(connection: asyncpg.Connection) -> None:
+    """From the first transaction to the last, also where the past ends and the present begins."""
+    checked = {row["id"] for row in await connection.fetch("SELECT id FROM accounts WHERE checked")}
+    moved = defaultdict(list)
+    for entry in await connection.fetch("SELECT * FROM entries ORDER BY transaction_id, position"):
+        moved[entry["transaction_id"]].append(entry)
+    balances: Counter[int] = Counter()
+    for row in await connection.fetch("SELECT * FROM transactions ORDER BY id"):
+        for entry in moved[row["id"]]:
+            balances[entry["debit_account"]] -= entry["amount"]
+            balances[entry["credit_account"]] += entry["amount"]
+        for side in ("from", "to"):
+            account = row[f"{side}_account"]
+            assert row[f"{side}_balance"] == (balances[account] if account in checked else None)
+            assert balances[account] >= 0 or account not in checked
+
+
+async def assert_payments_are_like_real_ones(connection: asyncpg.Connection) -> None:
+    rows = await connection.fetch(
+        """SELECT t.*, payee.public_name AS payee FROM transactions t
+           JOIN accounts payee ON payee.id = t.to_account ORDER BY t.id"""
+    )
+    now = system_clock()
+    of_today = [row for row in rows if row["created_at"] > now - timedelta(hours=1)]
+    past = [row for row in rows if row["created_at"] < now - timedelta(days=1)]
+    assert len(of_today) + len(past) == len(rows)
+    assert min(row["created_at"] for row in past) > now - timedelta(days=367)
+    months = {row["created_at"].strftime("%Y-%m") for row in past}
+    assert len(months) >= 12
+    real = {row["type"]: row for row in of_today}
+    for row in past:
+        assert ids.first_id_at(row["created_at"]) <= row["id"]
+        assert row["id"] < ids.first_id_at(row["created_at"] + timedelta(milliseconds=1))
+        answer = decode_answer(row["answer"])
+        assert answer.transaction_id == row["id"]
+        assert (answer.amount, answer.fee) == (row["amount"], row["fee_amount"])
+        assert answer.payee_name == row["payee"]
+        assert answer.payer_available == row["from_balance"]
+        if row["type"] == chart.POS_PAYMENT:
+            assert has_what(row) == has_what(real[row["type"]])
+        else:
+            assert answer.payee_available == row["to_balance"]
+
+
+def has_what(row: asyncpg.Record) -> set[str]:
+    return {name for name, value in row.items() if value is not None}
+
+
+async def assert_they_could_pay(services: Services, connection: asyncpg.Connection) -> None:
+    """One who was filled in pays, with the PIN of whom it was taken from."""
+    row = await connection.fetchrow(
+        """SELECT cards.serial, pins.* FROM cards JOIN pins ON holder_id = pin_holder_id
+           WHERE uid IS NOT NULL ORDER BY cards.id LIMIT 1"""
+    )
+    stored = StoredPin(row["key_id"], row["salt"], row["verifier"])
+    every_pin = (f"{number:04}" for number in range(10_000))
+    pin = next(pin for pin in every_pin if services.pins.matches(stored, pin))
+    shop = await connection.fetchval("SELECT min(id) FROM processors")
+    paid = Command(
+        type=chart.POS_PAYMENT,
+        channel="pos",
+        payer=commands.card(row["serial"]),
+        payee=commands.processor(shop),
+        amount=1_000,
+        payer_pin=pin,
+        pin_policy="required",
+    )
+    (await services.ledger.submit(paid)).accepted()
+    assert (await verify(connection)).holds
+
+
+async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> None:
+    (folder / "docs").mkdir()
+    page = (ROOT / "docs" / "benchmarks.md").read_text()
+    (folder / "docs" / "benchmarks.md").write_text(page)
+    sizes = ("--accounts", "3000", "--entries", "12000", "--cards", "200")
+    lengths = ("--seconds", "0.2", "--rounds", "1")
+    folders = ("--folder", str(folder), "--root", str(folder))
+    said = await run("bench.growth", *sizes, *lengths, *folders)
+    found = json.loads((folder / "bench" / "results" / "growth.json").read_text())
+
+    for side in (found[name] for name in SIDES):
+        assert side["books"]["hold"]
+        assert side["books"]["approved"] == side["books"]["completed"] > 0
+        phases = [one["phase"] for one in side["payments"]]
+        assert [phase["connections"] for phase in phases] == [64, 256]
+        assert {phase["kind"] for phase in side["reads"]} == READS
+        for phase in (*phases, *side["reads"]):
+            assert phase["declined"] == {}
+            assert phase["answered"] > 0
+        assert side["lines"]["first page"] == side["lines"]["middle page"] == 20
+        assert side["lines"]["statement of today"] >= 60
+    assert found["empty"]["lines"]["statement of a month"] == 0
+    assert found["grown"]["lines"]["statement of a month"] > 0
+    assert found["grown"]["accounts"] - found["empty"]["accounts"] == 3000 - 200
+    assert found["filled"]["entries"] == pytest.approx(12_000, rel=0.1)
+    for ratio, among_little, among_much in zip(
+        found["ratios"], found["empty"]["payments"], found["grown"]["payments"], strict=True
+    ):
+        costs = [
+            one["phase"]["cpu"]["workers"] + one["phase"]["cpu"]["postgres"]
+            for one in (among_much, among_little)
+        ]
+        assert ratio["cost"] == ratio["cost_of_best"] == round(costs[0] / costs[1], 2)
+    allowed = (".declined", ".batches")
+    assert not [place for place in empty(found) if not place.endswith(allowed)]
+
+    headline = f"**Cost ratio: {found['ratios'][0]['cost']:.2f} at 64"
+    written = (folder / "docs" / "benchmarks.md").read_text()
+    assert headline in written
+    assert headline in said
+    assert "**Ratio: " in written  # what others wrote is still there
+    assert set(os.listdir(folder)) == {"bench", "docs"}  # noqa: PTH208 - the data is gone
+
+
+async def test_the_page_shows_the_results_that_are_kept(folder: Path) -> None:
+    kept = [Path("bench/results/growth.json"), Path("docs/benchmarks.md")]
+    for path in kept:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes((ROOT / path).read_bytes())
+    await run("bench.growth.report", str(folder))
+    for path in kept:
+        assert (folder / path).read_bytes() == (ROOT / path).read_bytes(), path
