@@ -1,7 +1,7 @@
 # `make run` starts everything, `make test` proves everything. Both need Python 3.11 or newer and
-# nothing else; name another interpreter with PYTHON=/path/to/python3.
+# nothing else. The fastest one on the PATH is used; name another with PYTHON=/path/to/python3.
 
-PYTHON ?= python3
+PYTHON ?=
 SECONDS ?= 3
 ROUNDS ?= 2
 CARDS ?= 10000
@@ -60,10 +60,11 @@ clean:
 # The stamps below make each step happen once, and again when what it depends on has changed.
 
 .venv/created:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo 'Tapgate needs Python 3.11 or newer: make PYTHON=/path/to/python3' >&2; exit 1; }
-	@echo 'Creating .venv ...'
-	@$(PYTHON) -m venv .venv
+	@python='$(PYTHON)'; python=$${python:-$$(python3 tools/choose_python.py)} && \
+		{ $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+			{ echo 'Tapgate needs Python 3.11 or newer: make PYTHON=/path/to/python3' >&2; exit 1; }; } && \
+		echo "Creating .venv with $$($$python --version) ($$python) ..." && \
+		$$python -m venv .venv
 	@touch $@
 
 .venv/installed: .venv/created requirements.lock pyproject.toml

@@ -100,4 +100,4 @@ async def _got(client: httpx2.AsyncClient, path: str, body: bytes | None = None)
 
 
 def _request(method: str, path: str, key: str, body: bytes = b"") -> bytes:
-    return requests._request(method, path, requests._bearer(key), body)
+    return requests.request(method, path, requests.bearer(key), body)

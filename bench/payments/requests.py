@@ -32,7 +32,7 @@ def payment(card: Card, key: Key, timestamp: str) -> bytes:
 
 def signed(body: bytes, key: Key, timestamp: str) -> bytes:
     signature = signing.sign(key.secret, "POST", PAYMENT_PATH, timestamp, body)
-    return _request(
+    return request(
         "POST",
         PAYMENT_PATH,
         f"X-API-Key-ID: {key.id}\r\nX-Timestamp: {timestamp}\r\nX-Signature: {signature}\r\n",
@@ -50,22 +50,22 @@ def transfer(sender: Card, receiver: Card, api_key: str) -> bytes:
             "pin": sender.pin,
         }
     )
-    return _request("POST", TRANSFER_PATH, _bearer(api_key), body)
+    return request("POST", TRANSFER_PATH, bearer(api_key), body)
 
 
 def balance(card: Card, api_key: str) -> bytes:
-    return _request("GET", f"/api/v1/balance/{card.subscriber_id}", _bearer(api_key), b"")
+    return request("GET", f"/api/v1/balance/{card.subscriber_id}", bearer(api_key), b"")
 
 
 def now() -> str:
     return rfc3339(system_clock())
 
 
-def _bearer(api_key: str) -> str:
+def bearer(api_key: str) -> str:
     return f"Authorization: Bearer {api_key}\r\n"
 
 
-def _request(method: str, path: str, credential: str, body: bytes) -> bytes:
+def request(method: str, path: str, credential: str, body: bytes) -> bytes:
     about_body = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
     head = (
         f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{credential}"

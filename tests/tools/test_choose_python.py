@@ -1,0 +1,70 @@
+"""The choice among Pythons, by stand-ins that answer as a Python of that speed would."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHOOSE = Path(__file__).parents[2] / "tools" / "choose_python.py"
+TOO_OLD = "exit 1"
+
+
+def chosen(*folders: Path) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join(map(str, folders))
+    return subprocess.run(
+        [sys.executable, CHOOSE], env={"PATH": path}, capture_output=True, text=True, check=False
+    )
+
+
+def stand_in(folder: Path, name: str, says: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{says}\n")
+    path.chmod(0o700)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("usual", "other", "expected"),
+    [
+        ("echo 0.020", "echo 0.010", "other"),
+        ("echo 0.020", "echo 0.019", "usual"),  # not worth a surprise
+        ("echo 0.010", "echo 0.020", "usual"),
+        (TOO_OLD, "echo 0.020", "other"),
+        ("echo 0.020", TOO_OLD, "usual"),
+        ("echo 0.020", "echo what", "usual"),
+    ],
+)
+def test_the_usual_one_unless_another_is_clearly_faster(
+    tmp_path: Path, usual: str, other: str, expected: str
+) -> None:
+    made = {
+        "usual": stand_in(tmp_path / "first", "python3", usual),
+        "other": stand_in(tmp_path / "second", "python3.12", other),
+    }
+    found = chosen(tmp_path / "first", tmp_path / "second")
+    assert found.stdout.strip() == str(made[expected])
+
+
+def test_the_same_name_further_along_the_path_is_looked_at_too(tmp_path: Path) -> None:
+    stand_in(tmp_path / "first", "python3", "echo 0.020")
+    faster = stand_in(tmp_path / "second", "python3", "echo 0.010")
+    assert chosen(tmp_path / "first", tmp_path / "second").stdout.strip() == str(faster)
+
+
+def test_none_that_can_be_used(tmp_path: Path) -> None:
+    stand_in(tmp_path / "only", "python3", TOO_OLD)
+    found = chosen(tmp_path / "only")
+    assert found.returncode == 1
+    assert "Python 3.11 or newer" in found.stderr
+
+
+def test_real_pythons() -> None:
+    """What it chooses can make an environment."""
+    found = subprocess.run(
+        [sys.executable, CHOOSE], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    subprocess.run([found, "-c", "import ensurepip, sys, venv; assert sys.version_info >= (3, 11)"],
+                   check=True)  # fmt: skip
