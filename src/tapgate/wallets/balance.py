@@ -6,8 +6,7 @@ from tapgate import clock, ids, money
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.errors import ApiError, Code
-from tapgate.ledger import chart
-from tapgate.subscribers.restriction import require_open_accounts
+from tapgate.subscribers.restriction import require_open
 from tapgate.transactions.model import read_user
 
 endpoints = Endpoints("Wallet")
@@ -44,15 +43,15 @@ async def get_balance(call: Call, user_id: str) -> Balance:
     row = None
     if user is not None:
         row = await services.database.fetchrow(
-            """SELECT id, balance, held, currency FROM accounts
+            """SELECT account.id, balance, held, currency, coalesce(restricted, false) AS restricted
+               FROM accounts AS account LEFT JOIN subscribers ON account_id = account.id
                WHERE owner_id = $1 AND kind = $2""",
             user.id,
             user.kind.accounts[0],
         )
-    if row is None:
+    if user is None or row is None:
         raise ApiError(_NOT_FOUND.get(user_id[:4], Code.ACCOUNT_NOT_FOUND))
-    if user is not None and chart.WALLET in user.kind.accounts:
-        await require_open_accounts(services.database, call, [row["id"]])
+    await require_open(services.database, call, user.id, restricted=row["restricted"])
 
     def shown(minor: int) -> str:
         return money.plain(minor, row["currency"])
