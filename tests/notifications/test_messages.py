@@ -175,6 +175,21 @@ async def test_a_messenger_that_is_away_harms_nobody_and_nothing_secret_is_logge
     assert CODE not in str(lines)
 
 
+async def test_while_the_messenger_is_away_not_every_message_is_tried(
+    gateway: Services, messenger: Messenger, clock: SetClock, http: httpx2.AsyncClient
+) -> None:
+    """A few tell as much as all of them, and thousands may wait."""
+    for _ in range(50):
+        await _send(gateway)
+    settings = msgspec.structs.replace(gateway.settings, messenger_url="http://127.0.0.1:9")
+    await Courier(dataclasses.replace(gateway, settings=settings)).tick(http)
+    tried = "SELECT count(*) FROM messages WHERE attempts > 0"
+    assert 0 < await gateway.database.fetchval(tried) < 50
+    clock.forward(minutes=1)
+    await Courier(gateway).tick(http)
+    assert len(messenger.received) == 50
+
+
 async def test_a_message_sealed_with_another_secret_key_does_not_hold_up_the_others(
     gateway: Services, messenger: Messenger, http: httpx2.AsyncClient
 ) -> None:

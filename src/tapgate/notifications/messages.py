@@ -152,9 +152,9 @@ class Courier:
         await self._expire()
         while self._secret is not None:
             claimed = await self._claim()
-            await asyncio.gather(*(self._deliver(client, claim) for claim in claimed))
-            if len(claimed) < _AT_ONCE:
-                return
+            delivered = await asyncio.gather(*(self._deliver(client, claim) for claim in claimed))
+            if len(claimed) < _AT_ONCE or not any(delivered):
+                return  # while the messenger is away, the rest need not be tried one by one
 
     async def _expire(self) -> None:
         await self._database.execute(
@@ -170,7 +170,7 @@ class Courier:
         )
         return [_Claim(**row) for row in rows]
 
-    async def _deliver(self, client: httpx2.AsyncClient, claim: _Claim) -> None:
+    async def _deliver(self, client: httpx2.AsyncClient, claim: _Claim) -> bool:
         problem = await self._try(client, claim)
         if problem is None:
             await self._database.execute(
@@ -178,7 +178,7 @@ class Courier:
                    WHERE id = $1 AND status = 'pending'""",
                 claim.id,
             )
-            return
+            return True
         _log.info(
             "messages.put_off",
             message_id=ids.show(ids.MESSAGE, claim.id),
@@ -193,6 +193,7 @@ class Courier:
             claim.attempts,
             self._clock() + _pause(claim.attempts),
         )
+        return False
 
     async def _try(self, client: httpx2.AsyncClient, claim: _Claim) -> str | None:
         """What went wrong, or None."""
