@@ -36,7 +36,7 @@ DRAIN_SECONDS = 10
 
 _BACKLOG = 2048
 
-_ACCEPT_AT_ONCE = 4
+_ACCEPT_AT_ONCE = 2
 #: As short as the event loop's timers can be.
 _ACCEPT_PAUSE_SECONDS = 0.001
 
@@ -106,13 +106,19 @@ class _Server(uvicorn.Server):
     def _accept(self, listener: socket.socket) -> None:
         """Take a few connections, then let the other processes take some: whoever is quickest
         would otherwise get them all, and keep them."""
+        for taken in range(_ACCEPT_AT_ONCE):
+            try:
+                connection, _ = listener.accept()
+            except BlockingIOError:
+                if not taken:
+                    return  # another was quicker
+                break
+            except OSError:  # too many files are open, or the client has gone
+                break
+            self._taken(connection)
         loop = asyncio.get_running_loop()
         loop.remove_reader(listener)
         loop.call_later(_ACCEPT_PAUSE_SECONDS, self._go_on_accepting, listener)
-        with contextlib.suppress(OSError):  # none left, another was quicker, or too many are open
-            for _ in range(_ACCEPT_AT_ONCE):
-                connection, _peer = listener.accept()
-                self._taken(connection)
 
     def _go_on_accepting(self, listener: socket.socket) -> None:
         if not self.should_exit:
