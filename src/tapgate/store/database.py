@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, Self
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, Self, TypeVar
 
 import asyncpg
 import msgspec
 
 from tapgate.errors import ApiError, unavailable
+from tapgate.store.pool import Pool
+
+T = TypeVar("T")
 
 #: After this long a statement, or the wait for a connection, is given up.
 PATIENCE_SECONDS = 4.0
@@ -43,9 +46,9 @@ _JSONB_VERSION = b"\x01"
 
 
 class Database:
-    """A pool that never needs to be told that PostgreSQL went away or came back."""
+    """Never needs to be told that PostgreSQL went away or came back."""
 
-    def __init__(self, pool: Any) -> None:
+    def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     @classmethod
@@ -53,21 +56,22 @@ class Database:
         cls, url: str, *, size: int = 10, session: Mapping[str, str] | None = None
     ) -> Self:
         """Connections are opened when they are needed, so this works while PostgreSQL is away."""
-        pool = await asyncpg.create_pool(
-            url,
-            min_size=0,
-            max_size=size,
-            timeout=PATIENCE_SECONDS,
-            command_timeout=PATIENCE_SECONDS,
-            server_settings={**_SESSION_SETTINGS, **(session or {})},
-            init=use_msgspec_for_jsonb,
-            reset=_keep_session,
-        )
-        return cls(pool)
+
+        async def opened() -> asyncpg.Connection:
+            connection = await asyncpg.connect(
+                url,
+                timeout=PATIENCE_SECONDS,
+                command_timeout=PATIENCE_SECONDS,
+                server_settings={**_SESSION_SETTINGS, **(session or {})},
+            )
+            await use_msgspec_for_jsonb(connection)
+            return connection
+
+        return cls(Pool(opened, size))
 
     async def close(self) -> None:
         # A connection still in use after that time is one that PostgreSQL does not answer on.
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError, *FAILURES):
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self._pool.close()
         self._pool.terminate()
@@ -78,15 +82,10 @@ class Database:
         try:
             yield connection
         except BaseException as error:
-            if _is_loss(error, connection):
-                _abandon(connection)
-                raise _lost() from error
-            if not isinstance(error, Exception):
-                # Cancelled: a statement may still be running on it.
-                _abandon(connection)
+            _look_after(connection, error)
             raise
         finally:
-            await self._give_back(connection)
+            self._pool.give_back(connection)
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[asyncpg.Connection]:
@@ -103,31 +102,42 @@ class Database:
             await transaction.commit()
 
     async def fetch(self, sql: str, *arguments: object) -> list[asyncpg.Record]:
-        async with self.connection() as connection:
-            return await connection.fetch(sql, *arguments)  # type: ignore[no-any-return]
+        return await self._alone(lambda connection: connection.fetch(sql, *arguments))
 
     async def fetchrow(self, sql: str, *arguments: object) -> asyncpg.Record | None:
-        async with self.connection() as connection:
-            return await connection.fetchrow(sql, *arguments)
+        return await self._alone(lambda connection: connection.fetchrow(sql, *arguments))
 
     async def fetchval(self, sql: str, *arguments: object) -> Any:
-        async with self.connection() as connection:
-            return await connection.fetchval(sql, *arguments)
+        return await self._alone(lambda connection: connection.fetchval(sql, *arguments))
 
     async def execute(self, sql: str, *arguments: object) -> str:
-        async with self.connection() as connection:
-            return await connection.execute(sql, *arguments)  # type: ignore[no-any-return]
+        return await self._alone(lambda connection: connection.execute(sql, *arguments))
 
-    async def _take(self) -> Any:
+    async def _alone(self, statement: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+        """One statement on a connection of its own, which most requests need only one for."""
+        connection = await self._take()
         try:
-            return await self._pool.acquire(timeout=PATIENCE_SECONDS)
+            return await statement(connection)
+        except BaseException as error:
+            _look_after(connection, error)
+            raise
+        finally:
+            self._pool.give_back(connection)
+
+    async def _take(self) -> asyncpg.Connection:
+        try:
+            return await self._pool.take(PATIENCE_SECONDS)
         except FAILURES as error:
             raise _lost() from error
 
-    async def _give_back(self, connection: Any) -> None:
-        # What was done with it is done: a loss now is the next user's business.
-        with contextlib.suppress(*FAILURES):
-            await self._pool.release(connection)
+
+def _look_after(connection: asyncpg.Connection, error: BaseException) -> None:
+    """A connection on which something went wrong may be of no use any more."""
+    if _is_loss(error, connection):
+        _abandon(connection)
+        raise _lost() from error
+    if not isinstance(error, Exception):
+        _abandon(connection)  # cancelled: a statement may still be running on it
 
 
 async def use_msgspec_for_jsonb(connection: asyncpg.Connection) -> None:
@@ -140,27 +150,16 @@ async def use_msgspec_for_jsonb(connection: asyncpg.Connection) -> None:
     )
 
 
-async def _keep_session(_: asyncpg.Connection) -> None:
-    """No round trip to clean up: a session's settings and locks are never changed."""
-
-
 def _is_loss(error: BaseException, connection: Any) -> bool:
     if isinstance(error, asyncpg.InterfaceError):
         # Also how asyncpg reports its wrong use, which must not look like an outage.
-        return _is_closed(connection)
-    return isinstance(error, _LOSSES)
-
-
-def _is_closed(connection: Any) -> bool:
-    try:
         return bool(connection.is_closed())
-    except asyncpg.InterfaceError:
-        return True  # the pool has already taken it back
+    return isinstance(error, _LOSSES)
 
 
 def _abandon(connection: Any) -> None:
     """No farewell, no wait: whoever does not answer is not asked again."""
-    if not _is_closed(connection):
+    if not connection.is_closed():
         connection.terminate()
 
 

@@ -1,0 +1,178 @@
+"""Taking and giving back, against a plain model; what the connections do is not asked here."""
+
+import asyncio
+from typing import Any
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tapgate.store import pool as pool_module
+from tapgate.store.pool import Pool
+
+SIZE = 3
+SOON = 0.01
+LATE = 30.0
+
+
+class Line:
+    """As much of a connection as the pool looks at."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def is_closed(self) -> bool:
+        return self.closed
+
+    def terminate(self) -> None:
+        self.closed = True
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+class Exchange:
+    """Opens lines, and knows how many are open."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self.away = False
+
+    async def connect(self) -> Any:
+        await asyncio.sleep(0)
+        if self.away:
+            raise ConnectionRefusedError
+        self.lines.append(Line())
+        assert self.open <= SIZE
+        return self.lines[-1]
+
+    @property
+    def open(self) -> int:
+        return sum(not line.closed for line in self.lines)
+
+
+@pytest.fixture
+def exchange() -> Exchange:
+    return Exchange()
+
+
+@pytest.fixture
+def pool(exchange: Exchange) -> Pool:
+    return Pool(exchange.connect, SIZE)
+
+
+async def test_what_was_given_back_is_taken_again(pool: Pool, exchange: Exchange) -> None:
+    first = await pool.take(LATE)
+    pool.give_back(first)
+    assert await pool.take(LATE) is first
+    assert exchange.open == 1
+
+
+async def test_who_waits_gets_the_next_one_in_order_of_arrival(pool: Pool) -> None:
+    taken = [await pool.take(LATE) for _ in range(SIZE)]
+    waiting = [asyncio.create_task(pool.take(LATE)) for _ in range(2)]
+    await asyncio.sleep(0)
+    pool.give_back(taken[1])
+    pool.give_back(taken[0])
+    assert [await one for one in waiting] == [taken[1], taken[0]]
+
+
+async def test_waiting_too_long(pool: Pool) -> None:
+    taken = [await pool.take(LATE) for _ in range(SIZE)]
+    with pytest.raises(TimeoutError):
+        await pool.take(SOON)
+    pool.give_back(taken[0])
+    assert await pool.take(LATE) is taken[0]
+
+
+async def test_one_that_broke_makes_room_for_who_waits(pool: Pool, exchange: Exchange) -> None:
+    taken = [await pool.take(LATE) for _ in range(SIZE)]
+    waiting = asyncio.create_task(pool.take(LATE))
+    await asyncio.sleep(0)
+    taken[0].terminate()
+    pool.give_back(taken[0])
+    assert await waiting not in taken
+    assert exchange.open == SIZE
+
+
+async def test_one_that_is_handed_to_somebody_who_has_just_gone(pool: Pool) -> None:
+    taken = [await pool.take(LATE) for _ in range(SIZE)]
+    waiting = asyncio.create_task(pool.take(LATE))
+    await asyncio.sleep(0)
+    pool.give_back(taken[0])
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert await pool.take(SOON) is taken[0]
+
+
+async def test_a_failure_to_open_leaves_room(pool: Pool, exchange: Exchange) -> None:
+    exchange.away = True
+    for _ in range(SIZE + 1):
+        with pytest.raises(ConnectionRefusedError):
+            await pool.take(LATE)
+    exchange.away = False
+    assert len({await pool.take(LATE) for _ in range(SIZE)}) == SIZE
+
+
+async def test_one_that_has_rested_too_long_is_not_trusted(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = await pool.take(LATE)
+    pool.give_back(old)
+    monkeypatch.setattr(pool_module, "_LONGEST_REST_SECONDS", 0.0)
+    assert await pool.take(LATE) is not old
+    assert old.is_closed()
+
+
+async def test_closing_waits_for_what_is_in_use(pool: Pool, exchange: Exchange) -> None:
+    used, resting = await pool.take(LATE), await pool.take(LATE)
+    pool.give_back(resting)
+    closing = asyncio.create_task(pool.close())
+    await asyncio.sleep(0)
+    assert not closing.done()
+    with pytest.raises(asyncpg.InterfaceError):
+        await pool.take(LATE)
+    pool.give_back(used)
+    await closing
+    assert exchange.open == 0
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.differing_executors])
+@given(st.lists(st.sampled_from(["take", "give", "break", "cancel", "away", "back"]), max_size=60))
+def test_none_is_lost_and_none_is_shared(steps: list[str]) -> None:
+    asyncio.run(_walk(steps))
+
+
+async def _walk(steps: list[str]) -> None:
+    exchange = Exchange()
+    pool = Pool(exchange.connect, SIZE)
+    asked: list[asyncio.Task[Any]] = []
+    held: list[Any] = []
+    for step in steps:
+        if step == "take":
+            asked.append(asyncio.create_task(pool.take(LATE)))
+        elif step in ("give", "break") and held:
+            if step == "break":
+                held[0].terminate()
+            pool.give_back(held.pop(0))
+        elif step == "cancel" and asked:
+            asked.pop().cancel()
+        elif step in ("away", "back"):
+            exchange.away = step == "away"
+        for _ in range(4):
+            await asyncio.sleep(0)
+        ended = [one for one in asked if one.done()]
+        asked = [one for one in asked if not one.done()]
+        held += [one.result() for one in ended if not one.exception()]
+        assert len(set(held)) == len(held)
+        assert not asked or len(held) == SIZE or exchange.away
+    exchange.away = False
+    for one in asked:
+        one.cancel()
+    await asyncio.gather(*asked, return_exceptions=True)
+    for line in held:
+        pool.give_back(line)
+    everything = [await pool.take(SOON) for _ in range(SIZE)]
+    assert len(set(everything)) == SIZE
