@@ -34,8 +34,6 @@ READY = b"1"
 #: How long requests under way may take to end once the process is told to stop.
 DRAIN_SECONDS = 10
 
-_BACKLOG = 2048
-
 _ACCEPT_AT_ONCE = 2
 #: As short as the event loop's timers can be.
 _ACCEPT_PAUSE_SECONDS = 0.001
@@ -66,7 +64,6 @@ async def serve(app: App, *, protocol: type[asyncio.Protocol] | str = "httptools
         http=protocol,
         ws="none",
         lifespan="off",
-        backlog=_BACKLOG,
         access_log=False,
         log_config=None,
         log_level="warning",
@@ -86,7 +83,7 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, lifeline: socket.socket) -> None:
         super().__init__(config)
         self._lifeline = lifeline
-        self._connecting: set[asyncio.Future[Any]] = set()
+        self._connecting: set[asyncio.Task[None]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         loop = asyncio.get_running_loop()
@@ -101,6 +98,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for listener in sockets or []:
             asyncio.get_running_loop().remove_reader(listener)
+        await asyncio.gather(*self._connecting)  # so that they are told as well
         await super().shutdown(sockets)
 
     def _accept(self, listener: socket.socket) -> None:
@@ -115,7 +113,7 @@ class _Server(uvicorn.Server):
                 break
             except OSError:  # too many files are open, or the client has gone
                 break
-            self._taken(connection)
+            self._take(connection)
         loop = asyncio.get_running_loop()
         loop.remove_reader(listener)
         loop.call_later(_ACCEPT_PAUSE_SECONDS, self._go_on_accepting, listener)
@@ -124,13 +122,20 @@ class _Server(uvicorn.Server):
         if not self.should_exit:
             asyncio.get_running_loop().add_reader(listener, self._accept, listener)
 
-    def _taken(self, connection: socket.socket) -> None:
-        connection.setblocking(False)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # an answer is one write
-        connecting = asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
-        task: asyncio.Future[Any] = asyncio.ensure_future(connecting)
+    def _take(self, connection: socket.socket) -> None:
+        task = asyncio.create_task(self._connect(connection))
         self._connecting.add(task)
         task.add_done_callback(self._connecting.discard)
+
+    async def _connect(self, connection: socket.socket) -> None:
+        try:
+            connection.setblocking(False)
+            # An answer is one write: it need not wait for more.
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            loop = asyncio.get_running_loop()
+            await loop.connect_accepted_socket(self._protocol, connection)
+        except OSError:  # it has gone already
+            connection.close()
 
     def _protocol(self) -> asyncio.Protocol:
         made: Any = self.config.http_protocol_class
