@@ -27,7 +27,7 @@ from tapgate.processors.terminals.model import NewTerminal
 
 #: In minor units: enough for every payment that the compliance rules let a card make.
 _MONEY_OF_EACH = 20_000_00
-_ORDERS_AT_ONCE = 2_000
+_ORDERS_AT_ONCE = 1_000
 #: A system that wants to know of what went wrong, as an operator's would. Nobody listens there.
 _WATCHFUL = NewEndpoint(
     url="http://127.0.0.1:9/events",
