@@ -176,6 +176,9 @@ class Wire(asyncio.Protocol):
         if self._current is not None:
             self._current.wake()
         self._server.connections.discard(self)
+        # What knows this one would stay with it until the collector finds them.
+        self._current = self._incoming = None
+        del self._parser
 
     def eof_received(self) -> bool:
         """A client that has sent all it wants may still wait for answers."""
