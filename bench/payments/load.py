@@ -110,7 +110,7 @@ class Run:
                     raise TimeoutError("the gateway does not answer")
                 for number, _ in ready:
                     self._take(by_number[number])
-        if self._ended <= self._counts_from:  # there were not enough requests for longer
+        if self._deadline <= self._counts_from:  # there were not enough requests for longer
             self._counts_from, self._early = self._started, 0
         return Tally(
             seconds=min(self._ended, self._deadline) - self._counts_from,
@@ -166,6 +166,9 @@ class Run:
             connection.refused = False
             connection.sent = now
             connection.socket.sendall(request)
+        elif self._insists:
+            # Not all connections are busy any more, so it is over, also if there was time left.
+            self._deadline = min(self._deadline, now)
 
 
 def _main() -> None:

@@ -48,7 +48,8 @@ class Stage:
         self, kind: str, build: Build, *, round_: int, connections: int, seconds: float
     ) -> Phase:
         """One of which every request is a card's next turn to pay."""
-        plan = Plan(self._installation.port, connections, seconds, self._built(build, seconds))
+        built = self._built(build, seconds, share=self.phases_left)
+        plan = Plan(self._installation.port, connections, seconds, built)
         phase, tally = await self._measured(kind, round_, plan)
         self._carried(tally)
         self.last_sent = plan.requests[: tally.sent]
@@ -58,11 +59,12 @@ class Stage:
         self, build: Build, *, round_: int, connections: int, seconds: float, usual: Phase
     ) -> Overload:
         """One with more connections than are taken on; `usual` is what it is compared with."""
+        built = self._built(build, _LEAD_IN_SECONDS + seconds, share=2)
         plan = Plan(
             self._installation.port,
-            connections,
+            min(connections, len(built) // 2),
             seconds,
-            self._built(build, _LEAD_IN_SECONDS + seconds),
+            built,
             lead_in=_LEAD_IN_SECONDS,
             insists=True,
         )
@@ -89,8 +91,8 @@ class Stage:
         phase, _ = await self._measured(kind, round_, plan)
         return phase
 
-    def _built(self, build: Build, seconds: float) -> list[bytes]:
-        cards = list(islice(self._turns(), self._count(seconds)))
+    def _built(self, build: Build, seconds: float, *, share: int) -> list[bytes]:
+        cards = list(islice(self._turns(), self._count(seconds, share)))
         self.phases_left = max(1, self.phases_left - 1)
         return build(cards)
 
@@ -104,11 +106,11 @@ class Stage:
             yield cards[number % len(cards)]
             number += 1
 
-    def _count(self, seconds: float) -> int:
+    def _count(self, seconds: float, share: int) -> int:
         """A fast machine runs out of turns before it runs out of time: then each phase is shorter
         by as much."""
         left = len(self._world.cards) * PAYMENTS_PER_CARD - self._turn
-        return min(int(seconds * _MOST_PER_SECOND), left // self.phases_left)
+        return min(int(seconds * _MOST_PER_SECOND), left // share)
 
     async def _measured(self, kind: str, round_: int, plan: Plan) -> tuple[Phase, Tally]:
         client = await _Client.start(plan)
