@@ -18,6 +18,7 @@ class Timer:
 
     def cancel(self) -> None:
         self.cancelled = True
+        self.callback = lambda: None  # as a real one, it forgets whom it would have called
 
 
 class HandLoop:

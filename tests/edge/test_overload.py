@@ -1,7 +1,7 @@
 """More than a process takes on: the excess is told to come later at once, the rest is done."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
@@ -17,9 +17,15 @@ FOR_GOOD = 3600
 
 
 @pytest.fixture(autouse=True)
-def a_small_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def a_small_process(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[None]:
+    if "server" in request.fixturenames:
+        request.getfixturevalue("server")  # which ends after what waits has been let go
     monkeypatch.setattr(overload, "MOST_AT_ONCE", MOST)
     go_on.clear()
+    yield
+    go_on.set()
 
 
 async def fill(gateway: Stage) -> list[asyncio.Task[int]]:
@@ -108,32 +114,27 @@ async def test_a_refused_connection_is_closed_when_the_server_stops(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(overload, "RETRY_SECONDS", FOR_GOOD)
-    async with filled(server) as under_way:
-        async with connected(server.port) as refused, connected(server.port) as other:
-            await refused.send(WAITS)
-            answer = await refused.answer()
-            assert (answer.status_code, answer.headers["retry-after"]) == (503, str(FOR_GOOD))
-            await refused.send(HEALTH)
-            await other.send(HEALTH)
-            assert (await other.answer()).status_code == 200
-            server.ask_to_stop()
-            assert await refused.is_closed()  # without an answer to what it was not listened to
-            go_on.set()
-            for line in under_way:
-                assert (await line.answer()).status_code == 200
+    async with filled(server) as under_way, connected(server.port) as refused:
+        await refused.send(WAITS)
+        answer = await refused.answer()
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, str(FOR_GOOD))
+        server.ask_to_stop()
+        assert await refused.is_closed()
+        go_on.set()
+        for line in under_way:
+            assert (await line.answer()).status_code == 200
 
 
 async def test_a_refused_connection_is_answered_after_its_pause(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(overload, "RETRY_SECONDS", 0.05)
-    async with filled(server) as under_way:
-        async with connected(server.port) as refused:
-            await refused.send(WAITS + HEALTH)
-            assert (await refused.answer()).status_code == 503
-            assert (await refused.answer()).status_code == 200
-            go_on.set()
-            for line in under_way:
-                assert (await line.answer()).status_code == 200
-            await refused.send(WAITS)
-            assert (await refused.answer()).status_code == 200
+    async with filled(server) as under_way, connected(server.port) as refused:
+        await refused.send(WAITS + HEALTH)
+        assert (await refused.answer()).status_code == 503
+        assert (await refused.answer()).status_code == 200
+        go_on.set()
+        for line in under_way:
+            assert (await line.answer()).status_code == 200
+        await refused.send(WAITS)
+        assert (await refused.answer()).status_code == 200
