@@ -110,7 +110,8 @@ def _sentences(results: Results) -> list[str]:
     declined = sum(sum(phase.declined.values()) for phase in phases)
     spread = best_of(results.payments, 64)
     hot = best_of([phase for phase in results.others if phase.kind == "hot"], 64)
-    largest = max(phase.batches.largest for phase in phases if phase.batches is not None)
+    carried = [phase.batches for phase in (*phases, results.overload.phase)]
+    largest = max(batches.largest for batches in carried if batches is not None)
     client = mean(phase.cpu.load_client for phase in results.payments)
     busiest = ", ".join(
         f"{best_of(results.payments, count).cpu.busiest_worker:.0%} at {count}"
