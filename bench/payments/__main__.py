@@ -17,7 +17,7 @@ import asyncpg
 
 from bench.payments import books, listener, machine, report, requests, results, world
 from bench.payments.installation import Installation, installed
-from bench.payments.results import Memory, Phase, Results, Sizes, TpcB
+from bench.payments.results import Memory, Overload, Phase, Results, Sizes, TpcB
 from bench.payments.stage import Build, Stage, payments, transfers
 from bench.payments.tpcb import PgBench
 from bench.payments.world import World
@@ -30,6 +30,7 @@ from tapgate.settings import load
 #: Connections of a payments phase, and clients of the TPC-B phase that follows it.
 PAIRS = ((16, 8), (64, 16), (256, 32))
 COMPARED_AT = 64
+OVERLOAD_COMPARED_AT = 256
 WARM_UP_SECONDS = 1.0
 
 _ROOT = Path(__file__).parents[2]
@@ -43,6 +44,7 @@ class Bench:
         self._payments: list[Phase] = []
         self._others: list[Phase] = []
         self._tpcb: list[TpcB] = []
+        self._overload: Overload | None = None
         self._memory: Memory | None = None
 
     async def run(self, connection: asyncpg.Connection, folder: Path) -> Results:
@@ -58,6 +60,7 @@ class Bench:
         await self._measure(stage, made, pgbench)
         say("Verifying the books ...")
         proof = await books.proven(connection, approved=stage.approved)
+        assert self._overload is not None
         assert self._memory is not None
         return Results(
             taken_on=system_clock().date().isoformat(),
@@ -68,13 +71,14 @@ class Bench:
             payments=self._payments,
             tpcb=self._tpcb,
             others=self._others,
+            overload=self._overload,
             memory=self._memory,
             books=proof,
         )
 
     async def _measure(self, stage: Stage, made: World, pgbench: PgBench) -> None:
         rounds, pay = self._sizes.rounds, payments(made)
-        stage.phases_left = 3 + rounds * (len(PAIRS) + 1)
+        stage.phases_left = 4 + rounds * (len(PAIRS) + 1)
         await stage.run(
             "warm-up",
             pay,
@@ -82,6 +86,7 @@ class Bench:
             connections=COMPARED_AT,
             seconds=min(WARM_UP_SECONDS, self._sizes.seconds),
         )
+        before, answered_before = self._installation.workers_mb(), stage.answered
         for number in range(1, rounds + 1):
             for connections, clients in PAIRS:
                 phase = await self._phase(stage, "payments", pay, number, connections)
@@ -90,8 +95,25 @@ class Bench:
                 say_of_tpcb(self._tpcb[-1])
             hot = payments(made._replace(terminals=made.terminals[:1]))
             self._others.append(await self._phase(stage, "hot", hot, number))
-        self._memory = self._installation.memory()
+        await self._measure_overload(stage, pay)
         await self._measure_others(stage, made)
+        self._memory = Memory(
+            workers_before_mb=before,
+            workers_mb=self._installation.workers_mb(),
+            requests=stage.answered - answered_before,
+            postgres_mb=self._installation.postgres_mb(),
+        )
+
+    async def _measure_overload(self, stage: Stage, pay: Build) -> None:
+        """Before what goes on working in the background: it is compared with what was alone."""
+        self._overload = await stage.overload(
+            pay,
+            round_=self._sizes.rounds,
+            connections=self._sizes.overload,
+            seconds=self._sizes.seconds,
+            usual=results.best_of(self._payments, OVERLOAD_COMPARED_AT),
+        )
+        say_of(self._overload.phase)
 
     async def _measure_others(self, stage: Stage, made: World) -> None:
         """What goes on working in the background afterwards comes last."""
@@ -161,6 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=3.0, help="how long a phase is")
     parser.add_argument("--rounds", type=int, default=2, help="how often the phases take turns")
     parser.add_argument("--cards", type=int, default=10_000)
+    parser.add_argument("--overload", type=int, default=4_000, help="connections that are too many")
     parser.add_argument("--scale", type=int, default=10, help="of TPC-B")
     parser.add_argument("--folder", type=Path, default=_ROOT, help="on the disk to be measured")
     parser.add_argument("--root", type=Path, default=_ROOT, help="where the results are written")
@@ -172,6 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         processors=10,
         workers=2,
         scale=min(100, max(1, given.scale)),
+        overload=min(20_000, max(1, given.overload)),
     )
     with tempfile.TemporaryDirectory(prefix=".bench-", dir=given.folder) as name:
         found = asyncio.run(take(sizes, Path(name)))

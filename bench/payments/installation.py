@@ -10,7 +10,6 @@ from pathlib import Path
 
 import psutil
 
-from bench.payments.results import Memory
 from tapgate.store.embedded import EmbeddedPostgres
 
 _TAPGATE = Path(sys.executable).with_name("tapgate")
@@ -52,12 +51,12 @@ class Installation:
         ended = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
         return float(_seconds(postmaster) + ended + sum(map(_seconds, postmaster.children())))
 
-    def memory(self) -> Memory:
+    def workers_mb(self) -> list[float]:
+        return [_megabytes(worker.memory_info().rss) for worker in self.workers]
+
+    def postgres_mb(self) -> float:
         postmaster = self._postmaster
-        return Memory(
-            workers_mb=[_megabytes(worker.memory_info().rss) for worker in self.workers],
-            postgres_mb=_megabytes(_shared_once([postmaster, *postmaster.children()])),
-        )
+        return _megabytes(_shared_once([postmaster, *postmaster.children()]))
 
 
 def _seconds(process: psutil.Process) -> float:

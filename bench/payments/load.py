@@ -16,12 +16,15 @@ from time import perf_counter, process_time
 
 import msgspec
 
+from tapgate.service import open_files
+
 READY, GO = b"ready\n", b"go\n"
 _LONGEST_WAIT_SECONDS = 30.0
 _MOST_AT_ONCE = 65_536
 _HEAD_END = b"\r\n\r\n"
 _LENGTH = b"content-length: "
 _REPLAYED = b"idempotent-replayed: true"
+_LATER = b"503"
 
 
 class Plan(msgspec.Struct):
@@ -29,10 +32,15 @@ class Plan(msgspec.Struct):
     connections: int
     seconds: float
     requests: list[bytes]
+    #: Until all connections have their first answers; what is answered before is not counted.
+    lead_in: float = 0.0
+    #: Who is told to come later sends the same again at once.
+    insists: bool = False
 
 
 class Tally(msgspec.Struct, kw_only=True):
-    """`in_time` of the answers came within `seconds`; the rest were waited for, not counted."""
+    """`in_time` of the answers came within `seconds`; the rest were waited for, not counted. Those
+    that a client did not take for an answer are among the statuses, not among the latencies."""
 
     seconds: float
     in_time: int
@@ -41,6 +49,7 @@ class Tally(msgspec.Struct, kw_only=True):
     statuses: dict[str, int]
     refusals: dict[str, bytes]  # the first body of each status that is not 200
     latencies: bytes  # of all answers, in seconds, as doubles
+    first_refusals: bytes  # the same of those told to come later when they were sent first
     cpu_seconds: float
 
 
@@ -49,6 +58,8 @@ class Connection:
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sent = 0.0
+        self.request = b""
+        self.refused = False
         self._received = b""
 
     def answer(self) -> tuple[bytes, bytes] | None:
@@ -73,17 +84,21 @@ class Run:
     def __init__(self, plan: Plan) -> None:
         self._requests = iter(plan.requests)
         self._seconds = plan.seconds
+        self._lead_in = plan.lead_in
+        self._insists = plan.insists
         self._connections = [Connection(plan.port) for _ in range(plan.connections)]
-        self._sent = self._in_time = self._replayed = self._under_way = 0
-        self._started = self._deadline = self._ended = 0.0
+        self._sent = self._in_time = self._early = self._replayed = self._under_way = 0
+        self._started = self._counts_from = self._deadline = self._ended = 0.0
         self._statuses: Counter[bytes] = Counter()
         self._refusals: dict[bytes, bytes] = {}
         self._latencies = array("d")
+        self._first_refusals = array("d")
 
     def go(self) -> Tally:
         before = process_time()
         self._started = perf_counter()
-        self._deadline = self._started + self._seconds
+        self._counts_from = self._started + self._lead_in
+        self._deadline = self._counts_from + self._seconds
         by_number = {one.socket.fileno(): one for one in self._connections}
         with select.epoll() as poll:
             for number, connection in by_number.items():
@@ -95,14 +110,17 @@ class Run:
                     raise TimeoutError("the gateway does not answer")
                 for number, _ in ready:
                     self._take(by_number[number])
+        if self._deadline <= self._counts_from:  # there were not enough requests for longer
+            self._counts_from, self._early = self._started, 0
         return Tally(
-            seconds=min(self._ended, self._deadline) - self._started,
-            in_time=self._in_time,
+            seconds=min(self._ended, self._deadline) - self._counts_from,
+            in_time=self._in_time - self._early,
             sent=self._sent,
             replayed=self._replayed,
             statuses={status.decode(): count for status, count in self._statuses.items()},
             refusals={status.decode(): body for status, body in self._refusals.items()},
             latencies=self._latencies.tobytes(),
+            first_refusals=self._first_refusals.tobytes(),
             cpu_seconds=process_time() - before,
         )
 
@@ -111,31 +129,52 @@ class Run:
         if answer is None:
             return
         head, body = answer
-        now = self._ended = perf_counter()
+        now = perf_counter()
+        status = head[9:12]
+        self._statuses[status] += 1
+        if self._insists and status == _LATER:
+            self._insist(connection, now)
+            return
+        self._ended = now
         self._under_way -= 1
         self._latencies.append(now - connection.sent)
         if now <= self._deadline:
             self._in_time += 1
-        status = head[9:12]
-        self._statuses[status] += 1
+            self._early += now < self._counts_from
         if _REPLAYED in head:
             self._replayed += 1
         if status != b"200":
             self._refusals.setdefault(status, body)
         self._send_next(connection, now)
 
+    def _insist(self, connection: Connection, now: float) -> None:
+        if not connection.refused:
+            connection.refused = True
+            self._first_refusals.append(now - connection.sent)
+        if now < self._deadline:
+            connection.sent = now
+            connection.socket.sendall(connection.request)
+        else:
+            self._under_way -= 1
+
     def _send_next(self, connection: Connection, now: float) -> None:
         request = next(self._requests, None) if now < self._deadline else None
         if request is not None:
             self._sent += 1
             self._under_way += 1
+            connection.request = request
+            connection.refused = False
             connection.sent = now
             connection.socket.sendall(request)
+        elif self._insists:
+            # Not all connections are busy any more, so it is over, also if there was time left.
+            self._deadline = min(self._deadline, now)
 
 
 def _main() -> None:
     read, write = sys.stdin.buffer, sys.stdout.buffer
     plan = msgspec.msgpack.decode(read.read(int.from_bytes(read.read(8))), type=Plan)
+    open_files.allow_as_many_as_may_be()
     run = Run(plan)
     gc.collect()
     gc.disable()

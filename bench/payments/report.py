@@ -13,7 +13,7 @@ from statistics import mean
 import msgspec
 
 from bench.payments import chart
-from bench.payments.results import Phase, Results, best_of, best_tpcb
+from bench.payments.results import Overload, Phase, Results, best_of, best_tpcb, growth
 
 RESULTS = Path("bench/results/latest.json")
 PAGE = Path("docs/benchmarks.md")
@@ -88,7 +88,7 @@ def _rows(results: Results) -> list[Row]:
     for kind, name in _KINDS.items():
         phases = [phase for phase in results.others if phase.kind == kind]
         rows.append(_row(name, best_of(phases, phases[0].connections)))
-    return rows
+    return [*rows, _row("payments at overload", results.overload.phase)]
 
 
 def _row(name: str, phase: Phase) -> Row:
@@ -110,13 +110,13 @@ def _sentences(results: Results) -> list[str]:
     declined = sum(sum(phase.declined.values()) for phase in phases)
     spread = best_of(results.payments, 64)
     hot = best_of([phase for phase in results.others if phase.kind == "hot"], 64)
-    largest = max(phase.batches.largest for phase in phases if phase.batches is not None)
+    carried = [phase.batches for phase in (*phases, results.overload.phase)]
+    largest = max(batches.largest for batches in carried if batches is not None)
     client = mean(phase.cpu.load_client for phase in results.payments)
     busiest = ", ".join(
         f"{best_of(results.payments, count).cpu.busiest_worker:.0%} at {count}"
         for count in sorted({phase.connections for phase in results.payments})
     )
-    workers = " and ".join(f"{megabytes:.0f} MB" for megabytes in memory.workers_mb)
     return [
         f"**Ratio: {ratio.ratio:.2f}.** The best of {len(results.payments)} payment phases"
         f" ({ratio.payments_per_second:,.0f}/s at {ratio.connections} connections) over the best of"
@@ -127,12 +127,30 @@ def _sentences(results: Results) -> list[str]:
         f" {results.sizes.processors} take together. The largest batch carried {largest}."
         f" The load client used {client:.0f} µs of processor time per payment, on the same cores.",
         f"Of the work of {results.sizes.workers} workers the busier one did {busiest} connections.",
-        f"Memory under load: workers {workers}, PostgreSQL {memory.postgres_mb:.0f} MB.",
+        _of_overload(results.overload),
+        f"Memory: workers {_megabytes(memory.workers_before_mb)} before the first phase,"
+        f" {_megabytes(memory.workers_mb)} after the last and {memory.requests:,} requests:"
+        f" {growth(memory):+.2f} MB per 10,000. PostgreSQL {memory.postgres_mb:.0f} MB.",
         f"Books: {books.claims} claims {'hold' if books.hold else 'DO NOT HOLD'} over"
         f" {books.transactions:,} transactions and {books.entries:,} entries;"
         f" {books.approved:,} were answered as done, {books.completed:,} are in the books."
         f" Declined: {declined:,}.",
     ]
+
+
+def _of_overload(overload: Overload) -> str:
+    phase = overload.phase
+    return (
+        f"At overload, {phase.connections:,} connections that repeat at once when refused,"
+        f" {phase.per_second:,.0f}/s are accepted: {overload.ratio:.0%} of what"
+        f" {overload.compared_at} connections get. {overload.refused:,} times somebody was told to"
+        f" come later; {overload.first_refused:,} requests were told so at their first try, after"
+        f" {overload.first_p50_ms:.0f} ms (p50) and {overload.first_p99_ms:.0f} ms (p99)."
+    )
+
+
+def _megabytes(each: Sequence[float]) -> str:
+    return " and ".join(f"{megabytes:.0f} MB" for megabytes in each)
 
 
 def _listed(ratios: Sequence[float]) -> str:

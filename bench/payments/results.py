@@ -21,7 +21,9 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """Resident; what PostgreSQL's processes share is counted once where the system can tell."""
 
+    workers_before_mb: list[float]  # when they were warm
     workers_mb: list[float]
+    requests: int  # answered in between
     postgres_mb: float
 
 
@@ -56,6 +58,18 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     declined: dict[str, int]  # by HTTP status
     cpu: Cpu
     batches: Batches | None = None
+
+
+class Overload(msgspec.Struct, frozen=True, kw_only=True):
+    """More clients than are taken on at once, each of which repeats at once when refused."""
+
+    phase: Phase  # its latencies are those of the accepted
+    ratio: float  # accepted per second, over the best of payments with the connections compared
+    compared_at: int
+    refused: int  # each time counts
+    first_refused: int  # of those, requests that had not been refused before
+    first_p50_ms: float
+    first_p99_ms: float
 
 
 class TpcB(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,6 +107,7 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     processors: int
     workers: int
     scale: int
+    overload: int  # connections
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +119,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     payments: list[Phase]
     tpcb: list[TpcB]
     others: list[Phase]
+    overload: Overload
     memory: Memory
     books: Books
 
@@ -141,3 +157,9 @@ def ratio(payments: Sequence[Phase], tpcb: Sequence[TpcB]) -> Ratio:
             for number in rounds
         ],
     )
+
+
+def growth(memory: Memory) -> float:
+    """Megabytes of all workers together for 10,000 requests."""
+    grown = sum(memory.workers_mb) - sum(memory.workers_before_mb)
+    return grown / memory.requests * 10_000

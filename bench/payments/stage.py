@@ -13,7 +13,7 @@ import msgspec
 from bench.payments import books, requests
 from bench.payments.installation import Installation
 from bench.payments.load import GO, READY, Plan, Tally
-from bench.payments.results import Cpu, Phase
+from bench.payments.results import Cpu, Overload, Phase
 from bench.payments.world import Card, World
 from tapgate.clock import system_clock
 
@@ -22,6 +22,10 @@ PAYMENTS_PER_CARD = 10
 _ROOT = Path(__file__).parents[2]
 #: Prepared for each second of a phase; never more are sent.
 _MOST_PER_SECOND = 8_000
+
+#: How long it takes until all of many connections have been answered or refused, and more.
+_LEAD_IN_SECONDS = 1.0
+_LATER = "503"
 
 #: Makes the requests of a phase from the cards whose turn it is.
 Build = Callable[[list[Card]], list[bytes]]
@@ -36,6 +40,7 @@ class Stage:
         self._connection = connection
         self._turn = 0
         self.phases_left = 1
+        self.answered = 0
         self.approved = 0
         self.last_sent: list[bytes] = []
 
@@ -43,14 +48,38 @@ class Stage:
         self, kind: str, build: Build, *, round_: int, connections: int, seconds: float
     ) -> Phase:
         """One of which every request is a card's next turn to pay."""
-        cards = list(islice(self._turns(), self._count(seconds)))
-        self.phases_left = max(1, self.phases_left - 1)
-        built = build(cards)
-        phase, tally = await self._measured(kind, built, round_, connections, seconds)
-        self._turn += tally.sent
-        self.approved += tally.statuses.get("200", 0) - tally.replayed
-        self.last_sent = built[: tally.sent]
+        built = self._built(build, seconds, share=self.phases_left)
+        plan = Plan(self._installation.port, connections, seconds, built)
+        phase, tally = await self._measured(kind, round_, plan)
+        self._carried(tally)
+        self.last_sent = plan.requests[: tally.sent]
         return phase
+
+    async def overload(
+        self, build: Build, *, round_: int, connections: int, seconds: float, usual: Phase
+    ) -> Overload:
+        """One with more connections than are taken on; `usual` is what it is compared with."""
+        built = self._built(build, _LEAD_IN_SECONDS + seconds, share=2)
+        plan = Plan(
+            self._installation.port,
+            min(connections, len(built) // 2),
+            seconds,
+            built,
+            lead_in=_LEAD_IN_SECONDS,
+            insists=True,
+        )
+        phase, tally = await self._measured("overload", round_, plan)
+        self._carried(tally)
+        first = _percentiles(tally.first_refusals)
+        return Overload(
+            phase=phase,
+            ratio=round(phase.per_second / usual.per_second, 2),
+            compared_at=usual.connections,
+            refused=tally.statuses.get(_LATER, 0),
+            first_refused=len(array("d", tally.first_refusals)),
+            first_p50_ms=first["p50_ms"],
+            first_p99_ms=first["p99_ms"],
+        )
 
     async def repeat(
         self, kind: str, some: list[bytes], *, round_: int, connections: int, seconds: float
@@ -58,8 +87,18 @@ class Stage:
         """One of requests that move nothing, the same ones again and again."""
         count = int(seconds * 2 * _MOST_PER_SECOND)
         built = (some * (count // len(some) + 1))[:count]
-        phase, _ = await self._measured(kind, built, round_, connections, seconds)
+        plan = Plan(self._installation.port, connections, seconds, built)
+        phase, _ = await self._measured(kind, round_, plan)
         return phase
+
+    def _built(self, build: Build, seconds: float, *, share: int) -> list[bytes]:
+        cards = list(islice(self._turns(), self._count(seconds, share)))
+        self.phases_left = max(1, self.phases_left - 1)
+        return build(cards)
+
+    def _carried(self, tally: Tally) -> None:
+        self._turn += tally.sent
+        self.approved += tally.statuses.get("200", 0) - tally.replayed
 
     def _turns(self) -> Iterator[Card]:
         cards, number = self._world.cards, self._turn
@@ -67,16 +106,13 @@ class Stage:
             yield cards[number % len(cards)]
             number += 1
 
-    def _count(self, seconds: float) -> int:
+    def _count(self, seconds: float, share: int) -> int:
         """A fast machine runs out of turns before it runs out of time: then each phase is shorter
         by as much."""
         left = len(self._world.cards) * PAYMENTS_PER_CARD - self._turn
-        return min(int(seconds * _MOST_PER_SECOND), left // self.phases_left)
+        return min(int(seconds * _MOST_PER_SECOND), left // share)
 
-    async def _measured(
-        self, kind: str, built: list[bytes], round_: int, connections: int, seconds: float
-    ) -> tuple[Phase, Tally]:
-        plan = Plan(self._installation.port, connections, seconds, built)
+    async def _measured(self, kind: str, round_: int, plan: Plan) -> tuple[Phase, Tally]:
         client = await _Client.start(plan)
         began = system_clock()
         workers_before, postgres_before = self._cpu()
@@ -84,10 +120,11 @@ class Stage:
         workers_after, postgres_after = self._cpu()
         workers = [after - was for after, was in zip(workers_after, workers_before, strict=True)]
         answered = sum(tally.statuses.values())
+        self.answered += answered
         return Phase(
             kind=kind,
             round=round_,
-            connections=connections,
+            connections=plan.connections,
             seconds=round(tally.seconds, 3),
             per_second=round(tally.in_time / tally.seconds, 1),
             **_percentiles(tally.latencies),
@@ -146,7 +183,7 @@ def _each(seconds: float, answered: int) -> float:
 
 
 def _percentiles(latencies: bytes) -> dict[str, float]:
-    ordered = sorted(array("d", latencies))
+    ordered = sorted(array("d", latencies)) or [0.0]
     last = len(ordered) - 1
     return {
         f"p{percent}_ms": round(ordered[min(last, len(ordered) * percent // 100)] * 1000, 2)

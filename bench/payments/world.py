@@ -27,7 +27,9 @@ from tapgate.processors.terminals.model import NewTerminal
 
 #: In minor units: enough for every payment that the compliance rules let a card make.
 _MONEY_OF_EACH = 20_000_00
-_ORDERS_AT_ONCE = 2_000
+_ORDERS_AT_ONCE = 1_000
+#: A table of many cards takes longer to write than a statement of the gateway may.
+_PATIENCE_SECONDS = 120.0
 #: A system that wants to know of what went wrong, as an operator's would. Nobody listens there.
 _WATCHFUL = NewEndpoint(
     url="http://127.0.0.1:9/events",
@@ -102,7 +104,9 @@ async def _cards(services: Services, count: int) -> list[Card]:
         owners.append(owner)
     async with services.database.transaction() as tx:
         for table, columns in _COLUMNS.items():
-            await tx.copy_records_to_table(table, records=rows[table], columns=columns.split())
+            await tx.copy_records_to_table(
+                table, records=rows[table], columns=columns.split(), timeout=_PATIENCE_SECONDS
+            )
     await _fund(services, owners)
     chance.shuffle(cards)  # who pays after whom has nothing to do with who came after whom
     return cards

@@ -14,6 +14,7 @@ async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> 
     page = (ROOT / "docs" / "benchmarks.md").read_text()
     (folder / "docs" / "benchmarks.md").write_text(page)
     sizes = ("--seconds", "0.3", "--rounds", "1", "--cards", "200", "--scale", "1")
+    sizes += ("--overload", "40")
     said = await run("bench.payments", *sizes, "--folder", str(folder), "--root", str(folder))
     found = json.loads((folder / "bench" / "results" / "latest.json").read_text())
 
@@ -29,6 +30,12 @@ async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> 
         assert phase["p50_ms"] <= phase["p99_ms"]
         assert (phase["batches"] is None) == (phase["kind"] in ("replays", "balances"))
         assert (phase["replayed"] == phase["answered"]) == (phase["kind"] == "replays")
+    overload = found["overload"]
+    assert overload["phase"]["connections"] == 40
+    assert overload["phase"]["per_second"] > 0
+    assert overload["ratio"] > 0
+    assert found["memory"]["requests"] > books["approved"] / 2
+    assert len(found["memory"]["workers_before_mb"]) == len(found["memory"]["workers_mb"]) == 2
     best = max(phase["per_second"] for phase in found["payments"])
     yardstick = max(phase["per_second"] for phase in found["tpcb"])
     assert found["ratio"]["ratio"] == round(best / yardstick, 2)
@@ -39,6 +46,7 @@ async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> 
     written = (folder / "docs" / "benchmarks.md").read_text()
     assert f"**Ratio: {found['ratio']['ratio']:.2f}.**" in written
     assert f"**Ratio: {found['ratio']['ratio']:.2f}.**" in said
+    assert "At overload, 40 connections" in written
     assert "## What is measured" in written
     assert (folder / "docs" / "benchmarks.svg").read_text().count("<rect ") == 6
     assert set(os.listdir(folder)) == {"bench", "docs"}  # noqa: PTH208 - the data is gone

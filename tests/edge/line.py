@@ -13,6 +13,7 @@ import uvicorn
 import uvloop
 
 from edge.stage import stage
+from tapgate.edge.app import App
 from tapgate.edge.wire import Wire
 
 
@@ -24,6 +25,7 @@ class Server:
         self._loop = uvloop.new_event_loop()
         self._stopping = asyncio.Event()
         self._server: uvicorn.Server | None = None
+        self._app: App | None = None
         self._thread = threading.Thread(target=self._run, args=(folder,))
         self._thread.start()
         self.port: int = self._listener.getsockname()[1]
@@ -32,6 +34,11 @@ class Server:
     def connections(self) -> int:
         """How many there are."""
         return 0 if self._server is None else len(self._server.server_state.connections)
+
+    @property
+    def under_way(self) -> int:
+        """How many requests are worked on."""
+        return 0 if self._app is None else self._app._at_once._count
 
     def ask_to_stop(self) -> None:
         self._loop.call_soon_threadsafe(self._stopping.set)
@@ -47,6 +54,7 @@ class Server:
 
     async def _serve(self, folder: Path) -> None:
         async with stage(folder) as gateway:
+            self._app = gateway.app
             config = uvicorn.Config(
                 cast(Any, gateway.app), http=Wire, log_config=None, proxy_headers=False
             )

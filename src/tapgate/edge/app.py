@@ -1,6 +1,7 @@
 """The gateway's side of HTTP: one request from its first byte to its log line.
 
-The order of checks is public: 404 and 405, then 413, 401, 429, 403, 400, 422, then the handler.
+The order of checks is public: 404 and 405, then 503 where too much is under way, then 413, 401,
+429, 403, 400, 422, then the handler.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,6 +26,7 @@ from tapgate.errors import ApiError, Code
 from tapgate.service import logs
 from tapgate.service.asgi import AsgiApp
 from tapgate.service.http import Answer, Disconnected, Request
+from tapgate.service.overload import AtOnce, OverloadError
 from tapgate.service.request_ids import RequestIds
 
 _log = structlog.get_logger()
@@ -34,7 +36,8 @@ class App(AsgiApp):
     """Serves the given endpoints and those about the gateway itself."""
 
     def __init__(self, services: Services, endpoints: Iterable[Endpoint]) -> None:
-        declared = [*system_endpoints(self), *endpoints]
+        about_itself = [*system_endpoints(self)]
+        declared = [*about_itself, *endpoints]
         self._services = services
         self._declared = declared
         self.metrics = Metrics(
@@ -44,9 +47,11 @@ class App(AsgiApp):
         self._addresses = Addresses(services.settings.trusted_proxies)
         self._rate_headers = answers.RateHeaders(services.throttle.rate)
         self._request_ids = RequestIds()
+        self._at_once = AtOnce()
         self._router: Router[Route] = Router()
         for row, endpoint in enumerate(declared):
-            route = Route(endpoint, services.settings.currency, row)
+            always = endpoint in about_itself
+            route = Route(endpoint, services.settings.currency, row, always=always)
             self._router.add(endpoint.method, endpoint.path, route)
             if endpoint.method == "GET":
                 self._router.add("HEAD", endpoint.path, route)
@@ -64,7 +69,13 @@ class App(AsgiApp):
         try:
             if route is None:
                 raise _no_route(methods)
-            answer = await self._work(route, names, call, request)
+            if route.always:
+                answer = await self._work(route, names, call, request)
+            else:
+                with self._at_once:
+                    answer = await self._work(route, names, call, request)
+        except OverloadError as error:
+            answer = answers.of_refusal(error)._replace(pause=error.pause)
         except ApiError as error:
             answer = await self._refused(route, call, error)
         except Disconnected:
@@ -89,10 +100,10 @@ class App(AsgiApp):
 
     def _signed_off(self, call: Call, answer: Answer) -> Answer:
         """With what every answer says: its id for tracing, and what is left of the rate."""
-        status, head, body = answer
+        status, head, body, pause = answer
         rate = b"" if call.taken is None else self._rate_headers.of(call.taken)
         named = b"%bx-request-id: %b\r\n%b" % (head, call.request_id.encode(), rate)
-        return Answer(status, named, body)
+        return Answer(status, named, body, pause)
 
     async def _work(self, route: Route, names: list[str], call: Call, request: Request) -> Answer:
         call.body = await request.body(route.body_limit)

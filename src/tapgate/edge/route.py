@@ -14,11 +14,13 @@ from tapgate.errors import Code
 
 
 class Route:
-    """`row` is where its requests are counted."""
+    """`row` is where its requests are counted. `always`: it answers at overload too, as whoever
+    looks after the gateway needs most then."""
 
-    def __init__(self, endpoint: Endpoint, currency: str, row: int) -> None:
+    def __init__(self, endpoint: Endpoint, currency: str, row: int, *, always: bool) -> None:
         self.endpoint = endpoint
         self.row = row
+        self.always = always
         self.status = endpoint.status
         self.public = endpoint.access.public
         self.guard = Guard(endpoint.access)

@@ -33,7 +33,8 @@ from tapgate.store.signals import Signals
 log = structlog.get_logger()
 
 MAX_BATCH: Final = 500
-MAX_WAITING: Final = 10_000
+#: More than a process answers at once: orders also come from elsewhere.
+MAX_WAITING: Final = 2_000
 _TRIES: Final = 3
 #: How many turns of the event loop a request may take from its socket to the ledger.
 _TURNS_FROM_SOCKET: Final = 4

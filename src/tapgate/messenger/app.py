@@ -1,6 +1,7 @@
 """The messenger's side of HTTP: one request from its first byte to its log line.
 
-The order of checks: 404 and 405, then 413, 401 and 403, then what the handler refuses.
+The order of checks: 404 and 405, then 503 where too much is under way, then 413, 401 and 403, then
+what the handler refuses.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,6 +20,7 @@ from tapgate.messenger.services import Services
 from tapgate.service import http, logs
 from tapgate.service.asgi import AsgiApp
 from tapgate.service.http import Answer, Disconnected, header
+from tapgate.service.overload import AtOnce, OverloadError
 from tapgate.service.request_ids import RequestIds
 
 _log = structlog.get_logger()
@@ -49,6 +51,7 @@ class App(AsgiApp):
             if route.method == "GET":
                 methods["HEAD"] = route
         self._request_ids = RequestIds()
+        self._at_once = AtOnce()
 
     @cached_property
     def _description(self) -> bytes:
@@ -68,11 +71,15 @@ class App(AsgiApp):
         try:
             if route is None:
                 raise _no_route(methods)
-            request.body = await asked.body(route.body_limit)
-            request.principal = route.access.check(request)
-            answer = await route.handler(request)
+            if route.access is ANYBODY:
+                answer = await _work(route, request, asked)
+            else:
+                with self._at_once:
+                    answer = await _work(route, request, asked)
         except Refusal as refusal:
             answer = refused(refusal)
+        except OverloadError as error:
+            answer = _later(error)._replace(pause=error.pause)
         except ApiError as error:
             answer = _of_kernel(request, error)
         except Disconnected:
@@ -96,6 +103,12 @@ class App(AsgiApp):
         )
 
 
+async def _work(route: Route, request: Request, asked: http.Request) -> Answer:
+    request.body = await asked.body(route.body_limit)
+    request.principal = route.access.check(request)
+    return await route.handler(request)
+
+
 def _no_route(methods: Mapping[str, Route]) -> Refusal:
     if not methods:
         return Refusal(404, "Not found")
@@ -107,6 +120,10 @@ def _of_kernel(request: Request, error: ApiError) -> Answer:
     if error.status < 500:
         return refused(Refusal(error.status, error.error, headers=error.headers))
     _log.error("request.failed", request_id=request.request_id, failure=logs.trace(error))
+    return _later(error)
+
+
+def _later(error: ApiError) -> Answer:
     sentence = "The messenger cannot do this at the moment. Please try again soon."
     return refused(Refusal(error.status, sentence, headers=error.headers))
 

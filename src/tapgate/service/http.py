@@ -22,6 +22,8 @@ class Answer(NamedTuple):
     status: int
     head: bytes  # its header lines, each with its end
     body: bytes
+    #: For how many seconds nothing more is taken from the connection that it goes out on.
+    pause: float = 0.0
 
 
 class Disconnected(Exception):  # noqa: N818 - an event, not a failure

@@ -4,7 +4,9 @@
 It does what this application needs and nothing else, at half the cost of a general protocol: a
 request comes in pieces, its answer goes out whole and in one write. Parsing is httptools'. What a
 client may make the server keep is bounded: the head, the body waiting to be read, the requests
-sent ahead, the time a request may take to come in, and what is read after an early answer.
+sent ahead, the time a request may take to come in, and what is read after an early answer. Whom an
+answer tells to come later is not listened to until then, so that who repeats at once cannot use up
+the processor with being refused.
 """
 
 import asyncio
@@ -145,6 +147,7 @@ class Wire(asyncio.Protocol):
         self._reading = True
         self._writing = True
         self._last = False  # no request is taken after the current one
+        self._resting: asyncio.TimerHandle | None = None  # nothing is taken before its end
         self._deadline = _NEVER
         self._timer: asyncio.TimerHandle
         self.closed = False
@@ -168,10 +171,14 @@ class Wire(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
         self._timer.cancel()
+        self._stop_resting()
         self._ahead.clear()
         if self._current is not None:
             self._current.wake()
         self._server.connections.discard(self)
+        # What knows this one would stay with it until the collector finds them.
+        self._current = self._incoming = None
+        del self._parser
 
     def eof_received(self) -> bool:
         """A client that has sent all it wants may still wait for answers."""
@@ -194,6 +201,7 @@ class Wire(asyncio.Protocol):
     def _close(self) -> None:
         """Once what was written is read, or nobody has read it for long."""
         self._deadline = self._loop.time() + _IDLE_SECONDS
+        self._stop_resting()
         self._transport.close()
 
     def _look_at_the_time(self) -> None:
@@ -252,7 +260,7 @@ class Wire(asyncio.Protocol):
         method = parser.get_method().decode("latin-1")
         exchange = Exchange(self, method, path, query, self._headers, self._peer, keep_alive)
         self._incoming = exchange
-        if self._current is None and self._writing:
+        if self._can_start:
             self._start(exchange)
         else:
             self._ahead.append(exchange)
@@ -323,6 +331,20 @@ class Wire(asyncio.Protocol):
             self._reading = True
             self._transport.resume_reading()
 
+    def _rest(self, seconds: float) -> None:
+        """What is sent meanwhile waits with the sender."""
+        self._pause_reading()
+        self._resting = self._loop.call_later(seconds, self._end_rest)
+
+    def _end_rest(self) -> None:
+        self._resting = None
+        self._go_on_reading()
+
+    def _stop_resting(self) -> None:
+        if self._resting is not None:
+            self._resting.cancel()
+            self._resting = None
+
     def _stop_taking_requests(self) -> None:
         self._last = True
         self._pause_reading()
@@ -362,9 +384,10 @@ class Wire(asyncio.Protocol):
         if keep_alive:
             self._current = None
             self._deadline = self._loop.time() + _IDLE_SECONDS
-            if not self._last:
-                self._resume_reading()  # a large body may have stopped it
-            self._start_next()
+            if answer.pause:
+                self._rest(answer.pause)
+            else:
+                self._go_on_reading()
         elif exchange.complete:
             self._close()
         else:
@@ -373,7 +396,7 @@ class Wire(asyncio.Protocol):
             self._resume_reading()
 
     def _encoded(self, answer: Answer, *, keep_alive: bool) -> bytes:
-        status, head, body = answer
+        status, head, body, _ = answer
         return b"".join(
             (
                 _STATUS_LINES.get(status) or b"HTTP/1.1 %d Other\r\n" % status,
@@ -384,8 +407,17 @@ class Wire(asyncio.Protocol):
             )
         )
 
+    def _go_on_reading(self) -> None:
+        if not self._last:
+            self._resume_reading()  # a large body may have stopped it
+        self._start_next()
+
+    @property
+    def _can_start(self) -> bool:
+        return self._current is None and self._writing and self._resting is None
+
     def _start_next(self) -> None:
-        if self._ahead and self._current is None and self._writing:
+        if self._ahead and self._can_start:
             self._start(self._ahead.popleft())
             self._resume_reading()
 

@@ -21,7 +21,7 @@ import uvicorn
 import uvloop
 
 from tapgate.errors import ApiError
-from tapgate.service import logs
+from tapgate.service import logs, open_files
 from tapgate.settings import SettingsError
 from tapgate.store import StoreError
 
@@ -47,6 +47,7 @@ App = Callable[[Any, Any, Any], Awaitable[None]]
 
 def run(main: Callable[[], Any]) -> None:
     """Run a service's main coroutine; what an operator can put right is told in one line."""
+    open_files.allow_as_many_as_may_be()
     try:
         uvloop.run(main())
     except (SettingsError, StoreError) as error:

@@ -25,7 +25,7 @@ from messenger.routes.stage import (
 from tapgate.messenger.app import App
 from tapgate.messenger.routes.access import ANYBODY
 from tapgate.messenger.routes.route import Request, Route
-from tapgate.service import logs
+from tapgate.service import logs, overload
 from tapgate.service.asgi import Answer
 
 
@@ -172,6 +172,25 @@ async def test_an_unexpected_failure_shows_nothing(messenger: Stage, lines: Line
     assert any("test_app.py" in frame for frame in failed["failure"]["frames"])
     assert (request["status"], request["level"]) == (500, "error")
     assert b"canary" not in lines.written
+
+
+async def test_too_much_at_once_is_told_kindly(
+    messenger: Stage, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overload, "MOST_AT_ONCE", 0)
+    answer = await messenger.client.post(BRIDGE, json=MESSAGE)
+    assert answer.status_code == 503
+    assert answer.json() == error(
+        "The messenger cannot do this at the moment. Please try again soon."
+    )
+    assert answer.headers["retry-after"] == str(overload.RETRY_SECONDS)
+    assert (await messenger.client.get(HEALTH)).status_code == 200
+    assert [(line["event"], line["status"]) for line in lines.read()] == [
+        ("request", 503),
+        ("request", 200),
+    ]
+    monkeypatch.undo()
+    assert (await messenger.client.post(BRIDGE, json=MESSAGE)).status_code == 200
 
 
 async def test_an_outage_is_told_kindly(without_database: Stage) -> None:
