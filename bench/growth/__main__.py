@@ -151,7 +151,6 @@ class Side:
         self._reads.append(phase)
 
     async def measured(self) -> Measured:
-        memory = self._installation.memory()
         accounts = await self._connection.fetchval("SELECT count(*) FROM accounts")
         size = await self._connection.fetchval("SELECT pg_database_size(current_database())")
         say(f"Verifying the books of the {self.name} one ...")
@@ -166,7 +165,6 @@ class Side:
             payments=self._payments,
             reads=self._reads,
             lines=self._asked.lines,
-            memory=memory,
             verify_seconds=round(monotonic() - started, 2),
             books=proof,
         )

@@ -5,7 +5,7 @@ from statistics import median
 
 import msgspec
 
-from bench.payments.results import Books, Machine, Memory, Phase
+from bench.payments.results import Books, Machine, Phase
 
 #: At most this much more may a payment cost among much data than among almost none.
 GOAL = 1.25
@@ -46,7 +46,6 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     payments: list[Payments]
     reads: list[Phase]
     lines: dict[str, int]  # how many each read shows
-    memory: Memory
     verify_seconds: float
     books: Books
 
