@@ -20,8 +20,8 @@ from typing import Any, Protocol, cast
 import httptools
 import structlog
 
-from tapgate.errors import ApiError, Code
 from tapgate.service import logs
+from tapgate.service.exchange import Exchange
 from tapgate.service.http import Answer, Disconnected, header
 
 _log = structlog.get_logger()
@@ -39,8 +39,6 @@ _LONGEST_LOOK_SECONDS = 5.0  # how late a deadline may be noticed
 _LINGER_BYTES = 16 * 1024 * 1024
 _LINGER_SECONDS = 5.0
 
-_LONGEST_NUMBER = 20  # digits of a declared length that are looked at
-
 _NEVER = float("inf")
 _STATUS_LINES = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
@@ -53,71 +51,6 @@ class ServerState(Protocol):
     connections: set[Any]
     tasks: set[asyncio.Task[None]]
     default_headers: list[tuple[bytes, bytes]]
-
-
-class Exchange:
-    """One request, as a service takes it, and how far its answer is."""
-
-    __slots__ = ("_parts", "_waiter", "_wire", "answered", "complete", "headers", "keep_alive",
-                 "method", "path", "peer", "query", "size", "task", "told_to_continue")  # fmt: skip
-
-    def __init__(
-        self,
-        wire: "Wire",
-        method: str,
-        path: str,
-        query: bytes,
-        headers: dict[bytes, bytes],
-        peer: str,
-        keep_alive: bool,
-    ) -> None:
-        self._wire = wire
-        self._parts: list[bytes] = []
-        self._waiter: asyncio.Future[None] | None = None
-        self.method = method
-        self.path = path
-        self.query = query
-        self.headers = headers
-        self.peer = peer
-        self.keep_alive = keep_alive
-        self.told_to_continue = False
-        self.size = 0  # of what has come and nobody has asked for
-        self.complete = False
-        self.answered = False
-        self.task: asyncio.Task[None]
-
-    async def body(self, limit: int) -> bytes:
-        if self.complete and self.size <= limit and len(self._parts) == 1:
-            return self._parts.pop()
-        declared = self.headers.get(b"content-length")
-        if declared and declared.isdigit() and int(declared[:_LONGEST_NUMBER]) > limit:
-            raise ApiError(Code.PAYLOAD_TOO_LARGE)
-        taken: list[bytes] = []
-        size = 0
-        while True:
-            size += self.size
-            if size > limit:
-                raise ApiError(Code.PAYLOAD_TOO_LARGE)
-            taken += self._parts
-            self._parts = []
-            self.size = 0
-            if self.complete:
-                return taken[0] if len(taken) == 1 else b"".join(taken)
-            if self._wire.closed:
-                raise Disconnected
-            self._wire.go_on(self)
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
-
-    def add(self, part: bytes) -> None:
-        self.size += len(part)
-        if not self.answered:
-            self._parts.append(part)
-            self.wake()
-
-    def wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
 
 
 class Wire(asyncio.Protocol):
@@ -147,6 +80,7 @@ class Wire(asyncio.Protocol):
         self._reading = True
         self._writing = True
         self._last = False  # no request is taken after the current one
+        self._deaf_since: int | None = None  # how many bytes that nobody looks at any more
         self._resting: asyncio.TimerHandle | None = None  # nothing is taken before its end
         self._deadline = _NEVER
         self._timer: asyncio.TimerHandle
@@ -215,6 +149,11 @@ class Wire(asyncio.Protocol):
     # What comes in
 
     def data_received(self, data: bytes) -> None:
+        if self._deaf_since is not None:
+            self._deaf_since += len(data)
+            if self._deaf_since > _LINGER_BYTES:
+                self._close()
+            return
         self._began = False
         try:
             self._parser.feed_data(data)
@@ -351,15 +290,21 @@ class Wire(asyncio.Protocol):
 
     def _refuse(self) -> None:
         """What came is not HTTP. Requests before it are still answered."""
-        self._stop_taking_requests()
+        self._last = True
         current = self._current
         if current is not None and current.complete:
+            self._pause_reading()
             return
         if current is None or not current.answered:
             answer = self.not_http("This is not HTTP/1.1")
             named = answer._replace(head=answer.head + header("x-request-id", secrets.token_hex(8)))
             self._transport.write(self._encoded(named, keep_alive=False))
-        self._close()
+        # Who is still sending must come to read the answer: it would be lost with the connection.
+        self._deaf_since = 0
+        self._deadline = self._loop.time() + _LINGER_SECONDS
+        if not self._transport.is_closing():
+            self._transport.write_eof()
+            self._resume_reading()
 
     # What goes out
 
