@@ -34,7 +34,8 @@ READY = b"1"
 #: How long requests under way may take to end once the process is told to stop.
 DRAIN_SECONDS = 10
 
-_ACCEPT_AT_ONCE = 2
+_ACCEPT_AT_FIRST = 2
+_ACCEPT_AT_MOST = 64
 #: As short as the event loop's timers can be.
 _ACCEPT_PAUSE_SECONDS = 0.001
 
@@ -84,6 +85,7 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, lifeline: socket.socket) -> None:
         super().__init__(config)
         self._lifeline = lifeline
+        self._accept_at_once = _ACCEPT_AT_FIRST
         self._connecting: set[asyncio.Task[None]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -104,17 +106,20 @@ class _Server(uvicorn.Server):
 
     def _accept(self, listener: socket.socket) -> None:
         """Take a few connections, then let the other processes take some: whoever is quickest
-        would otherwise get them all, and keep them."""
-        for taken in range(_ACCEPT_AT_ONCE):
+        would otherwise get them all, and keep them. While more wait than that, take more."""
+        for taken in range(self._accept_at_once):
             try:
                 connection, _ = listener.accept()
             except BlockingIOError:
                 if not taken:
                     return  # another was quicker
+                self._accept_at_once = _ACCEPT_AT_FIRST
                 break
             except OSError:  # too many files are open, or the client has gone
                 break
             self._take(connection)
+        else:
+            self._accept_at_once = min(2 * self._accept_at_once, _ACCEPT_AT_MOST)
         loop = asyncio.get_running_loop()
         loop.remove_reader(listener)
         loop.call_later(_ACCEPT_PAUSE_SECONDS, self._go_on_accepting, listener)
