@@ -106,7 +106,8 @@ class _Server(uvicorn.Server):
 
     def _accept(self, listener: socket.socket) -> None:
         """Take a few connections, then let the other processes take some: whoever is quickest
-        would otherwise get them all, and keep them. While more wait than that, take more."""
+        would otherwise get them all, and keep them. While more wait than that, take more each
+        time."""
         for taken in range(self._accept_at_once):
             try:
                 connection, _ = listener.accept()
@@ -119,7 +120,7 @@ class _Server(uvicorn.Server):
                 break
             self._take(connection)
         else:
-            self._accept_at_once = min(2 * self._accept_at_once, _ACCEPT_AT_MOST)
+            self._accept_at_once = min(self._accept_at_once + 1, _ACCEPT_AT_MOST)
         loop = asyncio.get_running_loop()
         loop.remove_reader(listener)
         loop.call_later(_ACCEPT_PAUSE_SECONDS, self._go_on_accepting, listener)
