@@ -112,9 +112,9 @@ class _Server(uvicorn.Server):
             try:
                 connection, _ = listener.accept()
             except BlockingIOError:
+                self._accept_at_once = _ACCEPT_AT_FIRST
                 if not taken:
                     return  # another was quicker
-                self._accept_at_once = _ACCEPT_AT_FIRST
                 break
             except OSError:  # too many files are open, or the client has gone
                 break
