@@ -25,6 +25,7 @@ from bench.growth.results import (
     per_second,
     typical,
 )
+from bench.payments.page import encoded, filled_in, put
 from bench.payments.report import PAGE, Row, table
 from bench.payments.results import Phase
 
@@ -153,23 +154,15 @@ def _books(name: str, side: Measured) -> str:
 
 
 def page(before: str, results: Results) -> str:
-    top, begin, rest = before.partition(BEGIN)
-    _, end, bottom = rest.partition(END)
-    if not (begin and end):
-        raise ValueError(f"{PAGE} has no place for the figures")
-    return f"{top}{BEGIN}\n{text(results)}\n\n{END}{bottom}"
+    return filled_in(before, BEGIN, END, f"\n{text(results)}\n\n")
 
 
 def write(results: Results, root: Path) -> list[Path]:
     """The results as JSON and, where there is one, the page."""
-    encoded = msgspec.json.format(msgspec.json.encode(results), indent=2) + b"\n"
-    written = {RESULTS: encoded}
+    written = {RESULTS: encoded(results)}
     if (root / PAGE).exists():
         written[PAGE] = page((root / PAGE).read_text(), results).encode()
-    for path, content in written.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_bytes(content)
-    return list(written)
+    return put(root, written)
 
 
 def kept(root: Path) -> Results:

@@ -13,6 +13,7 @@ from statistics import mean
 import msgspec
 
 from bench.payments import chart
+from bench.payments.page import encoded, filled_in, put
 from bench.payments.results import Overload, Phase, Results, best_of, best_tpcb, growth
 
 RESULTS = Path("bench/results/latest.json")
@@ -187,21 +188,15 @@ def figures(results: Results) -> str:
 
 
 def page(before: str, results: Results) -> str:
-    top, _, rest = before.partition(BEGIN)
-    _, _, bottom = rest.partition(END)
-    return f"{top}{BEGIN}{figures(results)}{END}{bottom}"
+    return filled_in(before, BEGIN, END, figures(results))
 
 
 def write(results: Results, root: Path) -> list[Path]:
     """The results as JSON, the chart and, where there is one, the page."""
-    encoded = msgspec.json.format(msgspec.json.encode(results), indent=2) + b"\n"
-    written = {RESULTS: encoded, CHART: chart.drawn(results).encode()}
+    written = {RESULTS: encoded(results), CHART: chart.drawn(results).encode()}
     if (root / PAGE).exists():
         written[PAGE] = page((root / PAGE).read_text(), results).encode()
-    for path, content in written.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_bytes(content)
-    return list(written)
+    return put(root, written)
 
 
 def kept(root: Path) -> Results:

@@ -1,0 +1,25 @@
+"""Where results are kept, and their place on a page: between two marks that stay."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+
+def filled_in(before: str, begin: str, end: str, figures: str) -> str:
+    top, found_begin, rest = before.partition(begin)
+    _, found_end, bottom = rest.partition(end)
+    if not (found_begin and found_end):
+        raise ValueError(f"the page has no place for the figures: {begin}")
+    return f"{top}{begin}{figures}{end}{bottom}"
+
+
+def encoded(results: msgspec.Struct) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(results), indent=2) + b"\n"
+
+
+def put(root: Path, written: Mapping[Path, bytes]) -> list[Path]:
+    for path, content in written.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(content)
+    return list(written)
