@@ -40,6 +40,11 @@ class Server:
         """How many requests are worked on."""
         return 0 if self._app is None else self._app._at_once._count
 
+    @property
+    def begun(self) -> int:
+        """How many requests have begun to come in."""
+        return 0 if self._server is None else len(self._server.server_state.tasks)
+
     def ask_to_stop(self) -> None:
         self._loop.call_soon_threadsafe(self._stopping.set)
 

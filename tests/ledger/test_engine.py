@@ -7,10 +7,11 @@ import asyncpg
 import pytest
 
 from ledger.books import PIN, WRONG_PIN, Books, is_right_pin, movement
+from ledger.orders import p2p, without_limits
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, commands, engine, load
 from tapgate.ledger.accounts import lock_account
-from tapgate.ledger.commands import Command
+from tapgate.ledger.commands import Command, Settlement
 from tapgate.ledger.pin_tries import PinState
 
 
@@ -204,6 +205,29 @@ async def test_who_is_named_by_one_account_is_locked_with_all_of_them(books: Boo
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(asyncio.shield(submitted), 0.1)
         assert (await submitted).code == Code.INVALID_PIN
+
+
+async def test_a_transaction_that_came_about_while_its_settlement_is_loaded(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When accounts were looked for it was not there yet, and so its receiver's is not locked."""
+    await without_limits(books)
+    sender, receiver = await books.subscriber(2_000_000_00), await books.subscriber()
+    held = (await books.submit(p2p(sender, receiver, 600_000_00))).accepted()
+    assert held.status == "under_review"
+    account_id = await books.account_of(receiver)
+    original = load._lock_accounts
+
+    async def not_yet_there(*everything: Any) -> Any:
+        monkeypatch.setattr(load, "_lock_accounts", original)
+        accounts = await original(*everything)
+        del accounts[account_id]
+        return accounts
+
+    monkeypatch.setattr(load, "_lock_accounts", not_yet_there)
+    release = Settlement(transaction_id=held.transaction_id, release=True)
+    assert (await books.submit(release)).code is None
+    assert books.ledger.carried.tried_again == 1
 
 
 async def test_a_card_linked_while_the_batch_is_loaded(

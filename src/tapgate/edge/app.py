@@ -69,11 +69,7 @@ class App(AsgiApp):
         try:
             if route is None:
                 raise _no_route(methods)
-            if route.always:
-                answer = await self._work(route, names, call, request)
-            else:
-                with self._at_once:
-                    answer = await self._work(route, names, call, request)
+            answer = await self._work(route, names, call, request)
         except OverloadError as error:
             answer = answers.of_refusal(error)._replace(pause=error.pause)
         except ApiError as error:
@@ -106,7 +102,15 @@ class App(AsgiApp):
         return Answer(status, named, body, pause)
 
     async def _work(self, route: Route, names: list[str], call: Call, request: Request) -> Answer:
+        if route.always:
+            call.body = await request.body(route.body_limit)
+            return await self._done(route, names, call)
+        self._at_once.require_room()
         call.body = await request.body(route.body_limit)
+        with self._at_once:
+            return await self._done(route, names, call)
+
+    async def _done(self, route: Route, names: list[str], call: Call) -> Answer:
         if route.public:
             await self._take(call, f"ip:{call.ip}")
         else:

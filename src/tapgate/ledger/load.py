@@ -49,7 +49,8 @@ _CARD_COLUMNS = 10
 
 
 class LoadedTooEarlyError(Exception):
-    """A card was linked while the batch was being loaded: its account is not locked."""
+    """A card was linked, or a transaction came about, while the batch was being loaded: its account
+    is not locked."""
 
 
 class Names:
@@ -239,6 +240,9 @@ async def _add_recorded(tx: Any, state: State, names: Names) -> None:
         list(names.recorded),
     )
     state.recorded = {row["id"]: Recorded(*row) for row in rows}
+    sides = {account for row in rows for account in (row["from_account"], row["to_account"])}
+    if not sides <= {None, *state.accounts}:
+        raise LoadedTooEarlyError
     for row in rows:
         # A card that was declined because it had no wallet may have one by now, which is not
         # locked.

@@ -71,11 +71,7 @@ class App(AsgiApp):
         try:
             if route is None:
                 raise _no_route(methods)
-            if route.access is ANYBODY:
-                answer = await _work(route, request, asked)
-            else:
-                with self._at_once:
-                    answer = await _work(route, request, asked)
+            answer = await self._work(route, request, asked)
         except Refusal as refusal:
             answer = refused(refusal)
         except OverloadError as error:
@@ -91,6 +87,15 @@ class App(AsgiApp):
         _record(route, request, answer.status, started)
         return answer._replace(head=answer.head + header("x-request-id", request.request_id))
 
+    async def _work(self, route: Route, request: Request, asked: http.Request) -> Answer:
+        if route.access is ANYBODY:
+            request.body = await asked.body(route.body_limit)
+            return await _done(route, request)
+        self._at_once.require_room()
+        request.body = await asked.body(route.body_limit)
+        with self._at_once:
+            return await _done(route, request)
+
     def _request(self, asked: http.Request) -> Request:
         return Request(
             services=self._services,
@@ -103,8 +108,7 @@ class App(AsgiApp):
         )
 
 
-async def _work(route: Route, request: Request, asked: http.Request) -> Answer:
-    request.body = await asked.body(route.body_limit)
+async def _done(route: Route, request: Request) -> Answer:
     request.principal = route.access.check(request)
     return await route.handler(request)
 

@@ -33,9 +33,14 @@ class AtOnce:
     def __init__(self) -> None:
         self._count = 0
 
-    def __enter__(self) -> None:
+    def require_room(self) -> None:
+        """Before a body is waited for. Nobody's place is taken yet: whoever sends slowly, or never
+        to the end, would keep others out."""
         if self._count >= MOST_AT_ONCE:
             raise OverloadError
+
+    def __enter__(self) -> None:
+        self.require_room()
         self._count += 1
 
     def __exit__(self, *_: object) -> None:

@@ -80,7 +80,7 @@ class Wire(asyncio.Protocol):
         self._reading = True
         self._writing = True
         self._last = False  # no request is taken after the current one
-        self._deaf_since: int | None = None  # how many bytes that nobody looks at any more
+        self._unheard: int | None = None  # bytes that came after nobody listened any more
         self._resting: asyncio.TimerHandle | None = None  # nothing is taken before its end
         self._deadline = _NEVER
         self._timer: asyncio.TimerHandle
@@ -149,9 +149,9 @@ class Wire(asyncio.Protocol):
     # What comes in
 
     def data_received(self, data: bytes) -> None:
-        if self._deaf_since is not None:
-            self._deaf_since += len(data)
-            if self._deaf_since > _LINGER_BYTES:
+        if self._unheard is not None:
+            self._unheard += len(data)
+            if self._unheard > _LINGER_BYTES:
                 self._close()
             return
         self._began = False
@@ -300,7 +300,7 @@ class Wire(asyncio.Protocol):
             named = answer._replace(head=answer.head + header("x-request-id", secrets.token_hex(8)))
             self._transport.write(self._encoded(named, keep_alive=False))
         # Who is still sending must come to read the answer: it would be lost with the connection.
-        self._deaf_since = 0
+        self._unheard = 0
         self._deadline = self._loop.time() + _LINGER_SECONDS
         if not self._transport.is_closing():
             self._transport.write_eof()

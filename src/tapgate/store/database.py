@@ -64,7 +64,11 @@ class Database:
                 command_timeout=PATIENCE_SECONDS,
                 server_settings={**_SESSION_SETTINGS, **(session or {})},
             )
-            await use_msgspec_for_jsonb(connection)
+            try:
+                await use_msgspec_for_jsonb(connection)
+            except BaseException:
+                connection.terminate()
+                raise
             return connection
 
         return cls(Pool(opened, size))

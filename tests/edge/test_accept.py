@@ -1,0 +1,100 @@
+"""How a worker takes connections: a few, then it lets the others; more while more wait."""
+
+import asyncio
+import errno
+import socket
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, cast
+
+import pytest
+import uvicorn
+
+from edge.stage import Stage
+from tapgate.edge.wire import Wire
+from tapgate.service import worker
+from tapgate.service.worker import _Server
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
+        listener.setblocking(False)
+        yield listener
+
+
+@pytest.fixture
+async def server(gateway: Stage, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[_Server]:
+    """It goes on accepting only when the test says so."""
+    monkeypatch.setattr(worker, "_ACCEPT_PAUSE_SECONDS", 3600.0)
+    config = uvicorn.Config(
+        cast(Any, gateway.app),
+        http=Wire,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        proxy_headers=False,
+    )
+    config.load()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        server = _Server(config, ours)
+        server.lifespan = config.lifespan_class(config)
+        yield server
+        for connection in list(server.server_state.connections):
+            connection.shutdown()
+        await asyncio.sleep(0)
+
+
+async def connect(listener: socket.socket, count: int) -> list[socket.socket]:
+    address = listener.getsockname()
+    clients = [socket.create_connection(address) for _ in range(count)]
+    await asyncio.sleep(0.05)  # until the kernel has them all in its queue
+    return clients
+
+
+async def taken(server: _Server, listener: socket.socket) -> int:
+    before = len(server.server_state.connections)
+    server._accept(listener)
+    await asyncio.gather(*server._connecting)
+    await asyncio.sleep(0)
+    return len(server.server_state.connections) - before
+
+
+def close(clients: list[socket.socket]) -> None:
+    for client in clients:
+        client.close()
+
+
+async def test_a_few_then_more_and_the_next_burst_begins_with_a_few(
+    server: _Server, listener: socket.socket
+) -> None:
+    clients = await connect(listener, 11)
+    assert [await taken(server, listener) for _ in range(4)] == [2, 3, 4, 2]
+    clients += await connect(listener, 3)
+    assert await taken(server, listener) == 2
+    assert await taken(server, listener) == 1
+    assert await taken(server, listener) == 0  # another process was quicker
+    close(clients)
+
+
+async def test_too_many_open_files_leave_who_waits_in_the_queue(
+    server: _Server, listener: socket.socket
+) -> None:
+    class Full:
+        def accept(self) -> None:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+        def fileno(self) -> int:
+            return listener.fileno()
+
+    clients = await connect(listener, 1)
+    server._accept(Full())  # type: ignore[arg-type]
+    assert await taken(server, listener) == 1
+    close(clients)
+
+
+async def test_a_connection_that_has_gone_is_closed(server: _Server) -> None:
+    gone = socket.socket()  # never connected: what it is asked for fails
+    gone.close()
+    await server._connect(gone)
+    assert server.server_state.connections == set()
