@@ -1,6 +1,7 @@
 """A messenger to deliver to: a small HTTP server that checks the signature like the real one."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -38,6 +39,11 @@ class Messenger:
             await server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.closing(writer), contextlib.suppress(asyncio.IncompleteReadError):
+            # Who is killed may go away before it has asked for anything.
+            await self._answer(reader, writer)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         headers = {
             name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:])
@@ -49,7 +55,6 @@ class Messenger:
             f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
         )
         await writer.drain()
-        writer.close()
 
     def _judge(self, request: str, headers: dict[str, str], body: bytes) -> int:
         if request != f"POST {PATH} HTTP/1.1":
