@@ -3,7 +3,8 @@
 
 PYTHON ?=
 SECONDS ?= 3
-ROUNDS ?= 2
+SEED ?=
+REQUESTS ?= 20000
 CARDS ?= 10000
 ACCOUNTS ?= 1000000
 ENTRIES ?= 10000000
@@ -12,12 +13,15 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command 'make lock'
 
-.PHONY: help run test bench bench-growth lint docs lock clean
+.PHONY: help run test torture fuzz audit bench bench-growth lint docs lock clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make run           start gateway and messenger on 127.0.0.1, ports 8000 and 8001, data in .tapgate'
 	@echo 'make test          check the style and the types, then run the tests'
+	@echo 'make torture       kill it under load and count what was lost or doubled; ROUNDS=, SEED='
+	@echo 'make fuzz          call every endpoint with whatever its description allows; REQUESTS=, SEED='
+	@echo 'make audit         look for known holes in the packages and for secrets in the files'
 	@echo 'make bench         measure payments against pgbench; SECONDS= of a phase, ROUNDS= of phases'
 	@echo 'make bench-growth  measure payments among much data against little; ACCOUNTS=, ENTRIES='
 	@echo 'make lint          check the style and the types only'
@@ -32,6 +36,14 @@ test: lint
 	@echo 'Running the tests ...'
 	@$(BIN)/pytest -q -n 2
 
+torture: ROUNDS ?= 20
+torture: .venv/installed-dev
+	@PYTHONPATH=tests exec $(BIN)/python -m torture --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
+
+fuzz: .venv/installed-dev
+	@PYTHONPATH=tests exec $(BIN)/python -m fuzz --requests $(REQUESTS) $(if $(SEED),--seed $(SEED))
+
+bench: ROUNDS ?= 2
 bench: .venv/installed
 	@$(BIN)/python -m bench.payments --seconds $(SECONDS) --rounds $(ROUNDS) --cards $(CARDS)
 
