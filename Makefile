@@ -43,6 +43,14 @@ torture: .venv/installed-dev
 fuzz: .venv/installed-dev
 	@PYTHONPATH=tests exec $(BIN)/python -m fuzz --requests $(REQUESTS) $(if $(SEED),--seed $(SEED))
 
+# Needs the internet: a package that could not be looked up is an error, not a pass.
+audit: .venv/installed-dev
+	@echo 'Looking for secrets in the files ...'
+	@$(BIN)/python tools/find_secrets.py
+	@echo 'Looking up known holes of the packages ...'
+	@$(BIN)/pip-audit --progress-spinner off --strict --disable-pip \
+		--requirement requirements.lock --requirement requirements-dev.lock
+
 bench: ROUNDS ?= 2
 bench: .venv/installed
 	@$(BIN)/python -m bench.payments --seconds $(SECONDS) --rounds $(ROUNDS) --cards $(CARDS)

@@ -1,0 +1,71 @@
+"""Finds what looks like a secret in the project's files and is not known to be harmless.
+
+The known ones (examples in the docs, keys that exist only in tests) are in `.secrets.baseline`, as
+fingerprints. Lines may move: only another secret, or a known one in another file, is told.
+"""
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from detect_secrets import SecretsCollection
+from detect_secrets.settings import transient_settings
+
+BASELINE = Path(".secrets.baseline")
+
+
+class Found(NamedTuple):
+    file: str
+    line: int
+    kind: str
+    fingerprint: str
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        return self.file, self.kind, self.fingerprint
+
+
+def in_file(name: str, settings: dict[str, object]) -> list[Found]:
+    secrets = SecretsCollection()
+    with transient_settings(settings):
+        secrets.scan_file(name)
+    return [
+        Found(file, secret.line_number, secret.type, secret.secret_hash) for file, secret in secrets
+    ]
+
+
+def main() -> None:
+    baseline = json.loads(BASELINE.read_text())
+    settings = {key: baseline[key] for key in ("plugins_used", "filters_used")}
+    known = {
+        (file, secret["type"], secret["hashed_secret"])
+        for file, secrets in baseline["results"].items()
+        for secret in secrets
+    }
+    listed = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, check=True)  # noqa: S607
+    files = [name for name in listed.stdout.split("\0") if Path(name).is_file()]
+    with ProcessPoolExecutor() as processes:
+        found = [
+            secret
+            for of_one in processes.map(in_file, files, [settings] * len(files), chunksize=16)
+            for secret in of_one
+            if secret.identity not in known
+        ]
+    for secret in found:
+        print(f"{secret.file}:{secret.line}: {secret.kind}")
+    if found:
+        print(
+            f"{len(found)} that may be secrets. A real one is to be revoked, not only removed:\n"
+            f"it is in the history. A harmless one is made known with\n"
+            f"  .venv/bin/detect-secrets scan --no-verify --baseline {BASELINE}",
+            file=sys.stderr,
+        )
+        sys.exit(1)
+    print(f"{len(files)} files, {len(known)} known harmless ones, nothing else that looks secret.")
+
+
+if __name__ == "__main__":
+    main()
