@@ -98,6 +98,62 @@ async def test_without_a_credential_nothing_but_the_public_answers(
             assert set(answer.json()) <= {"error", "code", "message"}
 
 
+def spellings(path: str) -> list[str]:
+    """Other ways to write a path, which some servers and proxies take for the same."""
+    letter = path.rindex("/") + 1
+    encoded = f"{path[:letter]}%{ord(path[letter]):02x}{path[letter + 1 :]}"
+    return [
+        f"{path}/",
+        f"/{path}",
+        path.upper(),
+        encoded,
+        path.replace("/", "%2f").replace("%2f", "/", 1),
+        f"{path};public",
+        f"{path}%00",
+        f"{path}%20",
+        f"{path}.json",
+        f"/docs/..{path}",
+        f"/docs/%2e%2e{path}",
+        f"/health/../{path}",
+        path.replace("/api/v1", "/api/v1/."),
+        path.replace("/api/v1", "/api//v1"),
+        "/" + path[1:].replace("/", "\\"),
+    ]
+
+
+async def test_no_other_spelling_of_a_path_gets_around(house: House) -> None:
+    for endpoint in CLOSED:
+        for path in spellings(path_of(endpoint)):
+            url = httpx2.URL(scheme="http", host="gateway", raw_path=path.encode())
+            answer = await house.client.request(endpoint.method, url, content=b"{}")
+            assert answer.status_code in (401, 404, 405), (endpoint.name, path, answer.text)
+
+
+@pytest.mark.parametrize(
+    "header", ["X-HTTP-Method-Override", "X-Original-URL", "X-Rewrite-URL", "X-Forwarded-For"]
+)
+async def test_no_header_gets_around(house: House, header: str) -> None:
+    value = {"X-HTTP-Method-Override": "GET", "X-Forwarded-For": "127.0.0.1"}.get(header, "/health")
+    for endpoint in CLOSED:
+        answer = await house.client.request(
+            endpoint.method, path_of(endpoint), content=b"{}", headers={header: value}
+        )
+        assert said(answer) == (401, "UNAUTHORIZED"), endpoint.name
+
+
+async def test_other_methods_are_not_there(house: House) -> None:
+    taken: dict[str, set[str]] = {}
+    for endpoint in ENDPOINTS:
+        taken.setdefault(endpoint.path, set()).add(endpoint.method)
+    admin = await house.world.admin()
+    for endpoint in CLOSED:
+        methods = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "HEAD"}
+        others = methods - taken[endpoint.path]
+        for method in others - ({"HEAD"} if "GET" in taken[endpoint.path] else set()):
+            answer = await house.client.request(method, path_of(endpoint), auth=admin)
+            assert answer.status_code == 405, (method, endpoint.path)
+
+
 @pytest.mark.parametrize("endpoint", PUBLIC, ids=named)
 async def test_a_public_endpoint_does_not_look_at_credentials(
     house: House, endpoint: Endpoint
