@@ -25,7 +25,7 @@ help:
 	@echo 'make bench         measure payments against pgbench; SECONDS= of a phase, ROUNDS= of phases'
 	@echo 'make bench-growth  measure payments among much data against little; ACCOUNTS=, ENTRIES='
 	@echo 'make lint          check the style and the types only'
-	@echo 'make docs          write docs/api again, after an endpoint has changed'
+	@echo 'make docs          write docs/api and docs/access.md again, after an endpoint has changed'
 	@echo 'make lock          pin the newest versions of all packages'
 	@echo 'make clean         remove what was installed and cached; the data in .tapgate stays'
 
@@ -66,7 +66,7 @@ lint: .venv/installed-dev
 	@$(BIN)/lint-imports >/dev/null || $(BIN)/lint-imports
 
 docs: .venv/installed
-	@$(BIN)/tapgate manual docs/api
+	@$(BIN)/tapgate manual docs/api docs/access.md
 
 lock: .venv/installed-dev
 	@$(COMPILE) --upgrade --extra build --output-file requirements.lock pyproject.toml

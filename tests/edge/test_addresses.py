@@ -3,6 +3,7 @@ from ipaddress import ip_network
 import pytest
 
 from tapgate.edge.addresses import Addresses
+from tapgate.service.http import add_header
 
 BEHIND = Addresses([ip_network("10.0.0.0/8"), ip_network("::1/128")])
 
@@ -26,3 +27,11 @@ def test_whose_address_counts(peer: str, forwarded: bytes, address: str) -> None
 
 def test_without_trusted_proxies_only_the_peer_counts() -> None:
     assert Addresses([]).of("127.0.0.1", {b"x-forwarded-for": b"203.0.113.7"}) == "127.0.0.1"
+
+
+def test_proxies_may_add_lines_of_their_own() -> None:
+    """The last line alone would be the trusted proxy's own word about another proxy."""
+    headers: dict[bytes, bytes] = {}
+    for hop in (b"198.51.100.1", b"203.0.113.7", b"10.0.0.2"):
+        add_header(headers, b"x-forwarded-for", hop)
+    assert BEHIND.of("10.0.0.1", headers) == "203.0.113.7"

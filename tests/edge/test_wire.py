@@ -164,6 +164,21 @@ async def test_trailers_are_not_headers(port: int) -> None:
         assert (await line.answer()).status_code == 401
 
 
+async def test_a_header_that_comes_twice_is_one_with_both_values(port: int) -> None:
+    """Of two credentials none is chosen: a proxy may have looked at the other one."""
+    good = b"Authorization: Bearer key_writer\r\n"
+    head = b"POST /api/v1/upload HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
+    async with connected(port) as line:
+        for lines, refused in (
+            (good, False),
+            (good + good, True),
+            (b"Authorization: Bearer nobody\r\n" + good, True),
+            (good + b"authorization: Bearer nobody\r\n", True),
+        ):
+            await line.send(head + lines + b"\r\nx")
+            assert ((await line.answer()).status_code == 401) == refused
+
+
 async def test_many_requests_sent_ahead(port: int) -> None:
     count = 10 * wire._REQUESTS_AHEAD
     async with connected(port) as line:

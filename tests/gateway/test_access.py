@@ -1,70 +1,242 @@
-"""Every endpoint with every kind of credential, scope and role: exactly the declared ones pass."""
+"""Every endpoint with every kind of credential, scope and role: exactly those pass that the
+interface names, and everybody else is told what it says."""
 
 from collections.abc import AsyncIterator
-from typing import Any
+from pathlib import Path
 
 import httpx2
 import pytest
 
-from tapgate.admin.model import SCOPES
-from tapgate.edge.endpoint import ROLES, Endpoint
-from tapgate.gateway import NOUNS
+from conftest import Copies
+from gateway.contract import contract, same
+from gateway.house import Caller, House, open_house, path_of, said
+from tapgate.cli.manual import endpoints
+from tapgate.edge.endpoint import Endpoint
 from world import World
 
-ENDPOINTS = [endpoint for noun in NOUNS for endpoint in noun]
+ENDPOINTS = endpoints()
 CLOSED = [endpoint for endpoint in ENDPOINTS if not endpoint.access.public]
+PUBLIC = [endpoint for endpoint in ENDPOINTS if endpoint.access.public]
+LOG_OUT = "POST /api/v1/admin/logout"
 
 
-def path_of(endpoint: Endpoint) -> str:
-    """A path of this endpoint, to something that does not exist."""
-    return "/".join("1" if part.startswith("{") else part for part in endpoint.path.split("/"))
+def named(endpoint: Endpoint) -> str:
+    return endpoint.name
 
 
-async def callers(world: World, endpoint: Endpoint) -> AsyncIterator[tuple[str, Any, bool]]:
-    """Every kind of caller: a name for it, its credential, whether it may."""
-    access = endpoint.access
-    for scope in SCOPES:
-        yield f"key {scope}", await world.api_key(scope), access.scope == scope
-    if access.scope is not None:
-        others = [scope for scope in SCOPES if scope != access.scope]
-        yield "key with all other scopes", await world.api_key(*others), False
-    for role in ROLES:
-        yield f"role {role}", await world.admin(role), role in access.roles
-    yield "service", world.service(), access.service
-    yield "processor", await world.processor(), access.hmac == "pos"
-    yield "partner", await world.partner(), access.hmac == "partner"
+@pytest.fixture(scope="module")
+async def house(
+    tmp_path_factory: pytest.TempPathFactory, postgres: str, copies: Copies
+) -> AsyncIterator[House]:
+    folder: Path = tmp_path_factory.mktemp("house")
+    async with open_house(folder, postgres, copies) as house:
+        yield house
 
 
-@pytest.mark.parametrize("endpoint", CLOSED, ids=lambda e: f"{e.method} {e.path}")
-async def test_exactly_the_declared_callers_pass(
-    client: httpx2.AsyncClient, world: World, endpoint: Endpoint
-) -> None:
-    path = path_of(endpoint)
-    answer = await client.request(endpoint.method, path, content=b"{}")
-    assert (answer.status_code, answer.json()["code"]) == (401, "UNAUTHORIZED")
-    async for name, credential, may in callers(world, endpoint):
-        answer = await client.request(endpoint.method, path, content=b"{}", auth=credential)
-        code = answer.json()["code"] if answer.status_code >= 400 else None
-        passed = answer.status_code != 401 and code != "FORBIDDEN"
-        assert passed == may, (name, answer.status_code, answer.text)
-        assert answer.status_code < 500, (name, answer.text)
-        if code == "FORBIDDEN":
-            assert answer.json()["details"]["required"]
+def test_the_declarations_are_what_the_interface_says() -> None:
+    written = contract()
+    declared = {endpoint.name: endpoint.access for endpoint in ENDPOINTS}
+    assert declared.keys() == written.keys()
+    wrong = [name for name in declared if not same(declared[name], written[name])]
+    assert not wrong
 
 
-def test_every_endpoint_says_who_may_call_it() -> None:
-    public = {f"{e.method} {e.path}" for e in ENDPOINTS if e.access.public}
-    assert public == {
-        "POST /api/v1/admin/login",
-        "POST /api/v1/admin/refresh",
-        "POST /api/v1/webhooks/partners/{partner_id}",  # its body is signed
-        "GET /api/v1/statements/{token}",
+def test_fewer_callers_may_send_some_fields() -> None:
+    guarded = {
+        f"{endpoint.name} {field}": set(access.roles)
+        for endpoint in ENDPOINTS
+        for field, access in endpoint.field_access.items()
+        if not (access.scope or access.service or access.hmac)
+    }
+    put = "PUT /api/v1/subscribers/{id}"
+    assert guarded == {
+        f"{put} {field}": {"A", "C"} for field in ("kyc_level", "kyc_status", "restricted")
     }
 
 
+@pytest.mark.parametrize("endpoint", CLOSED, ids=named)
+async def test_exactly_the_declared_callers_pass(house: House, endpoint: Endpoint) -> None:
+    path, access = path_of(endpoint), endpoint.access
+    refusals, before = 0, await house.denials()
+    for caller in house.callers_of(access):
+        if endpoint.name == LOG_OUT and caller.kind == "admin":
+            continue  # it would end the session that all other tests use; see below
+        answer = await house.client.request(endpoint.method, path, content=b"{}", auth=caller.auth)
+        if caller.may(access):
+            assert answer.status_code in (200, 400, 404, 422), (caller.name, answer.text)
+            continue
+        assert said(answer) == caller.refused(access), (caller.name, answer.text)
+        if answer.status_code == 403:
+            refusals += 1
+            assert answer.json()["details"] == {"required": caller.required(access)}, caller.name
+        else:
+            assert answer.headers["WWW-Authenticate"]
+    # Every 403 FORBIDDEN is an entry, a 401 is none.
+    assert await house.denials() == before + refusals
+
+
+async def test_every_admin_may_log_out(house: House) -> None:
+    for role in "ACSF":
+        admin = await house.world.admin(role)
+        answer = await house.client.post("/api/v1/admin/logout", auth=admin)
+        assert answer.status_code == 204
+        assert said(await house.client.get("/api/v1/admin/me", auth=admin)) == (401, "UNAUTHORIZED")
+
+
+@pytest.mark.parametrize("method", ["as declared", "HEAD"])
+async def test_without_a_credential_nothing_but_the_public_answers(
+    house: House, method: str
+) -> None:
+    for endpoint in CLOSED:
+        if method == "HEAD" and endpoint.method != "GET":
+            continue
+        used = "HEAD" if method == "HEAD" else endpoint.method
+        answer = await house.client.request(used, path_of(endpoint), content=b"{}")
+        assert answer.status_code == 401, endpoint.name
+        if method != "HEAD":
+            assert answer.json()["code"] == "UNAUTHORIZED"
+            assert set(answer.json()) <= {"error", "code", "message"}
+
+
+def spellings(path: str) -> list[str]:
+    """Other ways to write a path, which some servers and proxies take for the same."""
+    letter = path.rindex("/") + 1
+    encoded = f"{path[:letter]}%{ord(path[letter]):02x}{path[letter + 1 :]}"
+    return [
+        f"{path}/",
+        f"/{path}",
+        path.upper(),
+        encoded,
+        path.replace("/", "%2f").replace("%2f", "/", 1),
+        f"{path};public",
+        f"{path}%00",
+        f"{path}%20",
+        f"{path}.json",
+        f"/docs/..{path}",
+        f"/docs/%2e%2e{path}",
+        f"/health/../{path}",
+        path.replace("/api/v1", "/api/v1/."),
+        path.replace("/api/v1", "/api//v1"),
+        "/" + path[1:].replace("/", "\\"),
+    ]
+
+
+async def test_no_other_spelling_of_a_path_gets_around(house: House) -> None:
+    for endpoint in CLOSED:
+        for path in spellings(path_of(endpoint)):
+            url = httpx2.URL(scheme="http", host="gateway", raw_path=path.encode())
+            answer = await house.client.request(endpoint.method, url, content=b"{}")
+            assert answer.status_code in (401, 404, 405), (endpoint.name, path, answer.text)
+
+
+@pytest.mark.parametrize(
+    "header", ["X-HTTP-Method-Override", "X-Original-URL", "X-Rewrite-URL", "X-Forwarded-For"]
+)
+async def test_no_header_gets_around(house: House, header: str) -> None:
+    value = {"X-HTTP-Method-Override": "GET", "X-Forwarded-For": "127.0.0.1"}.get(header, "/health")
+    for endpoint in CLOSED:
+        answer = await house.client.request(
+            endpoint.method, path_of(endpoint), content=b"{}", headers={header: value}
+        )
+        assert said(answer) == (401, "UNAUTHORIZED"), endpoint.name
+
+
+async def test_other_methods_are_not_there(house: House) -> None:
+    taken: dict[str, set[str]] = {}
+    for endpoint in ENDPOINTS:
+        taken.setdefault(endpoint.path, set()).add(endpoint.method)
+    admin = await house.world.admin()
+    for endpoint in CLOSED:
+        methods = {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "HEAD"}
+        others = methods - taken[endpoint.path]
+        for method in others - ({"HEAD"} if "GET" in taken[endpoint.path] else set()):
+            answer = await house.client.request(method, path_of(endpoint), auth=admin)
+            assert answer.status_code == 405, (method, endpoint.path)
+
+
+@pytest.mark.parametrize("endpoint", PUBLIC, ids=named)
+async def test_a_public_endpoint_does_not_look_at_credentials(
+    house: House, endpoint: Endpoint
+) -> None:
+    """Nor does one that is not good keep anybody out."""
+    request = endpoint.method, path_of(endpoint)
+    expected = said(await house.client.request(*request, content=b"{}"))
+    assert expected[0] in (200, 400, 401, 404)
+    for caller in house.callers:
+        answer = await house.client.request(*request, content=b"{}", auth=caller.auth)
+        assert said(answer) == expected, caller.name
+    for headers in ({"Authorization": "Bearer x"}, {"X-Signature": "x"}, {"X-Service-Name": "x"}):
+        answer = await house.client.request(*request, content=b"{}", headers=headers)
+        assert said(answer) == expected
+
+
 async def test_a_refusal_is_in_the_audit_log(client: httpx2.AsyncClient, world: World) -> None:
-    key = await world.api_key("balance:read")
-    answer = await client.get("/api/v1/audit/logs", auth=key)
-    assert answer.status_code == 403
-    (entry,) = await world.audit("GET /api/v1/audit/logs", "access.denied")
-    assert (entry["result"], entry["actor"]["id"]) == ("denied", key.id)
+    for name, credential, actor in (
+        ("key", key := await world.api_key("balance:read"), key.id),
+        ("admin", admin := await world.admin("F"), admin.id),
+        ("service", world.service(), "messenger"),
+        ("processor", till := await world.processor(), till.id),
+        ("partner", partner := await world.partner(), partner.id),
+    ):
+        headers = {"X-Request-ID": f"asked-by-{name}"}
+        answer = await client.get("/api/v1/audit/logs", auth=credential, headers=headers)
+        assert answer.status_code == 403
+        entries = await world.audit("GET /api/v1/audit/logs", "access.denied")
+        assert (entries[-1]["result"], entries[-1]["actor"]["id"]) == ("denied", actor)
+    assert len(entries) == 5
+
+
+async def test_a_field_that_one_may_not_send_is_refused_and_recorded(house: House) -> None:
+    subscriber = await house.world.subscriber()
+    path = f"/api/v1/subscribers/{subscriber['id']}"
+    for caller in house.callers:
+        if not caller.may(_endpoint("PUT /api/v1/subscribers/{id}").access):
+            continue
+        before = await house.denials()
+        for field, value in (("kyc_level", 1), ("kyc_status", "NONE"), ("restricted", False)):
+            answer = await house.client.put(path, json={field: value}, auth=caller.auth)
+            if _is_compliance(caller):
+                assert answer.status_code == 200, (caller.name, answer.text)
+                continue
+            assert said(answer) == (403, "FORBIDDEN"), caller.name
+            required = ["compliance_user", "system_admin"]
+            assert answer.json()["details"] == {"required": required}
+        assert await house.denials() == before + (0 if _is_compliance(caller) else 3)
+
+
+async def test_the_403s_of_rights_beside_the_declared_ones_are_recorded(house: House) -> None:
+    """Nobody disables themselves."""
+    (admin,) = (caller for caller in house.callers if caller.role == "A")
+    before = await house.denials()
+    path = f"/api/v1/admin/users/{admin.auth.id}/disable"
+    answer = await house.client.post(path, auth=admin.auth)
+    assert said(answer) == (403, "FORBIDDEN")
+    assert answer.json()["details"]["required"]
+    assert await house.denials() == before + 1
+
+
+async def test_a_failed_login_is_recorded_and_says_nothing_of_the_account(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    email = "grace@example.com"
+    new = {"email": email, "password": "a right one, long", "name": "Grace", "role": "finance_user"}
+    created = await client.post("/api/v1/admin/users", json=new, auth=await world.admin())
+    assert created.status_code == 201
+    answers = [
+        await client.post("/api/v1/admin/login", json={"email": one, "password": "x" * 12})
+        for one in (email, "nobody@example.com")
+    ]
+    assert [said(answer) for answer in answers] == [(401, "UNAUTHORIZED")] * 2
+    assert answers[0].json() == answers[1].json()
+    for one in (email, "nobody@example.com"):
+        (entry,) = await world.audit(one, "admin.login")
+        assert entry["result"] == "failure"
+
+
+def _endpoint(name: str) -> Endpoint:
+    (found,) = (endpoint for endpoint in ENDPOINTS if endpoint.name == name)
+    return found
+
+
+def _is_compliance(caller: Caller) -> bool:
+    return caller.role in ("A", "C") and caller.kind == "admin"

@@ -181,12 +181,17 @@ def chat(
 
 
 @app.command(hidden=True)
-def manual(folder: Annotated[Path, typer.Argument(help="Where the pages are.")]) -> None:
-    """Write the reference of the interface, a page for each kind of thing."""
-    from tapgate.cli.manual import write  # noqa: PLC0415
+def manual(
+    folder: Annotated[Path, typer.Argument(help="Where the pages are.")],
+    access: Annotated[Path, typer.Argument(help="The page about who may call what.")],
+) -> None:
+    """Write the reference of the interface, and who may call what of it."""
+    from tapgate.cli.manual import write, write_access  # noqa: PLC0415
 
     for name in write(folder):
         print(f"changed {folder / name}")
+    for name in write_access(access):
+        print(f"changed {access.parent / name}")
 
 
 def _with(**given: str | int | None) -> dict[str, str]:

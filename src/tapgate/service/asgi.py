@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from tapgate.errors import ApiError, Code
-from tapgate.service.http import Answer, Disconnected, Request
+from tapgate.service.http import Answer, Disconnected, Request, add_header
 
 Message = dict[str, Any]
 Scope = Mapping[str, Any]
@@ -45,7 +45,9 @@ class AsgiRequest:
         self.method: str = scope["method"]
         self.path: str = scope["raw_path"].decode("latin-1")
         self.query: bytes = scope["query_string"]
-        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.headers: dict[bytes, bytes] = {}
+        for name, value in scope["headers"]:
+            add_header(self.headers, name, value)
         self.peer: str = peer[0] if peer else "local"
 
     async def body(self, limit: int) -> bytes:

@@ -30,6 +30,13 @@ class Disconnected(Exception):  # noqa: N818 - an event, not a failure
     """The client went away before its request was complete."""
 
 
+def add_header(headers: dict[bytes, bytes], name: bytes, value: bytes) -> None:
+    """One that comes several times is one with all its values (RFC 9110, 5.3). Were one of them
+    taken, a proxy that looks at another would let in what it means to keep out."""
+    before = headers.get(name)
+    headers[name] = value if before is None else b"%b, %b" % (before, value)
+
+
 def header(name: str, value: str) -> bytes:
     """One line of an answer's head."""
     line = f"{name.lower()}: {value}".encode("latin-1")

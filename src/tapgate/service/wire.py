@@ -22,7 +22,7 @@ import structlog
 
 from tapgate.service import logs
 from tapgate.service.exchange import Exchange
-from tapgate.service.http import Answer, Disconnected, header
+from tapgate.service.http import Answer, Disconnected, add_header, header
 
 _log = structlog.get_logger()
 
@@ -185,7 +185,7 @@ class Wire(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         self._count_head(len(name) + len(value))
         if self._incoming is None:  # else it is a trailer, which nobody asks for
-            self._headers[name.lower()] = value
+            add_header(self._headers, name.lower(), value)
 
     def on_headers_complete(self) -> None:
         parser = self._parser

@@ -7,12 +7,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
+from tapgate.cli.manual import access
 from tapgate.cli.manual.markdown import Anchors, code, link, table
 from tapgate.cli.manual.operations import Operation, given
 from tapgate.cli.manual.schemas import Schemas, linked
+from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.openapi import described
 from tapgate.edge.system import Subject, system_endpoints
 from tapgate.gateway import NOUNS
+from tapgate.messenger.routes import ROUTES
 
 INDEX = "README.md"
 
@@ -23,12 +26,21 @@ _MADE = "<!-- Made by `make docs` from the declarations of the endpoints. Change
 _CURRENCY = "SLE"
 
 
-def description() -> dict[str, Any]:
-    """The whole interface in OpenAPI, with what is about the gateway itself at the end."""
+def endpoints() -> list[Endpoint]:
+    """All of them, with what is about the gateway itself at the end."""
     nobody = cast(Subject, None)  # the endpoints are described here, and not called
-    endpoints = [*chain.from_iterable(NOUNS), *system_endpoints(nobody)]
-    document: dict[str, Any] = json.loads(described(endpoints, _CURRENCY))
+    return [*chain.from_iterable(NOUNS), *system_endpoints(nobody)]
+
+
+def description() -> dict[str, Any]:
+    """The whole interface in OpenAPI."""
+    document: dict[str, Any] = json.loads(described(endpoints(), _CURRENCY))
     return document
+
+
+def access_page() -> str:
+    """Who may call what, of both services."""
+    return access.page(endpoints(), ROUTES)
 
 
 def pages(document: dict[str, Any], index: str) -> dict[str, str]:
@@ -42,6 +54,15 @@ def pages(document: dict[str, Any], index: str) -> dict[str, str]:
     }
     by_hand = index.partition(f"\n{OPERATIONS}\n")[0].rstrip()
     return made | {INDEX: f"{by_hand}\n\n{_index(by_tag)}\n"}
+
+
+def write_access(file: Path) -> list[str]:
+    """Writes the page if it changed, and names it then."""
+    text = access_page()
+    if file.exists() and file.read_text() == text:
+        return []
+    file.write_text(text)
+    return [file.name]
 
 
 def write(folder: Path) -> list[str]:

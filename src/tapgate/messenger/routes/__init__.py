@@ -3,7 +3,7 @@
 from typing import Final
 
 from tapgate.messenger.routes import bridge, messages, system, webhook
-from tapgate.messenger.routes.access import ANYBODY, BRIDGE, CHANNEL, FLOW, SERVICE
+from tapgate.messenger.routes.access import ANYBODY, BRIDGE, CHANNEL, FLOW, HANDSHAKE, SERVICE
 from tapgate.messenger.routes.route import MEBIBYTE, Parameter, Route
 
 _WEBHOOK: Final = "/api/v1/webhooks/messaging"
@@ -22,7 +22,7 @@ ROUTES: Final = (
         method="GET",
         path=_WEBHOOK,
         handler=webhook.verify_webhook,
-        access=ANYBODY,
+        access=HANDSHAKE,
         parameters=(
             Parameter(name="hub.mode", sentence="`subscribe`"),
             Parameter(name="hub.verify_token", sentence="TAPGATE_MESSENGER_VERIFY_TOKEN"),
@@ -36,7 +36,7 @@ ROUTES: Final = (
                 },
             ),
         ),
-        answers={200: str, 400: None, 403: None},
+        answers={200: str, 400: None},
     ),
     Route(
         method="POST",

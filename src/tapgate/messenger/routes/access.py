@@ -5,6 +5,7 @@ import hmac
 from typing import Final
 
 from tapgate import signing
+from tapgate.messenger.routes import reading
 from tapgate.messenger.routes.route import Access, Refusal, Request
 
 #: Signs in the place of a service that is not known, so that it takes as long to be refused.
@@ -51,6 +52,15 @@ def _require_hub_signature(request: Request, refused_with: int) -> str | None:
     return "channel"
 
 
+def _handshake(request: Request) -> str | None:
+    query = reading.query(request.query)
+    expected = request.services.settings.messenger_verify_token
+    is_right = same(query.get("hub.verify_token", ""), expected)
+    if not expected or not is_right or query.get("hub.mode") != "subscribe":
+        raise Refusal(403, "hub.mode or hub.verify_token is wrong")
+    return "channel"
+
+
 def _channel(request: Request) -> str | None:
     return _require_hub_signature(request, 401)
 
@@ -94,6 +104,11 @@ BRIDGE: Final = Access(
     ),
     security=(("bridgeToken",), ()),
     refusals=(401, 403),
+)
+HANDSHAKE: Final = Access(
+    check=_handshake,
+    sentence="Access: the channel's provider, who knows TAPGATE_MESSENGER_VERIFY_TOKEN.",
+    refusals=(403,),
 )
 CHANNEL: Final = Access(
     check=_channel,

@@ -1,0 +1,143 @@
+"""docs/access.md: who may call what, and what everybody else is answered, made of the declarations
+of both services."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from tapgate.cli.manual.markdown import code, link, table
+from tapgate.cli.manual.objects import OBJECTS, Whose
+from tapgate.edge.endpoint import ROLES, Access, Endpoint
+from tapgate.errors import Code
+from tapgate.messenger.routes.route import Route
+
+_INTRODUCTION: Final = """\
+# Who may call what
+
+<!-- Made by `make docs` from the declarations of the endpoints. Change those. -->
+
+Every operation of the gateway and of the messenger: who may call it, what everybody else is
+answered, and whose things it works on. The tests call each of them with every credential there is
+and compare the answers with the same declarations.
+
+## How to read it
+
+**May call** names what is enough, each by itself:"""
+
+_AFTERWARDS: Final = """\
+**Others** is what a caller with another good credential is answered; without a credential, or with
+one that is not good, it is 401 `UNAUTHORIZED` everywhere but on public operations. *403* is
+`FORBIDDEN`, with what would do in `details.required`, and an entry in the audit log
+(`access.denied`). *403 or 401* stands where only signed requests are taken: a good signature of
+another kind is 403, any other credential counts as none. *401* of a public operation: what proves
+who asks is in the body, or signs it.
+
+A credential that is not good is unknown, malformed, expired, deleted, of a disabled admin, of an
+ended session, for another environment, signed wrongly or more than five minutes from now: 401
+`UNAUTHORIZED`. A right signature of a suspended processor or partner, or of a blocked terminal, is
+403 `PROCESSOR_SUSPENDED`, `PARTNER_SUSPENDED` or `TERMINAL_BLOCKED` on every operation that is not
+public. Several credentials at once: one decides, see [Signing requests](signing.md). A header that
+comes twice is one header with both values, so a second credential of the same kind is refused.
+
+**Whose** is what is looked at beside the credential:"""
+
+_FIELDS: Final = "Fields that fewer callers may send (others: 403 `FORBIDDEN`): {fields}."
+_PUBLIC: Final = "public"
+
+_CREDENTIALS: Final = (
+    (_PUBLIC, "anybody, without a credential; one that is sent is not looked at"),
+    ("a scope: `payments:read`", "an API key that has this scope"),
+    *(
+        (name, f"an admin with this role, {code(letter)} in short")
+        for letter, name in ROLES.items()
+    ),
+    ("every admin", "an admin, whatever the role"),
+    ("service", "an internal service, by its signature"),
+    ("pos signature", "a processor's or a terminal's signing key"),
+    ("partner signature", "a partner's signing key"),
+)
+
+
+def page(endpoints: Iterable[Endpoint], routes: Sequence[Route]) -> str:
+    by_tag: dict[str, list[Endpoint]] = {}
+    for endpoint in endpoints:
+        by_tag.setdefault(endpoint.tag, []).append(endpoint)
+    blocks = [
+        _INTRODUCTION,
+        table(("Name", "Who"), _CREDENTIALS),
+        _AFTERWARDS,
+        table(("Whose", ""), [(whose.title, whose.sentence) for whose in Whose]),
+        "## Gateway",
+    ]
+    for tag, declared in by_tag.items():
+        blocks += [f"### {tag}", *_noun(declared)]
+    blocks += ["## Messenger", *_messenger(routes)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _noun(endpoints: list[Endpoint]) -> Iterator[str]:
+    yield table(
+        ("Operation", "May call", "Others", "Whose"),
+        [
+            (
+                code(endpoint.name),
+                ", ".join(_callers(endpoint.access)),
+                _others(endpoint),
+                ", ".join(whose.title for whose in OBJECTS[endpoint.name]),
+            )
+            for endpoint in endpoints
+        ],
+    )
+    for endpoint in endpoints:
+        fields = [
+            f"{code(name)} ({', '.join(_callers(access))})"
+            for name, access in endpoint.field_access.items()
+        ]
+        if fields:
+            yield f"{code(endpoint.name)}. {_FIELDS.format(fields=', '.join(fields))}"
+
+
+def _callers(access: Access) -> Iterator[str]:
+    if access.public:
+        yield _PUBLIC
+    if access.scope:
+        yield code(access.scope)
+    if set(access.roles) == set(ROLES):
+        yield "every admin"
+    else:
+        yield from (name for letter, name in ROLES.items() if letter in access.roles)
+    if access.service:
+        yield "service"
+    if access.hmac:
+        yield f"{access.hmac} signature"
+
+
+def _others(endpoint: Endpoint) -> str:
+    access = endpoint.access
+    if access.public:
+        return "401" if Code.UNAUTHORIZED in endpoint.errors else ""
+    only_signed = access.hmac and not (access.scope or access.roles or access.service)
+    return "403 or 401" if only_signed else "403"
+
+
+def _messenger(routes: Sequence[Route]) -> Iterator[str]:
+    yield (
+        "It knows no clients and no scopes: each route has one credential of its own, and the"
+        " gateway's API keys, tokens and signing keys are none. Refusals have the messenger's form:"
+        " `error` and `status`."
+    )
+    yield table(
+        ("Operation", "May call", "Others", "In production"),
+        [
+            (
+                code(f"{route.method} {route.path}"),
+                route.access.sentence.removeprefix("Access: "),
+                " or ".join(str(status) for status in route.access.refusals),
+                "" if route.in_production else "404",
+            )
+            for route in routes
+        ],
+    )
+    yield (
+        "`GET /openapi.json` describes them to anybody. What each setting means:"
+        f" {link('Settings', 'settings.md')}."
+    )

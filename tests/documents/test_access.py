@@ -1,0 +1,70 @@
+"""docs/access.md is what the declarations of both services say, for every operation."""
+
+from pathlib import Path
+
+from tapgate.cli.manual import access_page, endpoints, write_access
+from tapgate.cli.manual.objects import OBJECTS, Whose
+from tapgate.edge.endpoint import ROLES
+from tapgate.messenger.routes import ROUTES
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "access.md"
+CLASSIFY = "say in tapgate/cli/manual/objects.py whose things it works on"
+
+
+def test_the_page_is_what_the_declarations_make() -> None:
+    assert DOCUMENT.read_text() == access_page(), "docs/access.md is stale: run make docs"
+    assert access_page() == access_page()
+
+
+def test_every_operation_says_whose_things_it_works_on() -> None:
+    declared = {endpoint.name for endpoint in endpoints()}
+    assert not declared - OBJECTS.keys(), CLASSIFY
+    assert not OBJECTS.keys() - declared, "there is no such operation any more"
+    for name, whose in OBJECTS.items():
+        alone = {Whose.NOBODY, Whose.ANY}.isdisjoint(whose)
+        assert whose, name
+        assert alone or len(whose) == 1, f"{name}: {CLASSIFY}"
+
+
+def row(operation: str) -> list[str]:
+    """The first one: both services have a /health."""
+    lines = (one for one in access_page().splitlines() if one.startswith(f"| `{operation}` |"))
+    line = next(lines)
+    return [cell.strip() for cell in line.strip("|").split("|")][1:]
+
+
+def test_every_operation_has_its_row() -> None:
+    for endpoint in endpoints():
+        who, others, _ = row(endpoint.name)
+        assert bool(others) or endpoint.access.public
+        assert (endpoint.access.scope or "") in who
+        for letter, role in ROLES.items():
+            told = role in who or "every admin" in who
+            assert told == (letter in endpoint.access.roles), endpoint.name
+        assert ("service" in who) == endpoint.access.service
+    for route in ROUTES:
+        assert f"| `{route.method} {route.path}` |" in access_page().partition("## Messenger")[2]
+
+
+def test_rows_read_as_an_operator_expects() -> None:
+    assert row("POST /api/v1/subscribers") == [
+        "`subscribers:write`, system_admin, support_user, service",
+        "403",
+        "no object",
+    ]
+    assert row("POST /api/v1/pos/refund") == ["pos signature", "403 or 401", "the processor's own"]
+    assert row("POST /api/v1/webhooks/partners/{partner_id}") == [
+        "public",
+        "401",
+        "the partner's own",
+    ]
+    assert "`PUT /api/v1/subscribers/{id}`. Fields that fewer callers may send" in access_page()
+
+
+def test_it_is_written_only_when_it_changed(tmp_path: Path) -> None:
+    file = tmp_path / "access.md"
+    assert write_access(file) == ["access.md"]
+    assert write_access(file) == []
+    file.write_text("stale")
+    assert write_access(file) == ["access.md"]
+    assert file.read_text() == access_page()
