@@ -27,6 +27,7 @@ from tapgate.service.http import Answer, Disconnected, header
 _log = structlog.get_logger()
 
 _HEAD_BYTES = 64 * 1024
+_LINE_BYTES = 4  # of a header beside its name and value
 _BODY_BYTES_AHEAD = 64 * 1024
 _REQUESTS_AHEAD = 16
 
@@ -190,9 +191,11 @@ class Wire(asyncio.Protocol):
         self._count_head(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._count_head(len(name) + len(value))
+        self._count_head(len(name) + len(value) + _LINE_BYTES)
         if self._incoming is None:  # else it is a trailer, which nobody asks for
-            self._headers[name.lower()] = value
+            headers, name = self._headers, name.lower()
+            # Several lines are one list, as HTTP has it: whoever is in front saw all of them too.
+            headers[name] = b"%b, %b" % (headers[name], value) if name in headers else value
 
     def on_headers_complete(self) -> None:
         parser = self._parser
