@@ -54,7 +54,9 @@ async def every_way(world: World) -> tuple[dict[str, Any], dict[str, Try]]:
     ways = {
         "verify": way(f"{user}/verify-pin", admin, "pin"),
         "change": way(f"{user}/change-pin", admin, "old_pin", new_pin="8305"),
-        "link": way(f"{API}/cards/link", admin, "pin", subscriber_id=holder["id"], card_serial=blank),
+        "link": way(
+            f"{API}/cards/link", admin, "pin", subscriber_id=holder["id"], card_serial=blank
+        ),
         "child": way(
             f"{API}/cards/child",
             admin,
@@ -130,7 +132,10 @@ async def test_a_right_pin_among_many_wrong_ones_does_not_buy_more_tries(
     _, ways = await every_way(world)
     pins = [WRONG_PIN] * 5 + [PIN] + [WRONG_PIN] * 14
     answers = await asyncio.gather(
-        *(ways["verify"](one, pin) for one, pin in zip(itertools.cycle(clients), pins, strict=False))
+        *(
+            ways["verify"](one, pin)
+            for one, pin in zip(itertools.cycle(clients), pins, strict=False)
+        )
     )
     told = codes(answers)
     assert told["INVALID_PIN"] <= 5  # two before the right one, three after it

@@ -221,9 +221,7 @@ async def test_a_time_beyond_five_minutes_is_refused_before_and_after(
         headers = {
             "X-Service-Name": "messenger",
             "X-Service-Timestamp": unix,
-            "X-Service-Signature": signing.sign_service(
-                secret, "GET", "/api/v1/cards", b"", unix
-            ),
+            "X-Service-Signature": signing.sign_service(secret, "GET", "/api/v1/cards", b"", unix),
         }
         answer = await client.get("/api/v1/cards", headers=headers)
         assert (answer.status_code != 401) == good, seconds

@@ -66,7 +66,13 @@ async def test_a_token_without_signature_is_refused(
         head = part({"alg": algorithm, "typ": "JWT", "sid": sid})
         for forged in (f"{head}.{claims}.", f"{head}.{claims}", f"{head}.{claims}.{signature}"):
             assert await status(client, forged) == 401, algorithm
-    for forged in (f"{header}.{claims}.", f"{header}.{claims}", f"{header}..{signature}", "..", "."):
+    for forged in (
+        f"{header}.{claims}.",
+        f"{header}.{claims}",
+        f"{header}..{signature}",
+        "..",
+        ".",
+    ):
         assert await status(client, forged) == 401, forged
 
 
