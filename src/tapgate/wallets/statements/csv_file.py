@@ -21,7 +21,7 @@ _COLUMNS: Final = (
 )
 #: Where a spreadsheet would take a text for a formula: at its beginning, and behind what separates
 #: cells or rows for a spreadsheet of another country, which does not see the quotes around it.
-_FORMULA: Final = re.compile(r"(^|[;\t\r\n])(?=[=+\-@＝＋－＠\t\r])")
+_FORMULA: Final = re.compile(r'(^|[;\t\r\n])(?=[" ]*[=+\-@＝＋－＠\t\r])')
 
 
 def rendered(statement: Statement) -> bytes:
