@@ -3,13 +3,15 @@
 import asyncio
 import json
 import sys
+from collections.abc import Iterator
 from ipaddress import ip_network
+from pathlib import Path
 
 import httpx2
 import pytest
 
 from edge.hand_wire import HandLoop, connect, settled
-from edge.line import Line, connected
+from edge.line import Line, Server, connected
 from tapgate import signing
 from tapgate.clock import rfc3339, system_clock
 from tapgate.edge.addresses import Addresses
@@ -74,6 +76,14 @@ AMBIGUOUS = {
     "100 kB of one header": POST + b"X-A: " + b"a" * 100_000 + b"\r\n\r\n",
     "10,000 headers": POST + b"".join(b"X-%d: a\r\n" % n for n in range(10_000)) + b"\r\n",
 }
+
+
+@pytest.fixture
+def port(tmp_path: Path) -> Iterator[int]:
+    """Of a small gateway behind the wire that a real one has."""
+    running = Server(tmp_path)
+    yield running.port
+    running.stop()
 
 
 async def answers(line: Line) -> list[httpx2.Response]:
