@@ -19,6 +19,9 @@ MEDIA_TYPES: Final = {
 
 #: What a good phone takes. A picture needs three or four bytes of memory for each.
 MAX_PIXELS: Final = 40_000_000
+#: Every row costs as much again as a few of its pixels: one pixel wide and forty million high, a
+#: picture would need half a gigabyte.
+MAX_SIDE: Final = 20_000
 
 #: MPO is a JPEG with further pictures behind the first, as many phones take them.
 _KINDS: Final = {"JPEG": "image/jpeg", "MPO": "image/jpeg", "PNG": "image/png"}
@@ -79,6 +82,8 @@ def _made_anew(content: bytes) -> Picture:
         # Known from the head of the file; nothing has been decoded yet.
         if image.width * image.height > MAX_PIXELS:
             raise _too_large()
+        if max(image.size) > MAX_SIDE:
+            raise _no(f"must not be more than {MAX_SIDE} pixels wide or high")
         if media_type == "image/png" and getattr(image, "is_animated", False):
             raise _no("must not be animated")
         if media_type == "image/jpeg" and _jpeg_scans(content) > _MAX_JPEG_SCANS:

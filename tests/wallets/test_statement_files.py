@@ -283,11 +283,11 @@ def test_any_text_can_be_drawn_and_fits(text: str, width: float) -> None:
 def test_any_text_comes_through_csv_and_is_no_formula(text: str, start: str) -> None:
     description = start + text
     assert not csv_file.harmless(description).startswith(("=", "+", "-", "@", "\t", "\r"))
-    assert csv_file.harmless(description).removeprefix("'") == description.removeprefix("'")
+    assert csv_file.harmless(description).replace("'", "") == description.replace("'", "")
     movement = sample(1).movements[0]._replace(memo=description)
     content = csv_file.rendered(sample(0, movements=[movement], opening_balance=-1000))
     (row,) = csv.DictReader(io.StringIO(content.decode(), newline=""))
-    assert row["description"] == movement.description
+    assert row["description"] == csv_file.harmless(movement.description)
     assert row["balance"] == "-8.50"  # a number stays one
 
 

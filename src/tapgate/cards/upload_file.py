@@ -17,6 +17,13 @@ from tapgate.edge.fields import CardSerialRule, DayRule, Unacceptable
 from tapgate.errors import ApiError, Code, invalid_field
 
 MAX_ROWS: Final = 10_000
+#: Blank lines are no rows; a spreadsheet leaves some, and nobody millions.
+MAX_LINES: Final = 10 * MAX_ROWS
+#: Room for the empty columns of any spreadsheet. A line becomes a list of its columns, thirty times
+#: as large as they are when they are many.
+LONGEST_LINE: Final = 64 * 1024
+#: A form from anywhere has a handful.
+MAX_PARTS: Final = 100
 
 _HEADERS: Final = (
     ["serial no.", "mac address"],
@@ -92,11 +99,15 @@ class _Files:
     def __init__(self) -> None:
         self.found: list[bytearray] = []
         self.complete = False
+        self._parts = 0
         self._name = b""
         self._value = b""
         self._wanted = False
 
     def begin(self) -> None:
+        self._parts += 1
+        if self._parts > MAX_PARTS:
+            raise _bad_form("body", f"must not have more than {MAX_PARTS} parts")
         self._wanted = False
 
     def add_to_name(self, data: bytes, start: int, end: int) -> None:
@@ -136,7 +147,7 @@ def _text(file: bytes) -> str:
 
 def _records(text: str) -> Iterator[tuple[int, list[str]]]:
     """Each record with the line it begins on; blank ones are left out, the header is checked."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(_lines(text), strict=True)
     line = 1
     try:
         header = [name.strip().lower() for name in next(reader, [])]
@@ -154,6 +165,15 @@ def _records(text: str) -> Iterator[tuple[int, list[str]]]:
         raise invalid_field(
             "file", f"is not well-formed CSV in the record of line {line}"
         ) from None
+
+
+def _lines(text: str) -> Iterator[str]:
+    for number, line in enumerate(io.StringIO(text, newline=""), 1):
+        if number > MAX_LINES:
+            raise invalid_field("file", f"must not have more than {MAX_LINES} lines")
+        if len(line) > LONGEST_LINE:
+            raise invalid_field("file", f"must not have a line longer than {LONGEST_LINE} letters")
+        yield line
 
 
 def _fitted(fields: list[str], columns: int) -> list[str]:

@@ -1,6 +1,6 @@
 """One endpoint made ready to run: everything that can be known before a request is worked out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -37,24 +37,30 @@ class Route:
         """Reads what the endpoint takes and lets it work."""
         arguments: dict[str, Any] = dict(zip(self._names, names, strict=True)) if names else {}
         if self._field_guards:
-            self._require_field_access(call)
+            self._require_field_access(call, _first_look(call.body))
         if self._read_body is not None:
-            arguments["body"] = self._read_body(call)
+            arguments["body"] = body = self._read_body(call)
+            if self._field_guards:
+                # What a first look cannot read may still be read: what is used decides.
+                self._require_field_access(call, msgspec.structs.asdict(body))
         if self._read_query is not None:
             arguments["query"] = self._read_query(call.query)
         return await self._handler(call, **arguments)
 
-    def _require_field_access(self, call: Call) -> None:
-        """Before the values are looked at: who may not send a field is not told more about it."""
-        try:
-            body = msgspec.json.decode(call.body)
-        except (ValueError, RecursionError):
-            return  # it is refused when it is read
-        sent = body if isinstance(body, dict) else {}
+    def _require_field_access(self, call: Call, sent: Mapping[str, Any]) -> None:
         for name, guard in self._field_guards.items():
             refusal = None if sent.get(name) is None else guard.refusal(call.principal)
             if refusal is not None:
                 raise refusal
+
+
+def _first_look(body: bytes) -> Mapping[str, Any]:
+    """Before the values are looked at: who may not send a field is not told more about it."""
+    try:
+        sent = msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        return {}
+    return sent if isinstance(sent, dict) else {}
 
 
 def _body_reader(endpoint: Endpoint, currency: str) -> Callable[[Call], Any] | None:

@@ -27,6 +27,7 @@ from tapgate.service.http import Answer, Disconnected, add_header, header
 _log = structlog.get_logger()
 
 _HEAD_BYTES = 64 * 1024
+_LINE_BYTES = 4  # of a header beside its name and value
 _BODY_BYTES_AHEAD = 64 * 1024
 _REQUESTS_AHEAD = 16
 
@@ -154,11 +155,17 @@ class Wire(asyncio.Protocol):
             if self._unheard > _LINGER_BYTES:
                 self._close()
             return
+        left = self._read(data)
+        while left and self._unheard is None and not self.closed:
+            left = self._read(left)
+
+    def _read(self, data: bytes | memoryview) -> bytes | memoryview:
+        """What is left where a request offered to speak something else, and was read anew."""
         self._began = False
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as offer:
-            self._decline(data[offer.args[0] :])
+            return self._decline(memoryview(data)[offer.args[0] :])
         except httptools.HttpParserError:
             self._refuse()
         else:
@@ -167,6 +174,7 @@ class Wire(asyncio.Protocol):
                 self._unfinished_head += len(data)
                 if self._unfinished_head > _HEAD_BYTES:
                     self._refuse()
+        return b""
 
     def on_message_begin(self) -> None:
         self._began = self._in_head = True
@@ -183,7 +191,7 @@ class Wire(asyncio.Protocol):
         self._count_head(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._count_head(len(name) + len(value))
+        self._count_head(len(name) + len(value) + _LINE_BYTES)
         if self._incoming is None:  # else it is a trailer, which nobody asks for
             add_header(self._headers, name.lower(), value)
 
@@ -227,13 +235,14 @@ class Wire(asyncio.Protocol):
         else:
             self._deadline = _NEVER
 
-    def _decline(self, rest: bytes) -> None:
+    def _decline(self, rest: memoryview) -> bytes | memoryview:
         """Another protocol was offered, as Java's client does with `h2c`. Nothing else is spoken
-        here: the request is read again, with its body, as if nothing had been offered."""
+        here: the request is read again, as if nothing had been offered, and then its body. Not one
+        within the other: thousands of offers may come at once."""
         method = self._parser.get_method()
         if method == b"CONNECT":
             self._stop_taking_requests()
-            return
+            return b""
         version = self._parser.get_http_version().encode()
         lines = [b"%b %b HTTP/%b" % (method, self._url, version)]
         for name, value in self._headers.items():
@@ -244,7 +253,8 @@ class Wire(asyncio.Protocol):
             elif name != b"upgrade":
                 lines.append(b"%b: %b" % (name, value))
         self._parser = httptools.HttpRequestParser(self)
-        self.data_received(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
+        self._read(b"\r\n".join(lines) + b"\r\n\r\n")
+        return rest
 
     def _count_head(self, size: int) -> None:
         self._head_size += size

@@ -37,7 +37,8 @@ _NO_SUCH_OBJECT = (100, 33)
 _MISCONFIGURED_STATUSES = frozenset({401, 403})
 _PASSING_STATUSES = frozenset({408, 425, 429})
 
-_MEDIA_ID = re.compile(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
+#: Not `..`, which would be another path.
+_MEDIA_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}", re.ASCII)
 _log = structlog.get_logger()
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from typing import Final
 
 from tapgate import ids
@@ -18,8 +19,9 @@ _COLUMNS: Final = (
     "credit",
     "balance",
 )
-#: With these a spreadsheet would take a text for a formula.
-_FORMULA_SIGNS: Final = ("=", "+", "-", "@", "\t", "\r")
+#: Where a spreadsheet would take a text for a formula: at its beginning, and behind what separates
+#: cells or rows for a spreadsheet of another country, which does not see the quotes around it.
+_FORMULA: Final = re.compile(r'(^|[;\t\r\n])(?=[" ]*[=+\-@＝＋－＠\t\r])')
 
 
 def rendered(statement: Statement) -> bytes:
@@ -43,4 +45,4 @@ def rendered(statement: Statement) -> bytes:
 
 
 def harmless(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA_SIGNS) else text
+    return _FORMULA.sub(r"\1'", text)

@@ -1,0 +1,227 @@
+"""What a caller may send is what an endpoint declares, and nothing else of a record."""
+
+import json
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+
+from gateway.test_hostile_input import WITH_BODY, named
+from tapgate.edge.endpoint import Endpoint
+from tapgate.edge.reading import BodyReader
+from tapgate.edge.schemas import example
+from tapgate.errors import ApiError
+from world import World
+
+#: Fields of records and of the tables behind them that nobody may choose by adding them.
+EXTRA: dict[str, Any] = {
+    "id": "sub_0000000000001",
+    "status": "CLOSED",
+    "state": "active",
+    "balance": "1000000.00",
+    "held": -1,
+    "float_balance": "1000000.00",
+    "overdraft": "1000000.00",
+    "role": "system_admin",
+    "scopes": ["*"],
+    "kyc_level": 3,
+    "kyc_status": "VERIFIED",
+    "restricted": False,
+    "fee": "0",
+    "fee_amount": "0",
+    "rate": "0",
+    "limit": "999999999",
+    "account_id": "acc_0000000000001",
+    "subscriber_id": "sub_0000000000001",
+    "processor_id": "prc_0000000000001",
+    "owner": "sub_0000000000001",
+    "channel": "admin",
+    "created_at": "2000-01-01T00:00:00Z",
+    "created_by": "adm_0000000000001",
+    "pin_failures": -100,
+    "pin_locked_until": None,
+    "password_hash": "x",
+    "secret": "x",
+    "is_admin": True,
+    "__proto__": {"role": "system_admin"},
+    "__class__": "Admin",
+    "constructor": {"prototype": {}},
+}
+DECLARED = [e for e in WITH_BODY if (e.body_schema or e.body_type) is not bytes]
+
+
+def wire_names(kind: Any) -> set[str]:
+    return {field.encode_name for field in msgspec.structs.fields(kind)}
+
+
+def test_every_body_ignores_every_field_that_it_does_not_declare() -> None:
+    """A body that is copied into a record sets whatever column its sender can name. Here a handler
+    is given the declared fields and never sees the rest; generated from all declarations."""
+    assert len(DECLARED) > 45
+    for endpoint in DECLARED:
+        kind = endpoint.body_schema or endpoint.body_type
+        reader = BodyReader(kind, "SLE")
+        good = example(kind)
+        undeclared = {name: EXTRA[name] for name in EXTRA.keys() - wire_names(kind)}
+        plain = reader.read(json.dumps(good).encode())
+        for body in ({**undeclared, **good}, {**good, **undeclared}):
+            read = reader.read(json.dumps(body).encode())
+            assert read == plain, named(endpoint)
+            assert not hasattr(read, "__dict__"), named(endpoint)
+
+
+NOT_TEXTS: list[Any] = [[], {}, [[]], {"$ne": ""}, ["4071"], 1, 10**400, 1.5, True]
+
+
+def test_a_text_is_never_read_from_anything_else() -> None:
+    """`{"email": {"$ne": ""}}` and `{"pin": [..]}`: what is compared as another type is often
+    equal. Every text of every body, generated from all declarations."""
+    tried = 0
+    for endpoint in DECLARED:
+        kind = endpoint.body_schema or endpoint.body_type
+        reader, good = BodyReader(kind, "SLE"), example(kind)
+        texts = [name for name, value in good.items() if isinstance(value, str)]
+        for name in texts:
+            if name == "threshold":  # a count or an amount, and declared as both
+                continue
+            for value in NOT_TEXTS:
+                with pytest.raises(ApiError) as caught:
+                    reader.read(json.dumps({**good, name: value}).encode())
+                assert caught.value.status == 400, (endpoint.path, name, value)
+                tried += 1
+    assert tried > 500
+
+
+def records() -> list[tuple[str, dict[str, Any]]]:
+    shop = {"name": "Shop", "phone_number": "+23276999001", "email": "s@example.com"}
+    return [
+        (
+            "/api/v1/subscribers",
+            {
+                "phone_number": "+23276999002",
+                "first_name": "Aminata",
+                "last_name": "Kamara",
+                "pin": "4071",
+            },
+        ),
+        (
+            "/api/v1/agents",
+            {
+                "agent_type": "super_agent",
+                "name": "Foday",
+                "phone_number": "+23276999003",
+                "pin": "5927",
+            },
+        ),
+        ("/api/v1/processors", shop),
+        ("/api/v1/admin/partners", {"name": "Big Bank"}),
+        (
+            "/api/v1/admin/users",
+            {
+                "email": "new@example.com",
+                "password": "correct horse battery",
+                "name": "Eve",
+                "role": "support_user",
+            },
+        ),
+        ("/api/v1/admin/api-keys", {"name": "Shop", "scopes": ["cards:read"]}),
+        ("/api/v1/admin/webhook-endpoints", {"url": "https://a.example/", "events": ["*"]}),
+        ("/api/v1/compliance/alerts", {"alert_type": "TEST", "details": {}}),
+    ]
+
+
+@pytest.mark.parametrize(("url", "body"), records(), ids=lambda it: it if type(it) is str else "")
+async def test_a_new_record_has_nothing_that_its_sender_chose_beside_what_is_asked_for(
+    client: httpx2.AsyncClient, world: World, url: str, body: dict[str, Any]
+) -> None:
+    """The classic: register with `"balance": 1000000` or `"role": "admin"`."""
+    (endpoint,) = [one for one in DECLARED if one.name == f"POST {url}"]
+    extra = {name: EXTRA[name] for name in EXTRA.keys() - wire_names(endpoint.body_type)}
+    answer = await client.post(url, json={**body, **extra}, auth=await world.admin())
+    assert answer.status_code == 201, answer.text
+    answered = answer.json()
+    record = next((value for value in answered.values() if isinstance(value, dict)), answered)
+    for name in record.keys() & extra.keys():
+        assert record[name] != extra[name] or extra[name] in (None, False), name
+    for name in ("balance", "float_balance"):
+        assert record.get(name, "0.00") == "0.00"
+    if "subscriber" in answered:
+        assert (record["kyc_level"], record["status"], record["kyc_status"]) == (
+            1,
+            "ACTIVE",
+            "NONE",
+        )
+
+
+#: Beside a field that fewer may send: read by one reader and refused by another.
+BESIDE = [
+    b"1e999",
+    b"[1e999]",
+    b'"\\ud800"',
+    b'{"\\udfff": 1}',
+    b"9" * 5000,
+    b"null",
+    b'"\\u0000"',
+    b"[" * 500 + b"]" * 500,
+]
+GUARDED = [
+    (b'"kyc_level"', b"3"),
+    (b'"kyc\\u005fstatus"', b'"VERIFIED"'),
+    (b'"restricted"', b"true"),
+]
+
+
+async def test_a_field_that_fewer_may_send_is_not_slipped_past_them(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    """The right to send a field is judged by one reader of JSON, and the value is used by another:
+    whatever only the second can read is the way in."""
+    holder = await world.subscriber()
+    url = f"/api/v1/subscribers/{holder['id']}"
+    before = await _record(world, holder)
+    for caller in (await world.api_key("subscribers:write"), await world.admin("S")):
+        for name, value in GUARDED:
+            for junk in BESIDE:
+                for body in (
+                    b"{%b: %b, %b: %b}" % (name, value, b'"x"', junk),
+                    b"{%b: %b, %b: %b}" % (b'"x"', junk, name, value),
+                    b"{%b: null, %b: %b, %b: %b}" % (name, b'"x"', junk, name, value),
+                ):
+                    answer = await client.put(url, content=body, auth=caller)
+                    assert answer.status_code in (400, 403), body[:80]
+    assert await _record(world, holder) == before
+
+
+async def _record(world: World, holder: dict[str, Any]) -> dict[str, Any]:
+    answer = await world.client.get(f"/api/v1/subscribers/{holder['id']}", auth=world.service())
+    record: dict[str, Any] = answer.json()
+    return record
+
+
+async def test_a_rule_keeps_what_may_not_be_changed_of_it(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    """PUT takes any field but these, and says nothing about them."""
+    admin = await world.admin()
+    (rule, *_) = (await client.get("/api/v1/compliance/rules", auth=admin)).json()["data"]
+    changed = {**rule, "id": "rul_0000000000001", "type": "PIN_FAILURES", "name": "Other"}
+    answer = await client.put(f"/api/v1/compliance/rules/{rule['id']}", json=changed, auth=admin)
+    assert answer.json() == {**rule, "name": "Other"}
+    level = (await client.get("/api/v1/account-rules/1", auth=admin)).json()
+    changed = {**level, "kyc_level": 3, "no_pin_limit": "1.00"}
+    answer = await client.put("/api/v1/account-rules/1", json=changed, auth=admin)
+    assert answer.json() == {**level, "no_pin_limit": "1.00"}
+
+
+def test_fields_that_fewer_may_send_are_absent_by_default() -> None:
+    """What is judged is whether a field is there after reading: one with a default always is."""
+    guarded = [e for e in WITH_BODY if e.field_access]
+    assert guarded
+    for endpoint in guarded:
+        assert _defaults(endpoint) == dict.fromkeys(endpoint.field_access)
+
+
+def _defaults(endpoint: Endpoint) -> dict[str, Any]:
+    fields = msgspec.structs.fields(endpoint.body_type)
+    return {field.name: field.default for field in fields if field.name in endpoint.field_access}

@@ -1,0 +1,141 @@
+"""Whom the platform can be made to call: webhooks' targets, and where pictures are fetched."""
+
+import ast
+from collections.abc import AsyncIterator, Iterator, Sequence
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tapgate
+from messenger.channel.test_graph import NUMBER, TOKEN, Impostor
+from tapgate.messenger.channel.graph import Graph, MediaError
+from tapgate.notifications.webhooks.sending import NoAnswerError, Sender
+from tapgate.notifications.webhooks.targets import (
+    _CLOSED_IPV4,
+    RefusedError,
+    is_public,
+    require_public,
+)
+
+CLOSED = st.sampled_from(_CLOSED_IPV4).flatmap(
+    lambda network: st.integers(int(network.network_address), int(network.broadcast_address)).map(
+        IPv4Address
+    )
+)
+
+
+@given(CLOSED)
+def test_a_private_address_is_private_in_every_disguise(address: IPv4Address) -> None:
+    """IPv6 has half a dozen ways to say an IPv4 address, and a network may understand any."""
+    inner = int(address)
+    disguises = [
+        IPv6Address(f"::ffff:{address}"),
+        IPv6Address(f"::{address}") if inner > 1 else IPv6Address("::1"),
+        IPv6Address(f"::ffff:0:{address}"),
+        IPv6Address(f"64:ff9b::{address}"),
+        IPv6Address(f"64:ff9b:1::{address}"),
+        IPv6Address((0x2002 << 112) | (inner << 80)),  # 6to4
+        IPv6Address((0x20010000 << 96) | (inner ^ 0xFFFFFFFF)),  # Teredo
+        IPv6Address(f"fe80::5efe:{address}"),
+    ]
+    assert not is_public(address)
+    assert [one for one in disguises if is_public(one)] == []
+
+
+class Turncoat:
+    """A name that is the public's when it is checked, and this machine's when it is used."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def __call__(self, host: str) -> Sequence[str]:
+        self.asked += 1
+        return ["93.184.215.14"] if self.asked % 2 else ["127.0.0.1"]
+
+
+async def test_a_name_that_changes_between_check_and_use_reaches_nobody() -> None:
+    """DNS rebinding: what was checked once is looked up again by whoever connects."""
+    names = Turncoat()
+    url = "https://shop.example.com/hook"
+    assert await require_public(url, names) == ["93.184.215.14"]
+    with pytest.raises(RefusedError):
+        await require_public(url, names)
+    # Each sending asks once, and goes to what that said: there is nothing in between to change.
+    names.asked = 1
+    sender = Sender(public_only=True, resolve=names)
+    with pytest.raises(NoAnswerError, match="RefusedError"):
+        await sender.send(url, {}, b"{}")
+    assert names.asked == 2
+
+
+@pytest.fixture
+async def impostor() -> AsyncIterator[Impostor]:
+    impostor = Impostor()
+    async with impostor.listening():
+        yield impostor
+
+
+@pytest.mark.parametrize(
+    "media_id",
+    ["..", ".", "../me", "1/../2", "1?a=b", "1#a", "//evil.example/1", "1\r\nX: y", "", "%2e"],
+)
+async def test_a_pictures_number_is_not_a_path(impostor: Impostor, media_id: str) -> None:
+    """It comes with a message and is put into an address that the access token is sent to."""
+    async with Graph(impostor.url, TOKEN, NUMBER) as graph:
+        with pytest.raises(MediaError, match="is not there"):
+            await graph.media(media_id)
+    assert impostor.requests == []
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        "http://169.254.169.254/latest/meta-data/",
+        "http://[::ffff:169.254.169.254]/",
+        "http://2130706433/",
+        "http://localhost/",
+        "gopher://127.0.0.1:6379/_FLUSHALL",
+        "file:///etc/passwd",
+        "HTTP://127.0.0.1:1/",
+        "//127.0.0.1:1/file",
+        "https://user@127.0.0.1/",
+        "data:image/png;base64,AAAA",
+    ],
+)
+async def test_a_picture_is_not_fetched_from_where_the_provider_cannot_be(
+    impostor: Impostor, elsewhere: str
+) -> None:
+    """A link in an answer that was tampered with would carry the access token to this network."""
+    impostor.answer(200, b'{"url": "%b"}' % elsewhere.encode())
+    async with Graph(impostor.url, TOKEN, NUMBER) as graph:
+        with pytest.raises(MediaError, match="cannot be fetched from"):
+            await graph.media("1")
+    assert len(impostor.requests) == 1
+
+
+def clients() -> Iterator[tuple[str, dict[str, object]]]:
+    """Where the platform makes a client for HTTP, and how."""
+    root = Path(tapgate.__file__).parent
+    for file in root.rglob("*.py"):
+        text = file.read_text()
+        if "Client(" not in text and "urlopen" not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            match node:
+                case ast.Call(ast.Attribute(attr="AsyncClient" | "Client" | "urlopen"), _, words):
+                    options = {word.arg or "": getattr(word.value, "value", None) for word in words}
+                    yield file.relative_to(root).as_posix(), options
+
+
+def test_nobody_here_follows_redirects_or_asks_a_proxy_of_the_environment() -> None:
+    """One client that follows redirects undoes every check of where it was sent. Generated from
+    the source: the next one is looked at too."""
+    found = dict(clients())
+    assert {"notifications/webhooks/sending.py", "messenger/channel/graph.py"} <= found.keys()
+    for place, options in found.items():
+        assert options.get("follow_redirects", False) is False, place
+        if not place.startswith(("cli/", "client/")):  # these are the caller's own machine
+            assert options["trust_env"] is False, place
