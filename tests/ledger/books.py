@@ -56,7 +56,13 @@ class Books:
         self.new_id = ids.IdSource(999, lambda: int(clock().timestamp() * 1000))
 
     @classmethod
-    async def open(cls, url: str, database: Database, clock: Clock | None = None) -> "Books":
+    async def open(
+        cls,
+        url: str,
+        database: Database,
+        clock: Clock | None = None,
+        timezone: str = "Africa/Freetown",
+    ) -> "Books":
         clock = clock or Clock()
         signals = Signals(url)
         await signals.start()
@@ -67,7 +73,7 @@ class Books:
             url,
             signals,
             currency=CURRENCY,
-            timezone=ZoneInfo("Africa/Freetown"),
+            timezone=ZoneInfo(timezone),
             clock=clock,
             new_id=new_id,
             is_right_pin=is_right_pin,
