@@ -32,8 +32,11 @@ class TwoLedgers:
                 await books.close()
 
     async def give_limits(self, **limits: int) -> None:
-        for name, amount in limits.items():
-            await self.first.database.execute(f"UPDATE account_rules SET {name} = $1", amount)
+        changes = ", ".join(f"{name} = ${place}" for place, name in enumerate(limits, 1))
+        await self.first.database.execute(f"UPDATE account_rules SET {changes}", *limits.values())
+        self.forget_rules()
+
+    def forget_rules(self) -> None:
         for books in self.both:
             books.ledger._forget_rules()
 
