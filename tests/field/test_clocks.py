@@ -6,23 +6,26 @@ from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import httpx2
+import hypothesis
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from audit.stage import seals
 from field.market import Market
 from field.two_ledgers import TwoLedgers
 from journeys.caller import done
-from ledger.books import require_sound
+from ledger.books import Clock, require_sound
 from ledger.orders import refund
 from tapgate import ids
 from tapgate.audit.chain import Sealer
-from tapgate.clock import platform_day
+from tapgate.clock import platform_day, system_clock
 from tapgate.errors import Code
-from tapgate.gateway import create_app
+from tapgate.gateway import create_app, wired
 from tapgate.ledger import chart, commands
+from tapgate.ledger.rules import insert_defaults
+from tapgate.settings import Settings
 from tapgate.store.database import Database
+from world import World
 
 LIMIT = 100
 HALF_AN_HOUR = timedelta(minutes=30)
@@ -160,11 +163,11 @@ steps = st.lists(
 )
 
 
-@given(steps)
-@settings(
+@hypothesis.given(steps)
+@hypothesis.settings(
     max_examples=20,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
 )
 async def test_however_clocks_jump_no_day_has_two_limits(
     two_ledgers: TwoLedgers, plan: list[tuple[int, int, int, bool]]
@@ -213,20 +216,41 @@ async def test_however_clocks_jump_no_day_has_two_limits(
     assert all(spent <= 3 * LIMIT for spent in by_month.values())
 
 
-async def test_ids_stay_unique_and_in_order_when_the_clock_goes_back(
-    two_ledgers: TwoLedgers,
-) -> None:
-    """Identifiers made of the time are made twice."""
+async def test_no_id_is_made_twice_when_the_clock_goes_back(two_ledgers: TwoLedgers) -> None:
+    """Identifiers made of the time are made twice, or run on from a time that is over."""
     sender, receiver = await two_ledgers.pair(100_00)
-    made: dict[int, list[int]] = {0: [], 1: []}
-    for jump in (0, 1, -3_600, 0, -86_400, 10, -1):
+    made: list[int] = []
+    for jump in (0, 1, -3_600, 0, -86_400, 10, -1, 86_400, 3_589, 0):
         two_ledgers.move(seconds=jump)
-        for process, books in enumerate(two_ledgers.both):
+        now = two_ledgers.first.clock()
+        for books in two_ledgers.both * 2:
             outcome = await two_ledgers.spend(books, sender, receiver, 1)
-            made[process].append(outcome.accepted().transaction_id)
-    assert all(numbers == sorted(set(numbers)) for numbers in made.values())
-    assert not set(made[0]) & set(made[1])
+            made.append(outcome.accepted().transaction_id)
+            assert ids.first_id_at(now) <= made[-1] < ids.first_id_at(now + timedelta(minutes=30))
+    assert len(set(made)) == len(made)
     assert [books.ledger.carried.tried_again for books in two_ledgers.both] == [0, 0]
+
+
+async def test_what_was_paid_after_the_clock_went_back_is_in_the_list_of_its_day(
+    settings: Settings, database_url: str, database: Database
+) -> None:
+    """Lists look for a day's identifiers, and those run on from a time that is over."""
+    clock = Clock(system_clock())
+    async with wired(settings, database_url, clock=clock) as services:
+        async with services.database.transaction() as tx:
+            await insert_defaults(tx, "SLE", services.new_id)
+        transport = httpx2.ASGITransport(create_app(services))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as line:
+            market = await Market.open(World(services, line), line, line)
+            aminata, mohamed = await market.customer("100"), await market.customer()
+            done(await aminata.send("1", mohamed))
+            for days in (3, 2, 1):
+                clock.moment -= timedelta(days=days)
+                paid = done(await aminata.send("2", mohamed))["transaction_id"]
+                day = clock().date().isoformat()
+                listed = await market.app.history(aminata.id, **{"from": day, "to": day})
+                assert [one["id"] for one in listed] == [paid]
+    await require_sound(database)
 
 
 async def test_the_audit_chain_is_whole_when_the_clock_goes_back(market: Market) -> None:

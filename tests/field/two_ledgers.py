@@ -23,7 +23,7 @@ class TwoLedgers:
     async def open(
         cls, url: str, database: Database, timezone: str = "Africa/Freetown"
     ) -> AsyncIterator["TwoLedgers"]:
-        both = [await Books.open(url, database, Clock(), timezone, slot) for slot in (1, 2)]
+        both = [await Books.open(url, database, Clock(), timezone, slot) for slot in (501, 502)]
         await database.execute("UPDATE compliance_rules SET status = 'inactive'")
         try:
             yield cls(*both)
