@@ -32,7 +32,7 @@ async def _reserved(database: Database) -> tuple[int, int]:
 
 
 async def _locked(tx: object, customer: Customer) -> None:
-    await tx.execute(  # type: ignore[attr-defined]
+    await tx.execute(
         "SELECT FROM accounts WHERE owner_id = $1 FOR UPDATE",
         ids.read(ids.SUBSCRIBER, customer.id),
     )

@@ -1,7 +1,7 @@
 """Failure: a retry moves the money twice."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -12,17 +12,20 @@ import time_machine
 from client.stage import AT_ONCE
 from client.unsteady import ACT_AND_DROP, BUSY, DROP, Unsteady, answer
 from field.market import Market
-from gateway.money_cases import CASES, entries, send, transactions
+from gateway.money_cases import CASES, ROUTES, entries, send, transactions
 from journeys.caller import done, refused
 from journeys.people import new_request_id
 from messenger.journeys.town import Town
 from tapgate import ids
 from tapgate.client import ApiKey, AsyncGateway, PosKey
 from tapgate.clock import system_clock
+from tapgate.errors import unavailable
 from tapgate.gateway import create_app
+from tapgate.ledger.commands import Order, Outcome
+from tapgate.ledger.engine import Ledger
 from world import PIN, Bearer
 
-every_route = pytest.mark.parametrize("route", sorted(CASES))
+every_route = pytest.mark.parametrize("route", ROUTES)
 
 
 @every_route
@@ -84,6 +87,29 @@ async def test_a_retry_after_a_time_out_moves_the_money_once(market: Market) -> 
     assert await transactions(market.world, name["request_id"]) == 1
 
 
+async def test_a_retry_after_a_commit_whose_answer_was_lost_moves_the_money_once(
+    market: Market, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database did it, and the gateway, cut off from it at that moment, says 503."""
+    aminata, till = await market.customer("100"), (await market.merchant()).server
+    run, names = Ledger._run, [new_request_id() for _ in range(5)]
+
+    async def cut_off(ledger: Ledger, orders: Sequence[Order]) -> list[Outcome]:
+        await run(ledger, orders)
+        raise unavailable("The database cannot be reached")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "_run", cut_off)
+        answers = await asyncio.gather(
+            *(till.pay("10", aminata.card, request_id=name) for name in names)
+        )
+    assert {refused(answer) for answer in answers} == {(503, "SERVICE_UNAVAILABLE")}
+    for name in names:
+        again = await till.over(market.lines[1]).pay("10", aminata.card, request_id=name)
+        assert again.headers["Idempotent-Replayed"] == "true"
+    assert await aminata.balance() == "50.00"
+
+
 async def test_a_retry_of_a_decline_is_no_second_chance(market: Market) -> None:
     """The retry of a declined payment goes through later, when nobody expects it any more."""
     aminata, till = await market.customer("5"), (await market.merchant()).server
@@ -119,7 +145,7 @@ async def test_the_sdks_own_retries_move_the_money_once(
     agent = await market.agent("100")
     key, till = market.app.auth, merchant.server.auth
     assert isinstance(key, Bearer)
-    pos = PosKey(till.id, till.secret)  # type: ignore[attr-defined]
+    pos = PosKey(till.id, till.secret)
     async with (
         AsyncGateway(unsteady.url, pos, retries=AT_ONCE) as shop,
         AsyncGateway(unsteady.url, ApiKey(key._credential), retries=AT_ONCE) as counter,

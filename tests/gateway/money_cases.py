@@ -299,6 +299,10 @@ async def fund_partner(world: World) -> Case:
     )
 
 
+#: Each once: `/payment` is the same path as `/api/v1/payment`.
+ROUTES = sorted(name for name in CASES if name.startswith("POST /api/v1/"))
+
+
 async def send(
     world: World,
     case: Case,
