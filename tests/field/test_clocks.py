@@ -145,7 +145,7 @@ async def test_two_clocks_around_midnight_do_not_give_one_day_two_limits(
         """SELECT usage_day, sum(amount)::bigint AS spent FROM transactions
            WHERE usage_day IS NOT NULL AND status = 'completed' GROUP BY 1 ORDER BY 1"""
     )
-    assert {row["spent"] for row in by_day} <= set(range(0, LIMIT + 1))
+    assert all(row["spent"] <= LIMIT for row in by_day)
     for books in two_ledgers.both:
         code = (await two_ledgers.spend(books, sender, receiver, LIMIT)).code
         assert code == Code.DAILY_LIMIT_EXCEEDED
