@@ -39,6 +39,9 @@ _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
 _LENGTH = 13
 
+#: How far the time in an identifier may be ahead of the clock: less than lists look beyond a day.
+_MOST_AHEAD_MS = 30 * 60 * 1000
+
 
 class IdSource:
     """Makes identifiers for one process."""
@@ -48,6 +51,17 @@ class IdSource:
         self._milliseconds = milliseconds or (lambda: time.time_ns() // 1_000_000)
         self._last = 0
         self._counter = 0
+
+    @property
+    def is_ahead(self) -> bool:
+        """The clock went back so far that identifiers no longer say when they were made."""
+        now = max(0, self._milliseconds() - _EPOCH_MS)
+        return self._last - now > _MOST_AHEAD_MS
+
+    def begin_again(self, slot: int) -> None:
+        """At the time of now, in a slot in which none was made at that time."""
+        self._slot = (slot % SLOTS) << _COUNTER_BITS
+        self._last = self._counter = 0
 
     def __call__(self) -> int:
         now = self._milliseconds() - _EPOCH_MS

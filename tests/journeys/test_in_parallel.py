@@ -1,23 +1,14 @@
 """What many ask at once of two processes: money that is there once is spent once."""
 
-import asyncio
-import itertools
-from collections import Counter
-from collections.abc import Callable, Coroutine
-from typing import Any
-
 import httpx2
 import pytest
 
+from journeys.at_once import Asked, Line, Request, in_turns, said
 from journeys.caller import details, done, refused
 from journeys.people import Customer, Merchant, new_request_id
 from journeys.platform import Platform
 from journeys.staff import Admin
 from world import PIN, WRONG_PIN
-
-Line = httpx2.AsyncClient
-Asked = Coroutine[Any, Any, httpx2.Response]
-Request = Callable[[Line], Asked]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,16 +22,9 @@ async def merchant(ada: Admin) -> Merchant:
 
 
 async def at_once(platform: Platform, *requests: Request) -> list[httpx2.Response]:
-    """Every other one of them is asked of the other process."""
     async with platform.lines() as lines:
         assert len(lines) == 2
-        turns = zip(requests, itertools.cycle(lines), strict=False)
-        return await asyncio.gather(*(request(line) for request, line in turns))
-
-
-def said(answers: list[httpx2.Response]) -> Counter[Any]:
-    """How often each was said."""
-    return Counter(200 if answer.is_success else refused(answer) for answer in answers)
+        return await in_turns(lines, *requests)
 
 
 async def customer(ada: Admin, balance: str) -> Customer:

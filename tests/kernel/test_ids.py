@@ -41,6 +41,31 @@ def test_a_clock_that_steps_back_repeats_nothing() -> None:
     assert made == sorted(set(made))
 
 
+def test_a_clock_that_steps_back_far_asks_for_another_slot() -> None:
+    clock = [NOW]
+    make = ids.IdSource(3, lambda: clock[0])
+    made = [make() for _ in range(3)]
+    clock[0] = NOW - 30 * 60_000
+    assert not make.is_ahead
+    clock[0] -= 1
+    assert make.is_ahead
+    make.begin_again(4)
+    assert not make.is_ahead
+    made += [make() for _ in range(3)]
+    clock[0] = NOW
+    made += [make() for _ in range(3)]
+    assert len(set(made)) == 9
+    assert made[3:6] == sorted(made[3:6])
+    assert made[5] < made[0] < made[6]
+
+
+def test_a_machine_that_believes_it_is_1970_makes_identifiers_too() -> None:
+    make = ids.IdSource(3, lambda: 0)
+    made = [make() for _ in range(10_000)]
+    assert made == sorted(set(made))
+    assert not make.is_ahead
+
+
 def test_processes_make_different_ones_at_the_same_moment() -> None:
     sources = [ids.IdSource(slot, lambda: NOW) for slot in range(ids.SLOTS)]
     made = {source() for source in sources for _ in range(3)}

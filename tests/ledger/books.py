@@ -15,6 +15,7 @@ from tapgate.ledger.commands import Command, Order, Outcome, RequestKey
 from tapgate.ledger.engine import Ledger
 from tapgate.ledger.pin_tries import PinState
 from tapgate.ledger.pins import set_pin
+from tapgate.ledger.verify import verify
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
 
@@ -56,18 +57,26 @@ class Books:
         self.new_id = ids.IdSource(999, lambda: int(clock().timestamp() * 1000))
 
     @classmethod
-    async def open(cls, url: str, database: Database, clock: Clock | None = None) -> "Books":
+    async def open(
+        cls,
+        url: str,
+        database: Database,
+        clock: Clock | None = None,
+        timezone: str = "Africa/Freetown",
+        slot: int = 1,
+    ) -> "Books":
+        """Another slot is another process on the same books."""
         clock = clock or Clock()
         signals = Signals(url)
         await signals.start()
-        new_id = ids.IdSource(1, lambda: int(clock().timestamp() * 1000))
+        new_id = ids.IdSource(slot, lambda: int(clock().timestamp() * 1000))
         async with database.transaction() as tx:
             await rules.insert_defaults(tx, CURRENCY, new_id)
         ledger = await Ledger.start(
             url,
             signals,
             currency=CURRENCY,
-            timezone=ZoneInfo("Africa/Freetown"),
+            timezone=ZoneInfo(timezone),
             clock=clock,
             new_id=new_id,
             is_right_pin=is_right_pin,
@@ -244,6 +253,13 @@ class Books:
     async def submit_together(self, orders: Sequence[Order]) -> list[Outcome]:
         """As one batch."""
         return await self.ledger._in_one_go(orders)
+
+
+async def require_sound(database: Database) -> None:
+    """What must be true whatever happened: proven from the entries alone."""
+    async with database.connection() as connection:
+        proof = await verify(connection)
+    assert proof.holds, [finding for finding in proof.findings if finding.broken]
 
 
 def request(name: str, content: str = "the same") -> RequestKey:

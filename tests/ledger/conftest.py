@@ -4,9 +4,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from ledger.books import Books
+from ledger.books import Books, require_sound
 from tapgate.ledger.state import State
-from tapgate.ledger.verify import verify
 from tapgate.store.database import Database
 
 
@@ -16,9 +15,7 @@ async def books(database_url: str, database: Database) -> AsyncIterator[Books]:
     books = await Books.open(database_url, database)
     try:
         yield books
-        async with database.connection() as connection:
-            proof = await verify(connection)
-        assert proof.holds, [finding for finding in proof.findings if finding.broken]
+        await require_sound(database)
     finally:
         await books.close()
 

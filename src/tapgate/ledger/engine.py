@@ -240,6 +240,9 @@ class Ledger:
 
     async def _run(self, orders: Sequence[Order]) -> list[Outcome]:
         async with self._database.transaction() as tx:
+            if self._new_id.is_ahead:
+                # Lists find the transactions of a day by their identifiers.
+                self._new_id.begin_again(await tx.fetchval("SELECT nextval('process_slots')"))
             rules = await self._current_rules(tx)
             state = await load(tx, orders, rules, self._clock, self._timezone)
             decisions = [self._decide(state, order) for order in orders]

@@ -1,0 +1,205 @@
+"""Failure: amounts pass through floats, or are rounded so that money appears or disappears."""
+
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from field.market import Market
+from journeys.caller import done, refused
+from journeys.people import new_request_id
+from ledger.books import Books, require_sound
+from ledger.orders import p2p, pay, refund, without_limits
+from partners.stage import created, deliver
+from tapgate import money
+from tapgate.gateway import create_app, wired
+from tapgate.ids import IdSource
+from tapgate.ledger.rules import insert_defaults
+from tapgate.settings import Settings
+from tapgate.store.database import Database
+from world import World
+
+#: As they stand in a JSON document. A number is no amount at all: no client's float gets in.
+NUMBERS = [
+    *("10", "10.00", "0.1", "0.30000000000000004", "1e2", "1E400", "-0", "-1", "0"),
+    *("9007199254740993", "1" * 400, "true", "[]", "{}", '["10"]'),
+]
+#: Not JSON, though some write it.
+NOT_JSON = ["NaN", "Infinity", "-Infinity", "010", "+1", ".5", "1_000"]
+STRINGS = [
+    *("0.30000000000000004", "1.005", "0.001", "1e2", "1E400", "NaN", "Infinity", "-Infinity"),
+    *("-0", "-1", "0", "0.00", "+1", "١٢", "１２", "1,000", "1.000,00", "1 000", "1_000", ".5"),
+    *("5.", "0x10", "10 ", " 10", "10\n", "", "1" * 400, "1000000000000", "0." + "0" * 400 + "1"),
+    *("10.000", "½", "٫5", "1\u00a0000", "10\u200b", "1/2", "1.0.0", "--1", "1e-2"),
+]
+
+
+def _bodies(amount: str) -> bytes:
+    return b'{"amount": ' + amount.encode() + b", "
+
+
+@pytest.mark.parametrize("way", ["pos", "webhook"])
+async def test_what_is_no_exact_amount_moves_nothing(market: Market, way: str) -> None:
+    """Read as a float or forgivingly, it becomes another amount."""
+    aminata, till = await market.customer("100"), (await market.merchant()).server
+    new = await created(market.world, balance="100")
+
+    async def send(amount: str) -> httpx2.Response:
+        if way == "webhook":
+            rest = json.dumps({"reference": new_request_id(), "card_serial": aminata.card})
+            return await deliver(market.lines[0], new, _bodies(amount) + rest[1:].encode())
+        rest = json.dumps({"request_id": new_request_id(), "card_serial": aminata.card})
+        return await market.lines[0].post(
+            "/api/v1/pos/payment", content=_bodies(amount) + rest[1:].encode(), auth=till.auth
+        )
+
+    for amount in [*NUMBERS, *NOT_JSON]:
+        assert refused(await send(amount)) == (400, "INVALID_REQUEST"), amount
+    for amount in STRINGS:
+        assert refused(await send(json.dumps(amount))) == (422, "VALIDATION_FAILED"), amount
+        raw = '"' + amount.replace("\n", "\\n") + '"'
+        assert refused(await send(raw)) == (422, "VALIDATION_FAILED"), amount
+    assert await aminata.balance() == "100.00"
+    assert await market.world.services.database.fetchval(
+        "SELECT count(*) = 2 FROM transactions"  # those that gave the two their money
+    )
+
+
+async def test_a_tenth_and_two_tenths_are_three_tenths(market: Market) -> None:
+    """0.1 + 0.2 is 0.30000000000000004, and a wallet with 0.30 cannot pay it."""
+    aminata, till = await market.customer("0.30"), (await market.merchant()).server
+    done(await till.pay("0.1", aminata.card))
+    assert done(await till.pay("0.20", aminata.card))["remaining_balance"] == "0.00 SLE"
+
+
+async def test_the_largest_amounts_are_exact_to_the_last_cent(market: Market) -> None:
+    """Above 2**53 minor units a float skips numbers."""
+    bank = await market.bank("999999999999.99")
+    for _ in range(95):
+        await market.ada.fund_partner(bank, "999999999999.99")
+    await market.ada.fund_partner(bank, "0.01")
+    expected = 96 * 99_999_999_999_999 + 1
+    assert expected > 2**53
+    found = done(await market.ada.get(f"admin/partners/{bank.id}"))
+    assert found["balance"] == f"{expected // 100}.{expected % 100:02d}"
+
+
+amounts = st.integers(1, 10**14)
+rates = st.integers(0, 100_000)
+
+
+@given(amounts, rates)
+def test_a_fee_is_the_exact_share_rounded_half_up(amount: int, rate: int) -> None:
+    """Rounded down, or to even, or twice."""
+    exact = Decimal(amount) * rate / 100_000
+    assert money.share(amount, rate) == int(exact.quantize(Decimal(1), ROUND_HALF_UP))
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=50), rates)
+def test_the_fees_of_many_parts_are_off_by_at_most_half_a_cent_each(
+    parts: list[int], rate: int
+) -> None:
+    """Cut into small payments, the fee disappears or grows."""
+    fees = [money.share(part, rate) for part in parts]
+    assert all(0 <= fee <= part for fee, part in zip(fees, parts, strict=True))
+    exact = Fraction(sum(parts) * rate, 100_000)
+    assert abs(sum(fees) - exact) <= Fraction(len(parts), 2)
+
+
+@given(
+    st.integers(0, 10**12 - 1), st.sampled_from(["SLE", "JPY", "XOF", "KWD", "TND", "CLF", "USD"])
+)
+def test_an_amount_written_and_read_again_is_the_same(minor: int, currency: str) -> None:
+    """Currencies with no, three or four decimals are taken for one with two."""
+    shown = money.plain(minor, currency)
+    assert money.parse(shown, currency, allow_zero=True) == minor
+    assert Decimal(shown) * 10 ** money.decimals(currency) == minor
+
+
+async def test_entries_of_many_odd_amounts_add_up_to_the_last_cent(
+    database_url: str, database: Database
+) -> None:
+    """Fees, merchants' shares and refunded parts do not add up to what was paid."""
+    books = await Books.open(database_url, database)
+    try:
+        await database.execute("UPDATE compliance_rules SET status = 'inactive'")
+        await without_limits(books)
+        sender, receiver = await books.subscriber(100_000_00), await books.subscriber()
+        merchant = await books.processor()
+        sent = [1, 33, 34, 66, 67, 99, 100, 101, 333, 1_005, 9_999, 12_345]
+        outcomes = await books.submit_together([p2p(sender, receiver, one) for one in sent])
+        assert [one.accepted().fee for one in outcomes] == [_half_up(one, "1.5") for one in sent]
+        fees = sum(_half_up(one, "1.5") for one in sent)
+        assert await books.balance(receiver) == sum(sent)
+        assert await books.balance(sender) == 100_000_00 - sum(sent) - fees
+        for amount in (1, 49, 50, 51, 149, 150, 9_949, 9_951):
+            paid = (await books.submit(pay(receiver, merchant, amount))).accepted()
+            assert paid.fee == _half_up(amount, "1")
+            if amount > 2:
+                for part in (1, amount // 3):
+                    (await books.submit(refund(merchant, paid.transaction_id, part))).accepted()
+            # The rest, however odd, leaves the merchant with exactly what it had.
+            (await books.submit(refund(merchant, paid.transaction_id, None))).accepted()
+            assert await books.balance(merchant) == 0
+        assert await books.balance(receiver) == sum(sent)
+        assert await books.platform_balance("fees") == fees
+        await require_sound(database)
+    finally:
+        await books.close()
+
+
+def _half_up(amount: int, percent: str) -> int:
+    exact = Decimal(amount) * Decimal(percent) / 100
+    return int(exact.quantize(Decimal(1), ROUND_HALF_UP))
+
+
+@contextlib.asynccontextmanager
+async def _in(currency: str, settings: Settings, url: str) -> AsyncIterator[Market]:
+    """A platform that counts in another currency."""
+    chosen = msgspec.structs.replace(settings, currency=currency)
+    async with wired(chosen, url) as services:
+        async with services.database.transaction() as tx:
+            await insert_defaults(tx, currency, IdSource(1023))
+        transport = httpx2.ASGITransport(create_app(services))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as line:
+            yield await Market.open(World(services, line), line, line)
+        await require_sound(services.database)
+
+
+CURRENCIES: list[tuple[str, dict[str, Any]]] = [
+    # 1 % of 250 is 2.5: no decimals, so 3; of 0.250 with three decimals 0.0025: 0.003.
+    ("JPY", {"has": "1000", "pays": "250", "fee": "3.00 JPY", "left": "750", "never": "0.5"}),
+    ("XOF", {"has": "1000", "pays": "49", "fee": "0.00 XOF", "left": "951", "never": "49.0"}),
+    (
+        "KWD",
+        {"has": "1", "pays": "0.250", "fee": "0.003 KWD", "left": "0.750", "never": "0.0001"},
+    ),
+    (
+        "TND",
+        {"has": "10", "pays": "9.999", "fee": "0.100 TND", "left": "0.001", "never": "1.0005"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("currency", "expected"), CURRENCIES)
+async def test_currencies_without_and_with_three_decimals_are_rounded_to_their_own(
+    settings: Settings, database_url: str, currency: str, expected: dict[str, str]
+) -> None:
+    """Everything is taken for hundredths."""
+    async with _in(currency, settings, database_url) as market:
+        aminata, till = await market.customer(expected["has"]), (await market.merchant()).server
+        paid = done(await till.pay(expected["pays"], aminata.card))
+        assert paid["fee_amount"] == expected["fee"]
+        assert await aminata.balance() == expected["left"]
+        answer = await till.pay(expected["never"], aminata.card)
+        assert refused(answer) == (422, "VALIDATION_FAILED")
+        done(await till.refund(paid["transaction_id"]))
+        assert Decimal(await aminata.balance()) == Decimal(expected["has"])

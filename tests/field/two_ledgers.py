@@ -1,0 +1,66 @@
+"""Two processes of a ledger on the same books, each with a clock of its own to be set."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+from ledger.books import Books, Clock, movement
+from tapgate.errors import Code
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Outcome
+from tapgate.store.database import Database
+
+
+class TwoLedgers:
+    def __init__(self, *both: Books) -> None:
+        self.both = both
+        self.first, self.second = both
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(
+        cls, url: str, database: Database, timezone: str = "Africa/Freetown"
+    ) -> AsyncIterator["TwoLedgers"]:
+        both = [await Books.open(url, database, Clock(), timezone, slot) for slot in (501, 502)]
+        await database.execute("UPDATE compliance_rules SET status = 'inactive'")
+        try:
+            yield cls(*both)
+        finally:
+            for books in both:
+                await books.close()
+
+    async def give_limits(self, **limits: int) -> None:
+        changes = ", ".join(f"{name} = ${place}" for place, name in enumerate(limits, 1))
+        await self.first.database.execute(f"UPDATE account_rules SET {changes}", *limits.values())
+        self.forget_rules()
+
+    def forget_rules(self) -> None:
+        for books in self.both:
+            books.ledger._forget_rules()
+
+    async def pair(self, balance: int) -> tuple[int, int]:
+        """Somebody with money, and somebody else."""
+        return await self.first.subscriber(balance), await self.first.subscriber()
+
+    def move(self, **time: float) -> None:
+        """Time passes at both."""
+        for books in self.both:
+            books.clock.moment += timedelta(**time)
+
+    async def spend(self, books: Books, sender: int, receiver: int, amount: int) -> Outcome:
+        sides = commands.subscriber(sender), commands.subscriber(receiver)
+        return await books.submit(movement(chart.TRANSFER, *sides, amount))
+
+    async def spend_at_once(
+        self, sender: int, receiver: int, amount: int, *, times: int
+    ) -> Counter[Code | None]:
+        """How often each was said, half of the times by each process."""
+        outcomes = await asyncio.gather(
+            *(
+                self.spend(self.both[number % 2], sender, receiver, amount)
+                for number in range(times)
+            )
+        )
+        return Counter(outcome.code for outcome in outcomes)
