@@ -30,6 +30,12 @@ class Platform:
         """The first system_admin, logged in."""
         return await Admin.logged_in(self.client, ADMIN["email"], ADMIN["password"])
 
+    def secrets(self) -> dict[str, str]:
+        """Those of the installation."""
+        made = load(self._environ)
+        services = {f"{name}'s secret": secret for name, secret in made.service_secrets.items()}
+        return services | {"the JWT secret": made.jwt_secret, "the secret key": made.secret_key}
+
     def messenger(self) -> App:
         """The messenger, which works for the subscribers themselves."""
         secret = load(self._environ).service_secrets["messenger"]
