@@ -75,12 +75,10 @@ async def database(url: str) -> list[Place]:
     """Every row of every table, what is written in the schema, and what is being asked."""
     connection = await asyncpg.connect(url)
     try:
-        places = [
-            Place(
-                f"table {name}", _lines(await connection.fetch(f"SELECT to_json(t) FROM {name} t"))
-            )
-            for (name,) in await connection.fetch(_TABLES)
-        ]
+        places = []
+        for (name,) in await connection.fetch(_TABLES):
+            rows = await connection.fetch(f"SELECT to_json(t) FROM {name} t")
+            places.append(Place(f"table {name}", _lines(rows)))
         for table, column in await connection.fetch(_BYTEA):
             for (value,) in await connection.fetch(
                 f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL"

@@ -1,7 +1,6 @@
 """The secrets that were heard, and what each of them may look like where it must not be."""
 
 import base64
-import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -50,6 +49,14 @@ class Register:
         self._long[value] = what
         for part in _telling_parts(value):
             self._needles |= dict.fromkeys(forms(part), what)
+
+    def only(self, word: str) -> "Register":
+        """Those whose kind ends with it: people may be told their codes, never a PIN."""
+        some = Register()
+        for value, what in (self._short | self._long).items():
+            if what.endswith(word):
+                some.learn(what, value)
+        return some
 
     def found(self, place: str, data: bytes, *, digits: bool = True) -> list[Found]:
         """`digits` is False for what is random bytes anyway."""
@@ -109,6 +116,6 @@ def _in_base64(raw: bytes) -> Iterable[bytes]:
 
 def _starts(data: bytes, needle: bytes) -> Iterator[int]:
     start = data.find(needle)
-    for _ in itertools.takewhile(lambda _: start >= 0, itertools.count()):
+    while start >= 0:
         yield start
         start = data.find(needle, start + len(needle))

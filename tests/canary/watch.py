@@ -8,9 +8,7 @@ from canary import places
 from canary.overhearing import Ear, overheard
 from canary.places import Place
 from canary.register import Found, Register
-
-#: Without these nothing would be found because nothing was looked at.
-_LEAST = {"answers": 100, "PostgreSQL's log": 1000}
+from tapgate.settings import Settings
 
 
 class Watch:
@@ -18,6 +16,7 @@ class Watch:
         self._ear = ear
         self._database_url = database_url
         self._places: list[Place] = []
+        self._told: list[Place] = []
         self._folders: list[Path] = []
 
     @property
@@ -28,8 +27,19 @@ class Watch:
         """A secret that no client ever sends, such as the key of the installation."""
         self.register.learn(what, value)
 
+    def knows_those_of(self, settings: Settings) -> None:
+        """Of the installation."""
+        self.knows("the JWT secret", settings.jwt_secret)
+        self.knows("the secret key", settings.secret_key)
+        for name, secret in settings.service_secrets.items():
+            self.knows(f"the service secret of the {name}", secret)
+
     def look_into(self, name: str, text: str | bytes) -> None:
         self._places.append(Place(name, text.encode() if isinstance(text, str) else text))
+
+    def look_for_pins(self, name: str, text: str) -> None:
+        """Where people are told codes and get forms."""
+        self._told.append(Place(name, text.encode()))
 
     def look_at_processes(self) -> None:
         """While they run."""
@@ -39,16 +49,12 @@ class Watch:
         """In the end, when all is written."""
         self._folders.append(folder)
 
-    async def found(self, more: Iterable[Place] = ()) -> list[Found]:
-        looked_at = [*self._places, *more, *await places.database(self._database_url)]
+    async def found(self) -> list[Found]:
+        looked_at = [*self._places, *await places.database(self._database_url)]
         looked_at.append(Place("answers", b"\n".join(self._ear.answers)))
         for folder in self._folders:
             looked_at += places.files(folder)
-        return [
-            found
-            for place in looked_at
-            for found in self.register.found(place.name, place.data, digits=place.digits)
-        ]
+        return _in_all(self.register, looked_at) + _in_all(self.register.only("pin"), self._told)
 
 
 @contextlib.asynccontextmanager
@@ -60,8 +66,16 @@ async def watched(database_url: str) -> AsyncIterator[Watch]:
             start = log.stat().st_size
             yield watch
             found = await watch.found()
-        found += watch.register.found(*places.written_since(log, start)[:2])
+        found += _in_all(watch.register, [places.written_since(log, start)])
     assert not found, told(found)
+
+
+def _in_all(register: Register, looked_at: Iterable[Place]) -> list[Found]:
+    return [
+        found
+        for place in looked_at
+        for found in register.found(place.name, place.data, digits=place.digits)
+    ]
 
 
 def told(found: list[Found]) -> str:

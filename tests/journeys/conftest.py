@@ -31,8 +31,7 @@ async def running(postgres: str, copies: Copies) -> AsyncIterator[Platform]:
                 connected(address) as client,
             ):
                 platform = Platform(client, folder, database_url)
-                for what, secret in platform.secrets().items():
-                    watch.knows(what, secret)
+                watch.knows_those_of(platform.settings)
                 watch.knows("the database's password", _DATABASE_PASSWORD)
                 yield platform
                 watch.look_into("metrics", (await client.get("/metrics")).content)

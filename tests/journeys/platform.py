@@ -13,7 +13,7 @@ from journeys.caller import done
 from journeys.lines import to_each_process
 from journeys.people import App
 from journeys.staff import Admin
-from tapgate.settings import load
+from tapgate.settings import Settings, load
 from world import ServiceSignature
 
 
@@ -30,15 +30,14 @@ class Platform:
         """The first system_admin, logged in."""
         return await Admin.logged_in(self.client, ADMIN["email"], ADMIN["password"])
 
-    def secrets(self) -> dict[str, str]:
-        """Those of the installation."""
-        made = load(self._environ)
-        services = {f"{name}'s secret": secret for name, secret in made.service_secrets.items()}
-        return services | {"the JWT secret": made.jwt_secret, "the secret key": made.secret_key}
+    @property
+    def settings(self) -> Settings:
+        """As the gateway's processes have them, with what was made for them."""
+        return load(self._environ)
 
     def messenger(self) -> App:
         """The messenger, which works for the subscribers themselves."""
-        secret = load(self._environ).service_secrets["messenger"]
+        secret = self.settings.service_secrets["messenger"]
         return App(self.client, ServiceSignature("messenger", secret), "messenger")
 
     def lines(self) -> AbstractAsyncContextManager[list[httpx2.AsyncClient]]:
