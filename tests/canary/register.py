@@ -98,7 +98,8 @@ def forms(value: str) -> set[bytes]:
     """A long secret as it is, and as careless code may have it."""
     raw = value.encode()
     texts = {value, value.lower(), value.upper(), value[::-1], repr(value)[1:-1]}
-    texts |= {json.dumps(value)[1:-1], quote(value, safe=""), quote_plus(value)}
+    texts |= {json.dumps(value, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False)}
+    texts |= {quote(value), quote(value, safe=""), quote_plus(value)}
     texts |= {raw.hex(), raw.hex().upper()}
     found = {text.encode() for text in texts}
     found |= {value.encode("utf-16-le"), value.encode("utf-16-be")}

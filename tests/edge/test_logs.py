@@ -2,45 +2,18 @@
 
 import asyncio
 import gc
-import io
 import json
 import logging
 import os
 import sys
 import threading
-from collections.abc import Iterator
-from typing import Any
 
-import pytest
 import structlog
 
+from edge.log_lines import Lines
 from edge.stage import GOOD_THING, WRITER, Stage, bearer
 from tapgate.service import logs
 from tapgate.service.log_stream import LogStream
-
-
-class Lines:
-    def __init__(self) -> None:
-        self.stream = io.BytesIO()
-
-    @property
-    def text(self) -> str:
-        return self.stream.getvalue().decode()
-
-    @property
-    def all(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.text.splitlines()]
-
-
-@pytest.fixture
-def lines() -> Iterator[Lines]:
-    kept = logging.root.handlers[:], logging.root.level, structlog.get_config()
-    made = Lines()
-    logs.configure(made.stream)
-    yield made
-    logs._written = None
-    logging.root.handlers[:], logging.root.level = kept[0], kept[1]
-    structlog.configure(**kept[2])
 
 
 async def test_one_line_per_request(gateway: Stage, lines: Lines) -> None:

@@ -2,24 +2,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from canary.watch import Watch, watched
+from canary.fixtures import settings, watch
+from canary.watch import Watch
 from messenger.journeys.town import Messenger, Town, flow_key
-from tapgate.settings import Settings
 from world import World
 
-
-@pytest.fixture
-async def watch(database_url: str) -> AsyncIterator[Watch]:
-    async with watched(database_url) as watch:
-        watch.knows("the key of forms", flow_key()[0])
-        yield watch
-
-
-@pytest.fixture
-def settings(watch: Watch, settings: Settings) -> Settings:
-    """Nobody connects before the watch has begun."""
-    watch.knows_those_of(settings)
-    return settings
+__all__ = ["settings", "watch"]
 
 
 @pytest.fixture
@@ -28,6 +16,7 @@ async def town(
 ) -> AsyncIterator[Town]:
     """In the end no secret is in any table, statement, answer or log line, and no PIN in any
     reply."""
+    watch.knows("the key of forms", flow_key()[0])
     town = Town(world, database_url)
     yield town
     out, err = capfd.readouterr()
