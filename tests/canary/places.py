@@ -80,10 +80,10 @@ async def database(url: str) -> list[Place]:
             rows = await connection.fetch(f"SELECT to_json(t) FROM {name} t")
             places.append(Place(f"table {name}", _lines(rows)))
         for table, column in await connection.fetch(_BYTEA):
-            for (value,) in await connection.fetch(
+            rows = await connection.fetch(
                 f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL"
-            ):
-                places.append(_opened(f"bytea {table}.{column}", value))
+            )
+            places += _opened(f"bytea {table}.{column}", [row[0] for row in rows])
         places.append(Place("the schema", _lines(await connection.fetch(_SCHEMA))))
         places.append(Place("statements", _lines(await connection.fetch(_ACTIVITY))))
         return places
@@ -95,15 +95,28 @@ def _lines(rows: list[asyncpg.Record]) -> bytes:
     return "\n".join(str(row[0]) for row in rows).encode()
 
 
-def _opened(name: str, value: bytes) -> Place:
-    """As text where it is one, also when it is packed."""
+def _opened(name: str, values: list[bytes]) -> list[Place]:
+    """Those that are text, and those that are not; many in one, since that is quick to search."""
+    texts = [_text(value) for value in values]
+    return [
+        Place(name, b"\n".join(text for text in texts if text is not None)),
+        Place(
+            name,
+            b"\n".join(value for value, text in zip(values, texts, strict=True) if text is None),
+            digits=False,
+        ),
+    ]
+
+
+def _text(value: bytes) -> bytes | None:
+    """Also when it is packed."""
     with contextlib.suppress(zlib.error):
         value = zlib.decompress(value)
     with contextlib.suppress(UnicodeDecodeError):
-        return Place(name, value.decode().encode())
+        return value.decode().encode()
     with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
-        return Place(name, str(msgspec.msgpack.decode(value)).encode())
-    return Place(name, value, digits=False)
+        return str(msgspec.msgpack.decode(value)).encode()
+    return None
 
 
 def processes() -> Iterator[Place]:
