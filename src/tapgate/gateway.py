@@ -254,6 +254,7 @@ async def _first_admin(services: Services) -> list[str]:
 async def main() -> None:
     settings = load(os.environ)
     logs.configure()
+    logs.take_over_from_the_interpreter()
     assert settings.database_url is not None, "the supervisor says where the database is"
     async with wired(settings, settings.database_url) as services, _background(services):
         await worker.serve(create_app(services), protocol=Wire)

@@ -27,6 +27,8 @@ _STOP_SIGNALS = [signal.SIGINT, signal.SIGTERM]
 if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
     _STOP_SIGNALS.append(signal.SIGHUP)
 
+_FIRST_ADMIN = frozenset({"TAPGATE_ADMIN_EMAIL", "TAPGATE_ADMIN_PASSWORD"})
+
 #: What is done before the services start; has lines for the operator on the way.
 Prepare = Callable[[Settings, str], AsyncIterator[str]]
 #: What the operator may want to know once they have started.
@@ -39,6 +41,8 @@ class Service(NamedTuple):
     host: str
     port: int
     processes: int
+    #: Secrets of the environment that are for others.
+    withheld: frozenset[str] = frozenset()
 
 
 def run(
@@ -57,7 +61,7 @@ def run(
         url = postgres.url if postgres is not None else str(settings.database_url)
         environ = {**environ, "TAPGATE_DATABASE_URL": url}
         children = [
-            Child(service.name, service.module, listener, environ)
+            Child(service.name, service.module, listener, _environ_of(service, environ))
             for service, listener in zip(services, listeners, strict=True)
             for _ in range(service.processes)
         ]
@@ -74,6 +78,12 @@ def run(
                 await _keep_running(children, [*welcome, *hints()], postgres)
 
         asyncio.run(serve())
+
+
+def _environ_of(service: Service, environ: Mapping[str, str]) -> dict[str, str]:
+    """What a process was never told it cannot give away. The first admin is made by `prepare`."""
+    withheld = service.withheld | _FIRST_ADMIN
+    return {name: value for name, value in environ.items() if name not in withheld}
 
 
 @contextlib.contextmanager

@@ -63,7 +63,7 @@ async def start(
             )
             await signals.start()
             running.push_async_callback(signals.stop)
-            logins = Logins(database, Passwords(CHEAP), clock)
+            logins = Logins(database, Passwords(CHEAP), clock, vault)
             return Process(database, signals, authenticator, logins)
 
         yield start

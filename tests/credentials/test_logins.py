@@ -9,6 +9,7 @@ from credentials.stage import EMAIL, PASSWORD, Process, SetClock, World, refusal
 from tapgate.credentials.logins import Logins
 from tapgate.credentials.passwords import OWASP, Passwords
 from tapgate.errors import ApiError, Code, unavailable
+from tapgate.vault import Vault
 
 HERE, THERE = "192.0.2.1", "192.0.2.2"
 WRONG = "The e-mail or the password is wrong"
@@ -61,9 +62,9 @@ async def test_an_unknown_email_takes_the_same_work(
 
 
 async def test_a_password_is_stored_anew_when_the_parameters_change(
-    process: Process, admin_id: int, clock: SetClock
+    process: Process, admin_id: int, clock: SetClock, vault: Vault
 ) -> None:
-    logins = Logins(process.database, Passwords(OWASP), clock)
+    logins = Logins(process.database, Passwords(OWASP), clock, vault)
     await fail(process)
     before = await process.database.fetchval("SELECT password_hash FROM admins")
     await logins.check(EMAIL, PASSWORD, HERE)

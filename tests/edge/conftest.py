@@ -4,7 +4,10 @@ from pathlib import Path
 import pytest
 
 from edge.line import Server
+from edge.log_lines import lines
 from edge.stage import Stage, stage
+
+__all__ = ["lines"]
 
 
 @pytest.fixture

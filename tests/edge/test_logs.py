@@ -1,42 +1,19 @@
 """What is written about a request, and what never is."""
 
-import io
+import asyncio
+import gc
 import json
 import logging
 import os
-from collections.abc import Iterator
-from typing import Any
+import sys
+import threading
 
-import pytest
 import structlog
 
+from edge.log_lines import Lines
 from edge.stage import GOOD_THING, WRITER, Stage, bearer
 from tapgate.service import logs
 from tapgate.service.log_stream import LogStream
-
-
-class Lines:
-    def __init__(self) -> None:
-        self.stream = io.BytesIO()
-
-    @property
-    def text(self) -> str:
-        return self.stream.getvalue().decode()
-
-    @property
-    def all(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.text.splitlines()]
-
-
-@pytest.fixture
-def lines() -> Iterator[Lines]:
-    kept = logging.root.handlers[:], logging.root.level, structlog.get_config()
-    made = Lines()
-    logs.configure(made.stream)
-    yield made
-    logs._written = None
-    logging.root.handlers[:], logging.root.level = kept[0], kept[1]
-    structlog.configure(**kept[2])
 
 
 async def test_one_line_per_request(gateway: Stage, lines: Lines) -> None:
@@ -105,6 +82,61 @@ def test_exceptions_are_logged_by_type_and_place(lines: Lines) -> None:
     (line,) = lines.all
     assert line["failure"]["types"] == ["builtins.KeyError", "builtins.ValueError"]
     assert len(line["failure"]["frames"]) == 2
+    assert "1234" not in lines.text
+
+
+async def test_what_nobody_waited_for_is_logged_without_values(lines: Lines) -> None:
+    """The event loop writes the exception's text, and what a callback was given, into its words."""
+
+    async def fails() -> None:
+        raise ValueError("1234")
+
+    def called(_: object) -> None:
+        raise ValueError("1234")
+
+    task = asyncio.create_task(fails())
+    while not task.done():
+        await asyncio.sleep(0)
+    del task
+    gc.collect()
+    loop = asyncio.get_running_loop()
+    loop.default_exception_handler(
+        {"message": "Exception in callback f({'pin': '1234'})", "exception": ValueError("1234")}
+    )
+    loop.call_soon(called, {"pin": "1234"})
+    await asyncio.sleep(0.01)
+    assert [line["message"] for line in lines.all] == [
+        "Task exception was never retrieved",
+        "Exception in callback",
+        "Exception in callback",
+    ]
+    assert {line["failure"]["types"][0] for line in lines.all} == {"builtins.ValueError"}
+    assert "1234" not in lines.text
+
+
+def test_what_the_interpreter_would_print_is_logged_without_values(lines: Lines) -> None:
+    class Fails:
+        def __del__(self) -> None:
+            raise ValueError("1234")
+
+    def fails() -> None:
+        raise ValueError("1234")
+
+    kept = sys.unraisablehook, threading.excepthook, sys.excepthook
+    logs.take_over_from_the_interpreter()
+    try:
+        Fails()
+        thread = threading.Thread(target=fails)
+        thread.start()
+        thread.join()
+        try:
+            fails()
+        except ValueError as error:
+            sys.excepthook(ValueError, error, error.__traceback__)
+    finally:
+        sys.unraisablehook, threading.excepthook, sys.excepthook = kept
+    assert [line["event"] for line in lines.all] == ["process.failed"] * 3
+    assert all(line["failure"]["types"] == ["builtins.ValueError"] for line in lines.all)
     assert "1234" not in lines.text
 
 

@@ -13,7 +13,7 @@ from journeys.caller import done
 from journeys.lines import to_each_process
 from journeys.people import App
 from journeys.staff import Admin
-from tapgate.settings import load
+from tapgate.settings import Settings, load
 from world import ServiceSignature
 
 
@@ -30,9 +30,14 @@ class Platform:
         """The first system_admin, logged in."""
         return await Admin.logged_in(self.client, ADMIN["email"], ADMIN["password"])
 
+    @property
+    def settings(self) -> Settings:
+        """As the gateway's processes have them, with what was made for them."""
+        return load(self._environ)
+
     def messenger(self) -> App:
         """The messenger, which works for the subscribers themselves."""
-        secret = load(self._environ).service_secrets["messenger"]
+        secret = self.settings.service_secrets["messenger"]
         return App(self.client, ServiceSignature("messenger", secret), "messenger")
 
     def lines(self) -> AbstractAsyncContextManager[list[httpx2.AsyncClient]]:

@@ -21,7 +21,7 @@ _FIRST_ADMIN_NAME = "Administrator"
 
 
 async def log_in(services: Services, origin: Origin, email: str, password: str) -> Tokens:
-    """A failure is recorded too, under the e-mail that was tried and never with the password."""
+    """A failure is recorded too, under the e-mail of an admin and never with the password."""
     try:
         admin_id = await services.authenticator.logins.check(email, password, origin.ip or "")
         async with services.database.transaction() as tx:
@@ -229,6 +229,7 @@ async def _record(
 async def _record_failed_login(
     services: Services, origin: Origin, email: str, refusal: ApiError
 ) -> None:
+    shown = await services.authenticator.logins.shown(email)
     async with services.database.transaction() as tx:
         await trail.record(
             tx,
@@ -236,7 +237,7 @@ async def _record_failed_login(
             origin,
             event="admin.login",
             resource_type="admin",
-            resource_id=email,
+            resource_id=shown,
             result="failure",
             reason=refusal.message,
         )

@@ -194,13 +194,31 @@ def manual(
         print(f"changed {access.parent / name}")
 
 
+#: Without which the gateway's settings are complete too.
+_SECRETS_OF_THE_MESSENGER = frozenset(
+    {
+        "TAPGATE_MESSENGER_ACCESS_TOKEN",
+        "TAPGATE_MESSENGER_APP_SECRET",
+        "TAPGATE_MESSENGER_BRIDGE_TOKEN",
+        "TAPGATE_MESSENGER_FLOW_PRIVATE_KEY",
+    }
+)
+
+
 def _with(**given: str | int | None) -> dict[str, str]:
     """The environment, with what is given on the command line in the place of what is in it."""
     return os.environ | {name: str(value) for name, value in given.items() if value is not None}
 
 
 def _gateway(settings: Settings) -> Service:
-    return Service("gateway", "tapgate.gateway", settings.host, settings.port, settings.workers)
+    return Service(
+        "gateway",
+        "tapgate.gateway",
+        settings.host,
+        settings.port,
+        settings.workers,
+        withheld=_SECRETS_OF_THE_MESSENGER,
+    )
 
 
 def _messenger(settings: Settings, host: str) -> Service:

@@ -67,7 +67,7 @@ class Authenticator:
             database, signals, vault, clock, new_id, access_tokens=AccessTokens(settings.jwt_secret)
         )
         self.passwords = Passwords()
-        self.logins = Logins(database, self.passwords, clock)
+        self.logins = Logins(database, self.passwords, clock, vault)
 
     async def authenticate(
         self, method: str, path: str, query: bytes, headers: Headers, body: bytes

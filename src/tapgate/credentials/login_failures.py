@@ -20,7 +20,7 @@ _RECENT = "ARRAY(SELECT moment FROM unnest(kept.failed_at) AS moment WHERE momen
 class Source(NamedTuple):
     """Who tries to be whom."""
 
-    email: str
+    email: str  # a keyed hash of it, since a password may have got into its field
     address: str
 
 

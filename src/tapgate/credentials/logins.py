@@ -9,24 +9,28 @@ from tapgate.credentials.login_failures import Source
 from tapgate.credentials.passwords import Passwords
 from tapgate.errors import ApiError, Code
 from tapgate.store.database import Database
+from tapgate.vault import Vault
 
 
 class Logins:
-    def __init__(self, database: Database, passwords: Passwords, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, passwords: Passwords, clock: Clock, vault: Vault
+    ) -> None:
         self._database = database
+        self._vault = vault
         self._passwords = passwords
         self._clock = clock
         self._turns: WeakValueDictionary[Source, asyncio.Lock] = WeakValueDictionary()
 
     async def check(self, email: str, password: str, address: str) -> int:
         """The number of the active admin with that password; else 401, or 429 after too many."""
-        source = Source(email.lower(), address)
+        source = Source(self._hidden(email), address)
         # One after the other: right passwords at the same time must not refuse each other by
         # what they have reserved.
         async with self._turns.setdefault(source, asyncio.Lock()):
             await login_failures.reserve(self._database, source, self._clock())
             try:
-                admin_id = await self._admin_with(source.email, password)
+                admin_id = await self._admin_with(email.lower(), password)
             except ApiError:
                 await login_failures.give_back(self._database, source)
                 raise
@@ -34,6 +38,17 @@ class Logins:
                 raise ApiError(Code.UNAUTHORIZED, "The e-mail or the password is wrong")
             await login_failures.give_back(self._database, source)
             return admin_id
+
+    async def shown(self, email: str) -> str:
+        """An admin's e-mail, or what tells one that nobody has from others: it may be a password
+        that got into the wrong field."""
+        known = await self._database.fetchval(
+            "SELECT email FROM admins WHERE email = $1", email.lower()
+        )
+        return known or f"unknown:{self._hidden(email)[:16]}"
+
+    def _hidden(self, email: str) -> str:
+        return self._vault.keyed_hash("login", email.lower().encode()).hex()
 
     async def _admin_with(self, email: str, password: str) -> int | None:
         """As slow for an e-mail that nobody has as for a wrong password."""

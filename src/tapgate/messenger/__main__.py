@@ -12,6 +12,7 @@ from tapgate.settings import load
 async def main() -> None:
     settings = load(os.environ)
     logs.configure()
+    logs.take_over_from_the_interpreter()
     assert settings.database_url is not None, "the supervisor says where the database is"
     async with wired(settings, settings.database_url) as services:
         await worker.serve(App(services), protocol=Wire)

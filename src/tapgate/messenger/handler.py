@@ -53,6 +53,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     sent_at: int
     #: As it was stored, perhaps by another version: one that cannot be read is tried like others.
     content: Any
+    sealed: bytes | None
     withheld: bool
     attempts: int
     #: Left to the process that knows what was withheld, or to a later time.
@@ -157,7 +158,7 @@ class Handler:
                        ELSE greatest(CASE WHEN withheld THEN reserved_until END,
                                      clock_timestamp() + $3::interval * (attempts + 1)) END
                FROM oldest WHERE r.id = oldest.id
-               RETURNING r.id, address, sent_at, content, withheld, attempts, reserved""",
+               RETURNING r.id, address, sent_at, content, sealed, withheld, attempts, reserved""",
             address,
             self._services.process,
             _PAUSE,
@@ -165,8 +166,7 @@ class Handler:
         return None if row is None else msgspec.convert(dict(row), Waiting)
 
     async def _event(self, waiting: Waiting, *, late: bool) -> Event:
-        content: Content = msgspec.convert(waiting.content, Content)
-        match content:
+        match content := self._content(waiting):
             case Words():
                 text = self._services.withheld.get(waiting.id, content.body)
                 return Said(text=text, late=late)
@@ -180,6 +180,12 @@ class Handler:
                 return NumberChanged()
             case Other():
                 return NotUnderstood(kind=content.kind)
+
+    def _content(self, waiting: Waiting) -> Content:
+        if waiting.sealed is not None:
+            return inbox.opened(self._services.vault, waiting.id, waiting.sealed)
+        content: Content = msgspec.convert(waiting.content, Content)
+        return content
 
     async def _picture(self, image: ImageFile) -> Event:
         if self._services.graph is None:

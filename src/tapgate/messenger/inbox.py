@@ -1,4 +1,5 @@
-"""Messages from the channel, stored before they are acknowledged. `handler.py` acts on them.
+"""Messages from the channel, stored and sealed before they are acknowledged. `handler.py` acts on
+them.
 
 Only what may have held a PIN is not stored: the process that took it in knows it and comes first;
 should that process die, the person is asked again.
@@ -22,6 +23,7 @@ from tapgate.messenger.model.incoming import (
 )
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.secrets_in_text import may_hold_a_pin
+from tapgate.vault import Vault
 
 #: How long others leave a message to the process that took it in.
 _HEAD_START = timedelta(seconds=2)
@@ -29,6 +31,8 @@ _HEAD_START_OF_WITHHELD = timedelta(seconds=15)
 _FORGET_SECONDS = 60.0
 #: In one database transaction: to commit each by itself takes most of the time.
 _STORED_AT_ONCE = 100
+
+_decoder: msgspec.json.Decoder[Content] = msgspec.json.Decoder(Content)
 
 
 async def take_in(services: Services, received: Sequence[Received]) -> None:
@@ -103,7 +107,7 @@ async def _insert(
     content = Words(body=None) if is_withheld else message.content
     is_new = await tx.fetchval(
         """INSERT INTO messenger.received
-               (id, message_id, address, sent_at, content, withheld, status,
+               (id, message_id, address, sent_at, sealed, withheld, status,
                 reserved_for, reserved_until, received_at)
            VALUES ($1, $2, $3, $4, $5, $6, 'waiting', $7, clock_timestamp() + $8, $9)
            ON CONFLICT (message_id) DO NOTHING RETURNING true""",
@@ -111,7 +115,7 @@ async def _insert(
         message.message_id,
         message.address,
         message.sent_at,
-        msgspec.to_builtins(content),
+        _sealed(services.vault, row_id, content),
         is_withheld,
         services.process,
         _HEAD_START_OF_WITHHELD if is_withheld else _HEAD_START,
@@ -141,7 +145,21 @@ def _withheld(content: Content) -> str | None:
     return None
 
 
+def _sealed(vault: Vault, row_id: int, content: Content) -> bytes:
+    return vault.seal(msgspec.json.encode(content), _context(row_id))
+
+
+def opened(vault: Vault, row_id: int, sealed: bytes) -> Content:
+    return _decoder.decode(vault.open(sealed, _context(row_id)))
+
+
+def _context(row_id: int) -> bytes:
+    return b"received %d" % row_id
+
+
 async def end(tx: asyncpg.Connection, row_id: int, status: str) -> None:
     await tx.execute(
-        "UPDATE messenger.received SET status = $2, content = NULL WHERE id = $1", row_id, status
+        "UPDATE messenger.received SET status = $2, content = NULL, sealed = NULL WHERE id = $1",
+        row_id,
+        status,
     )

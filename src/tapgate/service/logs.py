@@ -5,7 +5,9 @@ its frames may be a person's data.
 """
 
 import logging
+import re
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Mapping, MutableMapping
@@ -21,6 +23,7 @@ _SECRET_WORDS = frozenset(
     {"authorization", "key", "otp", "password", "pin", "secret", "signature", "token"}
 )
 
+_IN_CALLBACK = re.compile(r"(callback) .*", re.DOTALL)
 _STDERR = 2
 _encoder = msgspec.json.Encoder()
 _written: "Stream | None" = None
@@ -63,6 +66,18 @@ def configure(stream: Stream | None = None) -> None:
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(handlers=[_Forward()], level=logging.WARNING, force=True)
+
+
+def take_over_from_the_interpreter() -> None:
+    """What nobody caught is printed with its text, unless it is logged instead."""
+
+    def failed(error: BaseException | None) -> None:
+        structlog.get_logger().error("process.failed", exc_info=error)
+        flush()
+
+    sys.excepthook = lambda _, error, __: failed(error)
+    sys.unraisablehook = lambda what: failed(what.exc_value)
+    threading.excepthook = lambda what: failed(what.exc_value)
 
 
 def write(line: RequestLine) -> None:
@@ -110,7 +125,15 @@ class _Forward(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         log = structlog.get_logger()
         error = record.exc_info[1] if record.exc_info else None
-        log.log(record.levelno, record.name, message=str(record.msg), exc_info=error)
+        log.log(record.levelno, record.name, message=_words(record), exc_info=error)
+
+
+def _words(record: logging.LogRecord) -> str:
+    """The event loop puts values into its words itself: what failed below the first line, what a
+    callback was called with behind its name."""
+    if record.name == "asyncio":
+        return _IN_CALLBACK.sub(r"\1", str(record.msg).partition("\n")[0])
+    return str(record.msg)
 
 
 def _add_time(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -15,7 +15,8 @@ from messenger.journeys.town import flow_key
 from tapgate.messenger.fake_graph import serving
 from tapgate.messenger.fake_graph.provider import Provider
 
-TOKEN, NUMBER, SECRET = "the access token", "106540352242922", "the app secret"
+TOKEN, NUMBER, SECRET = "EAAG-canary-access-7c1e", "106540352242922", "canary-app-secret-e41b"
+VERIFY_TOKEN, BRIDGE_TOKEN = "canary-verify-token-90af", "canary-bridge-token-3d27"
 
 
 class Running:
@@ -74,6 +75,8 @@ async def up(
                 "TAPGATE_MESSENGER_ACCESS_TOKEN": TOKEN,
                 "TAPGATE_MESSENGER_PHONE_NUMBER_ID": NUMBER,
                 "TAPGATE_MESSENGER_APP_SECRET": SECRET,
+                "TAPGATE_MESSENGER_VERIFY_TOKEN": VERIFY_TOKEN,
+                "TAPGATE_MESSENGER_BRIDGE_TOKEN": BRIDGE_TOKEN,
                 "TAPGATE_MESSENGER_FLOW_PRIVATE_KEY": flow_key()[0],
                 "TAPGATE_MESSENGER_RATE": "1000",
                 "TAPGATE_ADMIN_EMAIL": ADMIN["email"],

@@ -15,15 +15,25 @@ import httpx2
 import pytest
 from PIL import Image
 
+from canary.watch import Watch
 from gateway.running import ADMIN, TAPGATE
-from messenger.journeys import canary
 from messenger.journeys.phone import FLOWS
-from messenger.journeys.running import SECRET, Running, free_port, provider, up
+from messenger.journeys.running import (
+    BRIDGE_TOKEN,
+    SECRET,
+    TOKEN,
+    VERIFY_TOKEN,
+    Running,
+    free_port,
+    provider,
+    up,
+)
 from messenger.journeys.town import flow_key
 from tapgate import signing
 from tapgate.client import AsyncGateway, Login
 from tapgate.messenger.fake_graph.provider import Provider, Utterance
 from tapgate.messenger.flows.provider_side import Exchange
+from tapgate.settings import load
 from tapgate.store.database import Database
 from tapgate.store.embedded import PROGRAMS
 
@@ -108,16 +118,26 @@ def options(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.fixture
 async def stage(
-    folder: Path, database_url: str, database: Database
+    watch: Watch, folder: Path, database_url: str, database: Database
 ) -> AsyncIterator[tuple[Running, Provider, AsyncGateway]]:
     port = free_port()
+    for secret in (TOKEN, SECRET, VERIFY_TOKEN, BRIDGE_TOKEN):
+        watch.knows("a secret of the channel", secret)
     callback = f"http://127.0.0.1:{port}/api/v1/webhooks/messaging"
     async with (
         provider(callback) as (made, graph_url),
         up(folder, database_url, messenger_port=port, graph_url=graph_url, workers=2) as running,
         AsyncGateway(running.gateway, Login(ADMIN["email"], ADMIN["password"])) as gateway,
     ):
+        watch.knows_those_of(load({"TAPGATE_DATA_DIR": str(folder / "data")}))
         yield running, made, gateway
+        watch.look_at_processes()
+        for service in (running.gateway, running.messenger):
+            async with httpx2.AsyncClient(trust_env=False) as client:
+                metrics = await client.get(f"{service}/metrics")
+            watch.look_into(f"metrics of {service}", metrics.content)
+    watch.look_into("logs", running.logged())
+    watch.look_through(folder / "data")
 
 
 async def test_a_life_with_a_wallet_in_a_chat(
@@ -125,6 +145,7 @@ async def test_a_life_with_a_wallet_in_a_chat(
     folder: Path,
     database_url: str,
     database: Database,
+    watch: Watch,
 ) -> None:
     running, made, gateway = stage
     mary = Person("+23276100001", made, running, database)
@@ -211,16 +232,13 @@ async def test_a_life_with_a_wallet_in_a_chat(
     running.signal("gateway", signal.SIGCONT)
     assert "797.00 SLE" in await mary.read()
 
-    # The books hold, and the PINs are nowhere.
+    # The books hold, and the PINs are nowhere, as the watch sees in the end.
     assert (await command(folder, database_url, "verify"))[0] == 0
-    places = {
-        "dump": dumped(database_url),
-        "logs": running.logged(),
-        "provider": json.dumps([one.message for one in made.sent], ensure_ascii=False),
-    }
-    assert all(len(text) > 1000 for text in places.values()), "there is something to search"
-    for place, text in places.items():
-        assert canary.seen((PIN, NEW_PIN, WRONG_PIN), text) == [], place
+    assert all(pin in watch.register for pin in (PIN, NEW_PIN, WRONG_PIN))
+    watch.look_into("dump", dumped(database_url))
+    sent = json.dumps([one.message for one in made.sent], ensure_ascii=False)
+    assert len(sent) > 1000, "there is something to search"
+    watch.look_for_pins("what the provider got", sent)
 
 
 async def until_told(person: Person) -> str:

@@ -19,6 +19,8 @@ from cryptography.hazmat.primitives.serialization import (
 from messenger.journeys.phone import Phone
 from tapgate.gateway import create_app
 from tapgate.messenger.app import App
+from tapgate.messenger.model.replies import Template
+from tapgate.messenger.outbox.sealed import opened
 from tapgate.messenger.services import Services
 from tapgate.messenger.wiring import wired
 from world import World
@@ -51,6 +53,21 @@ class Town:
             transport = httpx2.ASGITransport(App(services), raise_app_exceptions=False)
             async with httpx2.AsyncClient(transport=transport, base_url="http://m") as client:
                 yield Messenger(self.world, services, client)
+
+    async def told(self) -> tuple[str, list[str]]:
+        """Everything that people were told, and the one-time codes in it."""
+        services = self.world.services
+        kept = await services.database.fetch(
+            "SELECT id, content FROM messenger.outbox WHERE content IS NOT NULL"
+        )
+        told = [opened(services.vault, row["id"], row["content"]) for row in kept]
+        codes = [
+            code
+            for message in told
+            if isinstance(message, Template) and message.name == "one_time_code"
+            for code in message.parameters
+        ]
+        return "\n".join(map(str, told)), codes
 
     async def balance(self, subscriber_id: str) -> str:
         answer = await self.gateway.get(

@@ -2,7 +2,13 @@
 
 import pytest
 
-from messenger.journeys.canary import seen
+from canary.register import Register
+
+
+def heard(secret: str) -> Register:
+    register = Register()
+    register.learn("a secret", secret)
+    return register
 
 
 @pytest.mark.parametrize(
@@ -18,9 +24,9 @@ from messenger.journeys.canary import seen
     ],
 )
 def test_it_sings(text: str) -> None:
-    assert seen(("4071",), text)
+    assert heard("4071").found("here", text.encode())
 
 
 @pytest.mark.parametrize("text", ["14071", "40712", "txn_4071ab", "4071.00", "12:00:00.4071+00"])
 def test_it_is_silent(text: str) -> None:
-    assert not seen(("4071",), text)
+    assert not heard("4071").found("here", text.encode())

@@ -1,0 +1,43 @@
+"""Where a secret may be, each with its reason. Nothing else is let through, and a test sees that
+nothing here is there for nothing."""
+
+from typing import Final
+
+#: The one answer that shows a secret, by the endpoint's name and the field.
+ANSWERS: Final = {
+    ("POST /api/v1/admin/login", "token"): "what a login is for",
+    ("POST /api/v1/admin/login", "refresh_token"): "what a login is for",
+    ("POST /api/v1/admin/refresh", "token"): "what a refresh is for",
+    ("POST /api/v1/admin/refresh", "refresh_token"): "the old one is worth nothing any more",
+    ("POST /api/v1/admin/api-keys", "key"): "shown once",
+    ("POST /api/v1/admin/webhook-endpoints", "secret"): "shown once",
+    ("POST /api/v1/admin/partners", "hmac_secret"): "shown once",
+    ("POST /api/v1/admin/partners", "webhook_secret"): "shown once",
+    ("POST /api/v1/processors", "hmac_secret"): "shown once",
+    ("POST /api/v1/processors/{id}/terminals", "hmac_secret"): "shown once",
+    ("POST /api/v1/processors/{id}/keys", "hmac_secret"): "shown once",
+    ("POST /api/v1/wallet/account-statement", "statement_url"): "the link to one file, for a day",
+}
+
+#: Files in the data folder that may hold any secret of the installation, closed to all but its
+#: owner.
+FILES: Final = {"secrets.json": "what was made because no secret was given"}
+
+_EVERY_SERVICE: Final = {
+    "TAPGATE_DATABASE_URL": "both use the database",
+    "TAPGATE_SECRET_KEY": "both seal and hash with it",
+    "TAPGATE_SERVICE_SECRETS": "they sign what they ask of each other",
+    "TAPGATE_MESSENGER_VERIFY_TOKEN": "settings are not complete in production without it",
+    "TAPGATE_JWT_SECRET": "settings are not complete in production without it",
+}
+#: What a process may find in its environment, by the module that it runs.
+ENVIRONMENTS: Final = {
+    "tapgate.gateway": _EVERY_SERVICE,
+    "tapgate.messenger": _EVERY_SERVICE
+    | {
+        "TAPGATE_MESSENGER_ACCESS_TOKEN": "it sends to the provider",
+        "TAPGATE_MESSENGER_APP_SECRET": "it checks the provider's deliveries",
+        "TAPGATE_MESSENGER_BRIDGE_TOKEN": "it checks bridges",
+        "TAPGATE_MESSENGER_FLOW_PRIVATE_KEY": "it reads the forms",
+    },
+}

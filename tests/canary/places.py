@@ -1,0 +1,143 @@
+"""Where secrets are looked for: tables, PostgreSQL's own log, processes, files."""
+
+import contextlib
+import re
+import zlib
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import asyncpg
+import msgspec
+import psutil
+
+from canary import exceptions
+
+
+class Place(NamedTuple):
+    name: str
+    data: bytes
+    #: False: random bytes, among which any four digits may stand by chance.
+    digits: bool = True
+
+
+#: What PostgreSQL can be told to write down: every statement with every value bound to it, and what
+#: an error was about.
+_TALKATIVE = {
+    "log_statement": "all",
+    "log_min_messages": "debug1",
+    "log_min_error_statement": "debug1",
+    "log_error_verbosity": "verbose",
+    "log_parameter_max_length": "-1",
+    "log_parameter_max_length_on_error": "-1",
+}
+_PROCESS_NUMBER = re.compile(rb"(?<= UTC) \[[0-9]+\]")
+
+_TABLES = """
+    SELECT format('%I.%I', schemaname, tablename) FROM pg_tables
+    WHERE schemaname IN ('public', 'messenger')"""
+_BYTEA = """
+    SELECT format('%I.%I', table_schema, table_name) AS table, column_name AS column
+    FROM information_schema.columns
+    WHERE table_schema IN ('public', 'messenger') AND data_type = 'bytea'"""
+_SCHEMA = """
+    SELECT prosrc FROM pg_proc WHERE pronamespace::regnamespace::text IN ('public', 'messenger')
+    UNION ALL SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef
+    UNION ALL SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conbin IS NOT NULL
+    UNION ALL SELECT description FROM pg_description WHERE objoid >= 16384
+    UNION ALL SELECT array_to_string(setconfig, ' ') FROM pg_db_role_setting"""
+_ACTIVITY = """
+    SELECT concat_ws(' ', application_name, query) FROM pg_stat_activity
+    WHERE datname = current_database()"""
+
+
+@contextlib.asynccontextmanager
+async def every_statement_logged(url: str) -> AsyncIterator[Path]:
+    """PostgreSQL's log, in which whoever connects meanwhile leaves all they say."""
+    connection = await asyncpg.connect(url)
+    try:
+        name = await connection.fetchval("SELECT current_database()")
+        for setting, value in _TALKATIVE.items():
+            await connection.execute(f"ALTER DATABASE {name} SET {setting} = '{value}'")
+        yield Path(await connection.fetchval("SHOW data_directory")).parent / "postgres.log"
+        await connection.execute(f"ALTER DATABASE {name} RESET ALL")
+    finally:
+        await connection.close()
+
+
+def written_since(log: Path, start: int) -> Place:
+    with log.open("rb") as file:
+        file.seek(start)
+        return Place("PostgreSQL's log", _PROCESS_NUMBER.sub(b"", file.read()))
+
+
+async def database(url: str) -> list[Place]:
+    """Every row of every table, what is written in the schema, and what is being asked."""
+    connection = await asyncpg.connect(url)
+    try:
+        places = []
+        for (name,) in await connection.fetch(_TABLES):
+            rows = await connection.fetch(f"SELECT to_json(t) FROM {name} t")
+            places.append(Place(f"table {name}", _lines(rows)))
+        for table, column in await connection.fetch(_BYTEA):
+            rows = await connection.fetch(
+                f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL"
+            )
+            places += _opened(f"bytea {table}.{column}", [row[0] for row in rows])
+        places.append(Place("the schema", _lines(await connection.fetch(_SCHEMA))))
+        places.append(Place("statements", _lines(await connection.fetch(_ACTIVITY))))
+        return places
+    finally:
+        await connection.close()
+
+
+def _lines(rows: list[asyncpg.Record]) -> bytes:
+    return "\n".join(str(row[0]) for row in rows).encode()
+
+
+def _opened(name: str, values: list[bytes]) -> list[Place]:
+    """Those that are text, and those that are not; many in one, since that is quick to search."""
+    texts = [_text(value) for value in values]
+    return [
+        Place(name, b"\n".join(text for text in texts if text is not None)),
+        Place(
+            name,
+            b"\n".join(value for value, text in zip(values, texts, strict=True) if text is None),
+            digits=False,
+        ),
+    ]
+
+
+def _text(value: bytes) -> bytes | None:
+    """Also when it is packed."""
+    with contextlib.suppress(zlib.error):
+        value = zlib.decompress(value)
+    with contextlib.suppress(UnicodeDecodeError):
+        return value.decode().encode()
+    with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+        return str(msgspec.msgpack.decode(value)).encode()
+    return None
+
+
+def processes() -> Iterator[Place]:
+    """What everybody on the machine sees of those started from here, and what each was given."""
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            words, environ = process.cmdline(), process.environ()
+            yield Place(f"command line of {words[:3]}", " ".join(words).encode())
+            ran = words[2] if words[1:2] == ["-m"] else ""
+            if ran in exceptions.ENVIRONMENTS or "postgres" in words[0]:
+                allowed = exceptions.ENVIRONMENTS.get(ran, {})
+                given = [f"{name}={text}" for name, text in environ.items() if name not in allowed]
+                yield Place(f"environment of {ran or 'PostgreSQL'}", "\n".join(given).encode())
+
+
+def files(folder: Path) -> Iterator[Place]:
+    """All but PostgreSQL's own, which are looked into by what they say."""
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        if path.is_file() and "pgdata" not in inside.parts:
+            if str(inside) in exceptions.FILES:
+                assert path.stat().st_mode & 0o077 == 0, f"{inside} is open to others"
+            else:
+                yield Place(f"file {inside}", path.read_bytes())

@@ -1,0 +1,122 @@
+"""The secrets that were heard, and what each of them may look like where it must not be."""
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+from urllib.parse import quote, quote_plus
+
+#: Digits or a short word that stand alone: not a part of an id, an amount or a time.
+_ALONE = rb"(?<![0-9A-Za-z+_-])(?<![0-9]\.)(?:%b)(?![0-9A-Za-z_-])(?!\.[0-9])"
+#: Codes are drawn by chance and so may be some amount of a table, which is a bare number there.
+_NO_BARE_NUMBER = rb'(?<!":)'
+_PIN_DIGITS = 4
+_SHORTEST = 4
+#: From here on a text is itself wherever it stands.
+_LONG = 8
+#: From here on one half of it is as good as all, since logs like to cut what is long.
+_HALVED = 32
+_AROUND = 60
+
+
+class Found(NamedTuple):
+    place: str
+    what: str
+    around: str
+
+
+class Register:
+    def __init__(self) -> None:
+        self._short: dict[str, str] = {}
+        self._long: dict[str, str] = {}
+        self._needles: dict[bytes, str] = {}
+
+    def __contains__(self, value: str) -> bool:
+        return value in self._short or value in self._long
+
+    @property
+    def kinds(self) -> set[str]:
+        return {*self._short.values(), *self._long.values()}
+
+    def learn(self, what: str, value: object) -> None:
+        """Whatever is not a text, or too short to be told from anything else, is no secret."""
+        if not isinstance(value, str) or len(value) < _SHORTEST or value in self:
+            return
+        if len(value) < _LONG:
+            self._short[value] = what
+            return
+        self._long[value] = what
+        for part in _telling_parts(value):
+            self._needles |= dict.fromkeys(forms(part), what)
+
+    def only(self, word: str) -> "Register":
+        """Those whose kind ends with it: people may be told their codes, never a PIN."""
+        some = Register()
+        for value, what in (self._short | self._long).items():
+            if what.endswith(word):
+                some.learn(what, value)
+        return some
+
+    def found(self, place: str, data: bytes, *, digits: bool = True) -> list[Found]:
+        """`digits` is False for what is random bytes anyway."""
+        spans = [
+            (what, start, start + len(needle))
+            for needle, what in self._needles.items()
+            for start in _starts(data, needle)
+        ]
+        if digits:
+            spans += self._short_ones(data)
+        return [
+            Found(place, what, data[max(0, start - _AROUND) : end + _AROUND].decode("latin-1"))
+            for what, start, end in spans
+        ]
+
+    def _short_ones(self, data: bytes) -> Iterator[tuple[str, int, int]]:
+        drawn = {value for value in self._short if value.isdigit() and len(value) != _PIN_DIGITS}
+        for values, before in ((self._short.keys() - drawn, b""), (drawn, _NO_BARE_NUMBER)):
+            if values:
+                pattern = before + _ALONE % b"|".join(re.escape(one.encode()) for one in values)
+                for match in re.finditer(pattern, data):
+                    yield self._short[match[0].decode()], match.start(), match.end()
+
+
+def _telling_parts(value: str) -> list[str]:
+    """Each is enough to know it by. What comes before the signature of an access token is public;
+    a key in PEM has one secret per line."""
+    if value.startswith("-----BEGIN"):
+        return [line for line in value.splitlines() if len(line) >= _HALVED and "-" not in line]
+    if value.startswith("eyJ") and value.count(".") == 2:
+        value = value.rpartition(".")[2]
+    if len(value) < _HALVED:
+        return [value]
+    middle = len(value) // 2
+    return [value[:middle], value[middle:]]
+
+
+def forms(value: str) -> set[bytes]:
+    """A long secret as it is, and as careless code may have it."""
+    raw = value.encode()
+    texts = {value, value.lower(), value.upper(), value[::-1], repr(value)[1:-1]}
+    texts |= {json.dumps(value, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False)}
+    texts |= {quote(value), quote(value, safe=""), quote_plus(value)}
+    texts |= {raw.hex(), raw.hex().upper()}
+    found = {text.encode() for text in texts}
+    found |= {value.encode("utf-16-le"), value.encode("utf-16-be")}
+    return found | set(_in_base64(raw))
+
+
+def _in_base64(raw: bytes) -> Iterable[bytes]:
+    """The middle of it, which is the same whatever comes before and after."""
+    for shift in range(3):
+        coded = base64.b64encode(bytes(shift) + raw)
+        middle = coded[4 if shift else 0 : len(coded) // 4 * 4 - 4]
+        yield middle
+        yield middle.translate(bytes.maketrans(b"+/", b"-_"))
+
+
+def _starts(data: bytes, needle: bytes) -> Iterator[int]:
+    start = data.find(needle)
+    while start >= 0:
+        yield start
+        start = data.find(needle, start + len(needle))

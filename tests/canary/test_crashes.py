@@ -1,0 +1,92 @@
+"""The database fails in the middle of requests with secrets: what is logged and answered then."""
+
+import httpx2
+import pytest
+
+from canary.watch import Watch
+from edge.log_lines import Lines
+from tapgate.store import StoreError
+from tapgate.store.database import Database
+from tapgate.store.migrate import migrate
+from world import PIN, World
+
+PASSWORD = "parrot-Tr0ub4dor-cage"
+
+#: Both are what a statement runs into: an error that quotes all of the row, and the end of the
+#: connection.
+FAILURES = {
+    "error": "RAISE EXCEPTION 'no % in %', NEW, TG_TABLE_NAME USING DETAIL = NEW::text",
+    "end": "PERFORM pg_terminate_backend(pg_backend_pid())",
+}
+
+
+async def fail(database: Database, how: str) -> None:
+    """Whatever is written from now on."""
+    await database.execute(
+        f"""CREATE FUNCTION failing() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN {FAILURES[how]}; RETURN NEW; END $$"""
+    )
+    await database.execute(
+        """DO $$
+           DECLARE one record;
+           BEGIN
+               FOR one IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+                   EXECUTE format('CREATE TRIGGER failing BEFORE INSERT OR UPDATE ON %I
+                                   FOR EACH ROW EXECUTE FUNCTION failing()', one.tablename);
+               END LOOP;
+           END $$"""
+    )
+
+
+@pytest.mark.parametrize("how", FAILURES)
+async def test_a_write_fails(
+    client: httpx2.AsyncClient, world: World, watch: Watch, lines: Lines, how: str
+) -> None:
+    subscriber = await world.subscriber(balance="50.00")
+    serial = await world.card((await world.subscriber())["id"])
+    admin, service, till = await world.admin(), world.service(), await world.processor()
+    await client.post(f"/api/v1/subscribers/{subscriber['id']}/reset-pin", auth=service)
+    code = await world.code_sent_to(subscriber["phone_number"])
+    await fail(world.services.database, how)
+
+    who = {"phone_number": world.phone(), "pin": PIN}
+    person = {**who, "first_name": "A", "last_name": "B"}
+    ada = {"email": "new@example.com", "password": PASSWORD, "name": "N", "role": "support_user"}
+    agent = {**who, "agent_type": "super_agent", "name": "Foday"}
+    one = f"/api/v1/subscribers/{subscriber['id']}"
+    send = {"sender_id": subscriber["id"], "recipient_card_serial": serial, "amount": "5.00"}
+    pay = {"request_id": "a1", "card_serial": serial, "amount": "5.00", "pin": PIN}
+    statement = {"subscriber_id": subscriber["id"], "format": "csv", "pin": PIN}
+    statement |= {"from_date": "2026-01-01", "to_date": "2026-01-31"}
+    hook = {"url": "http://127.0.0.1:9/hook", "events": ["card.blocked"]}
+    shop = {"name": "S", "phone_number": world.phone(), "email": "shop@example.com"}
+    scopes = {"name": "App", "scopes": ["balance:read"]}
+    for url, body, auth in (
+        ("/api/v1/subscribers", person, service),
+        (f"{one}/verify-pin", {"pin": "8264"}, service),
+        (f"{one}/change-pin", {"old_pin": PIN, "new_pin": "8264"}, service),
+        (f"{one}/reset-pin/confirm", {"otp": code, "new_pin": "8264"}, service),
+        ("/api/v1/wallet/transfer-p2p", {**send, "pin": PIN}, service),
+        ("/api/v1/wallet/account-statement", statement, service),
+        ("/api/v1/pos/payment", pay, till),
+        ("/api/v1/agents", agent, admin),
+        ("/api/v1/admin/users", ada, admin),
+        ("/api/v1/admin/login", {"email": "ada@example.com", "password": PASSWORD}, None),
+        ("/api/v1/admin/api-keys", scopes, admin),
+        ("/api/v1/admin/partners", {"name": "Bank"}, admin),
+        ("/api/v1/admin/webhook-endpoints", hook, admin),
+        ("/api/v1/processors", shop, admin),
+    ):
+        answer = await client.post(url, json=body, auth=auth)
+        assert answer.status_code >= 500, (url, answer.text)
+    if how == "error":
+        assert "asyncpg.exceptions.RaiseError" in lines.text
+    watch.look_into("logs", lines.text)
+
+
+async def test_the_database_cannot_be_reached_by_a_url_with_a_password() -> None:
+    """Told in one line at the start, which does not repeat the URL."""
+    for rest in ("127.0.0.1:1/x", "[::1/x", "host.invalid:99999/x", "127.0.0.1:1/x?sslmode=wrong"):
+        with pytest.raises(StoreError) as told:
+            await migrate(f"postgresql://ada:{PASSWORD}@{rest}")
+        assert PASSWORD not in str(told.value)

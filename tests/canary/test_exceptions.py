@@ -1,0 +1,46 @@
+"""What is let through is exactly what the interface shows, and nothing besides."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+import msgspec
+
+from canary import exceptions
+from canary.overhearing import names_a_secret
+from tapgate.gateway import NOUNS
+
+
+def fields_of(kind: Any) -> Iterator[str]:
+    """Of a declared answer and of all that is in it."""
+    if isinstance(get_origin(kind) or kind, type) and issubclass(
+        get_origin(kind) or kind, msgspec.Struct
+    ):
+        for field in msgspec.structs.fields(kind):
+            yield field.encode_name
+            yield from fields_of(field.type)
+    else:
+        for inner in get_args(kind):
+            yield from fields_of(inner)
+
+
+def test_every_answer_that_shows_a_secret_is_declared_and_no_other() -> None:
+    showing = {
+        (endpoint.name, field)
+        for noun in NOUNS
+        for endpoint in noun
+        for field in fields_of(endpoint.answer_type)
+        if names_a_secret(field)
+    }
+    assert showing == set(exceptions.ANSWERS)
+
+
+def test_every_variable_of_an_environment_is_a_setting() -> None:
+    documented = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
+    for environment in exceptions.ENVIRONMENTS.values():
+        assert all(f"`{name}`" in documented for name in environment)
+
+
+def test_every_exception_has_its_reason() -> None:
+    tables = exceptions.ANSWERS, exceptions.FILES, *exceptions.ENVIRONMENTS.values()
+    assert all(reason for table in tables for reason in table.values())

@@ -1,0 +1,218 @@
+"""The canary sings: each kind of secret, in each kind of place, in each form."""
+
+import asyncio
+import base64
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import asyncpg
+import httpx2
+import pytest
+
+from canary import exceptions, places
+from canary.overhearing import Ear, overheard
+from canary.places import Place
+from canary.register import Register
+from canary.watch import watched
+from messenger.journeys.town import flow_key
+
+PASSWORD = 'Tr0ub4dor "&/ß3'
+API_KEY = "svc_test_" + "a1B2c3D4e5F6g7H8" * 3
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZG1fMSJ9.Qm9ndXMtc2lnbmF0dXJlLW9mLXRoZS1jYW5hcnk"
+KINDS = ["4826", "402917", 'Tr0ub4dor "&/33', API_KEY, JWT]
+
+FORMS: dict[str, Any] = {
+    "as it is": str.encode,
+    "in JSON": lambda secret: json.dumps(secret).encode(),
+    "in JSON in JSON": lambda secret: json.dumps(json.dumps({"a": secret})).encode(),
+    "in a URL": lambda secret: quote(secret).encode(),
+    "in hex": lambda secret: secret.encode().hex().encode(),
+    "in base64": lambda secret: base64.b64encode(b"user:" + secret.encode()),
+    "in base64 for URLs": lambda secret: base64.urlsafe_b64encode(b"?" + secret.encode()),
+    "in UTF-16": lambda secret: secret.encode("utf-16"),
+    "backwards": lambda secret: secret[::-1].encode(),
+    "in small letters": lambda secret: secret.lower().encode(),
+    "as Python shows it": lambda secret: repr({"a": secret}).encode(),
+}
+
+
+def heard(secret: str) -> Register:
+    register = Register()
+    register.learn("a secret", secret)
+    return register
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("secret", [API_KEY, JWT, "correct horse battery"])
+def test_a_long_secret_in_any_form(secret: str, form: str) -> None:
+    assert heard(secret).found("here", b"before " + FORMS[form](secret) + b" after")
+
+
+@pytest.mark.parametrize("form", ["as it is", "in JSON", "in a URL", "in hex", "in UTF-16"])
+def test_a_password_with_signs(form: str) -> None:
+    assert heard(PASSWORD).found("here", FORMS[form](PASSWORD))
+
+
+def test_a_secret_that_was_cut_off() -> None:
+    assert heard(API_KEY).found("here", f"{API_KEY[:30]}...".encode())
+    assert heard(API_KEY).found("here", f"...{API_KEY[-30:]}".encode())
+
+
+def test_what_is_public_of_a_token() -> None:
+    assert not heard(JWT).found("here", JWT.rpartition(".")[0].encode())
+
+
+def test_a_line_of_a_private_key() -> None:
+    assert heard(flow_key()[0]).found("here", flow_key()[0].splitlines()[7].encode())
+    assert not heard(flow_key()[0]).found("here", b"-----BEGIN PRIVATE KEY-----")
+
+
+#: Where each statement leaves the text that is bound to it, beside PostgreSQL's log.
+STATEMENTS = {
+    "INSERT INTO planted VALUES ($1)": "table public.planted",
+    "INSERT INTO packed VALUES (convert_to($1, 'UTF8'))": "bytea public.packed.content",
+    "INSERT INTO messenger.planted VALUES (jsonb_build_object('a', $1::text))": (
+        "table messenger.planted"
+    ),
+    "SELECT set_config('application_name', $1, false)": "statements",
+    "SELECT pg_notify('changes', $1)": "",
+    "SELECT 1 / (length($1) - length($1))": "",
+}
+
+
+async def test_in_the_database(database_url: str) -> None:
+    async with places.every_statement_logged(database_url) as log:
+        connection = await asyncpg.connect(database_url)
+        try:
+            await connection.execute("CREATE TABLE planted (text text)")
+            await connection.execute("CREATE TABLE packed (content bytea)")
+            await connection.execute("CREATE TABLE messenger.planted (content jsonb)")
+            for secret in KINDS:
+                written = {}
+                for statement in STATEMENTS:
+                    start = log.stat().st_size
+                    with contextlib.suppress(asyncpg.DivisionByZeroError):
+                        await connection.execute(statement, secret)
+                    written[statement] = places.written_since(log, start)
+                assert all(named(heard(secret), [place]) for place in written.values()), secret
+                looked_at = await places.database(database_url)
+                assert named(heard(secret), looked_at) >= set(STATEMENTS.values()) - {""}
+            quoted = await connection.fetchval("SELECT quote_literal($1::text)", PASSWORD)
+            await connection.execute(f"ALTER TABLE planted ALTER text SET DEFAULT {quoted}")
+            assert "the schema" in named(heard(PASSWORD), await places.database(database_url))
+        finally:
+            await connection.close()
+
+
+def named(register: Register, looked_at: list[Place]) -> set[str]:
+    return {
+        found.place
+        for place in looked_at
+        for found in register.found(place.name, place.data, digits=place.digits)
+    }
+
+
+@pytest.mark.parametrize("secret", KINDS)
+def test_in_a_file(tmp_path: Path, secret: str) -> None:
+    (tmp_path / "left").mkdir()
+    (tmp_path / "left" / "behind.txt").write_text(f"it is {secret}\n")
+    assert named(heard(secret), [*places.files(tmp_path)]) == {"file left/behind.txt"}
+
+
+def test_a_file_that_may_hold_secrets_is_open_to_nobody_else(tmp_path: Path) -> None:
+    (name,) = exceptions.FILES
+    (tmp_path / name).write_text(API_KEY)
+    (tmp_path / name).chmod(0o640)
+    with pytest.raises(AssertionError, match="open to others"):
+        list(places.files(tmp_path))
+    (tmp_path / name).chmod(0o600)
+    assert list(places.files(tmp_path)) == []
+
+
+async def test_in_a_command_line_and_an_environment(tmp_path: Path) -> None:
+    """A process that looks like one of the gateway's, and is given what it need not know."""
+    (tmp_path / "tapgate").mkdir()
+    (tmp_path / "tapgate" / "gateway.py").write_text("input()")
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tapgate.gateway", PASSWORD),
+        cwd=tmp_path,
+        env={"TAPGATE_SECRET_KEY": JWT, "TAPGATE_ADMIN_PASSWORD": API_KEY},
+        stdin=asyncio.subprocess.PIPE,
+    )
+    try:
+        looked_at = list(places.processes())
+    finally:
+        process.kill()
+        await process.communicate()
+    (place,) = named(heard(PASSWORD), looked_at)
+    assert place.startswith("command line of")
+    assert named(heard(API_KEY), looked_at) == {"environment of tapgate.gateway"}
+    assert named(heard(JWT), looked_at) == set(), "that one is allowed"
+
+
+def answering(**shown: str) -> httpx2.AsyncClient:
+    """Something that answers everything with the same, also in a header."""
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        status = 422 if "wrong" in request.url.path else 200
+        return httpx2.Response(status, json=shown, headers={"X-Shown": shown.get("header", "")})
+
+    return httpx2.AsyncClient(transport=httpx2.MockTransport(answer), base_url="http://gateway")
+
+
+def sung(ear: Ear) -> bool:
+    return bool(ear.register.found("answers", b"\n".join(ear.answers)))
+
+
+@pytest.mark.parametrize("field", ["pin", "new_pin", "otp", "password", "refresh_token", "secret"])
+@pytest.mark.parametrize("shown", ["message", "header"])
+@pytest.mark.parametrize("path", ["/wrong", "/right"])
+async def test_what_was_sent_comes_back(field: str, shown: str, path: str) -> None:
+    secret = "4826" if field.endswith("pin") else API_KEY
+    with overheard() as ear:
+        async with answering(**{shown: f"{secret} is wrong"}) as client:
+            await client.post(path, json={"data": [{field: secret}]})
+        assert sung(ear)
+
+
+async def test_a_credential_comes_back() -> None:
+    with overheard() as ear:
+        async with answering(message=API_KEY) as client:
+            await client.get("/", headers={"Authorization": f"Bearer {API_KEY}"})
+        assert sung(ear)
+
+
+async def test_a_secret_is_shown_once_and_in_its_place_only() -> None:
+    async def shown(*paths: str) -> bool:
+        with overheard() as ear:
+            async with answering(key=API_KEY) as client:
+                for path in paths:
+                    await client.post(path, json={})
+            return sung(ear)
+
+    assert not await shown("/api/v1/admin/api-keys")
+    assert await shown("/api/v1/admin/api-keys", "/api/v1/admin/api-keys")
+    assert await shown("/api/v1/admin/users")
+
+
+async def test_nobody_listens_any_more() -> None:
+    before = httpx2.AsyncClient.send, httpx2.Client.send
+    with overheard():
+        assert httpx2.AsyncClient.send != before[0]
+    assert (httpx2.AsyncClient.send, httpx2.Client.send) == before
+
+
+async def test_the_watch_fails_what_it_finds(database_url: str) -> None:
+    with pytest.raises(AssertionError, match="a secret in logs"):
+        async with watched(database_url) as watch:
+            watch.knows("a secret", API_KEY)
+            watch.look_into("logs", f"key={API_KEY}")
+    with pytest.raises(AssertionError, match="a new_pin in replies"):
+        async with watched(database_url) as watch:
+            watch.knows("a new_pin", "4826")
+            watch.knows("a token", API_KEY)
+            watch.look_for_pins("replies", f"{API_KEY} 4826")

@@ -1,0 +1,36 @@
+"""What this process logs, as it would be written."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+
+from tapgate.service import logs
+
+
+class Lines:
+    def __init__(self) -> None:
+        self.stream = io.BytesIO()
+
+    @property
+    def text(self) -> str:
+        return self.stream.getvalue().decode()
+
+    @property
+    def all(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.text.splitlines()]
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    kept = logging.root.handlers[:], logging.root.level, structlog.get_config()
+    made = Lines()
+    logs.configure(made.stream)
+    yield made
+    logs._written = None
+    logging.root.handlers[:], logging.root.level = kept[0], kept[1]
+    structlog.configure(**kept[2])
