@@ -71,6 +71,7 @@ _NEXT_DELIVERY = """
     FROM public.deliveries_id_seq"""
 
 _COMMIT = b"COMMIT;\n"
+_GONE = (BrokenPipeError, ConnectionResetError)
 
 #: Is told how many bytes of how many were read.
 Told = Callable[[int, int], None]
@@ -101,33 +102,42 @@ async def load(
     file.seek(0)
     async with contextlib.AsyncExitStack() as stack:
         psql = await _psql(address(url))
+        assert psql.stdin is not None
+        stack.push_async_callback(_hang_up, psql.stdin)
         stack.push_async_callback(end, psql)
         script = await _script(file)
         stack.push_async_callback(end, script)
         complaint = asyncio.create_task(_all_of(psql.stderr))
         stack.callback(complaint.cancel)
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # psql tells why
-            await _feed(psql, script, file, manifest, told, clock())
-        if await psql.wait() != 0:
+        all_said = False
+        with contextlib.suppress(*_GONE):  # it tells why
+            await _feed(psql.stdin, script, file, manifest, told, clock())
+            psql.stdin.close()
+            all_said = True
+        if await psql.wait() != 0 or not all_said:
             raise StoreError(f"nothing was restored: {_reason(await complaint)}")
 
 
+async def _hang_up(stream: asyncio.StreamWriter) -> None:
+    stream.close()
+    with contextlib.suppress(*_GONE):
+        await stream.wait_closed()
+
+
 async def _feed(
-    psql: asyncio.subprocess.Process,
+    psql: asyncio.StreamWriter,
     script: asyncio.subprocess.Process,
     file: BinaryIO,
     manifest: Manifest,
     told: Told,
     now: datetime,
 ) -> None:
-    assert psql.stdin is not None
     assert script.stdout is not None
     size = os.fstat(file.fileno()).st_size
 
     async def say(data: bytes) -> None:
-        assert psql.stdin is not None
-        psql.stdin.write(data)
-        await psql.stdin.drain()
+        psql.write(data)
+        await psql.drain()
 
     await say(_BEGIN.encode())
     while line := await script.stdout.readline():
@@ -145,7 +155,6 @@ async def _feed(
     for statement in _closing(manifest, now):
         await say(statement.encode())
     await say(_COMMIT)
-    psql.stdin.close()
 
 
 def _closing(manifest: Manifest, now: datetime) -> Iterator[str]:
