@@ -131,7 +131,7 @@ async def test_a_running_installation(folder: Path) -> None:
         tokens = await client.post("/api/v1/admin/login", json=ADMIN)
         headers = {"Authorization": f"Bearer {tokens.json()['token']}"}
         log = await client.get("/api/v1/audit/logs?event=installation.restored", headers=headers)
-        [entry] = log.json()["logs"]
+        [entry] = log.json()["data"]
         assert entry["reason"].startswith("from a backup as of 20")
 
 
