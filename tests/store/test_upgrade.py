@@ -139,7 +139,6 @@ async def test_from_every_migration(
             assert all(before.values()), "a migration would find a table without rows"
             assert await migrate(url) == _NAMES[_NAMES.index(name) + 1 :]
             assert await contents(url, columns) == before
-            assert schema(url) == new
             broken = [finding.claim for finding in (await proved(url)).findings if finding.broken]
             if name == _NAMES[0]:
                 # There were no tables for holders yet.
@@ -148,6 +147,7 @@ async def test_from_every_migration(
             else:
                 assert broken == []
             if name in (_NAMES[0], _NAMES[-1]):
+                assert schema(url) == new
                 await pay_from_an_old_balance(url, tmp_path)
                 assert (await proved(url)).holds
 
