@@ -74,7 +74,7 @@ def test_a_given_url_wins() -> None:
 
 
 def test_a_database_may_have_several_hosts_with_ports() -> None:
-    url = "postgresql://user:p%40ss@one:5432,[::1]:5433,three/tapgate"
+    url = "postgresql://user:p%40ss@one:5432,two:5433,three/tapgate"
     assert loaded(DATABASE_URL=url).database_url == url
 
 
