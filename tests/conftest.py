@@ -180,6 +180,19 @@ async def copies(postgres: str) -> AsyncIterator[Copies]:
 
 
 @pytest.fixture
+async def empty_url(postgres: str) -> AsyncIterator[str]:
+    """A database that nobody has put a table into."""
+    name = f"empty_{next(_numbers)}"
+    connection = await asyncpg.connect(postgres)
+    try:
+        await connection.execute(f"CREATE DATABASE {name}")
+        yield url_of(name, postgres)
+        await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    finally:
+        await connection.close()
+
+
+@pytest.fixture
 async def database_url(postgres: str, copies: Copies) -> AsyncIterator[str]:
     name = await copies.make()
     try:

@@ -35,7 +35,8 @@ def tapgate(folder: Path, *arguments: str, **variables: str) -> subprocess.Compl
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["up"], ["serve"], ["messenger"], ["migrate"], ["demo"], ["chat"]]
+    "command",
+    [[], *([word] for word in "up serve messenger migrate demo chat backup restore".split())],
 )
 def test_everything_is_explained(command: list[str]) -> None:
     shown = CliRunner().invoke(app, [*command, "--help"], prog_name="tapgate")

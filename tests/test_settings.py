@@ -73,6 +73,11 @@ def test_a_given_url_wins() -> None:
     assert loaded(PUBLIC_URL="https://pay.example/").public_url == "https://pay.example"
 
 
+def test_a_database_may_have_several_hosts_with_ports() -> None:
+    url = "postgresql://user:p%40ss@one:5432,two:5433,three/tapgate"
+    assert loaded(DATABASE_URL=url).database_url == url
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -91,6 +96,7 @@ def test_a_given_url_wins() -> None:
         *(("RECEIPTS", value) for value in ("some", "All", "on")),
         ("ENVIRONMENT", "Production"),
         *(("DATABASE_URL", value) for value in ("mysql://x/y", "localhost", "postgresql://h:p/d")),
+        ("DATABASE_URL", "postgresql://one:5432,two:p/d"),
         ("CACHE_URL", "http://localhost"),
         *(("PUBLIC_URL", value) for value in ("pay.example", "ftp://x", "https://", "http://[")),
         ("MESSENGER_URL", "//host"),

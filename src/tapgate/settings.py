@@ -184,7 +184,8 @@ class _Reader:
             return None
         try:
             parts = urlsplit(text)
-            _ = parts.port  # looked at because only then it is checked
+            for host in parts.netloc.rpartition("@")[2].split(","):  # PostgreSQL may have several
+                _ = urlsplit(f"//{host}").port  # looked at because only then it is checked
         except ValueError:
             raise self.error(name, "is not a URL") from None
         if parts.scheme not in schemes or (parts.scheme.startswith("http") and not parts.hostname):

@@ -53,8 +53,7 @@ def run(
     hints: Hints = tuple,
 ) -> None:
     """Until told to stop. Raises what an operator must put right before it can start."""
-    for number in _STOP_SIGNALS:
-        signal.signal(number, signal.default_int_handler)
+    interrupt_on_signals()
     with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
         listeners = [stack.enter_context(_bound(service)) for service in services]
         postgres = stack.enter_context(_own_postgres(settings))
@@ -67,7 +66,7 @@ def run(
         ]
 
         async def serve() -> None:
-            _stop_on_signals()
+            stop_on_signals()
             with contextlib.suppress(asyncio.CancelledError):
                 await migrate(url)
                 async for line in prepare(settings, url):
@@ -87,16 +86,22 @@ def _environ_of(service: Service, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def database_url(settings: Settings) -> Iterator[str]:
-    """For a command that needs the database for a moment, whether Tapgate runs or not."""
+def database_url(settings: Settings, *, alone: bool = False) -> Iterator[str]:
+    """For a command that needs the database for a moment, whether Tapgate runs or not.
+
+    Alone: refused while another process runs the embedded one.
+    """
     if settings.database_url is not None:
         yield settings.database_url
         return
     postgres = EmbeddedPostgres(settings.data_dir)
     with contextlib.ExitStack() as stack:
         stack.callback(postgres.stop)
-        with contextlib.suppress(FolderInUseError):
+        try:
             postgres.start()
+        except FolderInUseError:
+            if alone:
+                raise
         yield postgres.url
 
 
@@ -146,7 +151,13 @@ async def _keep_postgres(postgres: EmbeddedPostgres) -> None:
                 say(str(error))
 
 
-def _stop_on_signals() -> None:
+def interrupt_on_signals() -> None:
+    """Whatever asks this process to end is a Ctrl-C to it."""
+    for number in _STOP_SIGNALS:
+        signal.signal(number, signal.default_int_handler)
+
+
+def stop_on_signals() -> None:
     """Cancel the current task, so that everything it has begun is ended on the way out."""
     task = asyncio.current_task()
     if task is not None:

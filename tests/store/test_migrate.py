@@ -1,7 +1,6 @@
 """Each migration once, in order, whole; what does not fit is refused in one line."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import asyncpg
@@ -11,15 +10,6 @@ from tapgate.store import StoreError
 from tapgate.store.migrate import Migration, migrate, outstanding
 
 _FILES = ("0001_first.sql", "0002_second.sql")
-
-
-@pytest.fixture
-async def empty_url(postgres: str) -> AsyncIterator[str]:
-    connection = await asyncpg.connect(postgres)
-    await connection.execute("CREATE DATABASE without_schema")
-    yield postgres.replace("@/tapgate?", "@/without_schema?")
-    await connection.execute("DROP DATABASE without_schema WITH (FORCE)")
-    await connection.close()
 
 
 @pytest.fixture

@@ -134,6 +134,39 @@ def verify() -> None:
 
 
 @app.command()
+def backup(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Where to, `-` for standard output. Without: a new file here, named by the time."
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option(help="Replace the file if there is one.")] = False,
+) -> None:
+    """Save everything that is in the database to one file, as of one moment, while Tapgate runs.
+
+    The secret key is not in it: keep that too, elsewhere.
+    """
+    from tapgate.cli.backup import save  # noqa: PLC0415
+
+    save(load(os.environ), file, replace=force)
+
+
+@app.command()
+def restore(
+    file: Annotated[Path, typer.Argument(help="What `tapgate backup` wrote.")],
+) -> None:
+    """Fill an empty database from a backup, bring it up to date and prove it.
+
+    All of it or nothing. Into a new data folder, or an empty database by URL; never over another.
+    """
+    from tapgate.cli.backup import restore  # noqa: PLC0415
+
+    if not restore(load(os.environ), file):
+        raise typer.Exit(1)
+
+
+@app.command()
 def messages(
     to: Annotated[str, typer.Option(help="A phone number in international form.")],
 ) -> None:

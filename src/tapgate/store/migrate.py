@@ -13,7 +13,8 @@ from tapgate.store.database import FAILURES
 _FOLDER = Path(__file__).parent / "migrations"
 _CONNECT_SECONDS = 10.0
 _OLDEST_POSTGRES = 16  # what docs/running.md promises
-_LOCK_KEY = 0x7461_7067_6174_65  # "tapgate"
+#: Held by whoever brings tables into a database.
+LOCK_KEY = 0x7461_7067_6174_65  # "tapgate"
 
 _CREATE_TABLE = """
     CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -35,10 +36,10 @@ class Migration(NamedTuple):
 async def migrate(url: str, folder: Path = _FOLDER) -> list[str]:
     """The names of what was applied. Several processes may call this at once."""
     migrations = _read(folder)
-    connection = await _connect(url)
+    connection = await connect(url)
     try:
         # Held by the session and given up with it: the second process waits, then finds all done.
-        await connection.execute("SELECT pg_advisory_lock($1)", _LOCK_KEY)
+        await connection.execute("SELECT pg_advisory_lock($1)", LOCK_KEY)
         await connection.execute(_CREATE_TABLE)
         rows = await connection.fetch("SELECT name, sha256 FROM schema_migrations")
         pending = outstanding(migrations, {row["name"]: row["sha256"] for row in rows})
@@ -46,7 +47,7 @@ async def migrate(url: str, folder: Path = _FOLDER) -> list[str]:
             await _apply(connection, migration)
         return [migration.name for migration in pending]
     except FAILURES as error:
-        raise StoreError(f"the database cannot be migrated: {_in_one_line(error)}") from error
+        raise StoreError(f"the database cannot be migrated: {in_one_line(error)}") from error
     finally:
         await connection.close(timeout=_CONNECT_SECONDS)
 
@@ -69,6 +70,11 @@ def outstanding(migrations: Sequence[Migration], applied: Mapping[str, str]) -> 
     return pending
 
 
+def refuse_unknown(applied: Mapping[str, str]) -> None:
+    """Whether this code could bring a database with these migrations up to date."""
+    outstanding(_read(_FOLDER), applied)
+
+
 async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
     try:
         async with connection.transaction():
@@ -79,19 +85,19 @@ async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
                 migration.sha256,
             )
     except FAILURES as error:
-        raise StoreError(f"{migration.name} cannot be applied: {_in_one_line(error)}") from error
+        raise StoreError(f"{migration.name} cannot be applied: {in_one_line(error)}") from error
 
 
-async def _connect(url: str) -> asyncpg.Connection:
+async def connect(url: str) -> asyncpg.Connection:
     try:
         connection = await asyncpg.connect(url, timeout=_CONNECT_SECONDS)
     except (*FAILURES, ValueError) as error:
-        raise StoreError(f"the database cannot be reached: {_in_one_line(error)}") from error
+        raise StoreError(f"the database cannot be reached: {in_one_line(error)}") from error
     if connection.get_server_version().major < _OLDEST_POSTGRES:
         await connection.close(timeout=_CONNECT_SECONDS)
         raise StoreError(f"PostgreSQL {_OLDEST_POSTGRES} or newer is needed")
     return connection
 
 
-def _in_one_line(error: Exception) -> str:
+def in_one_line(error: Exception) -> str:
     return str(error).partition("\n")[0] or type(error).__name__

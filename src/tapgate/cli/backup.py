@@ -1,0 +1,213 @@
+"""`tapgate backup` and `tapgate restore`: what an operator is told on the way and in the end."""
+
+import asyncio
+import contextlib
+import getpass
+import os
+import sys
+import time
+from collections.abc import Coroutine, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from rich.console import Console
+
+from tapgate import supervisor
+from tapgate.clock import system_clock
+from tapgate.settings import Settings
+from tapgate.store import StoreError, backup
+from tapgate.store import restore as restoring
+from tapgate.store.backup_file import Manifest, new_file, read_manifest
+from tapgate.store.migrate import migrate
+from tapgate.vault import Vault
+
+T = TypeVar("T")
+
+_STANDARD_OUTPUT = Path("-")
+_INTERRUPTED = 130  # as shells have it
+_EVERY_SECONDS = 10.0
+
+
+def save(settings: Settings, path: Path | None, *, replace: bool) -> None:
+    moment = system_clock()
+    path = path or Path(f"tapgate-{moment:%Y%m%d-%H%M%S}.backup")
+    # Not mixed into a backup that goes to standard output.
+    console = Console(stderr=path == _STANDARD_OUTPUT, highlight=False, soft_wrap=True)
+    with (
+        _interruptible("nothing was saved"),
+        _file(path, replace=replace) as file,
+        supervisor.database_url(settings) as url,
+        _progress("Saving") as tell,
+    ):
+        manifest = _run(backup.save(url, file, lambda size, table: tell(f"{_size(size)} {table}")))
+        size = file.tell() if file.seekable() else manifest.archive_bytes
+    where = "the backup" if path == _STANDARD_OUTPUT else str(path)
+    console.print(f"Saved {where}: {_size(size)}, {_contents(manifest)}.", markup=False)
+    for line in _kept_elsewhere(settings, manifest):
+        console.print(line, markup=False)
+
+
+def restore(settings: Settings, path: Path) -> bool:
+    """Whether everything that was restored is proved."""
+    console = Console(highlight=False, soft_wrap=True)
+    with _interruptible("nothing was restored, unless it says so above"), _opened(path) as file:
+        try:
+            manifest = read_manifest(file)
+        except StoreError as error:
+            raise StoreError(f"{path} cannot be restored: {error}") from None
+        fingerprint = Vault(settings.secret_key).key_id
+        restoring.refuse_unfit(manifest, secret_fingerprint=fingerprint, currency=settings.currency)
+        with supervisor.database_url(settings, alone=True) as url:
+            with _progress("Restoring") as tell:
+                _run(
+                    restoring.load(
+                        url, file, manifest, lambda done, size: tell(f"{100 * done // size} %")
+                    )
+                )
+            console.print(f"Restored {_contents(manifest)}.", markup=False)
+            console.print("Every table has the rows, the books have the sums, that were saved.")
+            holds = _run(_bring_to_life(settings, url, manifest))
+        for line in _not_as_it_was(manifest):
+            console.print(line, markup=False)
+        return holds
+
+
+async def _bring_to_life(settings: Settings, url: str, manifest: Manifest) -> bool:
+    from tapgate.cli.verify import prove  # noqa: PLC0415
+
+    await migrate(url)
+    await restoring.analyze(url)
+    if manifest.secret_fingerprint is not None:
+        await _record(settings, url, manifest)
+    return await prove(url)
+
+
+async def _record(settings: Settings, url: str, manifest: Manifest) -> None:
+    """The audit log says itself where it lost some of its end."""
+    from tapgate.audit.trail import record  # noqa: PLC0415
+    from tapgate.edge.origin import Origin  # noqa: PLC0415
+    from tapgate.gateway import wired  # noqa: PLC0415
+
+    who = f"command line:{getpass.getuser()}"
+    async with wired(settings, url) as services, services.database.transaction() as tx:
+        await record(
+            tx,
+            services,
+            Origin(actor={"type": "system", "id": who}, actor_id=who),
+            event="installation.restored",
+            resource_type="installation",
+            resource_id=None,
+            reason=f"from a backup as of {_shown(manifest.moment)}",
+        )
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    async def until_told_to_stop() -> T:
+        supervisor.stop_on_signals()
+        return await work
+
+    return asyncio.run(until_told_to_stop())
+
+
+@contextlib.contextmanager
+def _interruptible(outcome: str) -> Iterator[None]:
+    supervisor.interrupt_on_signals()
+    try:
+        yield
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        print(f"Interrupted: {outcome}.", file=sys.stderr)
+        sys.exit(_INTERRUPTED)
+
+
+@contextlib.contextmanager
+def _file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
+    if path != _STANDARD_OUTPUT:
+        with new_file(path, replace=replace) as file:
+            yield file
+    elif sys.stdout.isatty():
+        raise StoreError("a backup is not for a terminal: name a file, or lead it elsewhere")
+    else:
+        try:
+            yield sys.stdout.buffer
+        except BrokenPipeError:
+            raise StoreError("whoever was to read the backup has gone") from None
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+    with file:
+        if not file.seekable():
+            raise StoreError(f"{path} cannot be restored: it is not a file")
+        yield file
+
+
+class _Lines:
+    """A line now and then."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._said = time.monotonic()
+
+    def tell(self, how_far: str) -> None:
+        if time.monotonic() - self._said > _EVERY_SECONDS:
+            self._said = time.monotonic()
+            with contextlib.suppress(OSError):
+                print(f"{self._what}: {how_far}", file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def _progress(what: str) -> Iterator[Any]:
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Lines(what).tell
+        return
+    with console.status(f"{what} ...") as status:
+        yield lambda how_far: status.update(f"{what}: {how_far}")
+
+
+def _contents(manifest: Manifest) -> str:
+    transactions, entries = (
+        manifest.tables.get(f"public.{table}", 0) for table in ("transactions", "entries")
+    )
+    return f"{transactions:,} transactions and {entries:,} entries as of {_shown(manifest.moment)}"
+
+
+def _kept_elsewhere(settings: Settings, manifest: Manifest) -> Iterator[str]:
+    made = settings.data_dir / "secrets.json"
+    here = Vault(settings.secret_key).key_id
+    needed = manifest.secret_fingerprint
+    if needed is None:
+        return
+    if needed != here:
+        yield (
+            f"Warning: the database belongs to the secret key {needed}; that of these settings is"
+            f" {here}, with which it could not be run."
+        )
+    elif os.environ.get("TAPGATE_SECRET_KEY"):
+        yield f"Not in it: TAPGATE_SECRET_KEY ({needed}). Keep it too, elsewhere: nothing"
+        yield "replaces it, and without it no PIN matches and nothing sealed can be opened."
+    else:
+        yield f"Not in it: {made}, which holds the secret key ({needed}). Keep a copy"
+        yield "elsewhere: nothing replaces it, and without it no PIN matches and nothing sealed can"
+        yield "be opened."
+
+
+def _not_as_it_was(manifest: Manifest) -> Iterator[str]:
+    yield f"What happened after {_shown(manifest.moment)} is not in it. Before you start Tapgate,"
+    yield "remember what was taken away since, for it is back: API keys and signing keys that were"
+    yield "deleted, administrators that were disabled, cards and accounts that were blocked, PINs"
+    yield "that were changed. All logins of administrators and one-time codes were ended."
+    yield "Messages and webhooks that were on their way then will be sent again."
+
+
+def _shown(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _size(number: int) -> str:
+    return f"{number / 1_000_000:,.1f} MB"

@@ -1,0 +1,229 @@
+"""`tapgate backup` and `tapgate restore` as an operator types them, running and stopped."""
+
+import asyncio
+import os
+import re
+import resource
+import shutil
+import signal
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from gateway.running import ADMIN, TAPGATE, gateway, started
+from store.test_backup import files_in, is_empty, quiet, rows
+from tapgate.edge.services import Services
+from world import World
+
+_NOBODY = 65534
+
+
+async def tapgate(
+    data: Path,
+    *words: str | Path,
+    url: str = "",
+    cwd: Path | None = None,
+    uid: int | None = None,
+    then: Callable[[asyncio.subprocess.Process], Any] | None = None,
+    limit: int | None = None,
+    **variables: str,
+) -> tuple[int | None, bytes, str]:
+    """Status, output and complaint."""
+    environ = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
+    more: dict[str, Any] = {}
+    if uid is not None:
+        more = {"user": uid, "group": uid, "extra_groups": []}
+    if limit is not None:
+        sizes = (limit, limit)
+        more["preexec_fn"] = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, sizes)
+    process = await asyncio.create_subprocess_exec(
+        TAPGATE,
+        *words,
+        cwd=cwd,
+        env=environ | {"TAPGATE_DATA_DIR": str(data), "TAPGATE_DATABASE_URL": url} | variables,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        **more,
+    )
+    if then is not None:
+        await then(process)
+    output, complaint = await process.communicate()
+    return process.returncode, output, complaint.decode()
+
+
+@pytest.fixture
+def ordinary_user(folder: Path, data_dir: Path) -> int | None:
+    """Who is not root, and owns the folder; None if the tests are run by such a one."""
+    if os.geteuid() != 0:
+        return None
+    subprocess.run(["chown", "-R", f"{_NOBODY}:{_NOBODY}", folder], check=True)
+    return _NOBODY
+
+
+async def test_a_stopped_installation_of_an_ordinary_user(
+    ordinary_user: int | None, data_dir: Path, folder: Path
+) -> None:
+    uid = ordinary_user
+    path, new = folder / "file.backup", folder / "new"
+    assert (await tapgate(data_dir, "migrate", uid=uid))[0] == 0
+    status, output, complaint = await tapgate(data_dir, "backup", path, uid=uid)
+    assert (status, complaint) == (0, "")
+    assert re.match(
+        rb"Saved /\S+: 0\.\d MB, 0 transactions and 0 entries as of 20\S+ \S+ UTC\.", output
+    )
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert path.stat().st_uid == (os.geteuid() if uid is None else uid)
+    status, output, complaint = await tapgate(new, "restore", path, uid=uid)
+    assert (status, complaint) == (0, "")
+    assert b"BROKEN" not in output
+
+
+async def test_a_running_installation(folder: Path) -> None:
+    """Saved as it runs, restored elsewhere, where its people go on paying."""
+    here, there = folder / "here", folder / "there"
+    here.mkdir()
+    there.mkdir()
+    async with started(here, "", workers=1, demo="small"):
+        status, output, complaint = await tapgate(here / "gateway", "backup", cwd=folder)
+        assert (status, complaint) == (0, "")
+        [path] = [folder / name for name in files_in(folder) if name.endswith(".backup")]
+        assert f"Saved {path.name}: ".encode() in output
+        secrets = here / "gateway" / "secrets.json"
+        assert f"Not in it: {secrets}, which holds the secret key".encode() in output
+        held = re.findall(r'"(\w{40,})"', secrets.read_text())
+        assert not any(secret.encode() in path.read_bytes() for secret in held)
+        # Neither over what is there, nor into a folder in use, nor without its key.
+        refused = await tapgate(here / "gateway", "restore", path)
+        assert refused[2].startswith("tapgate: another Tapgate is already running on ")
+        refused = await tapgate(here / "gateway", "backup", path)
+        assert refused[2] == f"tapgate: {path} exists already; --force replaces it\n"
+        refused = await tapgate(there / "gateway", "restore", path)
+        assert refused[0] == 1
+        assert "put the secrets.json that was kept into the data folder" in refused[2]
+    shutil.copy(secrets, there / "gateway" / "secrets.json")
+    status, output, complaint = await tapgate(there / "gateway", "restore", path)
+    assert (status, complaint) == (0, "")
+    assert output.count(b"\nholds ") == 11
+    assert b"API keys and signing keys that were" in output
+    pay = re.search(
+        r"Bearer (\S+)' -d '(.*sender_id.*)'", (here / "gateway" / "demo.txt").read_text()
+    )
+    assert pay is not None
+    async with (
+        gateway(there, "", workers=1) as address,
+        httpx2.AsyncClient(base_url=address) as client,
+    ):
+        paid = await client.post(
+            "/api/v1/wallet/transfer-p2p",
+            content=pay[2],
+            headers={"Authorization": f"Bearer {pay[1]}"},
+        )
+        assert paid.status_code == 200, paid.text
+        tokens = await client.post("/api/v1/admin/login", json=ADMIN)
+        headers = {"Authorization": f"Bearer {tokens.json()['token']}"}
+        log = await client.get("/api/v1/audit/logs?event=installation.restored", headers=headers)
+        [entry] = log.json()["data"]
+        assert entry["reason"].startswith("from a backup as of 20")
+
+
+async def test_to_standard_output(services: Services, folder: Path) -> None:
+    data, url = services.settings.data_dir, str(services.settings.database_url)
+    status, output, complaint = await tapgate(data, "backup", "-", url=url)
+    assert status == 0
+    assert complaint.startswith("Saved the backup: ")
+    assert output.startswith(b"PGDMP")
+    assert output.endswith(b"\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+async def test_an_interrupted_backup_is_no_file(
+    number: signal.Signals, services: Services, postgres: str, folder: Path
+) -> None:
+    data, url = services.settings.data_dir, str(services.settings.database_url)
+
+    async def interrupt(process: asyncio.subprocess.Process) -> None:
+        """While it waits for a table, having written some of the file."""
+        while not await rows(
+            postgres, "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'relation'"
+        ):
+            assert process.returncode is None
+            await asyncio.sleep(0.01)
+        process.send_signal(number)
+
+    async with services.database.transaction() as tx:
+        await tx.execute("LOCK TABLE accounts IN ACCESS EXCLUSIVE MODE")
+        status, _, complaint = await tapgate(
+            data, "backup", folder / "backup", url=url, then=interrupt
+        )
+    assert not (folder / "backup").exists()
+    if number != signal.SIGKILL:
+        assert (status, complaint) == (130, "Interrupted: nothing was saved.\n")
+        assert files_in(folder) == []
+
+
+async def test_a_killed_restore_is_nothing_and_can_be_repeated(
+    world: World, empty_url: str, folder: Path
+) -> None:
+    services = world.services
+    await world.subscriber(balance="100.00")
+    data, url = services.settings.data_dir, str(services.settings.database_url)
+    path = folder / "backup"
+    assert (await tapgate(data, "backup", path, url=url))[0] == 0
+
+    async def interrupt(process: asyncio.subprocess.Process) -> None:
+        """When tables have been filled but not all is done."""
+        while not await rows(
+            empty_url,
+            """SELECT FROM pg_stat_activity JOIN pg_locks USING (pid)
+               WHERE application_name = 'psql' AND datname = current_database()
+                 AND backend_xid IS NOT NULL AND locktype = 'relation'
+                 AND mode = 'AccessExclusiveLock' LIMIT 1""",
+        ):
+            assert process.returncode is None
+        process.kill()
+
+    status, _, complaint = await tapgate(data, "restore", path, url=empty_url, then=interrupt)
+    assert (status, complaint) == (-signal.SIGKILL, "")
+    await quiet(empty_url)
+    assert await is_empty(empty_url)
+    status, output, _ = await tapgate(data, "restore", path, url=empty_url)
+    assert status == 0
+    assert b"Restored 1 transactions and 1 entries" in output
+
+
+async def test_a_disk_that_is_full_is_one_line(services: Services, folder: Path) -> None:
+    data, url = services.settings.data_dir, str(services.settings.database_url)
+    path = folder / "backup"
+    status, _, complaint = await tapgate(data, "backup", path, url=url, limit=20_000)
+    assert (status, complaint) == (1, f"tapgate: {path} cannot be written: File too large\n")
+    assert files_in(folder) == []
+
+
+async def test_what_is_no_backup_is_one_line(services: Services, folder: Path) -> None:
+    data, path = services.settings.data_dir, folder / "backup"
+    path.write_bytes(b"PGDMP and then nothing")
+    status, _, complaint = await tapgate(data, "restore", path)
+    assert status == 1
+    assert complaint.startswith(
+        f"tapgate: {path} cannot be restored: it is not a backup of Tapgate"
+    )
+    assert complaint.count("\n") == 1
+    status, _, complaint = await tapgate(data, "restore", folder / "none")
+    assert complaint == f"tapgate: {folder / 'none'} cannot be read: No such file or directory\n"
+
+
+async def test_broken_books_are_restored_as_they_were_and_told(
+    services: Services, world: World, empty_url: str, folder: Path
+) -> None:
+    await world.subscriber(balance="100.00")
+    await services.database.execute("UPDATE accounts SET balance = 5 WHERE kind = 'wallet'")
+    data, url = services.settings.data_dir, str(services.settings.database_url)
+    await tapgate(data, "backup", folder / "backup", url=url)
+    status, output, _ = await tapgate(data, "restore", folder / "backup", url=empty_url)
+    assert status == 1
+    assert b"BROKEN every balance is the sum of its entries" in output

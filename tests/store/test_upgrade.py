@@ -1,0 +1,214 @@
+"""A database of any earlier schema, with rows in all its tables, becomes that of a new one.
+
+`upgrade/` has for each migration the rows of the tables that it brought, as they were then.
+"""
+
+import asyncio
+import itertools
+import sys
+from pathlib import Path
+
+import asyncpg
+import httpx2
+import pytest
+
+from conftest import url_of
+from store.test_backup import name_of, rows, schema
+from tapgate import ids
+from tapgate.audit import chain
+from tapgate.credentials.pins import PinVerifier
+from tapgate.gateway import create_app, require_same_installation, wired
+from tapgate.ledger.pins import set_pin
+from tapgate.ledger.rules import insert_defaults
+from tapgate.ledger.verify import Proof, verify
+from tapgate.settings import Settings, load
+from tapgate.store import migrate as migrations
+from tapgate.store.database import Database
+from tapgate.store.migrate import migrate
+from tapgate.vault import Vault
+from world import PIN, World
+
+_FOLDER = migrations._FOLDER
+_NAMES = sorted(file.name for file in _FOLDER.glob("*.sql"))
+_ROWS = Path(__file__).parent / "upgrade"
+_SECRET_KEY = "a secret key of thirty-two characters"
+_numbers = itertools.count(1)
+_HOLDERS = "every wallet, float, settlement and clearing account has its holder"
+
+#: Another process that brings a database up to date.
+_MIGRATOR = """
+import asyncio, sys
+from tapgate.store.migrate import migrate
+asyncio.run(migrate(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+async def first(empty_url: str, tmp_path: Path) -> str:
+    """The first migration and nothing else, with rows in all its tables."""
+    await migrate(empty_url, up_to(_NAMES[0], tmp_path))
+    await fill(empty_url, _NAMES[0])
+    return empty_url
+
+
+def up_to(name: str, folder: Path) -> Path:
+    """A folder with the migrations up to this one."""
+    found = folder / f"up_to_{name}"
+    found.mkdir()
+    for one in _NAMES[: _NAMES.index(name) + 1]:
+        (found / one).write_text((_FOLDER / one).read_text())
+    return found
+
+
+async def fill(url: str, name: str) -> None:
+    """The rows of what this migration brought."""
+    number, key = name[:4], Vault(_SECRET_KEY)
+    file = _ROWS / f"{number}.sql"
+    database = await Database.connect(url)
+    try:
+        async with database.transaction() as tx:
+            if file.exists():
+                await tx.execute(file.read_text())
+            if number == "0001":
+                await tx.execute(
+                    "INSERT INTO installation VALUES ('secret_fingerprint', $1)", key.key_id
+                )
+                for holder in (201, 202, 301):
+                    await set_pin(tx, holder, PinVerifier(key).make(PIN))
+        if number == "0004":
+            assert await chain.Sealer(database).tick() == 2
+    finally:
+        await database.close()
+
+
+async def columns_of(url: str) -> dict[str, str]:
+    """table -> its columns"""
+    found = await rows(
+        url,
+        """SELECT format('%I.%I', table_schema, table_name),
+                  string_agg(quote_ident(column_name), ', ' ORDER BY ordinal_position)
+           FROM information_schema.columns WHERE table_schema IN ('public', 'messenger')
+             AND table_name <> 'schema_migrations' GROUP BY 1""",
+    )
+    return {str(table): str(names) for table, names in found}
+
+
+async def contents(url: str, columns: dict[str, str]) -> dict[str, list[str]]:
+    """All rows of these columns, in an order that does not depend on where they lie."""
+    return {
+        table: sorted(str(row) for row in await rows(url, f"SELECT {names} FROM {table}"))
+        for table, names in columns.items()
+    }
+
+
+async def copied(postgres: str, original: str) -> str:
+    """Not dropped: that takes longer than all the rest, and the server is thrown away."""
+    copy = f"upgrading_{next(_numbers)}"
+    connection = await asyncpg.connect(postgres)
+    try:
+        await connection.execute(f"CREATE DATABASE {copy} TEMPLATE {name_of(original)}")
+    finally:
+        await connection.close()
+    return url_of(copy, postgres)
+
+
+async def proved(url: str) -> Proof:
+    database = await Database.connect(url)
+    try:
+        async with database.connection() as connection:
+            proof = await verify(connection)
+        if await database.fetchval("SELECT EXISTS (SELECT FROM audit_entries)"):
+            audit = await chain.verify(database)
+            assert (audit.valid, audit.entries >= 2) == (True, True)
+        return proof
+    finally:
+        await database.close()
+
+
+async def test_from_every_migration(
+    empty_url: str, postgres: str, database_url: str, tmp_path: Path
+) -> None:
+    """Rows are put into each table when it is new, and are there in every later migration."""
+    new = schema(database_url)
+    for name in _NAMES:
+        assert await migrate(empty_url, up_to(name, tmp_path)) == [name]
+        await fill(empty_url, name)
+        url = await copied(postgres, empty_url)
+        columns = await columns_of(url)
+        before = await contents(url, columns)
+        assert all(before.values()), "a migration would find a table without rows"
+        assert await migrate(url) == _NAMES[_NAMES.index(name) + 1 :]
+        assert await contents(url, columns) == before
+        broken = [finding.claim for finding in (await proved(url)).findings if finding.broken]
+        if name == _NAMES[0]:
+            # There were no tables for holders yet.
+            assert broken == [_HOLDERS]
+            await fill(url, _NAMES[1])
+        else:
+            assert broken == []
+        if name in (_NAMES[0], _NAMES[-1]):
+            assert schema(url) == new
+            await pay_from_an_old_balance(url, tmp_path)
+            assert (await proved(url)).holds
+
+
+async def pay_from_an_old_balance(url: str, folder: Path) -> None:
+    async with wired(settings(url, folder), url) as services:
+        await require_same_installation(services)
+        async with services.database.transaction() as tx:
+            await insert_defaults(tx, "SLE", services.new_id)
+        transport = httpx2.ASGITransport(app=create_app(services), raise_app_exceptions=False)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
+            world = World(services, client)
+            paid = await client.post(
+                "/api/v1/wallet/transfer-p2p",
+                json={
+                    "request_id": "after",
+                    "sender_id": ids.show(ids.SUBSCRIBER, 201),
+                    "recipient_card_serial": "CARD-2",
+                    "amount": "350.00",
+                    "pin": PIN,
+                },
+                auth=await world.api_key("payments:write"),
+            )
+    assert paid.status_code == 200, paid.text
+    assert paid.json()["sender_new_balance"] == "0.00 SLE"  # the rest is under review
+
+
+def settings(url: str, folder: Path) -> Settings:
+    return load(
+        {
+            "TAPGATE_DATA_DIR": str(folder),
+            "TAPGATE_DATABASE_URL": url,
+            "TAPGATE_SECRET_KEY": _SECRET_KEY,
+        }
+    )
+
+
+async def test_by_many_at_once(first: str, database_url: str) -> None:
+    results = await asyncio.gather(*(migrate(first) for _ in range(6)))
+    assert sorted(results, key=len) == [[]] * 5 + [_NAMES[1:]]
+    assert schema(first) == schema(database_url)
+
+
+async def test_killed_in_the_middle_and_done_again(first: str, database_url: str) -> None:
+    columns = await columns_of(first)
+    before = await contents(first, columns)
+    waiting = "SELECT FROM pg_locks WHERE NOT granted AND mode = 'ShareLock'"
+    holder = await asyncpg.connect(first)
+    async with holder.transaction():
+        # Nobody can make an index on it.
+        await holder.execute("LOCK TABLE transactions IN ROW EXCLUSIVE MODE")
+        migrator = await asyncio.create_subprocess_exec(sys.executable, "-c", _MIGRATOR, first)
+        while not await rows(first, waiting):
+            assert migrator.returncode is None
+            await asyncio.sleep(0.01)
+        migrator.kill()
+        await migrator.wait()
+        applied = [row[0] for row in await rows(first, "SELECT name FROM schema_migrations")]
+        assert 1 < len(applied) < len(_NAMES)
+        again = asyncio.create_task(migrate(first))
+    await holder.close()
+    assert await again == [name for name in _NAMES if name not in applied]
+    assert await contents(first, columns) == before
+    assert schema(first) == schema(database_url)

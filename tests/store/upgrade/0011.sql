@@ -1,0 +1,1 @@
+INSERT INTO pin_failures VALUES (21, '2026-03-02 10:00Z'), (21, '2026-03-02 10:01Z');
