@@ -71,8 +71,4 @@ async def get_picture(call: Call, id: str, document_id: str) -> Reply[bytes]:
     """Get the picture of a KYC document."""
     subscriber_id = read_subscriber_id(id)
     picture = await operations.look_at(call, subscriber_id, read_id(document_id))
-    return Reply(
-        picture.content,
-        content_type=picture.media_type,
-        headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"},
-    )
+    return Reply(picture.content, content_type=picture.media_type)
