@@ -41,7 +41,8 @@ async def refresh(call: Call, body: Refresh) -> Tokens:
     """Exchange a refresh token for new tokens.
 
     A refresh token is good for once: a second use looks like theft and ends the session with all
-    its tokens, access tokens too.
+    its tokens, access tokens too. It lives 30 days; 90 days after the login there is no refresh any
+    more.
     """
     return await operations.refresh(call.services, call.origin, body.refresh_token)
 
