@@ -21,12 +21,12 @@ _WALKS = (
     "zxcvbnm",
     "qwertzuiop",
     "azertyuiop",
-    "1q2w3e4r5t6y7u8i9o0p",
-    "1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p",
-    "qazwsxedcrfvtgbyhnujmikolp",
-    "q1w2e3r4t5y6u7i8o9p0",
+    "1q 2w 3e 4r 5t 6y 7u 8i 9o 0p",
+    "q1 w2 e3 r4 t5 y6 u7 i8 o9 p0",
+    "1qaz 2wsx 3edc 4rfv 5tgb 6yhn 7ujm",
+    "qaz wsx edc rfv tgb yhn ujm",
 )
-_RUNS = tuple(walk[::way] for walk in _WALKS for way in (1, -1))
+_RUNS = tuple(walk.replace(" ", "")[::way] for walk in _WALKS for way in (1, -1))
 
 #: What people choose, and what this platform is about: the names of its parts and its roles.
 WORDS = frozenset(
