@@ -52,7 +52,8 @@ def anchors(document: Path) -> set[str]:
 
 
 def test_links_between_documents_lead_somewhere() -> None:
-    for document in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
+    written = (ROOT / "README.md", ROOT / "SECURITY.md", *(ROOT / "docs").rglob("*.md"))
+    for document in written:
         for target, anchor in LINK.findall(document.read_text()):
             there = document.parent / target if target else document
             assert there.exists(), (document.name, target)

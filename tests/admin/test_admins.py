@@ -67,6 +67,8 @@ async def test_an_e_mail_belongs_to_one_admin(client: httpx2.AsyncClient, ada: H
         ("password", "eve@example.com"),
         ("password", "EVE@example.COM"),
         ("password", "Eve Everly Evans"),
+        ("password", "Password1234"),
+        ("password", "everly-20262026"),
         ("name", ""),
         ("name", "nul\0"),
         ("role", "king"),

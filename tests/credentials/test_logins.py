@@ -96,6 +96,17 @@ async def test_others_are_not_locked_out(process: Process, world: World, admin_i
     assert (await refusal(process.logins.check(EMAIL, PASSWORD, HERE))).status == 429
 
 
+async def test_other_addresses_of_one_household_are_no_way_around(
+    process: Process, admin_id: int
+) -> None:
+    for n in range(5):
+        with pytest.raises(ApiError):
+            await process.logins.check(EMAIL, "wrong", f"2001:db8::{n}")
+    refused = await refusal(process.logins.check(EMAIL, PASSWORD, "2001:db8::f00"))
+    assert refused.status == 429
+    assert await process.logins.check(EMAIL, PASSWORD, "2001:db8:0:1::1") == admin_id
+
+
 async def test_a_failure_counts_for_a_quarter_of_an_hour(
     process: Process, admin_id: int, clock: SetClock
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from credentials.stage import Process, SetClock, World
+from credentials.stage import Process, SetClock, World, refusal
 from tapgate.credentials import one_time_codes
 from tapgate.credentials.one_time_codes import Question
 from tapgate.errors import ApiError, Code
@@ -111,6 +111,34 @@ async def test_a_new_code_replaces_the_old_and_has_all_its_tries(
         new = await desk.issue(question)
     assert await desk.redeem(question, old) == 2
     assert await desk.redeem(question, new) is None
+
+
+async def test_asking_for_ever_new_codes_is_no_way_to_guess_one(
+    desk: Desk, question: Question, clock: SetClock
+) -> None:
+    for _ in range(5):
+        code = await desk.issue(question)
+        for _ in range(3):
+            await desk.redeem(question, another(code))
+    clock.forward(hours=1)
+    refused = await refusal(desk.issue(question))
+    assert (refused.code, refused.headers) == (Code.RATE_LIMITED, {"Retry-After": "82800"})
+    assert await desk.issue(question._replace(asker="adm_0000000000002"))
+    clock.forward(hours=23, seconds=-1)
+    assert (await refusal(desk.issue(question))).code is Code.RATE_LIMITED
+    clock.forward(seconds=1)
+    code = await desk.issue(question)
+    assert await desk.redeem(question, another(code)) == 2
+    assert await desk.redeem(question, code) is None
+
+
+async def test_a_day_of_misses_ends_and_another_begins(
+    desk: Desk, question: Question, clock: SetClock
+) -> None:
+    for _ in range(30):
+        code = await desk.issue(question)
+        assert await desk.redeem(question, another(code)) == 2
+        clock.forward(hours=2)
 
 
 async def test_a_code_answers_one_question_only(

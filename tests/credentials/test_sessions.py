@@ -180,6 +180,20 @@ async def test_a_refresh_token_lives_thirty_days(
     assert await unauthorized(refreshed(process, tokens)) == NO_REFRESH
 
 
+async def test_however_often_it_is_refreshed_a_session_ends_after_ninety_days(
+    process: Process, admin_id: int, clock: SetClock
+) -> None:
+    tokens = await logged_in(process, admin_id)
+    for _ in range(3):
+        clock.forward(days=29)
+        tokens = await refreshed(process, tokens)
+    clock.forward(days=3, microseconds=-1)
+    tokens = await refreshed(process, tokens)
+    clock.forward(microseconds=1)
+    assert await unauthorized(refreshed(process, tokens)) == NO_REFRESH
+    assert await refreshed(process, await logged_in(process, admin_id))
+
+
 @pytest.mark.parametrize("token", ["", "x", "é\x00", "a" * 5000])
 async def test_an_unknown_refresh_token_is_refused(process: Process, token: str) -> None:
     assert await unauthorized(process.authenticator.sessions.refresh(token)) == NO_REFRESH

@@ -2,7 +2,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from tapgate.edge.addresses import Addresses
+from tapgate.service.addresses import Addresses, counted_as
 from tapgate.service.http import add_header
 
 BEHIND = Addresses([ip_network("10.0.0.0/8"), ip_network("::1/128")])
@@ -35,3 +35,27 @@ def test_proxies_may_add_lines_of_their_own() -> None:
     for hop in (b"198.51.100.1", b"203.0.113.7", b"10.0.0.2"):
         add_header(headers, b"x-forwarded-for", hop)
     assert BEHIND.of("10.0.0.1", headers) == "203.0.113.7"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff"),
+        ("2001:DB8:1:2::1", "2001:db8:1:2:0::1"),
+    ],
+)
+def test_a_household_is_one_to_a_limit(one: str, other: str) -> None:
+    assert counted_as(one) == counted_as(other)
+
+
+def test_neighbours_are_not() -> None:
+    addresses = [
+        "2001:db8:1:2::1",
+        "2001:db8:1:3::1",
+        "203.0.113.7",
+        "203.0.113.8",
+        "::ffff:203.0.113.7",  # an IPv4 peer of a socket for both
+        "::ffff:203.0.113.8",
+        "local",
+    ]
+    assert len({counted_as(address) for address in addresses}) == len(addresses)

@@ -41,6 +41,35 @@ async def test_a_good_request(gateway: Stage) -> None:
     assert answer.headers["cache-control"] == "no-store"
 
 
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/api/v1/things/lamp"),
+        ("DELETE", "/api/v1/things/lamp"),  # without a body
+        ("POST", "/api/v1/things"),  # refused
+        ("PATCH", "/api/v1/things"),  # no such method
+        ("GET", "/nothing"),
+        ("GET", "/health"),
+        ("GET", "/metrics"),
+        ("GET", "/openapi.json"),
+        ("GET", "/docs"),
+        ("GET", "/docs/swagger-ui.css"),
+    ],
+)
+async def test_every_answer_tells_browsers_not_to_guess_and_not_to_embed(
+    gateway: Stage, method: str, path: str
+) -> None:
+    answer = await gateway.client.request(method, path, headers=bearer(WRITER))
+    assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
+    (policy,) = answer.headers.get_list("content-security-policy")
+    assert {"default-src 'none'", "base-uri 'none'", "frame-ancestors 'none'"} <= set(
+        policy.split("; ")
+    )
+    if not path.startswith("/docs"):
+        assert "script-src" not in policy
+        assert answer.status_code == 204 or answer.headers["cache-control"] == "no-store"
+
+
 async def test_content_type_is_not_required(gateway: Stage) -> None:
     answer = await gateway.client.post(
         "/api/v1/things",

@@ -222,6 +222,26 @@ async def test_rate_headers_and_429(tmp_path: Path) -> None:
         assert other.status_code == 200
 
 
+async def test_a_household_of_addresses_has_one_bucket(tmp_path: Path) -> None:
+    async with stage(
+        tmp_path,
+        TAPGATE_RATE_LIMIT="1",
+        TAPGATE_RATE_BURST="3",
+        TAPGATE_TRUSTED_PROXIES="127.0.0.1",
+    ) as gateway:
+
+        async def from_address(address: str) -> int:
+            answer = await gateway.client.get(
+                "/api/v1/things",
+                headers={"Authorization": "Bearer wrong", "X-Forwarded-For": address},
+            )
+            return answer.status_code
+
+        statuses = [await from_address(f"2001:db8::{n}") for n in range(1, 5)]
+        assert statuses == [401, 401, 401, 429]
+        assert await from_address("2001:db8:0:1::1") == 401
+
+
 async def test_failed_authentication_takes_a_token_of_the_address(tmp_path: Path) -> None:
     async with stage(tmp_path, TAPGATE_RATE_LIMIT="1", TAPGATE_RATE_BURST="3") as gateway:
         tries = [

@@ -34,6 +34,7 @@ async def test_what_is_not_http(port: int, nonsense: bytes) -> None:
         answer = await line.answer()
         assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
         assert answer.headers["x-request-id"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
         assert await line.is_closed()
 
 

@@ -123,6 +123,8 @@ async def test_a_document_is_added_listed_and_shown(world: World) -> None:
     assert shown.headers["content-type"] == "image/png"
     assert shown.headers["cache-control"] == "no-store"
     assert shown.headers["x-content-type-options"] == "nosniff"
+    name = f"{documents[0]['document_id']}.png"
+    assert shown.headers["content-disposition"] == f'attachment; filename="{name}"'
     assert Image.open(io.BytesIO(shown.content)).tobytes() == picture().tobytes()
 
 

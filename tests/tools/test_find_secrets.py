@@ -43,3 +43,10 @@ def test_a_known_one_may_move_within_its_file_and_nowhere_else(tmp_path: Path) -
     subprocess.run(["git", "add", "--all"], cwd=tmp_path, check=True)
     done = searched(tmp_path)
     assert (done.returncode, done.stdout) == (1, "copy:1: AWS Access Key\n")
+
+
+def test_the_list_of_known_ones_is_no_secret_itself(tmp_path: Path) -> None:
+    project(tmp_path, notes=f"key {KEY}\n")
+    made_known = subprocess.run(SCAN, cwd=tmp_path, capture_output=True, check=True).stdout
+    (tmp_path / ".secrets.baseline").write_bytes(made_known)
+    assert searched(tmp_path).returncode == 0

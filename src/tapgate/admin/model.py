@@ -7,6 +7,7 @@ import msgspec
 
 from tapgate import clock, ids
 from tapgate.credentials.api_keys import ApiKey
+from tapgate.credentials.guessable import is_guessable
 from tapgate.edge.endpoint import ROLES
 from tapgate.edge.fields import Choice, CompanyEmail, Moment, Password, Rule, TextRule, Unacceptable
 from tapgate.errors import ApiError, Code, invalid_field
@@ -91,9 +92,8 @@ class CreatedApiKey(ShownApiKey, frozen=True, kw_only=True):
 
 def refuse_guessable(new: NewAdmin) -> None:
     """Twelve characters are no use when they are the first ones that anybody would try."""
-    password = new.password.lower()
-    if password in (new.email, new.name.lower()):
-        raise invalid_field("password", "must not be the e-mail address or the name")
+    if is_guessable(new.password, (new.email, new.name)):
+        raise invalid_field("password", "must not be easy to guess")
 
 
 def no_such_admin() -> ApiError:

@@ -41,7 +41,8 @@ async def refresh(call: Call, body: Refresh) -> Tokens:
     """Exchange a refresh token for new tokens.
 
     A refresh token is good for once: a second use looks like theft and ends the session with all
-    its tokens, access tokens too.
+    its tokens, access tokens too. It lives 30 days; 90 days after the login there is no refresh any
+    more.
     """
     return await operations.refresh(call.services, call.origin, body.refresh_token)
 
@@ -69,9 +70,11 @@ async def get_me(call: Call) -> Me:
 async def create_admin(call: Call, body: NewAdmin) -> Admin:
     """Create an admin.
 
-    The password has 12 to 255 characters and is neither the e-mail address nor the name. The role
-    decides what the admin may do: `system_admin` everything, `compliance_user` alerts, rules and
-    blocking, `support_user` reading and basic support, `finance_user` transactions and funding.
+    The password has 12 to 255 characters, of any kind, and is not easy to guess: not one word, the
+    name or the e-mail address with figures around it, nothing repeated, no walk over the keyboard.
+    The role decides what the admin may do: `system_admin` everything, `compliance_user` alerts,
+    rules and blocking, `support_user` reading and basic support, `finance_user` transactions and
+    funding.
     """
     return model.admin(await operations.create(call.services, call.origin, body))
 

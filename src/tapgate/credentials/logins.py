@@ -8,6 +8,7 @@ from tapgate.credentials import login_failures
 from tapgate.credentials.login_failures import Source
 from tapgate.credentials.passwords import Passwords
 from tapgate.errors import ApiError, Code
+from tapgate.service.addresses import counted_as
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
@@ -24,7 +25,7 @@ class Logins:
 
     async def check(self, email: str, password: str, address: str) -> int:
         """The number of the active admin with that password; else 401, or 429 after too many."""
-        source = Source(self._hidden(email), address)
+        source = Source(self._hidden(email), counted_as(address))
         # One after the other: right passwords at the same time must not refuse each other by
         # what they have reserved.
         async with self._turns.setdefault(source, asyncio.Lock()):

@@ -1,6 +1,11 @@
-"""One-time codes: six digits, five minutes, three tries; at most one open for each question."""
+"""One-time codes: six digits, five minutes, three tries; at most one open for each question.
+
+Who misses fifteen times in a day gets no further code that day: whoever may ask for codes could
+otherwise guess one in hours.
+"""
 
 import hmac
+import math
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +20,8 @@ from tapgate.vault import Vault
 
 LIFETIME = timedelta(minutes=5)
 TRIES = 3
+MOST_MISSED = 15
+MISSED_WITHIN = timedelta(days=1)
 
 
 class Question(NamedTuple):
@@ -28,16 +35,34 @@ class Question(NamedTuple):
 async def issue(tx: asyncpg.Connection, vault: Vault, question: Question, now: datetime) -> str:
     """A new code to be sent to the subscriber's phone. It replaces the one before."""
     code = f"{secrets.randbelow(1_000_000):06d}"
-    await tx.execute(
-        """INSERT INTO one_time_codes (purpose, subscriber_id, asker, code_hash, expires_at)
-           VALUES ($1, $2, $3, $4, $5)
-           ON CONFLICT (purpose, subscriber_id, asker) DO UPDATE
-           SET code_hash = excluded.code_hash, expires_at = excluded.expires_at, failures = 0""",
+    issued = await tx.fetchval(
+        f"""INSERT INTO one_time_codes AS kept
+                (purpose, subscriber_id, asker, code_hash, expires_at)
+            VALUES ($1, $2, $3, $4, $5)
+            ON CONFLICT (purpose, subscriber_id, asker) DO UPDATE
+            SET code_hash = excluded.code_hash, expires_at = excluded.expires_at, failures = 0
+            WHERE kept.missed < {MOST_MISSED} OR kept.missed_since <= $6
+            RETURNING true""",
         *question,
         _hash(vault, question, code),
         now + LIFETIME,
+        now - MISSED_WITHIN,
     )
+    if not issued:
+        raise await _too_many_missed(tx, question, now)
     return code
+
+
+async def _too_many_missed(tx: asyncpg.Connection, question: Question, now: datetime) -> ApiError:
+    since: datetime = await tx.fetchval(
+        "SELECT missed_since FROM one_time_codes "
+        "WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3",
+        *question,
+    )
+    seconds = max(1, math.ceil((since + MISSED_WITHIN - now).total_seconds()))
+    return ApiError(
+        Code.RATE_LIMITED, "Too many wrong codes", headers={"Retry-After": str(seconds)}
+    )
 
 
 @asynccontextmanager
@@ -70,7 +95,7 @@ async def _try(
     if stored is None or stored["failures"] >= TRIES or stored["expires_at"] <= now:
         return 0
     if not hmac.compare_digest(stored["code_hash"], _hash(vault, question, code)):
-        return await _count_failure(tx, question)
+        return await _count_failure(tx, question, now)
     await tx.execute(
         "DELETE FROM one_time_codes WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3",
         *question,
@@ -78,11 +103,16 @@ async def _try(
     return None
 
 
-async def _count_failure(tx: asyncpg.Connection, question: Question) -> int:
+async def _count_failure(tx: asyncpg.Connection, question: Question, now: datetime) -> int:
     failures: int = await tx.fetchval(
-        "UPDATE one_time_codes SET failures = failures + 1 "
-        "WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3 RETURNING failures",
+        """UPDATE one_time_codes
+           SET failures = failures + 1,
+               missed = CASE WHEN missed_since > $4 THEN missed + 1 ELSE 1 END,
+               missed_since = CASE WHEN missed_since > $4 THEN missed_since ELSE $5 END
+           WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3 RETURNING failures""",
         *question,
+        now - MISSED_WITHIN,
+        now,
     )
     return TRIES - failures
 

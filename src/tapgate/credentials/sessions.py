@@ -17,6 +17,8 @@ from tapgate.store.signals import Signals, Ticket
 from tapgate.vault import Vault
 
 REFRESH_LIFETIME = timedelta(days=30)
+#: However often it is refreshed: then the password is asked for again.
+SESSION_LIFETIME = timedelta(days=90)
 
 _TOPIC = "sessions"
 _RANDOM_BYTES = 32
@@ -147,7 +149,7 @@ class Sessions:
         """The token's row stays locked, so that of two uses at once the second sees the first."""
         return await tx.fetchrow(
             """SELECT token_hash, expires_at, used_at, session_id, ended_at,
-                      admin_id, email, role, status
+                      sessions.created_at AS began_at, admin_id, email, role, status
                FROM refresh_tokens
                JOIN sessions ON sessions.id = session_id
                JOIN admins ON admins.id = admin_id
@@ -194,7 +196,10 @@ class Sessions:
 
 def _is_alive(found: asyncpg.Record, now: datetime) -> bool:
     return bool(
-        found["expires_at"] > now and found["ended_at"] is None and found["status"] == "active"
+        found["expires_at"] > now
+        and found["began_at"] + SESSION_LIFETIME > now
+        and found["ended_at"] is None
+        and found["status"] == "active"
     )
 
 

@@ -9,17 +9,18 @@ import msgspec
 from tapgate.edge.buckets import SECOND, Rate, Taken
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError
-from tapgate.service.http import Answer, header
+from tapgate.service.http import FOR_BROWSERS, Answer, header, lines
 
 _encoder = msgspec.json.Encoder()
 _JSON: Final = "application/json"
 _CACHE_CONTROL: Final = "Cache-Control"
-_JSON_HEAD: Final = header("Content-Type", _JSON) + header(_CACHE_CONTROL, "no-store")
+_EMPTY_HEAD: Final = lines(FOR_BROWSERS)
+_JSON_HEAD: Final = lines({"Content-Type": _JSON, _CACHE_CONTROL: "no-store", **FOR_BROWSERS})
 
 
 def of_result(status: int, result: Any) -> Answer:
     if result is None:
-        return Answer(status, b"", b"")
+        return Answer(status, _EMPTY_HEAD, b"")
     if type(result) is Reply:
         return _of_reply(status, result)
     return _json(status, _encoder.encode(result))
@@ -41,17 +42,14 @@ def _of_reply(status: int, reply: Reply[Any]) -> Answer:
         "Content-Type": reply.content_type,
         "Content-Length": str(len(body)),
         _CACHE_CONTROL: "no-store",
+        **FOR_BROWSERS,
     }
-    return Answer(status, _lines(own | dict(headers)), body)
+    return Answer(status, lines(own | dict(headers)), body)
 
 
 def _json(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Answer:
     head = b"%bcontent-length: %d\r\n" % (_JSON_HEAD, len(body))
-    return Answer(status, head + _lines(headers) if headers else head, body)
-
-
-def _lines(headers: Mapping[str, str]) -> bytes:
-    return b"".join([header(name, value) for name, value in headers.items()])
+    return Answer(status, head + lines(headers) if headers else head, body)
 
 
 class RateHeaders:

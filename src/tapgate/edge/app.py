@@ -11,7 +11,6 @@ from time import perf_counter
 import structlog
 
 from tapgate.edge import answers
-from tapgate.edge.addresses import Addresses
 from tapgate.edge.buckets import SECOND
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Endpoint
@@ -24,6 +23,7 @@ from tapgate.edge.services import Services
 from tapgate.edge.system import system_endpoints
 from tapgate.errors import ApiError, Code
 from tapgate.service import logs
+from tapgate.service.addresses import Addresses, counted_as
 from tapgate.service.asgi import AsgiApp
 from tapgate.service.http import Answer, Disconnected, Request
 from tapgate.service.overload import AtOnce, OverloadError
@@ -112,7 +112,7 @@ class App(AsgiApp):
 
     async def _done(self, route: Route, names: list[str], call: Call) -> Answer:
         if route.public:
-            await self._take(call, f"ip:{call.ip}")
+            await self._take_of_address(call)
         else:
             await self._admit(route, call)
         return answers.of_result(route.status, await route.run(call, names))
@@ -127,13 +127,16 @@ class App(AsgiApp):
         except ApiError as error:
             if error.status in (401, 403):
                 # Who has none left is not told any more whether a credential is good.
-                await self._take(call, f"ip:{call.ip}")
+                await self._take_of_address(call)
             raise
         call.caller = principal
         await self._take(call, principal.scope)
         refusal = route.guard.refusal(principal)
         if refusal is not None:
             raise refusal
+
+    async def _take_of_address(self, call: Call) -> None:
+        await self._take(call, f"ip:{counted_as(call.ip)}")
 
     async def _take(self, call: Call, key: str) -> None:
         call.taken = taken = await self._services.throttle.take(key)

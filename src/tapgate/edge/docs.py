@@ -42,7 +42,6 @@ def _page_file(content: bytes, name: str) -> _PageFile:
         "Cache-Control": "no-cache",  # kept, but asked about: an upgrade shows at once
         "Content-Security-Policy": _POLICY,
         "Referrer-Policy": "no-referrer",
-        "X-Content-Type-Options": "nosniff",
     }
     return _PageFile(content, _CONTENT_TYPES[name], headers)
 

@@ -15,9 +15,10 @@ from tapgate.errors import ApiError
 from tapgate.messenger.openapi import described
 from tapgate.messenger.routes import ROUTES
 from tapgate.messenger.routes.access import ANYBODY
-from tapgate.messenger.routes.route import JSON, Refusal, Request, Route, refused
+from tapgate.messenger.routes.route import Refusal, Request, Route, encoded_answer, refused
 from tapgate.messenger.services import Services
 from tapgate.service import http, logs
+from tapgate.service.addresses import Addresses
 from tapgate.service.asgi import AsgiApp
 from tapgate.service.http import Answer, Disconnected, header
 from tapgate.service.overload import AtOnce, OverloadError
@@ -50,6 +51,7 @@ class App(AsgiApp):
             methods[route.method] = route
             if route.method == "GET":
                 methods["HEAD"] = route
+        self._addresses = Addresses(services.settings.trusted_proxies)
         self._request_ids = RequestIds()
         self._at_once = AtOnce()
 
@@ -59,9 +61,7 @@ class App(AsgiApp):
 
     async def openapi(self, _request: Request) -> Answer:
         """Describe the interface in OpenAPI 3.1."""
-        body = self._description
-        head = header("content-type", JSON) + header("content-length", str(len(body)))
-        return Answer(200, head, body)
+        return encoded_answer(200, self._description)
 
     async def respond(self, asked: http.Request) -> Answer:
         started = perf_counter()
@@ -103,7 +103,7 @@ class App(AsgiApp):
             path=asked.path,
             query=asked.query,
             headers=asked.headers,
-            ip=asked.peer,
+            ip=self._addresses.of(asked.peer, asked.headers),
             request_id=self._request_ids.of(asked.headers),
         )
 

@@ -1,6 +1,14 @@
 """A request and its answer as a service sees them, whichever way they come in and go out."""
 
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Final, NamedTuple, Protocol
+
+#: What every answer tells a browser that shows it: it is what its type says and nothing else, it
+#: loads nothing, and no page has it inside.
+FOR_BROWSERS: Final[Mapping[str, str]] = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+}
 
 
 class Request(Protocol):
@@ -43,3 +51,8 @@ def header(name: str, value: str) -> bytes:
     if b"\n" in line or b"\r" in line:
         raise ValueError("a header would begin a line of its own")
     return line + b"\r\n"
+
+
+def lines(headers: Mapping[str, str]) -> bytes:
+    """Several lines of an answer's head."""
+    return b"".join([header(name, value) for name, value in headers.items()])

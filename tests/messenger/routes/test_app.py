@@ -154,6 +154,26 @@ async def test_one_line_per_request_without_what_was_sent(messenger: Stage, line
         assert secret not in lines.written
 
 
+@pytest.mark.parametrize("path", [HEALTH, "/openapi.json", "/nothing", WEBHOOK])
+async def test_every_answer_tells_browsers_not_to_guess_and_not_to_embed(
+    messenger: Stage, path: str
+) -> None:
+    answer = await messenger.client.get(path)
+    assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
+    (policy,) = answer.headers.get_list("content-security-policy")
+    assert policy == "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+    assert answer.headers["cache-control"] == "no-store"
+
+
+async def test_behind_a_trusted_proxy_the_address_is_the_callers(
+    tmp_path: Path, database_url: str, lines: Lines
+) -> None:
+    for trusted, expected in (("127.0.0.1", "203.0.113.7"), ("10.0.0.0/8", "127.0.0.1")):
+        async with stage(tmp_path, database_url, TAPGATE_TRUSTED_PROXIES=trusted) as messenger:
+            await messenger.client.get("/nothing", headers={"X-Forwarded-For": "203.0.113.7"})
+        assert lines.read()[-1]["ip"] == expected
+
+
 async def test_an_unexpected_failure_shows_nothing(messenger: Stage, lines: Lines) -> None:
     async def broken(_request: Request) -> Answer:
         """Fail."""

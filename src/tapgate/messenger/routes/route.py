@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.messenger.services import Services
-from tapgate.service.http import Answer, header
+from tapgate.service.http import FOR_BROWSERS, Answer, lines
 
 MEBIBYTE: Final = 1024 * 1024
 JSON: Final = "application/json"
@@ -105,12 +105,16 @@ class Route:
 
 
 def json_answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Answer:
-    return _answer(status, _encoder.encode(body), JSON, headers or {})
+    return encoded_answer(status, _encoder.encode(body), headers)
+
+
+def encoded_answer(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Answer:
+    """The body is JSON already."""
+    return _answer(status, body, JSON, headers or {})
 
 
 def text_answer(status: int, text: str) -> Answer:
-    """Nothing but text, whatever a browser would take it for."""
-    return _answer(status, text.encode(), TEXT, {"X-Content-Type-Options": "nosniff"})
+    return _answer(status, text.encode(), TEXT, {})
 
 
 def refused(refusal: Refusal) -> Answer:
@@ -126,6 +130,7 @@ def _answer(status: int, body: bytes, media: str, headers: Mapping[str, str]) ->
         "content-type": media,
         "content-length": str(len(body)),
         "cache-control": "no-store",
+        **FOR_BROWSERS,
         **headers,
     }
-    return Answer(status, b"".join(header(name, value) for name, value in sent.items()), body)
+    return Answer(status, lines(sent), body)

@@ -70,9 +70,11 @@ async def list_documents(call: Call, id: str, query: PageQuery) -> Page[Document
 async def get_picture(call: Call, id: str, document_id: str) -> Reply[bytes]:
     """Get the picture of a KYC document."""
     subscriber_id = read_subscriber_id(id)
-    picture = await operations.look_at(call, subscriber_id, read_id(document_id))
+    number = read_id(document_id)
+    picture = await operations.look_at(call, subscriber_id, number)
+    name = f"{public_id(number)}.{picture.media_type.removeprefix('image/')}"
     return Reply(
         picture.content,
         content_type=picture.media_type,
-        headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"},
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )

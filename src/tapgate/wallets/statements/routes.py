@@ -67,9 +67,6 @@ async def fetch_statement(call: Call, token: str) -> Reply[bytes]:
     name = f"statement-{file.period.first}-{file.period.last}.{file.format}"
     return Reply(
         content,
-        headers={
-            "Content-Disposition": f'attachment; filename="{name}"',
-            "X-Content-Type-Options": "nosniff",
-        },
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
         content_type=_CONTENT_TYPES[file.format],
     )

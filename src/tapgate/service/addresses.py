@@ -1,10 +1,14 @@
-"""Whose address counts: the peer's, or behind a trusted proxy the one that it names."""
+"""Whose address counts: the peer's, or behind a trusted proxy the one that it names; and who is one
+and the same to a limit."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from ipaddress import IPv4Network, IPv6Network, ip_address
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 
 Network = IPv4Network | IPv6Network
+
+#: What one customer of a provider has at the least: all of it is one household.
+_HOUSEHOLD_BITS = 64
 
 
 class Addresses:
@@ -32,6 +36,17 @@ class Addresses:
         return _is_address(address) and any(
             ip_address(address) in network for network in self._trusted
         )
+
+
+@lru_cache(maxsize=4096)
+def counted_as(address: str) -> str:
+    """What a limit by address counts: with IPv6, whoever has one address has 2^64 of them."""
+    if ":" not in address or not _is_address(address):
+        return address
+    parsed = ip_address(address)
+    if not isinstance(parsed, IPv6Address) or parsed.ipv4_mapped is not None:
+        return address
+    return str(IPv6Network((int(parsed), _HOUSEHOLD_BITS), strict=False))
 
 
 def _is_address(text: str) -> bool:

@@ -1,0 +1,90 @@
+"""What an auditor is pointed to exists, and ASVS is answered whole."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+REQUIRED = ["SECURITY.md", "docs/asvs.md", "docs/inventory.md"]
+#: Others write these; once they are there, they are held to the same.
+OPTIONAL = ["docs/proof.md"]
+DOCUMENTS = REQUIRED + [name for name in OPTIONAL if (ROOT / name).exists()]
+
+REFERENCE = re.compile(r"(?<![\w/.-])((?:src|tests|tools|docs|bench)/[\w./-]*\w)(?:::(\w+))?")
+ROW = re.compile(r"^\| ([0-9., ]+) \| (.+?) \| (yes|operator|n\.a\.|no) \| (.+) \|$", re.MULTILINE)
+
+#: The requirements of levels 1 and 2 of ASVS 5.0.0: section, and the last number of those that are
+#: numbered from 1 on without a gap. Level 3 comes last in every section.
+LAST_OF_SECTION = {
+    "1.1": 2, "1.2": 9, "1.3": 11, "1.4": 3, "1.5": 2,
+    "2.1": 3, "2.2": 3, "2.3": 4, "2.4": 1,
+    "3.2": 2, "3.3": 4, "3.4": 6, "3.5": 5, "3.7": 2,
+    "4.1": 3, "4.2": 1, "4.3": 2, "4.4": 4,
+    "5.1": 1, "5.2": 3, "5.3": 2, "5.4": 3,
+    "6.1": 3, "6.2": 12, "6.3": 4, "6.4": 4, "6.5": 5, "6.6": 3, "6.8": 4,
+    "7.1": 3, "7.2": 4, "7.3": 2, "7.4": 5, "7.5": 2, "7.6": 2,
+    "8.1": 2, "8.2": 3, "8.3": 1, "8.4": 1,
+    "9.1": 3, "9.2": 4,
+    "10.1": 2, "10.2": 2, "10.3": 4, "10.4": 11, "10.5": 5, "10.6": 2, "10.7": 3,
+    "11.1": 2, "11.2": 3, "11.3": 3, "11.4": 4, "11.5": 1, "11.6": 1,
+    "12.1": 3, "12.2": 2, "12.3": 4,
+    "13.1": 1, "13.2": 5, "13.3": 2, "13.4": 5,
+    "14.1": 2, "14.2": 4, "14.3": 3,
+    "15.1": 3, "15.2": 3, "15.3": 7,
+    "16.1": 1, "16.2": 5, "16.3": 4, "16.4": 3, "16.5": 3,
+    "17.1": 1, "17.2": 4, "17.3": 2,
+}  # fmt: skip
+NUMBERS = [
+    f"{section}.{n}" for section, last in LAST_OF_SECTION.items() for n in range(1, last + 1)
+]
+
+ASVS = (ROOT / "docs" / "asvs.md").read_text()
+ROWS = [(row[1].split(", "), row[2], row[3], row[4]) for row in ROW.finditer(ASVS)]
+
+
+def broken(reference: tuple[str, str]) -> bool:
+    """A path that is not there, or a test that is not in it."""
+    path, name = reference
+    if not (ROOT / path).exists():
+        return True
+    return bool(name) and f"def {name}(" not in (ROOT / path).read_text()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_what_is_pointed_to_exists(document: str) -> None:
+    references = set(REFERENCE.findall((ROOT / document).read_text()))
+    assert references, "nothing is pointed to: the pattern does not fit the document"
+    missing = sorted("::".join(filter(None, one)) for one in references if broken(one))
+    assert not missing, f"{document} points to what is not there: {', '.join(missing)}"
+
+
+def test_what_is_missing_is_noticed() -> None:
+    found = REFERENCE.findall(
+        "`tests/nothing.py`, `tests/conftest.py::test_nothing`, `src/tapgate`"
+    )
+    assert [broken(one) for one in found] == [True, True, False]
+
+
+def test_every_requirement_is_answered_once() -> None:
+    assert len(NUMBERS) == 253
+    answered = Counter(number for numbers, *_ in ROWS for number in numbers)
+    assert sorted(NUMBERS) == sorted(answered.elements())
+
+
+def test_every_row_of_a_table_is_read() -> None:
+    """A word that is none of the four answers would make a row disappear from the sums."""
+    numbered = re.findall(r"^\| [0-9]+\.[0-9]+\.[0-9].*$", ASVS, re.MULTILINE)
+    assert len(numbered) == len(ROWS)
+
+
+def test_the_summary_is_the_sum() -> None:
+    counts = Counter(answer for numbers, _, answer, _ in ROWS for _ in numbers)
+    summary = dict(re.findall(r"^\| (yes|operator|n\.a\.|no|all) \| (\d+) \|$", ASVS, re.MULTILINE))
+    shown = {answer: int(count) for answer, count in summary.items()}
+    assert shown == {**counts, "all": len(NUMBERS)}
+    noes = [f"- {number} {asks}" for numbers, asks, answer, _ in ROWS if answer == "no"
+            for number in numbers]  # fmt: skip
+    assert ASVS.endswith("\n".join(noes) + "\n")
+    assert f"The {len(noes)} that are not so:" in ASVS
