@@ -1,0 +1,76 @@
+"""What is said about a run: a line for each round, and the sums at the end."""
+
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+from torture.findings import Findings
+from torture.load import Tally
+from torture.plan import Round
+
+_COUNTED: Final = ("lost", "doubled", "unasked", "wrong figures", "balance")
+_SHOWN: Final = 40
+
+
+class Report:
+    def __init__(self, seed: int, rounds: int) -> None:
+        self._began = time.monotonic()
+        self._rounds = rounds
+        self._disasters: Counter[str] = Counter()
+        self._declines: Counter[str] = Counter()
+        self._sums: Counter[str] = Counter()
+        self._restart_seconds = 0.0
+        say(f"seed {seed}; the same plan again: make torture ROUNDS={rounds} SEED={seed}")
+
+    def of_round(self, plan: Round, tally: Tally, found: int) -> None:
+        kinds = [disaster.kind for disaster in plan.disasters]
+        self._disasters.update(kinds)
+        self._declines.update(tally.declines)
+        self._restart_seconds = max(self._restart_seconds, tally.restart_seconds)
+        for name in ("operations", "done", "unanswered", "done_before"):
+            self._sums[name] += getattr(tally, name)
+        for name in ("twins", "repeated", "altered", "not_asked"):
+            self._sums[name] += getattr(tally, name)
+        self._sums["rounds"] += 1
+        say(
+            f"round {plan.number:>3}  {tally.operations:>3} operations, "
+            f"{tally.done:>3} done, {sum(tally.declines.values()):>2} declined, "
+            f"{tally.unanswered:>3} asked again ({tally.done_before} had been done), "
+            f"healthy after {tally.restart_seconds:.1f} s, {tally.seconds:.1f} s in all"
+            f"  {' + '.join(kinds)}" + (f"  {found} FOUND" if found else "")
+        )
+
+    def of_all(self, findings: Findings, kept: Path) -> None:
+        sums, found = self._sums, findings.by_kind()
+        say("")
+        say(f"rounds                {sums['rounds']}")
+        for kind, times in sorted(self._disasters.items()):
+            say(f"  {kind:<26}{times}")
+        say(f"operations            {sums['operations']}")
+        say(f"  acknowledged, done  {sums['done']}")
+        say(f"  acknowledged, declined  {sum(self._declines.values())}")
+        for code, times in sorted(self._declines.items()):
+            say(f"    {code:<24}{times}")
+        say(f"unanswered at first   {sums['unanswered']}, asked for again until answered")
+        say(f"  had been done       {sums['done_before']}")
+        say(f"sent twice at once    {sums['twins']}")
+        say(f"repeated afterwards   {sums['repeated']}")
+        say(f"altered, refused      {sums['altered']}")
+        say(f"longest to be healthy {self._restart_seconds:.1f} s")
+        for kind in _COUNTED:
+            say(f"{kind:<22}{found.pop(kind, 0)}")
+        for kind, times in sorted(found.items()):
+            say(f"{kind:<22}{times}")
+        say(f"seconds               {time.monotonic() - self._began:.0f}")
+        if findings.all:
+            say("")
+            for finding in findings.all[:_SHOWN]:
+                say(str(finding))
+            if len(findings.all) > _SHOWN:
+                say(f"and {len(findings.all) - _SHOWN} more")
+            say(f"data and logs are kept in {kept}")
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
