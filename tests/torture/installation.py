@@ -33,10 +33,15 @@ class Installation:
         self.port = free_port()
         self.database_url = EmbeddedPostgres(folder / "data").url
         self._supervisor: psutil.Popen | None = None
+        self._log = folder / "gateway.log"
+        self._log_read = 0
+        self._seen: dict[int, psutil.Process] = {}
 
     def start(self) -> None:
+        if self._log.exists():
+            self._log_read = self._log.stat().st_size
         kept = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
-        with (self.folder / "gateway.log").open("ab") as log:
+        with self._log.open("ab") as log:
             self._supervisor = psutil.Popen(
                 [TAPGATE, "serve"],
                 env=kept
@@ -61,13 +66,11 @@ class Installation:
         """In an orderly way; what does not end by itself is killed."""
         if self._supervisor is None:
             return
-        processes = self.processes()
-        with contextlib.suppress(psutil.NoSuchProcess):
+        self.processes()
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.TimeoutExpired):
             self._supervisor.terminate()
-        try:
             self._supervisor.wait(_STOP_SECONDS)
-        except psutil.TimeoutExpired:
-            end(processes)
+        end(list(self._seen.values()))
         self._supervisor = None
 
     @property
@@ -78,7 +81,9 @@ class Installation:
     def processes(self) -> list[psutil.Process]:
         """All of them, the supervisor first."""
         with contextlib.suppress(psutil.NoSuchProcess):
-            return [self.supervisor, *self.supervisor.children(recursive=True)]
+            found = [self.supervisor, *self.supervisor.children(recursive=True)]
+            self._seen |= {one.pid: one for one in found}
+            return found
         return []
 
     def workers(self) -> list[psutil.Process]:
@@ -103,19 +108,29 @@ class Installation:
             return found
         return []
 
-    def reap(self) -> None:
-        """Forget the supervisor that was killed."""
-        if self._supervisor is not None:
-            self._supervisor.wait(_STOP_SECONDS)
+    def start_again(self) -> None:
+        """After the supervisor was killed."""
+        assert self._supervisor is not None
+        self._supervisor.wait(_STOP_SECONDS)
+        self.start()
 
-    async def until_healthy(self, *, workers: int = 1) -> float:
-        """The seconds it took."""
-        began = time.monotonic()
-        while time.monotonic() - began < _PATIENCE_SECONDS:
-            if len(self.workers()) >= workers and await self._is_healthy():
-                return time.monotonic() - began
+    async def until_healthy(self, *, workers: int = 1) -> None:
+        """Until it has said that it listens, and as many workers are there."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            if self._listens() and len(self.workers()) >= workers and await self._is_healthy():
+                return
             await asyncio.sleep(0.02)
         raise NotHealthyError(f"not healthy after {_PATIENCE_SECONDS:.0f} seconds")
+
+    def _listens(self) -> bool:
+        """Before it has said so, the end of any worker is a start that failed."""
+        if self._log_read >= 0:
+            with self._log.open("rb") as log:
+                log.seek(self._log_read)
+                if b"The gateway listens" in log.read():
+                    self._log_read = -1
+        return self._log_read < 0
 
     async def _is_healthy(self) -> bool:
         line = Line(self.port)

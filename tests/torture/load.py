@@ -109,8 +109,7 @@ class Load:
         await self._disasters.strike(disaster)
         if self._disasters.needs_start:
             self._disasters.needs_start = False
-            self._installation.reap()
-            self._installation.start()
+            self._installation.start_again()
 
     async def _recover(self) -> None:
         began = time.monotonic()
