@@ -10,9 +10,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from torture.findings import Findings
 from torture.installation import Installation
 from torture.report import Report, say
-from torture.run import Run
+from torture.run import running, torture
 
 _EPILOG = """
 Each round plans some 200 operations and one or two disasters. The plan comes from the seed and the
@@ -25,28 +26,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="torture", description=__doc__, epilog=_EPILOG)
     parser.add_argument("--rounds", type=int, default=20, help="how many rounds (20)")
     parser.add_argument("--seed", type=int, help="what the plan comes from; by chance unless given")
+    parser.add_argument("--keep", action="store_true", help="keep data and logs in any case")
     given = parser.parse_args(arguments)
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1_000_000)
+    report = Report(seed, given.rounds)
     folder = Path(tempfile.mkdtemp(prefix="tapgate-torture-"))
     folder.chmod(0o755)  # PostgreSQL may run as another user
-    report = Report(seed, given.rounds)
-    run = Run(Installation(folder), seed)
+    installation, findings = Installation(folder), Findings()
     try:
-        asyncio.run(_all(run, given.rounds, report))
+        asyncio.run(_run(installation, seed, given.rounds, report, findings))
     except KeyboardInterrupt:
         say("interrupted")
     finally:
-        run.installation.stop()
-    report.of_all(run.findings, folder)
-    if run.findings.all:
-        return 1
-    shutil.rmtree(folder, ignore_errors=True)
-    return 0
+        installation.stop()
+    report.of_all(findings, folder)
+    if given.keep:
+        say(f"data and logs are kept in {folder}")
+    elif not findings.all:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 1 if findings.all else 0
 
 
-async def _all(run: Run, rounds: int, report: Report) -> None:
-    await run.begin()
-    await run.rounds(rounds, report)
+async def _run(
+    installation: Installation, seed: int, rounds: int, report: Report, findings: Findings
+) -> None:
+    async with running(installation, findings) as run:
+        await torture(run, seed, rounds, report)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ import msgspec
 from torture.book import Book, Standing, allowed_refusals, told
 from torture.disasters import Disasters
 from torture.findings import Findings
-from torture.installation import WORKERS, Installation
-from torture.plan import Disaster, Operation, Round
+from torture.installation import Installation
+from torture.plan import Disaster, Round
 from torture.town import Town
 from torture.wire import Answer, Line, NotSentError, UnansweredError
 
@@ -34,7 +34,7 @@ class Tally(msgspec.Struct, kw_only=True):
     altered: int = 0
     not_asked: int = 0  # refunds of payments that were declined
     declines: Counter[str] = msgspec.field(default_factory=Counter)
-    restart_seconds: float = 0.0
+    silence_seconds: float = 0.0  # the longest time in which nobody was answered
     seconds: float = 0.0
 
 
@@ -65,6 +65,7 @@ class Load:
         self._standings: list[Standing] = []
         self._tried: dict[str, asyncio.Event] = {}
         self._sent = 0
+        self._answered = time.monotonic()
         self._due: list[tuple[int, asyncio.Event]] = []
         self.tally = Tally()
 
@@ -112,9 +113,7 @@ class Load:
             self._installation.start_again()
 
     async def _recover(self) -> None:
-        began = time.monotonic()
         await self._installation.until_healthy()
-        self.tally.restart_seconds = time.monotonic() - began
 
     async def _share(
         self,
@@ -208,6 +207,7 @@ class Load:
             standing.unanswered += 1
             self._findings.add("failure", name, f"answered {answer.status} {answer.body}")
             return
+        self._note_answered()
         said = told(standing.operation, answer)
         if said.code and said.code not in allowed_refusals(standing.operation):
             self._findings.add("refusal", name, f"refused: {answer.status} {answer.body}")
@@ -295,6 +295,11 @@ class Load:
         for after, due in self._due:
             if self._sent >= after:
                 due.set()
+
+    def _note_answered(self) -> None:
+        now = time.monotonic()
+        self.tally.silence_seconds = max(self.tally.silence_seconds, now - self._answered)
+        self._answered = now
 
     def _count(self) -> None:
         tally = self.tally

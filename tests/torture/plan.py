@@ -1,5 +1,5 @@
-"""What is going to happen in a round: who pays whom how much, what is asked twice, which line breaks
-off, and which disaster strikes when. It comes from the seed and the number of the round alone."""
+"""What is going to happen in a round: who pays whom how much, what is asked twice, which line
+breaks off, and which disaster strikes when. All of it comes from the seed and the round's number."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -29,15 +29,16 @@ BANK: Final = "bank"
 TOO_MUCH: Final = 50_00
 _MOST: Final = 40_00
 _CALM_CUTS: Final = 0.03
-_KINDS: Final[Sequence[Kind]] = (
-    *["pos"] * 5,
-    *["pos_pin"] * 5,
-    *["in_app"] * 4,
-    *["p2p"] * 5,
-    *["cash_in"] * 3,
-    *["cash_out"] * 2,
-    *["top_up"] * 3,
-)
+#: How often each comes, among 27.
+_SHARES_OF_KINDS: Final[dict[Kind, int]] = {
+    "pos": 5,
+    "pos_pin": 5,
+    "in_app": 4,
+    "p2p": 5,
+    "cash_in": 3,
+    "cash_out": 2,
+    "top_up": 3,
+}
 
 DISASTERS: Final = (
     "kill a worker",
@@ -89,16 +90,14 @@ def round_of(seed: int, number: int, *, operations: int | None = None) -> Round:
     orders = _orders(seed, number, cuts=0.3 if many_cuts else _CALM_CUTS, count=operations)
     refunds = _refunds(seed, number, [one for one in orders if one.kind in PAYMENTS])
     if number > 1:
-        before = [one for one in _orders(seed, number - 1, cuts=0, count=operations)]
+        before = _orders(seed, number - 1, cuts=0, count=operations)
         refunds += _late_refunds(seed, number, [one for one in before if one.kind in PAYMENTS])
     together = list(_spread(random.Random(f"{seed} order {number}"), orders, refunds))
     last = max(1, len(together) * 3 // 4)
     return Round(
         number=number,
         operations=together,
-        disasters=[
-            msgspec.structs.replace(one, after=1 + one.after % last) for one in disasters
-        ],
+        disasters=[msgspec.structs.replace(one, after=1 + one.after % last) for one in disasters],
     )
 
 
@@ -135,29 +134,31 @@ def _orders(seed: int, number: int, *, cuts: float, count: int | None) -> list[O
 
 
 def _order(chance: random.Random, name: str) -> Operation:
-    kind = chance.choice(_KINDS)
+    (kind,) = chance.choices(list(_SHARES_OF_KINDS), list(_SHARES_OF_KINDS.values()))
     payer, payee = _sides(chance, kind)
     amount = chance.randrange(1, _MOST)
     if payer in POOR:
         amount += TOO_MUCH
-    return Operation(
+    order = Operation(
         name=name,
         kind=kind,
         payer=payer,
         payee=payee,
         amount=amount,
         wrong_pin=payer == GUESSING,
-        **_manner(chance),
     )
+    return _in_a_manner(chance, order)
 
 
-def _manner(chance: random.Random) -> dict[str, object]:
-    return {
-        "twins": chance.choice((0, 0, 0, 0, 0, 0, 0, 1, 1, 2)),
-        "patient": chance.random() < 0.5,
-        "altered": chance.random() < 0.06,
-        "repeated": chance.random() < 0.2,
-    }
+def _in_a_manner(chance: random.Random, operation: Operation) -> Operation:
+    """How it is asked for."""
+    return msgspec.structs.replace(
+        operation,
+        twins=chance.choice((0, 0, 0, 0, 0, 0, 0, 1, 1, 2)),
+        patient=chance.random() < 0.5,
+        altered=chance.random() < 0.06,
+        repeated=chance.random() < 0.2,
+    )
 
 
 def _sides(chance: random.Random, kind: Kind) -> tuple[str, str]:
@@ -222,19 +223,17 @@ _SHARES: Final[Sequence[Sequence[float | None]]] = (
 )
 
 
-def _refund(
-    chance: random.Random, name: str, payment: Operation, share: float | None
-) -> Operation:
+def _refund(chance: random.Random, name: str, payment: Operation, share: float | None) -> Operation:
     assert payment.amount is not None
-    return Operation(
+    refund = Operation(
         name=name,
         kind="refund",
         payer=payment.payee,
         payee=payment.payer,
         amount=None if share is None else max(1, int(payment.amount * share)),
         of=payment.name,
-        **_manner(chance),
     )
+    return _in_a_manner(chance, refund)
 
 
 def _spread(

@@ -20,14 +20,14 @@ class Report:
         self._disasters: Counter[str] = Counter()
         self._declines: Counter[str] = Counter()
         self._sums: Counter[str] = Counter()
-        self._restart_seconds = 0.0
+        self._silence_seconds = 0.0
         say(f"seed {seed}; the same plan again: make torture ROUNDS={rounds} SEED={seed}")
 
     def of_round(self, plan: Round, tally: Tally, found: int) -> None:
         kinds = [disaster.kind for disaster in plan.disasters]
         self._disasters.update(kinds)
         self._declines.update(tally.declines)
-        self._restart_seconds = max(self._restart_seconds, tally.restart_seconds)
+        self._silence_seconds = max(self._silence_seconds, tally.silence_seconds)
         for name in ("operations", "done", "unanswered", "done_before"):
             self._sums[name] += getattr(tally, name)
         for name in ("twins", "repeated", "altered", "not_asked"):
@@ -37,7 +37,7 @@ class Report:
             f"round {plan.number:>3}  {tally.operations:>3} operations, "
             f"{tally.done:>3} done, {sum(tally.declines.values()):>2} declined, "
             f"{tally.unanswered:>3} asked again ({tally.done_before} had been done), "
-            f"healthy after {tally.restart_seconds:.1f} s, {tally.seconds:.1f} s in all"
+            f"silent for {tally.silence_seconds:.1f} s, {tally.seconds:.1f} s in all"
             f"  {' + '.join(kinds)}" + (f"  {found} FOUND" if found else "")
         )
 
@@ -57,7 +57,7 @@ class Report:
         say(f"sent twice at once    {sums['twins']}")
         say(f"repeated afterwards   {sums['repeated']}")
         say(f"altered, refused      {sums['altered']}")
-        say(f"longest to be healthy {self._restart_seconds:.1f} s")
+        say(f"longest silence       {self._silence_seconds:.1f} s")
         for kind in _COUNTED:
             say(f"{kind:<22}{found.pop(kind, 0)}")
         for kind, times in sorted(found.items()):

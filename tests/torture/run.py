@@ -1,66 +1,96 @@
-"""A whole run: an installation, its people, and round after round of load, disaster and judgement."""
+"""A whole run: an installation, its people, round after round of load, disaster and judgement."""
 
+import contextlib
 import time
-from pathlib import Path
+from collections.abc import AsyncIterator
 
 from tapgate.store.database import Database
 from torture import settling
-from torture.book import Book
+from torture.book import Book, Standing
+from torture.events import Arrived, listening
 from torture.findings import Findings
-from torture.installation import Installation, NotHealthyError
-from torture.judge import Judge, Mark
-from torture.load import Load
+from torture.installation import WORKERS, Installation, NotHealthyError
+from torture.interface import Interface
+from torture.judge import Judge, Mark, mark
+from torture.load import Load, Tally
 from torture.plan import Round, round_of
 from torture.report import Report
 from torture.town import Town
 
 
 class Run:
-    def __init__(self, installation: Installation, seed: int) -> None:
+    def __init__(
+        self, installation: Installation, town: Town, arrived: Arrived, findings: Findings
+    ) -> None:
         self.installation = installation
-        self.seed = seed
-        self.findings = Findings()
+        self.town = town
+        self.arrived = arrived
+        self.findings = findings
         self.book = Book(settling.FUNDS)
-        self.town = Town()
-        self._mark: Mark | None = None
+        self.since = self._begun = Mark(0, 0, 0, {})
 
     async def begin(self) -> None:
-        self.installation.start()
-        await self.installation.until_healthy()
-        self.town = await settling.settle(self.installation.port)
-        database = await Database.connect(self.installation.database_url, size=1)
-        try:
-            self._mark = await self._judge(database).mark()
-        finally:
-            await database.close()
+        async with self._database() as database:
+            self.since = self._begun = await mark(database, self.book)
 
-    async def rounds(self, count: int, report: Report, *, operations: int | None = None) -> None:
-        """Ends early when it does not become healthy again."""
-        for number in range(1, count + 1):
-            plan = round_of(self.seed, number, operations=operations)
-            try:
-                await self.round(plan, report)
-            except NotHealthyError as error:
-                self.findings.add("start", "the gateway", str(error))
-                return
-
-    async def round(self, plan: Round, report: Report) -> None:
-        began, before = time.monotonic(), len(self.findings.all)
+    async def round(self, plan: Round) -> Tally:
+        began = time.monotonic()
         self.findings.round = plan.number
-        await self.installation.until_healthy(workers=2)
+        await self.installation.until_healthy(workers=WORKERS)
         load = Load(self.installation, self.town, self.book, self.findings, plan)
         standings = await load.run()
+        await self.judge(standings)
+        load.tally.seconds = time.monotonic() - began
+        return load.tally
+
+    async def judge(self, standings: list[Standing]) -> None:
+        """These, and whether all that was there before still is."""
+        interface = Interface(self.installation.port, self.town)
+        try:
+            async with self._database() as database:
+                judge = Judge(database, interface, self.town, self.book, self.findings)
+                await judge.judge(standings, self.since)
+                await judge.prove()
+                self.since = await mark(database, self.book)
+        finally:
+            interface.hang_up()
+        self.arrived.take(self.findings)
+
+    async def judge_all(self) -> None:
+        """Everything since the beginning once more, and what was told about it."""
+        self.since = self._begun
+        await self.judge(list(self.book.standings.values()))
+        await self.arrived.judge(self.book.standings.values(), self.findings)
+
+    @contextlib.asynccontextmanager
+    async def _database(self) -> AsyncIterator[Database]:
         database = await Database.connect(self.installation.database_url, size=1)
         try:
-            judge = self._judge(database)
-            assert self._mark is not None
-            await judge.judge(standings, self._mark)
-            await judge.prove()
-            self._mark = await judge.mark()
+            yield database
         finally:
             await database.close()
-        load.tally.seconds = time.monotonic() - began
-        report.of_round(plan, load.tally, len(self.findings.all) - before)
 
-    def _judge(self, database: Database) -> Judge:
-        return Judge(database, self.town, self.book, self.findings)
+
+@contextlib.asynccontextmanager
+async def running(installation: Installation, findings: Findings) -> AsyncIterator[Run]:
+    """On an installation that is started here; whoever made it stops it."""
+    async with listening() as arrived:
+        installation.start()
+        await installation.until_healthy(workers=WORKERS)
+        town = await settling.settle(installation.port, arrived.url)
+        run = Run(installation, town, arrived, findings)
+        await run.begin()
+        yield run
+
+
+async def torture(run: Run, seed: int, rounds: int, report: Report) -> None:
+    """Ends early when it does not become healthy again."""
+    for number in range(1, rounds + 1):
+        before, plan = len(run.findings.all), round_of(seed, number)
+        try:
+            tally = await run.round(plan)
+        except NotHealthyError as error:
+            run.findings.add("start", "the gateway", str(error))
+            return
+        report.of_round(plan, tally, len(run.findings.all) - before)
+    await run.judge_all()

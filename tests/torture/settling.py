@@ -8,6 +8,7 @@ from journeys.lines import connected
 from journeys.people import App
 from journeys.staff import Admin
 from torture import plan
+from torture.events import COMPLETED, REFUNDED
 from torture.town import Key, Town
 from world import Bearer, RequestSignature
 
@@ -34,8 +35,9 @@ _SCOPES: Final = (
 )
 
 
-async def settle(port: int) -> Town:
-    """Everybody moves in, gets what they begin with, and no limit is in their way."""
+async def settle(port: int, events_url: str) -> Town:
+    """Everybody moves in, gets what they begin with, and no limit is in their way. From then on,
+    what happens to money is told to the URL."""
     town = Town()
     async with connected(f"http://127.0.0.1:{port}") as client:
         ada = await Admin.logged_in(client, ADMIN["email"], ADMIN["password"])
@@ -45,6 +47,8 @@ async def settle(port: int) -> Town:
         app = App(client, Bearer(key["key"], key["id"]), key["id"])
         await _open_shops(ada, app, town)
         await _register(ada, app, town)
+        wanted = {"url": events_url, "events": [COMPLETED, REFUNDED]}
+        done(await ada.post("admin/webhook-endpoints", **wanted))
     return town
 
 

@@ -54,9 +54,7 @@ class Town(msgspec.Struct, kw_only=True):
         key = (self.servers if operation.kind == "in_app" else self.tills)[merchant]
         timestamp = rfc3339(system_clock())
         signature = signing.sign(key.secret, "POST", path, timestamp, raw)
-        return (
-            f"X-API-Key-ID: {key.id}\r\nX-Timestamp: {timestamp}\r\nX-Signature: {signature}\r\n"
-        )
+        return f"X-API-Key-ID: {key.id}\r\nX-Timestamp: {timestamp}\r\nX-Signature: {signature}\r\n"
 
 
 def _payment(town: Town, asked: Operation, amount: str | None, original: str) -> tuple[str, Record]:

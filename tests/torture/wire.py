@@ -88,5 +88,3 @@ async def _read(reader: asyncio.StreamReader) -> Answer:
     return Answer(
         status=int(head[9:12]), body=msgspec.json.decode(body), replayed=_REPLAYED in head
     )
-
-
