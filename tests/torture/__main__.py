@@ -31,7 +31,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1_000_000)
     report = Report(seed, given.rounds)
     folder = Path(tempfile.mkdtemp(prefix="tapgate-torture-"))
-    folder.chmod(0o755)  # PostgreSQL may run as another user
     installation, findings = Installation(folder), Findings()
     try:
         asyncio.run(_run(installation, seed, given.rounds, report, findings))

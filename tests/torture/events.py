@@ -81,10 +81,16 @@ class Arrived:
                 findings.add("events", one.id, "was sent again, and says something else")
             self._ids[content["type"], content["data"]["id"]].add(one.id)
 
-    async def judge(self, standings: Iterable[Standing], findings: Findings) -> None:
+    async def judge(
+        self,
+        standings: Iterable[Standing],
+        findings: Findings,
+        *,
+        patience: float = _PATIENCE_SECONDS,
+    ) -> None:
         """At the end: everything arrives, if need be when a killed process's lease is over."""
         expected = expected_events(standings)
-        deadline = time.monotonic() + _PATIENCE_SECONDS
+        deadline = time.monotonic() + patience
         self.take(findings)
         while self._there() != expected and time.monotonic() < deadline:
             await asyncio.sleep(0.1)

@@ -30,6 +30,7 @@ class NotHealthyError(Exception):
 class Installation:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        folder.chmod(0o755)  # PostgreSQL may run as another user
         self.port = free_port()
         self.database_url = EmbeddedPostgres(folder / "data").url
         self._supervisor: psutil.Popen | None = None

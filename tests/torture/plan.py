@@ -1,5 +1,6 @@
 """What is going to happen in a round: who pays whom how much, what is asked twice, which line
-breaks off, and which disaster strikes when. All of it comes from the seed and the round's number."""
+breaks off, and which disaster strikes when. All of it comes from the seed and the round's number:
+the same seed is the same plan."""
 
 import random
 from collections.abc import Iterator, Sequence

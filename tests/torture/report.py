@@ -41,6 +41,9 @@ class Report:
             f"  {' + '.join(kinds)}" + (f"  {found} FOUND" if found else "")
         )
 
+    def of_events(self, told: int, deliveries: int) -> None:
+        self._sums["events"], self._sums["deliveries"] = told, deliveries
+
     def of_all(self, findings: Findings, kept: Path) -> None:
         sums, found = self._sums, findings.by_kind()
         say("")
@@ -57,6 +60,7 @@ class Report:
         say(f"sent twice at once    {sums['twins']}")
         say(f"repeated afterwards   {sums['repeated']}")
         say(f"altered, refused      {sums['altered']}")
+        say(f"events told           {sums['events']}, in {sums['deliveries']} deliveries")
         say(f"longest silence       {self._silence_seconds:.1f} s")
         for kind in _COUNTED:
             say(f"{kind:<22}{found.pop(kind, 0)}")

@@ -27,11 +27,11 @@ class Run:
         self.arrived = arrived
         self.findings = findings
         self.book = Book(settling.FUNDS)
-        self.since = self._begun = Mark(0, 0, 0, {})
+        self.since = self.begun = Mark(0, 0, 0, {})
 
     async def begin(self) -> None:
         async with self._database() as database:
-            self.since = self._begun = await mark(database, self.book)
+            self.since = self.begun = await mark(database, self.book)
 
     async def round(self, plan: Round) -> Tally:
         began = time.monotonic()
@@ -57,10 +57,9 @@ class Run:
         self.arrived.take(self.findings)
 
     async def judge_all(self) -> None:
-        """Everything since the beginning once more, and what was told about it."""
-        self.since = self._begun
+        """Everything since the beginning once more."""
+        self.since = self.begun
         await self.judge(list(self.book.standings.values()))
-        await self.arrived.judge(self.book.standings.values(), self.findings)
 
     @contextlib.asynccontextmanager
     async def _database(self) -> AsyncIterator[Database]:
@@ -94,3 +93,5 @@ async def torture(run: Run, seed: int, rounds: int, report: Report) -> None:
             return
         report.of_round(plan, tally, len(run.findings.all) - before)
     await run.judge_all()
+    await run.arrived.judge(run.book.standings.values(), run.findings)
+    report.of_events(run.arrived.ids, run.arrived.deliveries)
