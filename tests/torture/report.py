@@ -47,33 +47,38 @@ class Report:
     def of_all(self, findings: Findings, kept: Path) -> None:
         sums, found = self._sums, findings.by_kind()
         say("")
-        say(f"rounds                {sums['rounds']}")
+        _say("rounds", sums["rounds"])
         for kind, times in sorted(self._disasters.items()):
-            say(f"  {kind:<26}{times}")
-        say(f"operations            {sums['operations']}")
-        say(f"  acknowledged, done  {sums['done']}")
-        say(f"  acknowledged, declined  {sum(self._declines.values())}")
+            _say(f"  {kind}", times)
+        _say("operations", sums["operations"])
+        _say("  acknowledged, done", sums["done"])
+        _say("  acknowledged, declined", sum(self._declines.values()))
         for code, times in sorted(self._declines.items()):
-            say(f"    {code:<24}{times}")
-        say(f"unanswered at first   {sums['unanswered']}, asked for again until answered")
-        say(f"  had been done       {sums['done_before']}")
-        say(f"sent twice at once    {sums['twins']}")
-        say(f"repeated afterwards   {sums['repeated']}")
-        say(f"altered, refused      {sums['altered']}")
-        say(f"events told           {sums['events']}, in {sums['deliveries']} deliveries")
-        say(f"longest silence       {self._silence_seconds:.1f} s")
+            _say(f"    {code}", times)
+        _say("  not answered at first, asked again", sums["unanswered"])
+        _say("    of these, had been done", sums["done_before"])
+        _say("  refunds of declined payments, not asked", sums["not_asked"])
+        _say("twins sent at once", sums["twins"])
+        _say("repeated afterwards, answered as before", sums["repeated"])
+        _say("something else under a name, refused", sums["altered"])
+        _say("events told, each under one id", sums["events"])
+        _say("  deliveries of them", sums["deliveries"])
         for kind in _COUNTED:
-            say(f"{kind:<22}{found.pop(kind, 0)}")
+            _say(kind, found.pop(kind, 0))
         for kind, times in sorted(found.items()):
-            say(f"{kind:<22}{times}")
-        say(f"seconds               {time.monotonic() - self._began:.0f}")
+            _say(kind, times)
+        _say("longest silence, seconds", f"{self._silence_seconds:.1f}")
+        _say("seconds", f"{time.monotonic() - self._began:.0f}")
+        for finding in findings.all[:_SHOWN]:
+            say(str(finding))
+        if len(findings.all) > _SHOWN:
+            say(f"and {len(findings.all) - _SHOWN} more")
         if findings.all:
-            say("")
-            for finding in findings.all[:_SHOWN]:
-                say(str(finding))
-            if len(findings.all) > _SHOWN:
-                say(f"and {len(findings.all) - _SHOWN} more")
             say(f"data and logs are kept in {kept}")
+
+
+def _say(name: str, value: object) -> None:
+    say(f"{name:<42}{value:>8}")
 
 
 def say(line: str) -> None:

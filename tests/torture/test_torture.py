@@ -64,16 +64,18 @@ TAMPERING = {
     "a transaction is there twice": (
         """INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
                from_account, to_account, scope, request_id, created_at)
-           SELECT (SELECT max(id) FROM transactions) + 1, type, status, channel, amount, fee_amount, currency, from_account,
-               to_account, 'another', request_id, created_at FROM transactions WHERE id = $1""",
+           SELECT (SELECT max(id) FROM transactions) + 1, type, status, channel, amount, fee_amount,
+               currency, from_account, to_account, 'another', request_id, created_at
+           FROM transactions WHERE id = $1""",
         "pos",
         {"doubled", "balance", "books"},
     ),
     "nobody asked for a transaction": (
         """INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
                from_account, to_account, scope, request_id, created_at)
-           SELECT (SELECT max(id) FROM transactions) + 1, type, 'failed', channel, amount, fee_amount, currency, from_account,
-               to_account, scope, 'unheard of', created_at FROM transactions WHERE id = $1""",
+           SELECT (SELECT max(id) FROM transactions) + 1, type, 'failed', channel, amount,
+               fee_amount, currency, from_account, to_account, scope, 'unheard of', created_at
+           FROM transactions WHERE id = $1""",
         "pos",
         {"unasked", "balance"},
     ),
