@@ -32,9 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report = Report(seed, given.rounds)
     folder = Path(tempfile.mkdtemp(prefix="tapgate-torture-"))
     installation, findings = Installation(folder), Findings()
+    interrupted = False
     try:
         asyncio.run(_run(installation, seed, given.rounds, report, findings))
     except KeyboardInterrupt:
+        interrupted = True
         say("interrupted")
     finally:
         installation.stop()
@@ -43,7 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(f"data and logs are kept in {folder}")
     elif not findings.all:
         shutil.rmtree(folder, ignore_errors=True)
-    return 1 if findings.all else 0
+    if findings.all:
+        return 1
+    return 130 if interrupted else 0  # as the shell says it of whatever Ctrl-C ended
 
 
 async def _run(

@@ -243,6 +243,7 @@ class Load:
 
     async def _ask_again(self) -> None:
         repeated = [one for one in self._standings if one.told and one.operation.repeated]
+        repeated += [self._book.standings[name] for name in self._plan.again]
         altered = [
             one
             for one in self._standings

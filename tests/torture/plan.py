@@ -30,6 +30,8 @@ BANK: Final = "bank"
 TOO_MUCH: Final = 50_00
 _MOST: Final = 40_00
 _CALM_CUTS: Final = 0.03
+#: So many of the round before are asked once more.
+_AGAIN: Final = 10
 #: How often each comes, among 27.
 _SHARES_OF_KINDS: Final[dict[Kind, int]] = {
     "pos": 5,
@@ -83,6 +85,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     operations: list[Operation]
     disasters: list[Disaster]
+    again: list[str] = []  # operations of the round before, asked once more
 
 
 def round_of(seed: int, number: int, *, operations: int | None = None) -> Round:
@@ -90,14 +93,17 @@ def round_of(seed: int, number: int, *, operations: int | None = None) -> Round:
     many_cuts = any(one.kind == "cut many lines" for one in disasters)
     orders = _orders(seed, number, cuts=0.3 if many_cuts else _CALM_CUTS, count=operations)
     refunds = _refunds(seed, number, [one for one in orders if one.kind in PAYMENTS])
+    again: list[str] = []
     if number > 1:
         before = _orders(seed, number - 1, cuts=0, count=operations)
+        again = [one.name for one in before[:: max(1, len(before) // _AGAIN)]]
         refunds += _late_refunds(seed, number, [one for one in before if one.kind in PAYMENTS])
     together = list(_spread(random.Random(f"{seed} order {number}"), orders, refunds))
     last = max(1, len(together) * 3 // 4)
     return Round(
         number=number,
         operations=together,
+        again=again,
         disasters=[msgspec.structs.replace(one, after=1 + one.after % last) for one in disasters],
     )
 

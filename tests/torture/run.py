@@ -4,6 +4,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator
 
+from bench.payments.books import require_durable
 from tapgate.store.database import Database
 from torture import settling
 from torture.book import Book, Standing
@@ -31,6 +32,8 @@ class Run:
 
     async def begin(self) -> None:
         async with self._database() as database:
+            async with database.connection() as connection:
+                await require_durable(connection)
             self.since = self.begun = await mark(database, self.book)
 
     async def round(self, plan: Round) -> Tally:
