@@ -4,7 +4,6 @@ import contextlib
 import time
 from collections.abc import AsyncIterator
 
-from bench.payments.books import require_durable
 from tapgate.store.database import Database
 from torture import settling
 from torture.book import Book, Standing
@@ -32,8 +31,9 @@ class Run:
 
     async def begin(self) -> None:
         async with self._database() as database:
-            async with database.connection() as connection:
-                await require_durable(connection)
+            for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+                if await database.fetchval("SELECT current_setting($1)", setting) != "on":
+                    self.findings.add("start", setting, "is off: what is committed may be lost")
             self.since = self.begun = await mark(database, self.book)
 
     async def round(self, plan: Round) -> Tally:
