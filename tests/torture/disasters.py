@@ -51,6 +51,13 @@ class Disasters:
         end(self._installation.processes())
         self.needs_start = True
 
+    async def kill_everything_twice(self, disaster: Disaster) -> None:
+        """The second time while it is starting, PostgreSQL perhaps in the middle of recovering."""
+        end(self._installation.processes())
+        self._installation.start_again()
+        await asyncio.sleep(disaster.lasts)
+        await self.kill_everything(disaster)
+
     async def cut_many_lines(self, disaster: Disaster) -> None:
         """All that are open, in the middle of whatever they were asked."""
         for line in self._lines:
@@ -90,6 +97,7 @@ _STRIKES: Final[dict[str, Callable[[Disasters, Disaster], Awaitable[None]]]] = {
     "kill a backend": Disasters.kill_a_backend,
     "kill the supervisor": Disasters.kill_the_supervisor,
     "kill everything": Disasters.kill_everything,
+    "kill everything twice": Disasters.kill_everything_twice,
     "cut many lines": Disasters.cut_many_lines,
     "stop a worker": Disasters.stop_a_worker,
     "end the ledger's session": Disasters.end_the_ledgers_session,

@@ -3,17 +3,15 @@ has been answered, and then ask some things once more."""
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
-
-import msgspec
 
 from torture.book import Book, Standing, allowed_refusals, told
 from torture.disasters import Disasters
 from torture.findings import Findings
 from torture.installation import Installation
 from torture.plan import Disaster, Round
+from torture.tally import Tally
 from torture.town import Town
 from torture.wire import Answer, Line, NotSentError, UnansweredError
 
@@ -22,20 +20,6 @@ _TWINS: Final = 2  # at most, of one operation
 _PAUSE_SECONDS: Final = 0.05
 _INSIST_SECONDS: Final = 60.0
 _CONFLICTS: Final = frozenset({"DUPLICATE_REQUEST", "DUPLICATE_REFERENCE"})
-
-
-class Tally(msgspec.Struct, kw_only=True):
-    operations: int = 0
-    done: int = 0
-    unanswered: int = 0  # operations that were not answered when they were first asked for
-    done_before: int = 0  # of those, how many had been carried out all the same
-    twins: int = 0
-    repeated: int = 0
-    altered: int = 0
-    not_asked: int = 0  # refunds of payments that were declined
-    declines: Counter[str] = msgspec.field(default_factory=Counter)
-    silence_seconds: float = 0.0  # the longest time in which nobody was answered
-    seconds: float = 0.0
 
 
 class Client:

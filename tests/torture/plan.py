@@ -50,12 +50,13 @@ DISASTERS: Final = (
     "kill a backend",
     "kill the supervisor",
     "kill everything",
+    "kill everything twice",
     "cut many lines",
     "stop a worker",
     "end the ledger's session",
 )
 #: After these everything is started again, so nothing else can strike in the same round.
-_FINAL: Final = frozenset({"kill the supervisor", "kill everything"})
+_FINAL: Final = frozenset({"kill the supervisor", "kill everything", "kill everything twice"})
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +79,7 @@ class Disaster(msgspec.Struct, frozen=True, kw_only=True):
     after: int  # operations sent
     delay: float  # seconds, a few milliseconds
     choice: int  # which worker, which session: modulo their number
-    lasts: float = 0.0  # seconds that a stopped worker stands still
+    lasts: float = 0.0  # seconds that a stopped worker stands still, or until the second time
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +120,7 @@ def _disasters(chance: random.Random) -> list[Disaster]:
             after=chance.randrange(10, 1_000_000),
             delay=chance.choice((0.0, chance.uniform(0, 0.015))),
             choice=chance.randrange(1_000),
-            lasts=chance.choice((0.2, 0.4, 1.3)),
+            lasts=chance.choice((0.2, 0.5, 1.3)),
         )
         for kind in kinds
     ]

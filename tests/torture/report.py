@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from torture.findings import Findings
-from torture.load import Tally
 from torture.plan import Round
+from torture.tally import Tally
 
 _COUNTED: Final = ("lost", "doubled", "unasked", "wrong figures", "balance")
 _SHOWN: Final = 40

@@ -12,9 +12,10 @@ from torture.findings import Findings
 from torture.installation import WORKERS, Installation, NotHealthyError
 from torture.interface import Interface
 from torture.judge import Judge, Mark, mark
-from torture.load import Load, Tally
+from torture.load import Load
 from torture.plan import Round, round_of
 from torture.report import Report
+from torture.tally import Tally
 from torture.town import Town
 
 
