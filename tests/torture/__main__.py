@@ -5,6 +5,7 @@ import argparse
 import asyncio
 import random
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -39,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         interrupted = True
         say("interrupted")
     finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is stopping already
         installation.stop()
     report.of_all(findings, folder)
     if given.keep:
