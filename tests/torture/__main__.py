@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1_000_000)
     report = Report(seed, given.rounds)
     folder = Path(tempfile.mkdtemp(prefix="tapgate-torture-"))
-    installation, findings = Installation(folder), Findings()
+    installation, findings = Installation(folder), Findings(say)
     interrupted = False
     try:
         asyncio.run(_run(installation, seed, given.rounds, report, findings))

@@ -79,7 +79,9 @@ class Disasters:
             connection = await asyncpg.connect(self._installation.database_url, timeout=1)
         except (OSError, TimeoutError, asyncpg.PostgresError):
             return  # another disaster was quicker
-        with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        with contextlib.suppress(
+            OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError
+        ):
             async with asyncio.timeout(_LOOKING_SECONDS):
                 while not await connection.fetchval(_END_WRITING):
                     await asyncio.sleep(0.001)

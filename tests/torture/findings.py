@@ -1,6 +1,7 @@
 """What should not be: a kind, what it is about, and what was found."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -32,13 +33,18 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Findings:
-    def __init__(self) -> None:
+    """`tell` hears of each at once: whatever becomes of the run, it has been said."""
+
+    def __init__(self, tell: Callable[[str], None] = lambda _: None) -> None:
         self.all: list[Finding] = []
         self.round = 0
+        self._tell = tell
 
     def add(self, kind: str, about: str, what: str) -> None:
         assert kind in KINDS
-        self.all.append(Finding(self.round, kind, about, what))
+        found = Finding(self.round, kind, about, what)
+        self.all.append(found)
+        self._tell(str(found))
 
     def by_kind(self) -> Counter[str]:
         return Counter(finding.kind for finding in self.all)
