@@ -98,3 +98,20 @@ async def test_a_connection_that_has_gone_is_closed(server: _Server) -> None:
     gone.close()
     await server._connect(gone)
     assert server.server_state.connections == set()
+
+
+async def test_nothing_is_taken_when_the_supervisor_is_gone_before_the_worker_is_ready(
+    server: _Server, listener: socket.socket
+) -> None:
+    clients = await connect(listener, 1)
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    with ours:
+        server._lifeline = ours
+        await server.startup([listener])
+        await asyncio.sleep(0.05)
+    assert server.should_exit
+    assert not server.server_state.connections
+    taken_by_another, _ = listener.accept()
+    taken_by_another.close()
+    close(clients)

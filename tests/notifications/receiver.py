@@ -75,7 +75,7 @@ class Receiver:
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:
             await self._answer(reader, writer)
-        except ConnectionError:
+        except (ConnectionError, EOFError):  # whoever sent it was killed
             pass
         finally:
             self._at_once -= 1

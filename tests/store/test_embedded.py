@@ -17,6 +17,7 @@ import pytest
 
 from tapgate.store import StoreError, embedded
 from tapgate.store.embedded import EmbeddedPostgres
+from tapgate.store.server_user import server_user
 
 #: Another process that owns a server: says its URL, then waits.
 _OWNER = """
@@ -115,12 +116,16 @@ async def test_a_server_that_was_killed_starts_again(server: EmbeddedPostgres) -
     assert await value(server.start(), "SELECT n FROM kept") == 7
 
 
-async def test_a_process_number_used_again_is_left_alone(server: EmbeddedPostgres) -> None:
+@pytest.mark.parametrize("name", ["postmaster.pid", ".s.PGSQL.5432.lock"])
+async def test_a_process_number_used_again_is_left_alone(
+    server: EmbeddedPostgres, name: str
+) -> None:
     server.start()
-    pid_file = server.data_dir / "pgdata" / "postmaster.pid"
+    pid_file = server.data_dir / "pgdata" / name
     left_behind = pid_file.read_text().split("\n")
     server.stop()
-    bystander = await asyncio.create_subprocess_exec("sleep", "60")
+    user = server_user(server.data_dir / "pgdata")  # PostgreSQL itself minds only its own user's
+    bystander = await asyncio.create_subprocess_exec("sleep", "60", **user.popen_arguments())
     try:
         pid_file.write_text("\n".join([str(bystander.pid), *left_behind[1:]]))
         assert await value(server.start(), "SELECT 1") == 1

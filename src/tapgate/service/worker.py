@@ -89,14 +89,18 @@ class _Server(uvicorn.Server):
         self._connecting: set[asyncio.Task[None]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        _spare_the_collector()
+        try:
+            self._lifeline.sendall(READY)
+        except OSError:  # the supervisor is gone: nobody is answered by what is about to end
+            self.should_exit = True
+            return
         loop = asyncio.get_running_loop()
         for listener in sockets or []:
             listener.setblocking(False)
             loop.add_reader(listener, self._accept, listener)
         self.servers = []
         self.started = True
-        _spare_the_collector()
-        self._lifeline.sendall(READY)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for listener in sockets or []:

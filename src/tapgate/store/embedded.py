@@ -111,6 +111,7 @@ class EmbeddedPostgres:
             self._create_cluster(user)
         if self._socket_dir != self._pgdata:
             _make_private(self._socket_dir, user)
+        (self._socket_dir / f"{_SOCKET_NAME}.lock").unlink(missing_ok=True)  # as postmaster.pid
         self._server = self._launch(user)
         self._wait_until_ready(self._server)
         _run(user, "psql", "-h", self._socket_dir, "-U", SUPERUSER, "-qX", stdin=_CREATE_DATABASE)

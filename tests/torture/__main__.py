@@ -1,0 +1,63 @@
+"""`python -m torture`: kill a running gateway under load, again and again, and see whether anything
+that was acknowledged is lost, doubled or different afterwards."""
+
+import argparse
+import asyncio
+import random
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from torture.findings import Findings
+from torture.installation import Installation
+from torture.report import Report, say
+from torture.run import running, torture
+
+_EPILOG = """
+Each round plans some 200 operations and one or two disasters. The plan comes from the seed and the
+number of the round alone: the same seed repeats it exactly. The machine's timing is not repeated.
+Exit status 1 when anything was found; data folder and logs are kept then.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="torture", description=__doc__, epilog=_EPILOG)
+    parser.add_argument("--rounds", type=int, default=20, help="how many rounds (20)")
+    parser.add_argument("--seed", type=int, help="what the plan comes from; by chance unless given")
+    parser.add_argument("--keep", action="store_true", help="keep data and logs in any case")
+    given = parser.parse_args(arguments)
+    seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1_000_000)
+    report = Report(seed, given.rounds)
+    folder = Path(tempfile.mkdtemp(prefix="tapgate-torture-"))
+    installation, findings = Installation(folder), Findings(say)
+    interrupted = False
+    try:
+        asyncio.run(_run(installation, seed, given.rounds, report, findings))
+    except KeyboardInterrupt:
+        interrupted = True
+        say("interrupted")
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is stopping already
+        installation.stop()
+    report.of_all(findings, folder)
+    if given.keep:
+        say(f"data and logs are kept in {folder}")
+    elif not findings.all:
+        shutil.rmtree(folder, ignore_errors=True)
+    if findings.all:
+        return 1
+    return 130 if interrupted else 0  # as the shell says it of whatever Ctrl-C ended
+
+
+async def _run(
+    installation: Installation, seed: int, rounds: int, report: Report, findings: Findings
+) -> None:
+    async with running(installation, findings) as run:
+        await torture(run, seed, rounds, report)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

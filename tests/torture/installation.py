@@ -1,0 +1,162 @@
+"""A gateway of one's own on its embedded PostgreSQL, started as an operator does, and the processes
+that it consists of. Whatever is ended here was started here."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from gateway.running import ADMIN, TAPGATE, free_port
+from tapgate.store.embedded import EmbeddedPostgres
+from torture.wire import Line, NotSentError, UnansweredError
+
+WORKERS: Final = 2
+_PATIENCE_SECONDS: Final = 60.0
+_STOP_SECONDS: Final = 30.0
+_NO_LIMIT: Final = "1000000"
+_HEALTH: Final = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+class NotHealthyError(Exception):
+    """It did not come back by itself."""
+
+
+class Installation:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.chmod(0o755)  # PostgreSQL may run as another user
+        self.port = free_port()
+        self.database_url = EmbeddedPostgres(folder / "data").url
+        self._supervisor: psutil.Popen | None = None
+        self._log = folder / "gateway.log"
+        self._log_read = 0
+        self._seen: dict[int, psutil.Process] = {}
+
+    def start(self) -> None:
+        if self._log.exists():
+            self._log_read = self._log.stat().st_size
+        kept = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
+        with self._log.open("ab") as log:
+            self._supervisor = psutil.Popen(
+                [TAPGATE, "serve"],
+                env=kept
+                | {
+                    "TAPGATE_DATA_DIR": str(self.folder / "data"),
+                    "TAPGATE_PORT": str(self.port),
+                    "TAPGATE_WORKERS": str(WORKERS),
+                    "TAPGATE_ADMIN_EMAIL": ADMIN["email"],
+                    "TAPGATE_ADMIN_PASSWORD": ADMIN["password"],
+                    "TAPGATE_RATE_LIMIT": _NO_LIMIT,
+                    "TAPGATE_RATE_BURST": _NO_LIMIT,
+                    "TAPGATE_DEMO": "off",
+                    "TAPGATE_RECEIPTS": "off",
+                },
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C is for us, who stop it in an orderly way
+            )
+
+    def stop(self) -> None:
+        """In an orderly way; what does not end by itself is killed."""
+        if self._supervisor is None:
+            return
+        self.processes()
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.TimeoutExpired):
+            self._supervisor.terminate()
+            self._supervisor.wait(_STOP_SECONDS)
+        end(list(self._seen.values()))
+        self._supervisor = None
+
+    @property
+    def supervisor(self) -> psutil.Process:
+        assert self._supervisor is not None
+        return psutil.Process(self._supervisor.pid)
+
+    def processes(self) -> list[psutil.Process]:
+        """All of them, the supervisor first."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found = [self.supervisor, *self.supervisor.children(recursive=True)]
+            self._seen |= {one.pid: one for one in found}
+            return found
+        return []
+
+    def workers(self) -> list[psutil.Process]:
+        return [one for one in self._children() if "tapgate.gateway" in _command(one)]
+
+    def postmaster(self) -> psutil.Process | None:
+        found = [one for one in self._children() if _name(one) == "postgres"]
+        return found[0] if found else None
+
+    def backends(self) -> list[psutil.Process]:
+        """The sessions of PostgreSQL, not the processes that it has for itself."""
+        postmaster = self.postmaster()
+        if postmaster is None:
+            return []
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return [one for one in postmaster.children() if "[local]" in " ".join(_command(one))]
+        return []
+
+    def _children(self) -> list[psutil.Process]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found: list[psutil.Process] = self.supervisor.children()
+            return found
+        return []
+
+    def start_again(self) -> None:
+        """After the supervisor was killed."""
+        assert self._supervisor is not None
+        self._supervisor.wait(_STOP_SECONDS)
+        self.start()
+
+    async def until_healthy(self, *, workers: int = 1) -> None:
+        """Until it has said that it listens, and as many workers are there."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            if self._listens() and len(self.workers()) >= workers and await self._is_healthy():
+                return
+            await asyncio.sleep(0.02)
+        raise NotHealthyError(f"not healthy after {_PATIENCE_SECONDS:.0f} seconds")
+
+    def _listens(self) -> bool:
+        """Before it has said so, the end of any worker is a start that failed."""
+        if self._log_read >= 0:
+            with self._log.open("rb") as log:
+                log.seek(self._log_read)
+                if b"The gateway listens" in log.read():
+                    self._log_read = -1
+        return self._log_read < 0
+
+    async def _is_healthy(self) -> bool:
+        line = Line(self.port)
+        try:
+            return (await line.ask(_HEALTH)).status == 200
+        except (NotSentError, UnansweredError):
+            return False
+        finally:
+            line.close()
+
+
+def end(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGKILL)
+
+
+def _command(process: psutil.Process) -> list[str]:
+    with contextlib.suppress(psutil.Error):
+        words: list[str] = process.cmdline()
+        return words
+    return []
+
+
+def _name(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.Error):
+        return str(process.name())
+    return ""

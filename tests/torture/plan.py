@@ -1,0 +1,261 @@
+"""What is going to happen in a round: who pays whom how much, what is asked twice, which line
+breaks off, and which disaster strikes when. All of it comes from the seed and the round's number:
+the same seed is the same plan."""
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+Kind = Literal["pos", "pos_pin", "in_app", "p2p", "cash_in", "cash_out", "top_up", "refund"]
+#: How much of a request gets out before its line breaks off.
+Cut = Literal["head", "body", "answer"]
+
+PAYMENTS: Final = frozenset({"pos", "pos_pin", "in_app"})
+
+#: Have more than they can spend.
+RICH: Final = [f"customer-{number}" for number in range(12)]
+#: Live from hand to mouth: what they ask for is sometimes there.
+TIGHT: Final = ["tight-0", "tight-1"]
+#: Never have what they ask for.
+POOR: Final = ["poor-0", "poor-1"]
+#: Does not know the PIN.
+GUESSING: Final = "guessing"
+MERCHANTS: Final = ["merchant-0", "merchant-1"]
+AGENTS: Final = ["agent-0", "agent-1"]
+BANK: Final = "bank"
+
+#: More than the poor have, in minor units.
+TOO_MUCH: Final = 50_00
+_MOST: Final = 40_00
+_CALM_CUTS: Final = 0.03
+#: So many of the round before are asked once more.
+_AGAIN: Final = 10
+#: How often each comes, among 27.
+_SHARES_OF_KINDS: Final[dict[Kind, int]] = {
+    "pos": 5,
+    "pos_pin": 5,
+    "in_app": 4,
+    "p2p": 5,
+    "cash_in": 3,
+    "cash_out": 2,
+    "top_up": 3,
+}
+
+DISASTERS: Final = (
+    "kill a worker",
+    "kill all workers",
+    "kill the postmaster",
+    "kill a backend",
+    "kill the supervisor",
+    "kill everything",
+    "kill everything twice",
+    "cut many lines",
+    "stop a worker",
+    "end the ledger's session",
+)
+#: After these everything is started again, so nothing else can strike in the same round.
+_FINAL: Final = frozenset({"kill the supervisor", "kill everything", "kill everything twice"})
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    name: str  # its request id; of a top-up, its reference
+    kind: Kind
+    payer: str
+    payee: str
+    amount: int | None  # None: all that is left to refund
+    of: str = ""  # the payment that is refunded
+    wrong_pin: bool = False
+    twins: int = 0  # the same at the same time on other lines
+    cut: Cut | None = None
+    patient: bool = True  # asks again at once when not answered; else when all is well again
+    altered: bool = False  # asks for something else under the same name afterwards
+    repeated: bool = False  # asks again when everything has been answered
+
+
+class Disaster(msgspec.Struct, frozen=True, kw_only=True):
+    kind: str
+    after: int  # operations sent
+    delay: float  # seconds, a few milliseconds
+    choice: int  # which worker, which session: modulo their number
+    lasts: float = 0.0  # seconds that a stopped worker stands still, or until the second time
+
+
+class Round(msgspec.Struct, frozen=True, kw_only=True):
+    number: int
+    operations: list[Operation]
+    disasters: list[Disaster]
+    again: list[str] = []  # operations of the round before, asked once more
+
+
+def round_of(seed: int, number: int, *, operations: int | None = None) -> Round:
+    disasters = _disasters(random.Random(f"{seed} disasters {number}"))
+    many_cuts = any(one.kind == "cut many lines" for one in disasters)
+    orders = _orders(seed, number, cuts=0.3 if many_cuts else _CALM_CUTS, count=operations)
+    refunds = _refunds(seed, number, [one for one in orders if one.kind in PAYMENTS])
+    again: list[str] = []
+    if number > 1:
+        before = _orders(seed, number - 1, cuts=0, count=operations)
+        again = [one.name for one in before[:: max(1, len(before) // _AGAIN)]]
+        refunds += _late_refunds(seed, number, [one for one in before if one.kind in PAYMENTS])
+    together = list(_spread(random.Random(f"{seed} order {number}"), orders, refunds))
+    last = max(1, len(together) * 3 // 4)
+    return Round(
+        number=number,
+        operations=together,
+        again=again,
+        disasters=[msgspec.structs.replace(one, after=1 + one.after % last) for one in disasters],
+    )
+
+
+def _disasters(chance: random.Random) -> list[Disaster]:
+    first = chance.choice(DISASTERS)
+    kinds = [first]
+    if first not in _FINAL and chance.random() < 0.35:
+        kinds.append(chance.choice([one for one in DISASTERS if one not in (*_FINAL, first)]))
+    return [
+        Disaster(
+            kind=kind,
+            after=chance.randrange(10, 1_000_000),
+            delay=chance.choice((0.0, chance.uniform(0, 0.015))),
+            choice=chance.randrange(1_000),
+            lasts=chance.choice((0.2, 0.5, 1.3)),
+        )
+        for kind in kinds
+    ]
+
+
+def _orders(seed: int, number: int, *, cuts: float, count: int | None) -> list[Operation]:
+    """All but refunds. The same ones however many lines break off."""
+    chance = random.Random(f"{seed} orders {number}")
+    cutting = random.Random(f"{seed} cuts {number}")
+    total = count if count is not None else chance.randrange(150, 260)
+    made = []
+    for place in range(total):
+        order = _order(chance, f"{seed}-{number}-{place}")
+        if cutting.random() < cuts:
+            where: Cut = cutting.choice(("head", "body", "answer", "answer"))
+            order = msgspec.structs.replace(order, cut=where)
+        made.append(order)
+    return made
+
+
+def _order(chance: random.Random, name: str) -> Operation:
+    (kind,) = chance.choices(list(_SHARES_OF_KINDS), list(_SHARES_OF_KINDS.values()))
+    payer, payee = _sides(chance, kind)
+    amount = chance.randrange(1, _MOST)
+    if payer in POOR:
+        amount += TOO_MUCH
+    order = Operation(
+        name=name,
+        kind=kind,
+        payer=payer,
+        payee=payee,
+        amount=amount,
+        wrong_pin=payer == GUESSING,
+    )
+    return _in_a_manner(chance, order)
+
+
+def _in_a_manner(chance: random.Random, operation: Operation) -> Operation:
+    """How it is asked for."""
+    return msgspec.structs.replace(
+        operation,
+        twins=chance.choice((0, 0, 0, 0, 0, 0, 0, 1, 1, 2)),
+        patient=chance.random() < 0.5,
+        altered=chance.random() < 0.06,
+        repeated=chance.random() < 0.2,
+    )
+
+
+def _sides(chance: random.Random, kind: Kind) -> tuple[str, str]:
+    spender = _spender(chance, kind)
+    if kind in PAYMENTS:
+        return spender, chance.choice(MERCHANTS)
+    if kind == "p2p":
+        friend = chance.choice([one for one in (*RICH, *TIGHT) if one != spender])
+        return spender, friend
+    if kind == "cash_in":
+        return chance.choice(AGENTS), chance.choice((*RICH, *TIGHT))
+    if kind == "cash_out":
+        return spender, chance.choice(AGENTS)
+    return BANK, chance.choice((*RICH, *RICH, *TIGHT))
+
+
+def _spender(chance: random.Random, kind: Kind) -> str:
+    which = chance.random()
+    if which < 0.06:
+        return chance.choice(POOR)
+    if which < 0.16:
+        return chance.choice(TIGHT)
+    if which < 0.18 and kind == "pos_pin":
+        return GUESSING
+    return chance.choice(RICH)
+
+
+def _refunds(seed: int, number: int, payments: Sequence[Operation]) -> list[Operation]:
+    """Of payments of the same round: whole, in parts, too much, and several of one at once."""
+    chance = random.Random(f"{seed} refunds {number}")
+    made: list[Operation] = []
+    for payment in payments:
+        if chance.random() < 0.3:
+            for share in chance.choice(_SHARES):
+                name = f"{seed}-{number}-r{len(made)}"
+                made.append(_refund(chance, name, payment, share))
+    return made
+
+
+def _late_refunds(seed: int, number: int, payments: Sequence[Operation]) -> list[Operation]:
+    """Of payments of the round before."""
+    chance = random.Random(f"{seed} late refunds {number}")
+    chosen = chance.sample(list(payments), min(5, len(payments)))
+    return [
+        _refund(chance, f"{seed}-{number}-l{place}", payment, chance.choice((None, 0.4)))
+        for place, payment in enumerate(chosen)
+    ]
+
+
+#: What parts of a payment are asked back; None is the rest.
+_SHARES: Final[Sequence[Sequence[float | None]]] = (
+    [None],
+    [None],
+    [0.5],
+    [0.3, 0.3, 0.3],
+    [0.5, 0.5],
+    [0.6, 0.6],
+    [None, None],
+    [0.4, None, None],
+    [1.5],
+    [0.25, 1.5, None],
+)
+
+
+def _refund(chance: random.Random, name: str, payment: Operation, share: float | None) -> Operation:
+    assert payment.amount is not None
+    refund = Operation(
+        name=name,
+        kind="refund",
+        payer=payment.payee,
+        payee=payment.payer,
+        amount=None if share is None else max(1, int(payment.amount * share)),
+        of=payment.name,
+    )
+    return _in_a_manner(chance, refund)
+
+
+def _spread(
+    chance: random.Random, orders: Sequence[Operation], refunds: Sequence[Operation]
+) -> Iterator[Operation]:
+    """Refunds come some time after what they refund; those of one payment close together."""
+    places = {order.name: place for place, order in enumerate(orders)}
+    due: dict[int, list[Operation]] = {}
+    waits: dict[str, int] = {}
+    for refund in refunds:
+        wait = waits.setdefault(refund.of, chance.randrange(8, 60))
+        due.setdefault(places.get(refund.of, 0) + wait, []).append(refund)
+    for place, order in enumerate(orders):
+        yield order
+        yield from due.pop(place, ())
+    for late in sorted(due):
+        yield from due[late]

@@ -1,0 +1,230 @@
+"""A few rounds of torture within the ordinary tests; and that the judge finds whatever somebody
+does to the books: a proof that cannot fail is none."""
+
+import copy
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from notifications.receiver import Received, Receiver
+from tapgate import ids
+from torture import stage
+from torture.events import Arrived
+from torture.findings import Findings
+from torture.installation import Installation, end
+from torture.load import Load
+from torture.plan import round_of
+from torture.run import Run, running
+from torture.wire import Answer
+
+
+@pytest.fixture(scope="module")
+async def run() -> AsyncIterator[Run]:
+    """After two rounds."""
+    with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
+        installation = Installation(Path(name))
+        try:
+            async with running(installation, Findings()) as run:
+                await stage.two_rounds(run)
+                yield run
+                end(installation.processes())
+        finally:
+            installation.stop()
+
+
+def number_of(run: Run, kind: str) -> int:
+    told = stage.done(run, kind).told
+    assert told is not None
+    return ids.read(ids.TRANSACTION, told.transaction) or 0
+
+
+async def test_nothing_is_lost_doubled_or_different(run: Run) -> None:
+    assert len(run.book.standings) > 150
+    assert any(one.unanswered for one in run.book.standings.values())
+    await run.judge_all()
+    assert run.findings.all == []
+
+
+#: What is done to the tables, to which operation, and what must be found.
+TAMPERING = {
+    "a transaction is deleted": (
+        "DELETE FROM transactions WHERE id = $1",
+        "p2p",
+        {"lost", "unasked", "balance", "books"},
+    ),
+    "a transaction and its entries are deleted": (
+        """WITH gone AS (DELETE FROM entries WHERE transaction_id = $1)
+           DELETE FROM transactions WHERE id = $1""",
+        "p2p",
+        {"lost", "balance", "books"},
+    ),
+    "a transaction is there twice": (
+        """INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
+               from_account, to_account, scope, request_id, created_at)
+           SELECT (SELECT max(id) FROM transactions) + 1, type, status, channel, amount, fee_amount,
+               currency, from_account, to_account, 'another', request_id, created_at
+           FROM transactions WHERE id = $1""",
+        "pos",
+        {"doubled", "balance", "books"},
+    ),
+    "nobody asked for a transaction": (
+        """INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
+               from_account, to_account, scope, request_id, created_at)
+           SELECT (SELECT max(id) FROM transactions) + 1, type, 'failed', channel, amount,
+               fee_amount, currency, from_account, to_account, scope, 'unheard of', created_at
+           FROM transactions WHERE id = $1""",
+        "pos",
+        {"unasked", "balance"},
+    ),
+    "an amount is changed": (
+        "UPDATE transactions SET amount = amount + 1 WHERE id = $1",
+        "cash_out",
+        {"wrong figures", "books"},
+    ),
+    "a balance that was left behind is changed": (
+        "UPDATE transactions SET from_balance = from_balance - 1 WHERE id = $1",
+        "pos_pin",
+        {"wrong figures", "balance"},
+    ),
+    "an entry is changed": (
+        "UPDATE entries SET amount = amount + 1 WHERE transaction_id = $1",
+        "top_up",
+        {"wrong figures", "balance", "books"},
+    ),
+    "an entry goes to another, whose balance is raised": (
+        """WITH other AS (
+               SELECT entry.ctid AS place, entry.amount, entry.credit_account AS was, account.id
+               FROM entries entry, accounts account
+               WHERE entry.transaction_id = $1 AND position = 0 AND account.kind = 'settlement'
+                 AND account.id <> entry.credit_account LIMIT 1
+           ), moved AS (
+               UPDATE entries SET credit_account = other.id FROM other WHERE entries.ctid = place)
+           UPDATE accounts SET balance = balance
+               + CASE WHEN accounts.id = other.id THEN other.amount ELSE -other.amount END
+           FROM other WHERE accounts.id IN (other.id, other.was)""",
+        "in_app",
+        {"wrong figures", "balance", "books"},
+    ),
+    "a balance is raised": (
+        """UPDATE accounts SET balance = balance + 1
+           WHERE id = (SELECT to_account FROM transactions WHERE id = $1)""",
+        "cash_in",
+        {"balance", "books"},
+    ),
+    "money is held for nothing": (
+        """UPDATE accounts SET held = 1
+           WHERE id = (SELECT from_account FROM transactions WHERE id = $1)""",
+        "p2p",
+        {"balance", "books"},
+    ),
+    "a refund is cut out of the audit log": (
+        """DELETE FROM audit_entries WHERE id = (
+               SELECT min(id) FROM audit_entries
+               WHERE event = 'transaction.refunded' AND $1::bigint IS NOT NULL)""",
+        "refund",
+        {"audit"},
+    ),
+    "an audit entry is changed": (
+        """UPDATE audit_entries SET reason = 'another' WHERE hash IS NOT NULL
+           AND sequence = (SELECT min(sequence) FROM audit_entries WHERE $1::bigint IS NOT NULL)""",
+        "refund",
+        {"audit"},
+    ),
+    "an event is not written": (
+        "DELETE FROM events WHERE type = 'transaction.completed' AND subject_id = $1",
+        "p2p",
+        {"events"},
+    ),
+    "an event is delivered to nobody": (
+        """DELETE FROM deliveries WHERE event_id = (
+               SELECT id FROM events WHERE type = 'transaction.completed' AND subject_id = $1)""",
+        "p2p",
+        {"events"},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERING)
+async def test_the_judge_finds_what_was_done_to_the_tables(run: Run, what: str) -> None:
+    sql, kind, expected = TAMPERING[what]
+    findings = await stage.found_after(run, sql, number_of(run, kind))
+    assert set(findings.by_kind()) == expected, [str(one) for one in findings.all]
+
+
+async def test_the_judge_misses_what_was_acknowledged_and_never_done(run: Run) -> None:
+    book = copy.deepcopy(run.book)
+    paid = copy.deepcopy(stage.done(run, "pos"))
+    assert paid.told is not None
+    paid.operation = msgspec.structs.replace(paid.operation, name="never-sent")
+    paid.told = msgspec.structs.replace(paid.told, transaction=ids.show(ids.TRANSACTION, 1))
+    book.standings["never-sent"] = paid
+    book.settle(paid)
+    findings = await stage.found_by(run, book)
+    assert set(findings.by_kind()) == {"lost", "balance", "events"}
+    assert {one.about for one in findings.all if one.kind == "lost"} == {"never-sent"}
+
+
+async def test_the_judge_finds_other_figures_than_those_acknowledged(run: Run) -> None:
+    book = copy.deepcopy(run.book)
+    sent = book.standings[stage.done(run, "p2p").operation.name]
+    assert sent.told is not None
+    sent.told.figures["payer_balance"] += 1
+    findings = await stage.found_by(run, book)
+    assert set(findings.by_kind()) == {"wrong figures"}
+    assert {one.about for one in findings.all} == {sent.operation.name}
+
+
+async def test_the_judge_finds_what_no_client_knows_of(run: Run) -> None:
+    book = copy.deepcopy(run.book)
+    forgotten = stage.done(run, "cash_in").operation.name
+    del book.standings[forgotten]
+    findings = await stage.found_by(run, book)
+    assert set(findings.by_kind()) == {"unasked", "events"}
+
+
+def answered(status: int, body: dict[str, str]) -> Answer:
+    return Answer(status=status, body=body, replayed=False)
+
+
+async def test_answers_that_must_not_be_are_found(run: Run) -> None:
+    findings = Findings()
+    load = Load(run.installation, run.town, run.book, findings, round_of(1, 1, operations=1))
+    paid = copy.deepcopy(stage.done(run, "pos"))
+    assert paid.told is not None
+    receipt = {
+        "transaction_id": paid.told.transaction,
+        "status": "completed",
+        "amount": f"{paid.told.figures['amount'] / 100:.2f} SLE",
+        "fee_amount": f"{paid.told.figures['fee'] / 100:.2f} SLE",
+        "remaining_balance": f"{paid.told.figures['payer_balance'] / 100:,.2f} SLE",
+    }
+    load._take(paid, answered(200, receipt))
+    load._take(paid, answered(503, {"code": "SERVICE_UNAVAILABLE"}))
+    assert findings.all == []
+    load._take(paid, answered(200, receipt | {"transaction_id": "txn_another"}))
+    load._take(paid, answered(402, {"code": "INSUFFICIENT_FUNDS"}))
+    load._take(paid, answered(500, {"code": "INTERNAL_ERROR"}))
+    load._take(paid, answered(403, {"code": "COMPLIANCE_REJECTED"}))
+    assert [one.kind for one in findings.all[:3]] == ["wrong figures", "wrong figures", "failure"]
+    assert {one.kind for one in findings.all[3:]} == {"refusal", "wrong figures"}
+
+
+async def test_events_that_must_not_be_are_found(run: Run) -> None:
+    findings, receiver = Findings(), Receiver()
+    arrived, sent = Arrived(receiver), stage.done(run, "p2p")
+    assert sent.told is not None
+    body = {"type": "transaction.completed", "data": {"id": sent.told.transaction}}
+    for webhook_id, extra in (("dlv_1", {}), ("dlv_1", {}), ("dlv_2", {}), ("dlv_1", {"x": 1})):
+        raw = msgspec.json.encode(body | extra)
+        receiver.received.append(Received("POST / HTTP/1.1", {"webhook-id": webhook_id}, raw))
+    await arrived.judge([sent], findings, patience=0)
+    assert [one.about for one in findings.all] == [
+        "dlv_1",
+        f"transaction.completed {sent.told.transaction}",
+    ]
+    findings = Findings()
+    await Arrived(Receiver()).judge([sent], findings, patience=0)
+    assert [one.what for one in findings.all] == ["is not told 1 times"]
