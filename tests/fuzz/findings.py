@@ -28,6 +28,13 @@ _CHECKS = [
     response_schema_conformance,
 ]
 _TRACES = ("Traceback", 'File "', "asyncpg", "msgspec", "site-packages")
+#: Whose key it is, is looked at before what it may do: told wherever a credential is needed.
+_OF_THE_CREDENTIAL = (Code.PROCESSOR_SUSPENDED, Code.PARTNER_SUSPENDED, Code.TERMINAL_BLOCKED)
+#: What a schema cannot say: which of several fields, and that the header says the same. To JSON
+#: Schema 3.0 is a whole number, to the interface it is not.
+_BEYOND_SCHEMAS = ("is required", "differs from the header", "must be a whole number")
+#: The provider sends what it likes; what is not understood is taken and left alone.
+_TAKES_ANYTHING = ("POST /api/v1/webhooks/messaging",)
 _BY_GATEWAY = {"error", "code", "message", "details"}
 _BY_MESSENGER = {"error", "status", "retryAfter", "answer"}
 
@@ -116,7 +123,8 @@ def undocumented(operation: Operation, status: int, body: dict[str, object]) -> 
     expected, sentence = TABLE[Code(str(code))][:2]
     if (expected, sentence) != (status, body.get("error")):
         yield f"{code} with another status or sentence than docs/errors.md says"
-    if code not in operation.codes(status):
+    told_anywhere = code in _OF_THE_CREDENTIAL and "401" in operation.described["responses"]
+    if code not in operation.codes(status) and not told_anywhere:
         yield f"{code} is not documented for this operation"
 
 
@@ -132,9 +140,10 @@ def _of_what_was_taken(
         fits = operation.body.is_valid(json.loads(request.content))
     except ValueError:
         fits = False
-    if not fits and answer.is_success:
+    if not fits and answer.is_success and operation.name not in _TAKES_ANYTHING:
         yield "accepted a body that the description forbids"
-    if fits and answer.status_code == 400 and '"code":"INVALID_REQUEST"' in answer.text:
+    malformed = answer.status_code == 400 and '"code":"INVALID_REQUEST"' in answer.text
+    if fits and malformed and not any(words in answer.text for words in _BEYOND_SCHEMAS):
         yield f"called malformed what the description allows: {answer.text}"
 
 

@@ -15,6 +15,9 @@ from fuzz.description import Operation
 
 #: Of ten cases of an operation, how many keep to the description.
 _POSITIVE = 7
+#: How often a case is sent, each time by somebody else and with something else filled in. To draw
+#: one takes longer than to send and check it.
+_SENT = 2
 _AT_ONCE = settings(
     database=None,
     deadline=None,
@@ -75,7 +78,7 @@ def generated(operation: Operation, count: int, seed: int, *, positive: bool) ->
     found: list[Case] = []
 
     @seeded(seed)
-    @settings(_AT_ONCE, max_examples=count)
+    @settings(_AT_ONCE, max_examples=-(-count // _SENT))
     @given(operation.source.as_strategy(generation_mode=mode))
     def collect(case: Any) -> None:
         found.append(case)
@@ -88,5 +91,5 @@ def generated(operation: Operation, count: int, seed: int, *, positive: bool) ->
 
 
 def _repeated(found: list[Case], count: int) -> list[Case]:
-    """An operation that can be called in few ways is called more often: by others, at other times."""
+    """As often as it takes: some operations can be called in few ways."""
     return [found[number % len(found)] for number in range(count)] if found else []

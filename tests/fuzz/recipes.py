@@ -81,9 +81,11 @@ async def asked_for_access(here: Company, caller: Caller) -> Ready:
     person = await here.stock.app.register()
     ready = Ready({"id": person.id})
     done(await here.stock.ada.put(f"subscribers/{person.id}", restricted=True))
-    await here.stock.ada.client.post(
+    asked = await here.stock.ada.client.post(
         f"{_V1}/subscribers/{person.id}/restricted-access", auth=caller.auth
     )
+    if not asked.is_success:
+        return ready
     ready.body["otp"] = await here.stock.code_sent_to(person)
     return ready
 

@@ -1,15 +1,17 @@
 """A run over both services: plan, ask, add up."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterable
+from random import Random
 from time import monotonic
 
 from fuzz.asking import Asker
 from fuzz.description import Document, operations
 from fuzz.installation import APP_SECRET, BRIDGE_TOKEN, Installation
-from fuzz.line_pool import lines
+from fuzz.line_pool import Lines, lines
 from fuzz.plan import Planned, planned
-from fuzz.stock import stocked
+from fuzz.stock import Stock
 from fuzz.tally import Tally
 from journeys.caller import done
 
@@ -22,25 +24,30 @@ async def descriptions(installation: Installation) -> dict[str, Document]:
     return {name: done(await one.get("/openapi.json")) for name, one in clients.items()}
 
 
-async def fuzzed(installation: Installation, count: int, seed: int, say: Say) -> Tally:
-    started = monotonic()
+async def fuzzed(
+    stock: Stock, count: int, seed: int, say: Say, *, of_operations: int | None = None
+) -> Tally:
+    """With a number, only that many operations are asked for, which ones the seed decides."""
+    started, installation = monotonic(), stock.installation
     documents = await descriptions(installation)
     found = [one for name, document in documents.items() for one in operations(name, document)]
-    stock = await stocked(installation)
+    if of_operations is not None:
+        found = Random(seed).sample(found, of_operations)
     tally = Tally(one.name for one in found)
-    async with (
-        lines(installation.running.gateway) as gateway,
-        lines(installation.running.messenger) as messenger,
-    ):
-        ways = {"gateway": gateway, "messenger": messenger}
+    async with ways_to(installation) as ways:
         asker = Asker(stock, ways, tally, _secrets(installation))
         for plan in planned(found, count, seed):
+            say(f"{monotonic() - started:4.0f} s  {len(plan)} requests generated")
             await _asked(asker, plan)
-            say(
-                f"{monotonic() - started:4.0f} s  {tally.requests} requests, "
-                f"{tally.found} findings"
-            )
+            say(f"{monotonic() - started:4.0f} s  {tally.requests} sent, {tally.found} findings")
     return tally
+
+
+@contextlib.asynccontextmanager
+async def ways_to(installation: Installation) -> AsyncIterator[dict[str, Lines]]:
+    running = installation.running
+    async with lines(running.gateway) as gateway, lines(running.messenger) as messenger:
+        yield {"gateway": gateway, "messenger": messenger}
 
 
 async def _asked(asker: Asker, plan: Iterable[Planned]) -> None:
