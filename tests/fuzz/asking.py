@@ -5,10 +5,9 @@ from typing import Any
 
 import httpx2
 import requests
-from schemathesis import Case
 
 from fuzz.callers import Caller
-from fuzz.description import Operation
+from fuzz.description import AnyCase, Operation
 from fuzz.findings import Finding, as_curl, problems
 from fuzz.line_pool import Lines
 from fuzz.plan import Planned
@@ -55,7 +54,7 @@ class Asker:
         await self._afterwards(operation, answer)
 
     async def _completed(
-        self, planned: Planned, case: Case
+        self, planned: Planned, case: AnyCase
     ) -> tuple[Caller, tuple[bytes, str] | None]:
         """Who calls, and what is sent in the place of the generated body, if anything is."""
         operation, rng = planned.operation, planned.rng
@@ -64,7 +63,7 @@ class Asker:
         # As generated; or with what exists; or with all that it takes to succeed.
         chance = rng.random()
         real = 0.0 if chance < 0.1 else 1.0 if chance > 0.55 and planned.positive else 0.7
-        if real == 0.0 or operation.path == "/api/v1/admin/logout" and chance < 0.5:
+        if real == 0.0 or (operation.path == "/api/v1/admin/logout" and chance < 0.5):
             return self._harmless(operation, caller), None
         here = await company(self._stock, rng)
         ready = Ready()
@@ -96,7 +95,7 @@ class Asker:
         return self._stock.callers.by_name["nobody"] if leaving else caller
 
     def _request(
-        self, operation: Operation, case: Case, content: tuple[bytes, str] | None
+        self, operation: Operation, case: AnyCase, content: tuple[bytes, str] | None
     ) -> httpx2.Request | None:
         """None for what no client could send, such as a header with a line end in it."""
         address = self._lines[operation.service].address
@@ -108,13 +107,17 @@ class Asker:
                 for name, value in made.headers.items()
             }
             body = made.body.encode() if isinstance(made.body, str) else made.body or b""
+            assert isinstance(body, bytes)
             if content is not None:
                 body, headers["Content-Type"] = content
             headers.pop("Content-Length", None)
             return httpx2.Request(
                 operation.method,
                 str(made.url),
-                headers=[(name, value.encode("latin-1")) for name, value in headers.items()],
+                headers=[
+                    (name.encode("latin-1"), value.encode("latin-1"))
+                    for name, value in headers.items()
+                ],
                 content=body,
             )
         except (ValueError, httpx2.InvalidURL, requests.RequestException):
@@ -138,7 +141,7 @@ class Asker:
 _ADMINS = ("system_admin", "compliance_user", "support_user", "finance_user")
 
 
-def _put(case: Case, values: Values, ready: Ready, wanted: Any, *, certain: bool) -> None:
+def _put(case: AnyCase, values: Values, ready: Ready, wanted: Any, *, certain: bool) -> None:
     for place in ("query", "headers", "body"):
         container = getattr(case, place)
         if isinstance(container, dict):

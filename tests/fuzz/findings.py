@@ -9,7 +9,6 @@ import requests
 import schemathesis
 from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.core.transport import Response
-from schemathesis.generation.case import Case
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_headers_conformance,
@@ -17,7 +16,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from fuzz.description import Operation
+from fuzz.description import AnyCase, Operation
 from tapgate.errors import TABLE, Code
 
 _CHECKS = [
@@ -49,7 +48,9 @@ class Finding:
     answer: str
 
     def __str__(self) -> str:
-        return f"{self.operation} by {self.caller}: {self.problem}\n  {self.request}\n  {self.answer}"
+        return (
+            f"{self.operation} by {self.caller}: {self.problem}\n  {self.request}\n  {self.answer}"
+        )
 
 
 def as_curl(request: httpx2.Request) -> str:
@@ -71,7 +72,7 @@ def _quoted(text: str) -> str:
 
 def problems(
     operation: Operation,
-    case: Case,
+    case: AnyCase,
     request: httpx2.Request,
     answer: httpx2.Response,
     secrets: Iterable[str],
@@ -86,7 +87,7 @@ def problems(
 
 
 def _against_the_description(
-    case: Case, request: httpx2.Request, answer: httpx2.Response
+    case: AnyCase, request: httpx2.Request, answer: httpx2.Response
 ) -> Iterator[str]:
     headers = {name: [value] for name, value in answer.headers.items()}
     response = Response(

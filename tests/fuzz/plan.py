@@ -8,10 +8,9 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis.errors import Unsatisfiable
-from schemathesis import Case
 from schemathesis.generation import GenerationMode
 
-from fuzz.description import Operation
+from fuzz.description import AnyCase, Operation
 
 #: Of ten cases of an operation, how many keep to the description.
 _POSITIVE = 7
@@ -31,11 +30,11 @@ class Planned:
     """One request to be, and the chance that decides what is left open in it."""
 
     operation: Operation
-    case: Case
+    case: AnyCase
     positive: bool
     rng: Random
 
-    def copied(self) -> Case:
+    def copied(self) -> AnyCase:
         """The case, to be changed: a case that is drawn once may be planned more than once."""
         drawn = self.case
         return self.operation.source.Case(
@@ -63,19 +62,17 @@ def _round(operations: Sequence[Operation], size: int, seed: int) -> list[Planne
         positive = -(-share * _POSITIVE // 10)
         for mode, number in ((True, positive), (False, share - positive)):
             cases = generated(operation, number, seed + place, positive=mode)
-            made += [
-                Planned(operation, case, mode, Random(rng.getrandbits(64))) for case in cases
-            ]
+            made += [Planned(operation, case, mode, Random(rng.getrandbits(64))) for case in cases]
     rng.shuffle(made)
     return made
 
 
-def generated(operation: Operation, count: int, seed: int, *, positive: bool) -> list[Case]:
+def generated(operation: Operation, count: int, seed: int, *, positive: bool) -> list[AnyCase]:
     """As many cases as there are, where there are few."""
     mode = GenerationMode.POSITIVE if positive else GenerationMode.NEGATIVE
     if count == 0:
         return []
-    found: list[Case] = []
+    found: list[AnyCase] = []
 
     @seeded(seed)
     @settings(_AT_ONCE, max_examples=-(-count // _SENT))
@@ -90,6 +87,6 @@ def generated(operation: Operation, count: int, seed: int, *, positive: bool) ->
     return _repeated(found, count)
 
 
-def _repeated(found: list[Case], count: int) -> list[Case]:
+def _repeated(found: list[AnyCase], count: int) -> list[AnyCase]:
     """As often as it takes: some operations can be called in few ways."""
     return [found[number % len(found)] for number in range(count)] if found else []

@@ -4,6 +4,8 @@ a blocked card before it is unblocked, a payment before its refund."""
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+import httpx2
+
 from fuzz.callers import Caller
 from fuzz.values import ABSENT, Company, Values
 from journeys.caller import done, new_phone
@@ -82,7 +84,7 @@ async def asked_for_access(here: Company, caller: Caller) -> Ready:
     ready = Ready({"id": person.id})
     done(await here.stock.ada.put(f"subscribers/{person.id}", restricted=True))
     asked = await here.stock.ada.client.post(
-        f"{_V1}/subscribers/{person.id}/restricted-access", auth=caller.auth
+        f"{_V1}/subscribers/{person.id}/restricted-access", auth=caller.auth or httpx2.Auth()
     )
     if not asked.is_success:
         return ready
@@ -138,7 +140,9 @@ async def card_file(here: Company, _: Caller) -> Ready:
 async def payment(here: Company, caller: Caller) -> Ready:
     order = {"request_id": f"fuzz-pay-{here.stock.number()}", "card_serial": here.person.card}
     paid = await here.stock.ada.client.post(
-        f"{_V1}/pos/payment", json=order | {"amount": "20", "pin": PIN}, auth=caller.auth
+        f"{_V1}/pos/payment",
+        json=order | {"amount": "20", "pin": PIN},
+        auth=caller.auth or httpx2.Auth(),
     )
     body = paid.json()
     return Ready(body={"original_transaction_id": body.get("transaction_id", ABSENT)})
@@ -209,9 +213,7 @@ async def top_up(here: Company, caller: Caller) -> Ready:
     if "partner_id" in caller.values:
         return Ready(body={"subscriber_id": here.person.id, "card_serial": ABSENT})
     bank = here.stock.bank.id
-    return Ready(
-        body={"subscriber_id": here.person.id, "card_serial": ABSENT, "partner_id": bank}
-    )
+    return Ready(body={"subscriber_id": here.person.id, "card_serial": ABSENT, "partner_id": bank})
 
 
 @recipe(f"POST {_V1}/webhooks/partners/{{partner_id}}")
@@ -304,9 +306,7 @@ async def rule(here: Company, _: Caller) -> Ready:
     chosen = here.rng.choice(here.stock.rules)
     amounts = {"threshold": chosen["threshold"], "window_seconds": chosen["window_seconds"]}
     kept = {name: ABSENT if value is None else value for name, value in amounts.items()}
-    return Ready(
-        {"id": chosen["id"]}, {**kept, "transaction_types": chosen["transaction_types"]}
-    )
+    return Ready({"id": chosen["id"]}, {**kept, "transaction_types": chosen["transaction_types"]})
 
 
 @recipe(f"PUT {_V1}/account-rules/{{kyc_level}}")

@@ -106,4 +106,3 @@ def fill(into: MutableMapping[str, Any], values: Mapping[str, Any], wanted: Want
                 del into[name]
             else:
                 into[name] = values[name]
-
