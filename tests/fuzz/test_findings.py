@@ -85,7 +85,7 @@ def test_what_is_taken_is_held_against_the_description(operation: Operation) -> 
 
 
 def test_a_finding_can_be_made_again() -> None:
-    request = httpx2.Request("POST", "http://gateway/x?y=1", content="it's".encode())
+    request = httpx2.Request("POST", "http://gateway/x?y=1", content=b"it's")
     line = as_curl(request)
     assert line.startswith("curl -X POST ") and r"--data-binary $'it\'s'" in line
     assert "http://gateway/x?y=1" in str(Finding("POST /x", "nobody", "bad", line, "200"))
