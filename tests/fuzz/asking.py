@@ -11,7 +11,7 @@ from fuzz.description import AnyCase, Operation
 from fuzz.findings import Finding, as_curl, problems
 from fuzz.line_pool import Lines
 from fuzz.plan import Planned
-from fuzz.recipes import RECIPES, Ready
+from fuzz.recipes.book import RECIPES, Ready
 from fuzz.stock import Stock
 from fuzz.tally import Tally
 from fuzz.values import ABSENT, Company, Values, at, company, fill, usual
