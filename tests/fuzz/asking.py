@@ -36,15 +36,15 @@ class Asker:
         caller, content = await self._completed(planned, case)
         request = self._request(operation, case, content)
         if request is None:
-            self._tally.unsendable(operation.name)
+            self._tally.unsendable(operation.label)
             return
         caller.sign(request)
         answer = await self._lines[operation.service].send(request)
-        self._tally.count(operation.name, caller.name, answer.status_code)
+        self._tally.count(operation.label, caller.name, answer.status_code)
         for problem in problems(operation, case, request, answer, self._secrets):
             self._tally.find(
                 Finding(
-                    operation.name,
+                    operation.label,
                     caller.name,
                     problem,
                     as_curl(request),
@@ -86,7 +86,7 @@ class Asker:
         try:
             return await RECIPES[operation.name](here, caller)
         except AssertionError as error:
-            self._tally.unprepared(operation.name, str(error))
+            self._tally.unprepared(operation.label, str(error))
             return Ready()
 
     def _harmless(self, operation: Operation, caller: Caller) -> Caller:

@@ -37,9 +37,9 @@ class Operation:
         return f"{self.method} {self.path}"
 
     @property
-    def moves_money(self) -> bool:
-        parameters = self.described.get("parameters", ())
-        return any(one.get("$ref", "").endswith("/IdempotencyKey") for one in parameters)
+    def label(self) -> str:
+        """Some paths are there in both services."""
+        return self.name if self.service == "gateway" else f"{self.name} ({self.service})"
 
     @cached_property
     def body(self) -> Validator | None:

@@ -33,7 +33,7 @@ async def fuzzed(
     found = [one for name, document in documents.items() for one in operations(name, document)]
     if of_operations is not None:
         found = Random(seed).sample(found, of_operations)
-    tally = Tally(one.name for one in found)
+    tally = Tally(one.label for one in found)
     async with ways_to(installation) as ways:
         asker = Asker(stock, ways, tally, _secrets(installation))
         for plan in planned(found, count, seed):

@@ -91,7 +91,7 @@ async def linked_card(here: Company, _: Caller) -> Ready:
 @recipe(f"POST {V1}/cards/{{serial}}/unblock")
 async def blocked_card(here: Company, caller: Caller) -> Ready:
     ready = await linked_card(here, caller)
-    done(await here.stock.ada.post(f"cards/{ready.path['serial']}/block", reason="lost"))
+    done(await here.stock.ada.post(f"cards/{ready.path['serial']}/block", reason="fraud"))
     return ready
 
 
