@@ -109,6 +109,28 @@ def test_refusals_show_with_their_codes(document: dict[str, Any]) -> None:
     assert "content" not in removed
 
 
+async def test_a_name_that_nothing_has_is_described_as_404(
+    gateway: Stage, document: dict[str, Any]
+) -> None:
+    answer = await gateway.client.get(f"/api/v1/things/{'x' * 256}")
+    assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+    for path, item in document["paths"].items():
+        for operation in item.values():
+            refusal = operation["responses"].get("404", {"content": {"application/json": {}}})
+            codes = refusal["content"]["application/json"].get("examples", {})
+            assert ("NOT_FOUND" in codes) >= ("{" in path), path
+
+
+async def test_every_file_of_the_docs_page_has_the_described_type(
+    gateway: Stage, document: dict[str, Any]
+) -> None:
+    content = document["paths"]["/docs/{file}"]["get"]["responses"]["200"]["content"]
+    assert list(content) == ["text/*"]
+    for file in ("start.js", "swagger-ui.css"):
+        answer = await gateway.client.get(f"/docs/{file}")
+        assert answer.headers["content-type"].startswith("text/")
+
+
 def test_it_is_the_same_every_time() -> None:
     assert described(list(things), "SLE") == described(list(things), "SLE")
     assert len(described(list(things), "SLE")) < MEBIBYTE

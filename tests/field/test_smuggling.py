@@ -14,8 +14,8 @@ from edge.hand_wire import HandLoop, connect, settled
 from edge.line import Line, Server, connected
 from tapgate import signing
 from tapgate.clock import rfc3339, system_clock
-from tapgate.edge.addresses import Addresses
 from tapgate.service import wire
+from tapgate.service.addresses import Addresses
 from tapgate.service.http import Answer, Request
 from wallets.test_statements import statement
 from world import RequestSignature, World

@@ -170,6 +170,8 @@ def _codes(endpoint: Endpoint) -> list[Code]:
     if endpoint.moves_money:
         codes += [Code.CURRENCY_NOT_SUPPORTED, Code.DUPLICATE_REQUEST]
     codes += endpoint.errors
+    if endpoint.path_names:
+        codes.append(Code.NOT_FOUND)  # nothing that exists has such a name: too long, say
     codes += [Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.SERVICE_UNAVAILABLE]
     return list(dict.fromkeys(codes))
 

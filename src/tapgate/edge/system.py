@@ -58,7 +58,7 @@ def system_endpoints(app: Subject) -> Endpoints:
         """Show the interface as a page to read and to try out."""
         return page_file(call, "index.html")
 
-    @endpoints.get("/docs/{file}", access=_PUBLIC, media="text/css", errors=(Code.NOT_FOUND,))
+    @endpoints.get("/docs/{file}", access=_PUBLIC, media="text/*", errors=(Code.NOT_FOUND,))
     async def docs_file(call: Call, file: str) -> Reply[bytes]:
         """Give one of the files that the page is made of."""
         return page_file(call, file)

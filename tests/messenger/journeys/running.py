@@ -5,8 +5,9 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import psutil
 
@@ -55,9 +56,15 @@ async def provider(callback: str) -> AsyncIterator[tuple[Provider, str]]:
 
 @contextlib.asynccontextmanager
 async def up(
-    folder: Path, database_url: str, *, messenger_port: int, graph_url: str, workers: int = 1
+    folder: Path,
+    database_url: str,
+    *,
+    messenger_port: int,
+    graph_url: str,
+    workers: int = 1,
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[Running]:
-    """Told to stop in the end, and must stop by itself."""
+    """Told to stop in the end, and must stop by itself. `more` are further settings."""
     port = free_port()
     kept = {name: value for name, value in os.environ.items() if "TAPGATE" not in name}
     with (folder / "log").open("ab") as log:
@@ -82,6 +89,7 @@ async def up(
                 "TAPGATE_ADMIN_EMAIL": ADMIN["email"],
                 "TAPGATE_ADMIN_PASSWORD": ADMIN["password"],
                 "TAPGATE_DEMO": "off",
+                **more,
             },
             stdout=asyncio.subprocess.PIPE,
             stderr=log,

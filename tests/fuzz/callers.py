@@ -1,0 +1,138 @@
+"""Each kind of credential that exists, as something that signs a request."""
+
+from collections.abc import Generator, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+
+from fuzz.installation import APP_SECRET, BRIDGE_TOKEN, Installation
+from journeys.caller import done
+from journeys.staff import Admin
+from tapgate import signing
+from tapgate.admin.model import SCOPES
+from tapgate.edge.endpoint import ROLES
+from world import Bearer, RequestSignature, ServiceSignature
+
+
+class BodySignature(httpx2.Auth):
+    """A webhook's, which covers the body alone."""
+
+    requires_request_body = True
+
+    def __init__(self, header: str, secret: str, prefix: str = "") -> None:
+        self._header = header
+        self._secret = secret.encode()
+        self._prefix = prefix
+
+    def auth_flow(
+        self, request: httpx2.Request
+    ) -> Generator[httpx2.Request, httpx2.Response, None]:
+        signature = signing.webhook_signature(self._secret, request.content)
+        request.headers[self._header] = self._prefix + signature
+        yield request
+
+
+@dataclass(frozen=True)
+class Caller:
+    name: str
+    auth: httpx2.Auth | None
+    #: What goes with the credential wherever a field is called so.
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def sign(self, request: httpx2.Request) -> None:
+        if self.auth is not None:
+            next(self.auth.sync_auth_flow(request))
+
+
+NOBODY = Caller("nobody", None)
+
+
+class Callers:
+    """By name; which of them an operation is described to let in."""
+
+    def __init__(self, made: Iterable[Caller]) -> None:
+        self.by_name = {one.name: one for one in made}
+
+    @property
+    def all(self) -> list[Caller]:
+        return list(self.by_name.values())
+
+    def let_in(self, operation: Mapping[str, Any], path: str) -> list[Caller]:
+        """Never nobody at all: what everybody may call, nobody in particular calls."""
+        if path.startswith("/api/v1/webhooks/partners/"):
+            return [self.by_name["webhook"]]
+        names = [name for choice in operation["security"] for name in _names(choice)]
+        return [self.by_name[name] for name in names] or [NOBODY]
+
+
+def _names(choice: Mapping[str, list[str]]) -> list[str]:
+    if "apiKey" in choice:
+        return [f"key {choice['apiKey'][0]}", "key of all scopes"]
+    if "adminToken" in choice:
+        return choice["adminToken"]
+    for scheme, names in _SCHEMES.items():
+        if scheme in choice:
+            return names
+    return []
+
+
+_SCHEMES = {
+    "posSignature": ["processor", "terminal"],
+    "partnerSignature": ["partner"],
+    "serviceSignature": ["service"],
+    "hubSignature": ["channel"],
+    "bridgeToken": ["bridge"],
+}
+
+
+async def everybody(installation: Installation, ada: Admin) -> Callers:
+    """Made anew, for fuzzing alone: nothing in the stock names them, so nothing ends them."""
+    made = [NOBODY, *await _keys(ada), *await _admins(ada)]
+    made += [*await _merchants(ada), *await _partners(ada)]
+    secrets = installation.settings.service_secrets
+    made += [
+        Caller("service", ServiceSignature("messenger", secrets["messenger"])),
+        Caller("channel", BodySignature("X-Hub-Signature-256", APP_SECRET, "sha256=")),
+        Caller("bridge", Bearer(BRIDGE_TOKEN, "bridge")),
+    ]
+    return Callers(made)
+
+
+async def _keys(ada: Admin) -> list[Caller]:
+    scoped = [Caller(f"key {scope}", (await ada.app(scope)).auth) for scope in SCOPES]
+    return [*scoped, Caller("key of all scopes", (await ada.app()).auth)]
+
+
+async def _admins(ada: Admin) -> list[Caller]:
+    return [Caller(role, (await ada.hire("Fuzz", letter)).auth) for letter, role in ROLES.items()]
+
+
+async def _merchants(ada: Admin) -> list[Caller]:
+    shop, closed = await ada.merchant(), await ada.merchant()
+    till, terminal = await ada.till(shop, "Till")
+    lost, lost_terminal = await ada.till(shop, "Lost")
+    done(await ada.post(f"processors/{closed.id}/suspend", reason="fuzzing"))
+    done(await ada.post(f"processors/{shop.id}/terminals/{lost_terminal['id']}/block"))
+    return [
+        Caller("processor", shop.server.auth, {"terminal_id": terminal["id"]}),
+        Caller("terminal", till.auth, {"terminal_id": terminal["id"]}),
+        Caller("suspended processor", closed.server.auth),
+        Caller("blocked terminal", lost.auth),
+    ]
+
+
+async def _partners(ada: Admin) -> list[Caller]:
+    made = []
+    for name in ("partner", "suspended partner"):
+        created = done(await ada.post("admin/partners", name="Bank", overdraft_limit="0"))
+        partner = created["partner"]["id"]
+        done(await ada.post(f"admin/partners/{partner}/fund", amount="900000"))
+        key = RequestSignature(created["api_key_id"], created["hmac_secret"], partner)
+        made.append(Caller(name, key, {"partner_id": partner}))
+        if name == "partner":
+            webhook = BodySignature("X-Webhook-Signature", created["webhook_secret"])
+            made.append(Caller("webhook", webhook, {"partner_id": partner}))
+        else:
+            done(await ada.post(f"admin/partners/{partner}/suspend"))
+    return made

@@ -1,0 +1,118 @@
+"""Signed requests, changed byte by byte: none is ever accepted, and none writes anything."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from random import Random
+
+import asyncpg
+
+from fuzz import mutations
+from fuzz.line_pool import Lines
+from fuzz.signed import Signed
+
+_AT_ONCE = 16
+_HEX_IN_EITHER_CASE = ("x-webhook-signature", "x-hub-signature-256")
+_QUERY_IS_NOT_SIGNED = ("pos", "partner", "partner webhook", "provider", "provider's form")
+
+
+@dataclass(frozen=True)
+class Forgery:
+    signed: Signed
+    part: str
+    how: str
+    value: bytes
+
+    def __str__(self) -> str:
+        return f"{self.signed.kind}, {self.part}, {self.how}: {self.value!r}"
+
+    def on_the_line(self) -> bytes:
+        return self.signed.with_part(self.part, self.value).on_the_line()
+
+
+def forgeries(signed: Signed) -> Iterator[Forgery]:
+    """All but those that provably change nothing."""
+    for part, value in signed.parts.items():
+        if part in signed.uncovered:
+            continue
+        changes = mutations.of(value) if part == "body" else mutations.in_a_line(value)
+        for how, mutant in changes:
+            if meaningless(signed, part, mutant) is None:
+                yield Forgery(signed, part, how, mutant)
+
+
+def meaningless(signed: Signed, part: str, mutant: bytes) -> str | None:
+    """Why a change is none, where that is so."""
+    original = signed.parts[part]
+    if part not in ("method", "target", "body") and mutant.strip(b" \t") == original:
+        return "HTTP takes the white space around a header's value off"
+    if part in ("method", "target") and mutant.strip(b" ") == original:
+        return "several spaces between the words of the first line are read as one"
+    if part in _HEX_IN_EITHER_CASE and mutant.lower() == original:
+        return "of a webhook's signature hex in either case is the same number"
+    if part == "target" and signed.kind in _QUERY_IS_NOT_SIGNED:
+        path = mutant.partition(b"?")[0]
+        if path == original:
+            return "no query is signed, and these operations have none"
+        if signed.kind == "provider's form" and path == original.removesuffix(b"/flows"):
+            return "the provider signs the body alone, and to its other path this is no message"
+    return None
+
+
+def sampled(found: Iterable[Forgery], one_of: int, seed: int) -> list[Forgery]:
+    rng = Random(seed)
+    return [one for one in found if rng.randrange(one_of) == 0]
+
+
+async def accepted(tries: Iterable[Forgery], lines: dict[str, Lines]) -> list[str]:
+    """Those that were, or that broke something; each with the answer."""
+    waiting, found = iter(tries), []
+
+    async def work() -> None:
+        for forgery in waiting:
+            status = await answered(forgery.on_the_line(), lines[forgery.signed.service])
+            if status is not None and not 400 <= status < 500:
+                found.append(f"{status} {forgery}")
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(_AT_ONCE):
+            group.create_task(work())
+    return found
+
+
+async def answered(data: bytes, lines: Lines) -> int | None:
+    """None where the connection was closed instead: it is no request any more."""
+    try:
+        return (await lines.send_bytes(data)).status_code
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return None
+
+
+async def at_rest(database_url: str) -> dict[str, str]:
+    """What is written once nothing more happens in the background: messages go out, entries of the
+    audit log are sealed."""
+    found = await everything_written(database_url)
+    for _ in range(100):
+        await asyncio.sleep(0.5)
+        before, found = found, await everything_written(database_url)
+        if found == before:
+            return found
+    raise AssertionError("it never comes to rest")
+
+
+async def everything_written(database_url: str) -> dict[str, str]:
+    """A digest of each table. Equal digests: no row was written, changed or removed."""
+    connection = await asyncpg.connect(database_url)
+    try:
+        tables = await connection.fetch(
+            """SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
+               WHERE schemaname IN ('public', 'messenger') ORDER BY 1"""
+        )
+        return {
+            name: await connection.fetchval(
+                f"SELECT count(*) || ' ' || coalesce(sum(hashtext(t::text)), 0) FROM {name} t"
+            )
+            for (name,) in tables
+        }
+    finally:
+        await connection.close()

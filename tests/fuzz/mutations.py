@@ -1,0 +1,52 @@
+"""What one byte of something can become."""
+
+from collections.abc import Iterator
+
+#: These two end a line, so behind them it is another request, not this one changed.
+_LINE_ENDS = b"\r\n"
+
+
+def of(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Each byte in every way, and the whole cut short; each result once, never the same again."""
+    seen = {data}
+    for how, mutant in _all(data):
+        if mutant not in seen:
+            seen.add(mutant)
+            yield how, mutant
+
+
+def in_a_line(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """For what stands in a request's head."""
+    for how, mutant in of(data):
+        if not any(byte in _LINE_ENDS for byte in mutant):
+            yield how, mutant
+
+
+def _all(data: bytes) -> Iterator[tuple[str, bytes]]:
+    for place in range(len(data)):
+        yield from _at(data, place)
+    for space in (b" ", b"\t"):
+        yield "white space before", space + data
+        yield "white space after", data + space
+    yield "twice", data + data
+    yield "nothing", b""
+
+
+def _at(data: bytes, place: int) -> Iterator[tuple[str, bytes]]:
+    before, byte, after = data[:place], data[place], data[place + 1 :]
+
+    def changed(to: int) -> bytes:
+        return before + bytes([to % 256]) + after
+
+    yield from ((f"bit {bit} of byte {place}", changed(byte ^ 1 << bit)) for bit in range(8))
+    yield f"byte {place} one more", changed(byte + 1)
+    yield f"byte {place} one less", changed(byte - 1)
+    yield f"byte {place} in the other case", before + bytes([byte]).swapcase() + after
+    yield f"byte {place} left out", before + after
+    yield f"byte {place} twice", before + bytes([byte, byte]) + after
+    yield f"a zero before byte {place}", before + b"0" + data[place:]
+    yield f"a space before byte {place}", before + b" " + data[place:]
+    yield f"a NUL before byte {place}", before + b"\0" + data[place:]
+    yield f"cut at byte {place}", before
+    if after:
+        yield f"byte {place} and the next swapped", before + after[:1] + bytes([byte]) + after[1:]

@@ -1,0 +1,33 @@
+"""What must be there before an operation can succeed, where that is more than somebody with money:
+a blocked card before it is unblocked, a payment before its refund."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from fuzz.callers import Caller
+from fuzz.values import Company, Values
+
+V1 = "/api/v1"
+
+
+@dataclass
+class Ready:
+    """Set in any case, also where nothing of the name was generated."""
+
+    path: Values = field(default_factory=dict)
+    body: Values = field(default_factory=dict)
+    caller: Caller | None = None
+    #: In the place of the whole body, and its media type.
+    content: tuple[bytes, str] | None = None
+
+
+Recipe = Callable[[Company, Caller], Awaitable[Ready]]
+RECIPES: dict[str, Recipe] = {}
+
+
+def recipe(*names: str) -> Callable[[Recipe], Recipe]:
+    def add(made: Recipe) -> Recipe:
+        RECIPES.update(dict.fromkeys(names, made))
+        return made
+
+    return add

@@ -1,0 +1,108 @@
+"""What a field of a request is usually called, and a value for it that means something here."""
+
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+from fuzz.stock import Stock
+from journeys.people import Customer, new_request_id
+from tapgate.subscribers.kyc_documents.model import ImageRule
+from world import PIN
+
+Values = dict[str, Any]
+#: In a place where a field shall not be.
+ABSENT = object()
+Wanted = Callable[[str], bool]
+
+
+@dataclass
+class Company:
+    """Who takes part in one request."""
+
+    stock: Stock
+    rng: Random
+    person: Customer
+    other: Customer
+
+    @property
+    def amount(self) -> str:
+        return f"{self.rng.randint(1, 12)}.{self.rng.randint(0, 99):02d}"
+
+
+async def company(stock: Stock, rng: Random) -> Company:
+    return Company(stock, rng, await stock.people.one(rng), await stock.people.one(rng))
+
+
+def usual(here: Company) -> Values:
+    """By the names that fields, parameters and parts of paths have."""
+    stock, person, other = here.stock, here.person, here.other
+    today = datetime.now(UTC).date()
+    return {
+        "subscriber_id": person.id,
+        "parent_subscriber_id": person.id,
+        "sender_id": person.id,
+        "user_id": person.id,
+        "resource_id": person.id,
+        "card_serial": person.card,
+        "serial": person.card,
+        "card_identifier": person.card,
+        "recipient_card_serial": other.card,
+        "from_account_id": person.account_id,
+        "to_account_id": other.account_id,
+        "pin": PIN,
+        "old_pin": PIN,
+        "parent_pin": PIN,
+        "agent_pin": PIN,
+        "new_pin": "8352",
+        "child_pin": "5092",
+        "amount": here.amount,
+        "daily_limit": "50",
+        "currency": "SLE",
+        "request_id": new_request_id(),
+        "Idempotency-Key": ABSENT,
+        "partner_reference": f"fuzz-{stock.number()}",
+        "reference": f"fuzz-{stock.number()}",
+        "phone_number": person.phone,
+        "phoneE164": person.phone,
+        "to": person.phone,
+        "event": "message",
+        "language": "en",
+        "template": "one_time_code",
+        "hub.mode": "subscribe",
+        "hub.verify_token": stock.installation.settings.messenger_verify_token,
+        "email": f"fuzz{stock.number()}@example.com",
+        "date_of_birth": "1990-05-17",
+        "id_number": f"SL-{stock.number()}",
+        "from_date": str(today - timedelta(days=3)),
+        "to_date": str(today),
+        "expires_at": f"{today.year + 1}-01-31T10:15:30Z",
+        "image": ImageRule.example,
+        "rule_id": here.rng.choice(stock.rules)["id"],
+        "kyc_level": here.rng.choice(list(stock.levels)),
+        "cursor": here.rng.choice(stock.cursors) if stock.cursors else ABSENT,
+        "transaction_id": ABSENT,
+        "terminal_id": ABSENT,
+        "partner_id": ABSENT,
+        "parent_agent_id": ABSENT,
+    }
+
+
+def at(here: Company, path: str) -> Values:
+    """What is particular to a place: `id` is the id of whatever the path is about."""
+    if path.startswith("/api/v1/subscribers"):
+        return {"id": here.person.id, "kyc_level": here.rng.randint(1, 3)}
+    if path.startswith("/api/v1/compliance/rules"):
+        return {"id": here.rng.choice(here.stock.rules)["id"]}
+    return {}
+
+
+def fill(into: MutableMapping[str, Any], values: Mapping[str, Any], wanted: Wanted) -> None:
+    """Put values where a field of that name is; which ones, `wanted` decides."""
+    for name in list(into):
+        if name in values and wanted(name):
+            if values[name] is ABSENT:
+                del into[name]
+            else:
+                into[name] = values[name]
