@@ -30,6 +30,8 @@ def lines() -> Iterator[Lines]:
     kept = logging.root.handlers[:], logging.root.level, structlog.get_config()
     made = Lines()
     logs.configure(made.stream)
+    # A logger that is first used here must not write here for ever.
+    structlog.configure(**structlog.get_config() | {"cache_logger_on_first_use": False})
     yield made
     logs._written = None
     logging.root.handlers[:], logging.root.level = kept[0], kept[1]
