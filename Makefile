@@ -34,7 +34,7 @@ run: .venv/installed
 
 test: lint
 	@echo 'Running the tests ...'
-	@$(BIN)/pytest -q -n 2
+	@$(BIN)/pytest -q -n 2 --dist loadgroup
 
 torture: ROUNDS ?= 20
 torture: .venv/installed-dev

@@ -42,6 +42,7 @@ class OnTerminal:
     def end_with(self, key: str) -> int:
         """Its status. The key is pressed again if nothing comes of it, as a person would: a signal
         that arrives just before Python waits for the next key is not looked at before that key."""
+        time.sleep(0.2)  # no person is faster, and so it seldom arrives just then
         for _ in range(_PATIENCE // _IMPATIENCE):
             self.type(key)
             with contextlib.suppress(subprocess.TimeoutExpired):
