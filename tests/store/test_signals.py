@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import signal
 import subprocess
 import sys
@@ -142,6 +143,33 @@ async def test_settling_survives_a_connection_lost_on_the_way(
     others.on("keys", heard.append)
     await change(database, signals, "afterwards")
     assert heard == ["afterwards"]
+
+
+async def test_stopped_while_somebody_settles_nothing_is_complained_about(
+    database: Database, database_url: str
+) -> None:
+    """Who settles has gone, and so has the connection: the question's failure is nobody's."""
+    complaints: list[object] = []
+    loop = asyncio.get_running_loop()
+    before = loop.get_exception_handler()
+    loop.set_exception_handler(lambda _, complaint: complaints.append(complaint))
+    try:
+        for _ in range(20):
+            signals = Signals(database_url)
+            await signals.start()
+            async with database.transaction() as tx:
+                ticket = await signals.publish(tx, "keys", "changed")
+            settling = asyncio.create_task(signals.settled(ticket))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            settling.cancel()
+            await asyncio.gather(settling, return_exceptions=True)
+            await signals.stop()
+            await asyncio.sleep(0.01)
+            gc.collect()
+    finally:
+        loop.set_exception_handler(before)
+    assert complaints == []
 
 
 async def test_other_processes_and_one_that_hangs_or_dies(

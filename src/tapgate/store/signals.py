@@ -110,8 +110,11 @@ class Signals:
         await self._query("SELECT pg_notify($1, $2)", channel, payload)
 
     async def _query(self, sql: str, *arguments: object) -> list[asyncpg.Record]:
-        # Whoever asked may give up; the connection, which others use too, must not notice.
-        return await asyncio.shield(self._query_in_turn(sql, *arguments))
+        # Whoever asked may give up; the connection, which others use too, must not notice. Nor is
+        # it a complaint to anybody if the query fails after that.
+        query = asyncio.ensure_future(self._query_in_turn(sql, *arguments))
+        query.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return await asyncio.shield(query)
 
     async def _query_in_turn(self, sql: str, *arguments: object) -> list[asyncpg.Record]:
         async with self._one_at_a_time:
