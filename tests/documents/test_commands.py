@@ -1,0 +1,36 @@
+"""docs/running.md knows every command of `tapgate`, `make help` every target; what the documents
+call exists."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from tapgate.cli import app
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
+TARGETS = re.findall(
+    r"^([a-z-]+):", (ROOT / "Makefile").read_text().partition("# The stamps below")[0], re.MULTILINE
+)
+
+
+def test_every_command_is_in_the_operators_list() -> None:
+    table = (ROOT / "docs" / "running.md").read_text().partition("## Looking after it")[2]
+    listed = set(re.findall(r"`tapgate (\w+)", table.partition("\n## ")[0]))
+    assert listed == {name for name, command in COMMANDS.items() if not command.hidden}
+
+
+def test_every_target_is_explained() -> None:
+    explained = re.findall(r"@echo 'make ([a-z-]+) ", (ROOT / "Makefile").read_text())
+    assert set(explained) == set(TARGETS) - {"help"}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_what_is_called_is_there(document: Path) -> None:
+    text = document.read_text()
+    called = set(re.findall(r"(?:`|\$ |/bin/)tapgate ([a-z]+)", text))
+    assert called <= set(COMMANDS)
+    assert set(re.findall(r"(?:`|^)make ([a-z-]+)", text, re.MULTILINE)) <= set(TARGETS)
