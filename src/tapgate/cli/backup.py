@@ -130,6 +130,8 @@ def _file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
             yield sys.stdout.buffer
         except BrokenPipeError:
             raise StoreError("whoever was to read the backup has gone") from None
+        except OSError as error:
+            raise StoreError(f"standard output cannot be written: {error.strerror}") from error
 
 
 @contextlib.contextmanager
