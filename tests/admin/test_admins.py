@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 
 from admin.stage import EMAIL, PASSWORD, Entries, Headers, LogIn
@@ -67,8 +68,6 @@ async def test_an_e_mail_belongs_to_one_admin(client: httpx2.AsyncClient, ada: H
         ("password", "eve@example.com"),
         ("password", "EVE@example.COM"),
         ("password", "Eve Everly Evans"),
-        ("password", "Password1234"),
-        ("password", "everly-20262026"),
         ("name", ""),
         ("name", "nul\0"),
         ("role", "king"),
@@ -82,6 +81,21 @@ async def test_what_is_not_acceptable_is_named_but_not_repeated(
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
     assert list(answer.json()["details"]["fields"]) == [field]
     assert not value or value not in answer.text
+
+
+@pytest.mark.parametrize("password", ["Password123!", "x" * 12, "everly-20262026"])
+async def test_production_alone_refuses_what_is_easy_to_guess(
+    client: httpx2.AsyncClient, ada: Headers, services: Services, password: str
+) -> None:
+    """The interface asks for twelve characters, and those who try it out choose such ones."""
+    new = NEW | {"name": "Eve Everly Evans", "password": password}
+    anywhere = services.settings
+    services.settings = msgspec.structs.replace(anywhere, environment="production")
+    refused = await client.post(USERS, json=new, headers=ada)
+    assert (refused.status_code, refused.json()["code"]) == (422, "VALIDATION_FAILED")
+    assert list(refused.json()["details"]["fields"]) == ["password"]
+    services.settings = anywhere
+    assert (await client.post(USERS, json=new, headers=ada)).status_code == 201
 
 
 @pytest.mark.parametrize("missing", NEW)

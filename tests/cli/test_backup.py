@@ -31,6 +31,7 @@ async def tapgate(
     uid: int | None = None,
     then: Callable[[asyncio.subprocess.Process], Any] | None = None,
     limit: int | None = None,
+    to: int = asyncio.subprocess.PIPE,
     **variables: str,
 ) -> tuple[int | None, bytes, str]:
     """Status, output and complaint."""
@@ -46,7 +47,7 @@ async def tapgate(
         *words,
         cwd=cwd,
         env=environ | {"TAPGATE_DATA_DIR": str(data), "TAPGATE_DATABASE_URL": url} | variables,
-        stdout=asyncio.subprocess.PIPE,
+        stdout=to,
         stderr=asyncio.subprocess.PIPE,
         **more,
     )
@@ -202,6 +203,13 @@ async def test_a_disk_that_is_full_is_one_line(services: Services, folder: Path)
     status, _, complaint = await tapgate(data, "backup", path, url=url, limit=20_000)
     assert (status, complaint) == (1, f"tapgate: {path} cannot be written: File too large\n")
     assert files_in(folder) == []
+    full = os.open("/dev/full", os.O_WRONLY)
+    try:
+        status, _, complaint = await tapgate(data, "backup", "-", url=url, to=full)
+    finally:
+        os.close(full)
+    reason = "standard output cannot be written: No space left on device"
+    assert (status, complaint) == (1, f"tapgate: {reason}\n")
 
 
 async def test_what_is_no_backup_is_one_line(services: Services, folder: Path) -> None:

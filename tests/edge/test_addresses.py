@@ -56,6 +56,8 @@ def test_neighbours_are_not() -> None:
         "203.0.113.8",
         "::ffff:203.0.113.7",  # an IPv4 peer of a socket for both
         "::ffff:203.0.113.8",
+        "64:ff9b::203.0.113.7",  # one that a network of IPv6 alone translates
+        "64:ff9b::203.0.113.8",
         "local",
     ]
     assert len({counted_as(address) for address in addresses}) == len(addresses)

@@ -74,6 +74,7 @@ AMBIGUOUS = {
     + b"Transfer-Encoding: chunked\r\n\r\n"
     + END,
     "100 kB of one header": POST + b"X-A: " + b"a" * 100_000 + b"\r\n\r\n",
+    "3,000 times one header": POST + b"X:\r\n" * 3_000 + b"\r\n",
     "10,000 headers": POST + b"".join(b"X-%d: a\r\n" % n for n in range(10_000)) + b"\r\n",
 }
 

@@ -232,6 +232,53 @@ async def test_cancelled_at_any_time_it_leaves_nothing(
     assert await rows(empty_url, "SELECT balance FROM accounts WHERE kind = 'wallet'") == [(10000,)]
 
 
+@pytest.fixture
+def after_psql(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Lets something happen after `psql` has done its work and before anybody hears of it."""
+
+    def append(command: str) -> None:
+        programs = tmp_path / "programs"
+        programs.mkdir()
+        (programs / "pg_restore").symlink_to(PROGRAMS / "pg_restore")
+        script = programs / "psql"
+        script.write_text(f'#!/bin/sh\n"{PROGRAMS}/psql" "$@"\n{command}\n')
+        script.chmod(0o700)
+        monkeypatch.setattr(restore, "PROGRAMS", programs)
+
+    return append
+
+
+async def test_what_was_committed_is_restored_whatever_its_program_says(
+    database_url: str,
+    empty_url: str,
+    tmp_path: Path,
+    after_psql: Callable[[str], None],
+) -> None:
+    """The connection may be lost, or the status taken by another, behind the commit."""
+    await saved(database_url, tmp_path / "backup")
+    after_psql("exit 255")
+    await load(empty_url, tmp_path / "backup")
+    assert not await is_empty(empty_url)
+    with pytest.raises(StoreError, match="nothing was restored: the database is not empty"):
+        await load(empty_url, tmp_path / "backup")
+
+
+async def test_behind_the_commit_it_cannot_be_cancelled(
+    database_url: str,
+    empty_url: str,
+    tmp_path: Path,
+    after_psql: Callable[[str], None],
+) -> None:
+    """Otherwise whoever interrupts it is told that nothing was restored."""
+    await saved(database_url, tmp_path / "backup")
+    after_psql("while :; do sleep 0.01; done")
+    task = asyncio.create_task(load(empty_url, tmp_path / "backup"))
+    while await is_empty(empty_url):
+        await asyncio.sleep(0.01)
+    task.cancel()
+    await task
+
+
 async def quiet(url: str) -> None:
     """Wait until PostgreSQL has noticed who has gone."""
     while await rows(

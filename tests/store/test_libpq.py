@@ -2,6 +2,7 @@
 
 import pytest
 
+from tapgate.store import StoreError
 from tapgate.store.libpq import address
 
 
@@ -39,3 +40,9 @@ def test_an_address_without_its_password(
     assert found.url == shown
     assert found.environ.get("PGPASSWORD") == password
     assert "TAPGATE_SECRET_KEY" not in found.environ
+
+
+def test_a_secret_that_could_only_be_given_in_view_is_refused() -> None:
+    with pytest.raises(StoreError, match="sslpassword") as refused:
+        address("postgresql://ada@db/x?sslkey=/a.key&sslpassword=s3cret")
+    assert "s3cret" not in str(refused.value)

@@ -60,7 +60,7 @@ async def log_out(services: Services, origin: Origin, *, admin_id: int, session_
 
 
 async def create(services: Services, origin: Origin, new: NewAdmin) -> asyncpg.Record:
-    model.refuse_guessable(new)
+    model.refuse_guessable(new, production=services.settings.production)
     password_hash = await services.authenticator.passwords.hash(new.password)
     async with services.database.transaction() as tx:
         return await _insert(

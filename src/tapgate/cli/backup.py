@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import getpass
 import os
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import Any, BinaryIO, TypeVar
 from rich.console import Console
 
 from tapgate import supervisor
+from tapgate.cli import operator
 from tapgate.clock import system_clock
 from tapgate.settings import Settings
 from tapgate.store import StoreError, backup
@@ -86,15 +86,13 @@ async def _bring_to_life(settings: Settings, url: str, manifest: Manifest) -> bo
 async def _record(settings: Settings, url: str, manifest: Manifest) -> None:
     """The audit log says itself where it lost some of its end."""
     from tapgate.audit.trail import record  # noqa: PLC0415
-    from tapgate.edge.origin import Origin  # noqa: PLC0415
     from tapgate.gateway import wired  # noqa: PLC0415
 
-    who = f"command line:{getpass.getuser()}"
     async with wired(settings, url) as services, services.database.transaction() as tx:
         await record(
             tx,
             services,
-            Origin(actor={"type": "system", "id": who}, actor_id=who),
+            operator.origin(),
             event="installation.restored",
             resource_type="installation",
             resource_id=None,
@@ -132,6 +130,8 @@ def _file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
             yield sys.stdout.buffer
         except BrokenPipeError:
             raise StoreError("whoever was to read the backup has gone") from None
+        except OSError as error:
+            raise StoreError(f"standard output cannot be written: {error.strerror}") from error
 
 
 @contextlib.contextmanager

@@ -1,7 +1,6 @@
 """`tapgate keys`: API keys from the command line, audited like those made over HTTP."""
 
 import asyncio
-import getpass
 import os
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from tapgate import ids, supervisor
+from tapgate.cli import operator
 from tapgate.clock import rfc3339
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.settings import load
@@ -41,7 +41,9 @@ def create(
         admin_id = await queries.first_system_admin(services.database)
         if admin_id is None:
             raise ApiError(Code.NOT_FOUND, "there is no administrator yet: start Tapgate once")
-        _, key = await operations.create_api_key(services, _origin(), new, created_by=admin_id)
+        _, key = await operations.create_api_key(
+            services, operator.origin(), new, created_by=admin_id
+        )
         print(key)
 
     _with_services(work)
@@ -78,7 +80,7 @@ def delete(
         number = ids.read(ids.KEY, key_id)
         if number is None:
             raise invalid_field("KEY_ID", "must be an id such as key_06vvxzyjr0m00")
-        await operations.delete_api_key(services, _origin(), number)
+        await operations.delete_api_key(services, operator.origin(), number)
         print("Deleted.")
 
     _with_services(work)
@@ -96,10 +98,3 @@ def _with_services(work: Work) -> None:
 
     with supervisor.database_url(settings) as url:
         asyncio.run(run(url))
-
-
-def _origin() -> Any:
-    from tapgate.edge.origin import Origin  # noqa: PLC0415
-
-    who = f"command line:{getpass.getuser()}"
-    return Origin(actor={"type": "system", "id": who}, actor_id=who)

@@ -9,6 +9,8 @@ Network = IPv4Network | IPv6Network
 
 #: What one customer of a provider has at the least: all of it is one household.
 _HOUSEHOLD_BITS = 64
+#: RFC 6052: everybody who has an IPv4 address, in one network. One of them must not lock out all.
+_TRANSLATED = IPv6Network("64:ff9b::/96")
 
 
 class Addresses:
@@ -44,7 +46,7 @@ def counted_as(address: str) -> str:
     if ":" not in address or not _is_address(address):
         return address
     parsed = ip_address(address)
-    if not isinstance(parsed, IPv6Address) or parsed.ipv4_mapped is not None:
+    if not isinstance(parsed, IPv6Address) or parsed.ipv4_mapped or parsed in _TRANSLATED:
         return address
     return str(IPv6Network((int(parsed), _HOUSEHOLD_BITS), strict=False))
 

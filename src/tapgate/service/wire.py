@@ -27,7 +27,9 @@ from tapgate.service.http import Answer, Disconnected, add_header, header
 _log = structlog.get_logger()
 
 _HEAD_BYTES = 64 * 1024
-_LINE_BYTES = 4  # of a header beside its name and value
+#: What a header counts beside its name and value, as in HTTP/2 (RFC 9113, 6.5.2): each costs more
+#: than its bytes, and thousands of one name are put together one by one.
+_LINE_BYTES = 32
 _BODY_BYTES_AHEAD = 64 * 1024
 _REQUESTS_AHEAD = 16
 

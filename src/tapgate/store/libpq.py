@@ -5,13 +5,15 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
+from tapgate.store import StoreError
+
 #: What libpq knows in a URL. Anything else is a setting of the session, as asyncpg has it.
 _PARAMETERS = frozenset(
     "application_name channel_binding client_encoding connect_timeout dbname"
     " fallback_application_name gssencmode gsslib host hostaddr keepalives keepalives_count"
     " keepalives_idle keepalives_interval krbsrvname load_balance_hosts passfile port require_auth"
     " requirepeer service servicefile ssl_max_protocol_version ssl_min_protocol_version sslcert"
-    " sslcertmode sslcrl sslcrldir sslkey sslmode sslnegotiation sslpassword sslrootcert sslsni"
+    " sslcertmode sslcrl sslcrldir sslkey sslmode sslnegotiation sslrootcert sslsni"
     " target_session_attrs tcp_user_timeout user".split()
 )
 
@@ -32,6 +34,11 @@ def address(url: str) -> Address:
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         if name == "password":
             password = value
+        elif name == "sslpassword":
+            raise StoreError(  # the environment has no place for it
+                "sslpassword would be on the command line of PostgreSQL's programs, for all to see:"
+                " keep it in a service file (PGSERVICEFILE), and name the service in the URL"
+            )
         elif name == "database":
             kept.append(("dbname", value))
         elif name == "options":

@@ -17,6 +17,7 @@ from tapgate.ids import first_id_at
 from tapgate.store import StoreError
 from tapgate.store.backup import FIGURES, NOTHING, SCHEMAS, end
 from tapgate.store.backup_file import Manifest
+from tapgate.store.database import FAILURES
 from tapgate.store.embedded import PROGRAMS
 from tapgate.store.libpq import Address, address
 from tapgate.store.migrate import LOCK_KEY, connect, refuse_unknown
@@ -70,6 +71,8 @@ _NEXT_DELIVERY = """
     PERFORM setval('public.deliveries_id_seq', greatest(last_value, {first}))
     FROM public.deliveries_id_seq"""
 
+#: Said when all before it was done: the number of the database transaction.
+_TELL = b"SELECT pg_current_xact_id() AS tx \\gset\n\\echo :tx\n"
 _COMMIT = b"COMMIT;\n"
 _GONE = (BrokenPipeError, ConnectionResetError)
 
@@ -103,19 +106,51 @@ async def load(
     async with contextlib.AsyncExitStack() as stack:
         psql = await _psql(address(url))
         assert psql.stdin is not None
+        assert psql.stdout is not None
         stack.push_async_callback(_hang_up, psql.stdin)
         stack.push_async_callback(end, psql)
         script = await _script(file)
         stack.push_async_callback(end, script)
         complaint = asyncio.create_task(_all_of(psql.stderr))
         stack.callback(complaint.cancel)
-        all_said = False
         with contextlib.suppress(*_GONE):  # it tells why
             await _feed(psql.stdin, script, file, manifest, told, clock())
-            psql.stdin.close()
-            all_said = True
-        if await psql.wait() != 0 or not all_said:
+        tx = (await psql.stdout.readline()).decode().strip()
+        if not tx or not await _commit(psql, url, tx):
             raise StoreError(f"nothing was restored: {_reason(await complaint)}")
+
+
+async def _commit(psql: asyncio.subprocess.Process, url: str, tx: str) -> bool:
+    """Without this last word all of it is undone, whatever becomes of this process."""
+    assert psql.stdin is not None
+    psql.stdin.write(_COMMIT)
+    psql.stdin.close()
+    try:
+        return await psql.wait() == 0 or await _is_committed(url, tx)
+    except asyncio.CancelledError:
+        await end(psql)
+        if not await _is_committed(url, tx):
+            raise
+        return True  # the interrupt came too late
+
+
+async def _is_committed(url: str, tx: str) -> bool:
+    """Asked of the database itself: the answer may have been lost with the connection, and the
+    program's status with the program."""
+    try:
+        connection = await connect(url)
+        try:
+            # Which that session holds for as long as it is undecided.
+            await connection.execute("SELECT pg_advisory_lock($1)", LOCK_KEY)
+            found = await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", tx)
+        finally:
+            await connection.close(timeout=1)
+    except (StoreError, *FAILURES) as error:
+        raise StoreError(
+            "it is not known whether the database was restored, since it was lost on the last step:"
+            " restore once more, which is refused if it was"
+        ) from error
+    return bool(found == "committed")
 
 
 async def _hang_up(stream: asyncio.StreamWriter) -> None:
@@ -151,10 +186,9 @@ async def _feed(
     complaint = await _all_of(script.stderr)
     if await script.wait() != 0:
         raise StoreError(f"nothing was restored: pg_restore failed: {_reason(complaint)}")
-    # Only now: without this last word all of it is undone, whatever becomes of this process.
     for statement in _closing(manifest, now):
         await say(statement.encode())
-    await say(_COMMIT)
+    await say(_TELL)
 
 
 def _closing(manifest: Manifest, now: datetime) -> Iterator[str]:
@@ -196,7 +230,7 @@ async def _psql(where: Address) -> asyncio.subprocess.Process:
         f"--output={os.devnull}",
         f"--dbname={where.url}",
         stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env=where.environ,
         start_new_session=True,
