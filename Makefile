@@ -32,9 +32,10 @@ help:
 run: .venv/installed
 	@exec $(BIN)/tapgate up
 
+# Three processes on two cores: much of a test is waiting for other processes.
 test: lint
 	@echo 'Running the tests ...'
-	@$(BIN)/pytest -q -n 2 --dist loadgroup
+	@$(BIN)/pytest -q -n 3
 
 torture: ROUNDS ?= 20
 torture: .venv/installed-dev

@@ -254,16 +254,6 @@ def world(services: Services, client: httpx2.AsyncClient) -> World:
     return World(services, client)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What a module makes once for its tests is made in one process only."""
-    for item in items:
-        made = (
-            item._fixtureinfo.name2fixturedefs.values() if isinstance(item, pytest.Function) else ()
-        )
-        if any(fixture[-1].scope == "module" for fixture in made):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Shows what tests record as a `figure`, also where they ran in other processes."""
     for reports in terminalreporter.stats.values():

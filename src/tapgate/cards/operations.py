@@ -1,6 +1,6 @@
 """What can happen to a card: linked, linked to a child, blocked, unblocked."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import asyncpg
@@ -35,7 +35,7 @@ async def link(call: Call, link: Link) -> Card:
         no = no or model.why_not_linkable(card, holder, now)
         if no is None:
             after = model.linked(card, holder, now)
-            return await _save(tx, call, card, after, action="linked")
+            return await _save(tx, call, card, after, now, action="linked")
     raise no
 
 
@@ -53,7 +53,7 @@ async def link_to_child(call: Call, child: Child) -> Card:
         if no is None:
             after = model.linked_to_child(card, holder, child, services.settings.currency, now)
             await set_pin(tx, card.id, services.pins.make(child.child_pin))
-            return await _save(tx, call, card, after, action="linked")
+            return await _save(tx, call, card, after, now, action="linked")
     raise no
 
 
@@ -61,9 +61,10 @@ async def block(call: Call, serial: str, reason: str) -> Card:
     """Open to whoever may block at all, also for restricted subscribers: it protects them."""
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, serial)
-        after = model.blocked(before, reason, call.services.clock())
+        now = call.services.clock()
+        after = model.blocked(before, reason, now)
         await _tell_holder(tx, call, after, reason)
-        return await _save(tx, call, before, after, action="blocked", reason=reason)
+        return await _save(tx, call, before, after, now, action="blocked", reason=reason)
 
 
 async def unblock(call: Call, serial: str, reason: str | None) -> Card:
@@ -72,8 +73,9 @@ async def unblock(call: Call, serial: str, reason: str | None) -> Card:
         if before.subscriber_id is not None:
             holder = await subscribers.get(tx, before.subscriber_id)
             await require_changeable(tx, call, holder)
-        after = model.unblocked(before, reason, call.services.clock())
-        return await _save(tx, call, before, after, action="unblocked", reason=reason)
+        now = call.services.clock()
+        after = model.unblocked(before, reason, now)
+        return await _save(tx, call, before, after, now, action="unblocked", reason=reason)
 
 
 async def _lock_both(
@@ -105,11 +107,12 @@ async def _save(
     call: Call,
     before: Card,
     after: Card,
+    now: datetime,
     *,
     action: str,
     reason: str | None = None,
 ) -> Card:
-    after = msgspec.structs.replace(after, updated_at=call.services.clock())
+    after = msgspec.structs.replace(after, updated_at=now)
     await queries.save(tx, after)
     old, new = (model.shown(card, view(call)) for card in (before, after))
     await _trail.record(
