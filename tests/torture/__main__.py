@@ -34,13 +34,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = Path(tempfile.mkdtemp(prefix="tapgate-torture-"))
     installation, findings = Installation(folder), Findings(say)
     interrupted = False
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops as Ctrl-C does
     try:
         asyncio.run(_run(installation, seed, given.rounds, report, findings))
     except KeyboardInterrupt:
         interrupted = True
         say("interrupted")
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is stopping already
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # it is stopping already
         installation.stop()
     report.of_all(findings, folder)
     if given.keep:
