@@ -29,9 +29,15 @@ _CHECKS = [
 _TRACES = ("Traceback", 'File "', "asyncpg", "msgspec", "site-packages")
 #: Whose key it is, is looked at before what it may do: told wherever a credential is needed.
 _OF_THE_CREDENTIAL = (Code.PROCESSOR_SUSPENDED, Code.PARTNER_SUSPENDED, Code.TERMINAL_BLOCKED)
-#: What a schema cannot say: which of several fields, and that the header says the same. To JSON
-#: Schema 3.0 is a whole number, to the interface it is not.
-_BEYOND_SCHEMAS = ("is required", "differs from the header", "must be a whole number")
+#: What a schema cannot say: which of several fields, that the header says the same, and that a rule
+#: about amounts has an amount as its threshold, another a number. To JSON Schema 3.0 is a whole
+#: number, to the interface it is not.
+_BEYOND_SCHEMAS = (
+    "is required",
+    "differs from the header",
+    "must be a whole number",
+    "threshold must be a string",
+)
 #: The provider sends what it likes; what is not understood is taken and left alone.
 _TAKES_ANYTHING = ("POST /api/v1/webhooks/messaging",)
 _BY_GATEWAY = {"error", "code", "message", "details"}

@@ -12,7 +12,7 @@ import httpx2
 from gateway.running import free_port
 from journeys.lines import connected
 from journeys.platform import Platform
-from messenger.journeys.running import SECRET, Running, provider, up
+from messenger.journeys.running import SECRET, VERIFY_TOKEN, Running, provider, up
 from tapgate.settings import Settings, load
 from tapgate.store.embedded import EmbeddedPostgres
 
@@ -68,5 +68,10 @@ async def on_database(folder: Path, database_url: str) -> AsyncIterator[Installa
         connected(running.gateway) as client,
         connected(running.messenger) as messenger,
     ):
-        settings = load({"TAPGATE_DATA_DIR": str(folder / "gateway")})
+        settings = load(
+            {
+                "TAPGATE_DATA_DIR": str(folder / "gateway"),
+                "TAPGATE_MESSENGER_VERIFY_TOKEN": VERIFY_TOKEN,
+            }
+        )
         yield Installation(running, Platform(client, folder, database_url), messenger, settings)
