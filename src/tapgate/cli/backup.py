@@ -128,10 +128,20 @@ def _file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
     else:
         try:
             yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
         except BrokenPipeError:
+            _give_up_output()
             raise StoreError("whoever was to read the backup has gone") from None
         except OSError as error:
+            _give_up_output()
             raise StoreError(f"standard output cannot be written: {error.strerror}") from error
+
+
+def _give_up_output() -> None:
+    """What could not be written is still kept to be written at the end, and would fail again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 @contextlib.contextmanager
