@@ -31,6 +31,7 @@ from tapgate.compliance.alerts import routes as alerts
 from tapgate.compliance.alerts.queries import record as alert_record
 from tapgate.compliance.check import routes as compliance_check
 from tapgate.compliance.rules import routes as compliance_rules
+from tapgate.console.console import console
 from tapgate.credentials.authenticate import Authenticator
 from tapgate.credentials.pins import PinVerifier
 from tapgate.demo import build as demo
@@ -169,7 +170,7 @@ def create_app(services: Services) -> App:
         await record_denial(services, origin, endpoint, error)
 
     services.denied = denied
-    return App(services, chain.from_iterable(NOUNS))
+    return App(services, chain.from_iterable(NOUNS), [console()])
 
 
 async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:

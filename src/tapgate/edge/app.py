@@ -2,14 +2,19 @@
 
 The order of checks is public: 404 and 405, then 503 where too much is under way, then 413, 401,
 429, 403, 400, 422, then the handler.
+
+Sites have pages for people beside the endpoints. They ask the endpoints as an API client would, but
+without a connection in between.
 """
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from time import perf_counter
+from typing import Any, NamedTuple
 
 import structlog
 
+from tapgate.credentials.principals import Principal
 from tapgate.edge import answers
 from tapgate.edge.buckets import SECOND
 from tapgate.edge.call import Call
@@ -20,6 +25,7 @@ from tapgate.edge.openapi import described
 from tapgate.edge.route import Route
 from tapgate.edge.routing import Router
 from tapgate.edge.services import Services
+from tapgate.edge.site import Site
 from tapgate.edge.system import system_endpoints
 from tapgate.errors import ApiError, Code
 from tapgate.service import logs
@@ -32,27 +38,47 @@ from tapgate.service.request_ids import RequestIds
 _log = structlog.get_logger()
 
 
-class App(AsgiApp):
-    """Serves the given endpoints and those about the gateway itself."""
+class _Place(NamedTuple):
+    """Where requests are counted, and what log lines call it."""
 
-    def __init__(self, services: Services, endpoints: Iterable[Endpoint]) -> None:
+    row: int
+    name: str
+
+
+_NOWHERE = _Place(UNMATCHED, "unmatched")
+
+
+class App(AsgiApp):
+    """Serves the given endpoints, those about the gateway itself, and sites beside them."""
+
+    def __init__(
+        self, services: Services, endpoints: Iterable[Endpoint], sites: Iterable[Site] = ()
+    ) -> None:
         about_itself = [*system_endpoints(self)]
         declared = [*about_itself, *endpoints]
         self._services = services
         self._declared = declared
+        self._sites = [
+            (site, _Place(row, site.prefix)) for row, site in enumerate(sites, len(declared))
+        ]
         self.metrics = Metrics(
             shared_folder(services.settings.data_dir),
-            [(endpoint.method, endpoint.path) for endpoint in declared],
+            [
+                *((endpoint.method, endpoint.path) for endpoint in declared),
+                *(("", place.name) for _, place in self._sites),
+            ],
         )
         self._addresses = Addresses(services.settings.trusted_proxies)
         self._rate_headers = answers.RateHeaders(services.throttle.rate)
         self._request_ids = RequestIds()
         self._at_once = AtOnce()
         self._router: Router[Route] = Router()
+        self._named: dict[str, Route] = {}
         for row, endpoint in enumerate(declared):
             always = endpoint in about_itself
             route = Route(endpoint, services.settings.currency, row, always=always)
             self._router.add(endpoint.method, endpoint.path, route)
+            self._named[endpoint.name] = route
             if endpoint.method == "GET":
                 self._router.add("HEAD", endpoint.path, route)
 
@@ -66,21 +92,54 @@ class App(AsgiApp):
         call = self._call(request)
         methods, names = self._router.find(call.path) or ({}, [])
         route = methods.get(call.method)
+        place = _NOWHERE if route is None else _Place(route.row, route.endpoint.path)
         try:
-            if route is None:
-                raise _no_route(methods)
-            answer = await self._work(route, names, call, request)
+            if route is not None:
+                answer = await self._work(route, names, call, request)
+            else:
+                site, place = self._site(call.path, methods)
+                answer = await self._visited(site, call, request)
         except OverloadError as error:
             answer = answers.of_refusal(error)._replace(pause=error.pause)
         except ApiError as error:
-            answer = await self._refused(route, call, error)
+            await self._record_denial(route, call, error)
+            answer = answers.of_refusal(error)
         except Disconnected:
-            self._record(route, call, DISCONNECTED, started)
+            self._record(place, call, DISCONNECTED, started)
             raise
         except Exception as error:
             answer = _failed(call, error)
-        self._record(route, call, answer.status, started)
+        self._record(place, call, answer.status, started)
         return self._signed_off(call, answer)
+
+    async def ask(self, call: Call) -> Any:
+        methods, names = self._router.find(call.path) or ({}, [])
+        route = methods.get(call.method)
+        if route is None:
+            raise _no_route(methods)
+        try:
+            refusal = None if route.public else route.refusal(call.principal)
+            if refusal is not None:
+                raise refusal
+            return await route.run(call, names)
+        except ApiError as error:
+            await self._record_denial(route, call, error)
+            raise
+
+    def admits(self, principal: Principal, endpoint: str, field: str | None = None) -> bool:
+        return self._named[endpoint].refusal(principal, field) is None
+
+    def _site(self, path: str, methods: Mapping[str, Route]) -> tuple[Site, _Place]:
+        for site, place in self._sites:
+            if path == site.prefix or path.startswith(f"{site.prefix}/"):
+                return site, place
+        raise _no_route(methods)
+
+    async def _visited(self, site: Site, call: Call, request: Request) -> Answer:
+        self._at_once.require_room()
+        call.body = await request.body(await site.admit(self, call))
+        with self._at_once:
+            return answers.of_result(200, await site.answer(self, call))
 
     def _call(self, request: Request) -> Call:
         headers = request.headers
@@ -130,21 +189,21 @@ class App(AsgiApp):
                 await self._take_of_address(call)
             raise
         call.caller = principal
-        await self._take(call, principal.scope)
-        refusal = route.guard.refusal(principal)
+        await self.take(call, principal.scope)
+        refusal = route.refusal(principal)
         if refusal is not None:
             raise refusal
 
     async def _take_of_address(self, call: Call) -> None:
-        await self._take(call, f"ip:{counted_as(call.ip)}")
+        await self.take(call, f"ip:{counted_as(call.ip)}")
 
-    async def _take(self, call: Call, key: str) -> None:
+    async def take(self, call: Call, key: str) -> None:
         call.taken = taken = await self._services.throttle.take(key)
         if not taken.allowed:
             seconds = -(-taken.retry_in // SECOND)
             raise ApiError(Code.RATE_LIMITED, headers={"Retry-After": str(seconds)})
 
-    async def _refused(self, route: Route | None, call: Call, error: ApiError) -> Answer:
+    async def _record_denial(self, route: Route | None, call: Call, error: ApiError) -> None:
         if error.code is Code.FORBIDDEN and route is not None:
             try:
                 await self._services.denied(call.origin, route.endpoint.name, error)
@@ -153,18 +212,17 @@ class App(AsgiApp):
                 _log.error(
                     "denied.not_recorded", request_id=call.request_id, failure=logs.trace(problem)
                 )
-        return answers.of_refusal(error)
 
-    def _record(self, route: Route | None, call: Call, status: int, started: float) -> None:
+    def _record(self, place: _Place, call: Call, status: int, started: float) -> None:
         seconds = perf_counter() - started
-        self.metrics.count(UNMATCHED if route is None else route.row, status, seconds)
+        self.metrics.count(place.row, status, seconds)
         logs.write(
             logs.RequestLine(
                 time=logs.now(),
                 level="info" if status < 500 else "error",
                 request_id=call.request_id,
                 method=call.method,
-                endpoint="unmatched" if route is None else route.endpoint.path,
+                endpoint=place.name,
                 status=status,
                 ms=round(seconds * 1000, 3),
                 principal=None if call.caller is None else call.caller.id,

@@ -5,12 +5,13 @@ from typing import Any
 
 import msgspec
 
+from tapgate.credentials.principals import Principal
 from tapgate.edge.access import Guard
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.reading import BodyReader, QueryReader
 from tapgate.edge.request_ids import require_one_name
-from tapgate.errors import Code
+from tapgate.errors import ApiError, Code
 
 
 class Route:
@@ -23,7 +24,7 @@ class Route:
         self.always = always
         self.status = endpoint.status
         self.public = endpoint.access.public
-        self.guard = Guard(endpoint.access)
+        self._guard = Guard(endpoint.access)
         self.body_limit = endpoint.body_limit
         self._handler = endpoint.handler
         self._names = endpoint.path_names
@@ -32,6 +33,13 @@ class Route:
         self._read_query = (
             QueryReader(endpoint.query_type, currency).read if endpoint.query_type else None
         )
+
+    def refusal(self, principal: Principal, field: str | None = None) -> ApiError | None:
+        """Why somebody may not call it, or may not send one of its fields."""
+        refusal = self._guard.refusal(principal)
+        if refusal is None and field in self._field_guards:
+            return self._field_guards[field].refusal(principal)
+        return refusal
 
     async def run(self, call: Call, names: list[str]) -> Any:
         """Reads what the endpoint takes and lets it work."""

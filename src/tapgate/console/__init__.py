@@ -1,0 +1,1 @@
+"""The pages for people who run the platform: the interface's operations, rendered."""

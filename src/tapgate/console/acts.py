@@ -1,0 +1,189 @@
+"""What people can do from a page: each act is one of the interface's operations with a form that
+says what it means and asks before it is done."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from tapgate.console.asked import Fields
+from tapgate.console.site import Pages
+from tapgate.console.visit import Visit, at
+from tapgate.edge.endpoint import Reply
+from tapgate.errors import ApiError, Code
+
+Kind = Literal[
+    "text", "long", "number", "money", "choice", "whole_choice", "many", "check", "secret", "pin",
+    "email", "tel", "date", "moment", "hidden",
+]  # fmt: skip
+
+
+class Field(NamedTuple):
+    """One field of the operation's body. A choice is a value, or a value and how it is shown."""
+
+    name: str
+    label: str
+    kind: Kind = "text"
+    choices: tuple[str | tuple[str, str], ...] = ()
+    hint: str = ""
+    required: bool = True
+    value: Any = None  # what is there before anybody has typed
+
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        return [one if isinstance(one, tuple) else (one, one) for one in self.choices]
+
+
+class Act(msgspec.Struct, frozen=True, kw_only=True):
+    """`endpoint` names the operation; the names in its path come with the address of the form.
+
+    `needs_field` is a field without which the act has no meaning, where fewer may send it.
+    `reads` is where the values come from that are there already. `then` is where to go when it is
+    done, else back to the page. `shows` is a template for an answer that is seen only once.
+    """
+
+    name: str
+    endpoint: str
+    title: str
+    button: str
+    explains: str = ""
+    fields: tuple[Field, ...] = ()
+    done: str = "Done."
+    dangerous: bool = False
+    moves_money: bool = False
+    needs_field: str | None = None
+    reads: str | None = None
+    then: str | None = None
+    shows: str | None = None
+
+    @property
+    def method(self) -> str:
+        return self.endpoint.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        return self.endpoint.partition(" ")[2]
+
+
+_FORM: Final = "act.html"
+
+
+def act_pages(acts: Iterable[Act]) -> Pages:
+    """The forms of all acts, and their doing."""
+    by_name = {act.name: act for act in acts}
+    pages = Pages()
+
+    @pages.get("/console/acts/{name}")
+    async def ask(visit: Visit, name: str) -> Reply[bytes]:
+        act = _allowed(visit, by_name.get(name))
+        values: dict[str, Any] = {}
+        if act.reads is not None:
+            values = await visit.get(at(act.reads, _names(act, visit.query)))
+        shown = {field.name: _first(field, values, visit.query) for field in act.fields}
+        request_id = f"console-{visit.call.services.new_id():x}" if act.moves_money else None
+        return _form(visit, act, shown, request_id=request_id)
+
+    @pages.post("/console/acts/{name}")
+    async def do(visit: Visit, name: str) -> Reply[bytes]:
+        act = _allowed(visit, by_name.get(name))
+        names, form = _names(act, visit.query), visit.form
+        body: dict[str, Any] | None = None
+        if act.fields or act.moves_money:
+            body = _body(visit, act, form)
+        try:
+            answer = await visit.send(act.method, at(act.path, names), body)
+        except ApiError as error:
+            if error.code is Code.UNAUTHORIZED:
+                raise
+            typed = {field.name: _typed(field, form) for field in act.fields}
+            return _form(visit, act, typed, request_id=form.get("request_id"), error=error)
+        if act.shows is not None:
+            return visit.page(act.shows, answer=answer, act=act, names=names)
+        return visit.go(visit.came_from if act.then is None else at(act.then, names), act.done)
+
+    return pages
+
+
+def _allowed(visit: Visit, act: Act | None) -> Act:
+    if act is None:
+        raise ApiError(Code.NOT_FOUND)
+    if not visit.may(act.endpoint, act.needs_field):
+        raise ApiError(Code.FORBIDDEN, "Your role may not do this")
+    fields = tuple(field for field in act.fields if visit.may(act.endpoint, field.name))
+    return msgspec.structs.replace(act, fields=fields)
+
+
+def _names(act: Act, query: Fields) -> dict[str, str]:
+    """What the address says beside the values of fields."""
+    parts = (act.path + (act.reads or "") + (act.then or "")).split("{")[1:]
+    return query.pick(*(part.partition("}")[0] for part in parts))
+
+
+def _first(field: Field, values: Mapping[str, Any], query: Fields) -> Any:
+    given = query.get(field.name)
+    if given is not None:
+        return given
+    value = values.get(field.name)
+    return field.value if value is None else value
+
+
+def _typed(field: Field, form: Fields) -> Any:
+    """What is shown again in a form that was refused: everything but secrets."""
+    if field.kind in ("secret", "pin"):
+        return None
+    if field.kind == "many":
+        return form.all(field.name)
+    return field.name in form if field.kind == "check" else form.get(field.name)
+
+
+def _body(visit: Visit, act: Act, form: Fields) -> dict[str, Any]:
+    body = {field.name: _read(field, form) for field in act.fields}
+    if act.moves_money:
+        body["request_id"] = form.get("request_id")
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def _read(field: Field, form: Fields) -> Any:
+    """As JSON has it. What is no number stays text, and is refused by the operation's own rule."""
+    text = form.get(field.name)
+    match field.kind:
+        case "many":
+            return form.all(field.name)
+        case "check":
+            return text is not None
+        case "number" | "whole_choice":
+            return _number(text)
+        case "secret":
+            return form.exact(field.name) or None
+        case "moment":
+            return None if text is None else f"{text}:00Z" if len(text) == 16 else text
+    return text
+
+
+def _number(text: str | None) -> int | float | str | None:
+    if text is None:
+        return None
+    try:
+        return int(text) if text.lstrip("-").isdigit() else float(text)
+    except ValueError:
+        return text
+
+
+def _form(
+    visit: Visit,
+    act: Act,
+    values: Mapping[str, Any],
+    *,
+    request_id: str | None,
+    error: ApiError | None = None,
+) -> Reply[bytes]:
+    wrong = (error.details or {}).get("fields", {}) if error is not None else {}
+    return visit.page(
+        _FORM,
+        act=act,
+        values=values,
+        request_id=request_id,
+        error=error,
+        wrong=wrong,
+        address=f"{visit.call.path}?{visit.call.query.decode('ascii', 'ignore')}",
+    )

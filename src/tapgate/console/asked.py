@@ -1,0 +1,49 @@
+"""What a browser sends: the query of a page, and the fields of a form."""
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import parse_qsl
+
+from tapgate.errors import ApiError, Code
+
+_MOST_FIELDS: Final = 200
+FORM: Final = "application/x-www-form-urlencoded"
+
+
+class Fields:
+    """By name, as text. What was left empty is as what was not sent."""
+
+    def __init__(self, encoded: bytes) -> None:
+        self._values: dict[str, list[str]] = {}
+        try:
+            pairs = parse_qsl(encoded.decode("ascii"), errors="strict", max_num_fields=_MOST_FIELDS)
+        except ValueError:
+            raise ApiError(Code.INVALID_REQUEST, "The form or the address is malformed") from None
+        self._exact = dict(pairs)
+        for name, value in pairs:
+            if value.strip():
+                self._values.setdefault(name, []).append(value.strip())
+
+    def get(self, name: str) -> str | None:
+        """The first of its values."""
+        values = self._values.get(name)
+        return values[0] if values else None
+
+    def exact(self, name: str) -> str | None:
+        """With the blanks around it, which may be a part of a password."""
+        return self._exact.get(name)
+
+    def all(self, name: str) -> list[str]:
+        return self._values.get(name, [])
+
+    def pick(self, *names: str) -> dict[str, str]:
+        """Those that were sent, as the query of a list takes them."""
+        return {name: self._values[name][0] for name in names if name in self._values}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+
+def cookies(header: str | None) -> Mapping[str, str]:
+    pairs = (part.strip().partition("=") for part in (header or "").split(";"))
+    return {name: value for name, _, value in pairs if name}

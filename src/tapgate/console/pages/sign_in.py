@@ -1,0 +1,45 @@
+"""Signing in and out."""
+
+from tapgate.console import session
+from tapgate.console.site import Pages
+from tapgate.console.visit import Visit
+from tapgate.edge.endpoint import Reply
+from tapgate.errors import ApiError, Code
+
+pages = Pages()
+
+_HOME = "/console"
+
+
+@pages.get("/console/sign-in", public=True)
+async def sign_in_form(visit: Visit) -> Reply[bytes]:
+    if visit.call.caller is not None:
+        return visit.go(_HOME)
+    return visit.page("sign_in.html", problem=None, email=None)
+
+
+@pages.post("/console/sign-in", public=True)
+async def sign_in(visit: Visit) -> Reply[bytes]:
+    form = visit.form
+    email, password = form.get("email"), form.exact("password")
+    try:
+        tokens = await visit.send(
+            "POST", "/api/v1/admin/login", {"email": email or "", "password": password or ""}
+        )
+    except ApiError as error:
+        return visit.page("sign_in.html", error.status, problem=_problem(error), email=email)
+    return visit.go(_HOME, cookie=session.begin(visit.call, tokens["token"]))
+
+
+@pages.post("/console/sign-out")
+async def sign_out(visit: Visit) -> Reply[bytes]:
+    await visit.send("POST", "/api/v1/admin/logout")
+    return visit.go("/console/sign-in", cookie=session.end(visit.call))
+
+
+def _problem(error: ApiError) -> str:
+    if error.code in (Code.UNAUTHORIZED, Code.VALIDATION_FAILED):
+        return "The e-mail or the password is not right."
+    if error.code is Code.RATE_LIMITED:
+        return "Too many tries. Wait some minutes, then try again."
+    return error.message or error.error

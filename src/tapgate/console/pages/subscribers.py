@@ -1,0 +1,180 @@
+"""Subscribers: the list, one person with everything about them, and what can be done."""
+
+import asyncio
+
+from tapgate.console.acts import Act, Field
+from tapgate.console.site import Pages
+from tapgate.console.visit import Visit, at
+from tapgate.edge.endpoint import Reply
+from tapgate.errors import ApiError, Code
+
+pages = Pages()
+
+_ONE = "/api/v1/subscribers/{id}"
+_FEW = 10
+
+_PROFILE = (
+    Field("first_name", "First name"),
+    Field("last_name", "Last name"),
+    Field("phone_number", "Phone", "tel", hint="With its country: +23276123456"),
+    Field("email", "E-mail", "email", required=False),
+    Field("date_of_birth", "Born", "date", required=False),
+    Field("address", "Address", required=False),
+    Field(
+        "id_type",
+        "Identity document",
+        "choice",
+        ("NATIONAL_ID", "PASSPORT", "DRIVERS_LICENSE"),
+        required=False,
+    ),
+    Field("id_number", "Its number", required=False),
+    Field("category", "Category", "choice", ("standard", "vip", "corporate")),
+)
+_REASON = Field("reason", "Reason", "long", hint="Kept in the audit trail")
+
+ACTS = (
+    Act(
+        name="subscriber.register",
+        endpoint="POST /api/v1/subscribers",
+        title="Register a subscriber",
+        explains="They get an empty wallet on KYC level 1. They choose the PIN themselves.",
+        button="Register",
+        fields=(*_PROFILE, Field("pin", "PIN", "pin", hint="Four digits")),
+        done="The subscriber is registered.",
+    ),
+    Act(
+        name="subscriber.update",
+        endpoint=f"PUT {_ONE}",
+        title="Change the profile",
+        button="Change profile",
+        fields=_PROFILE,
+        reads=_ONE,
+        done="The profile is changed.",
+    ),
+    Act(
+        name="subscriber.level",
+        endpoint=f"PUT {_ONE}",
+        title="Change the KYC level",
+        explains="A higher level has higher limits. Look at the documents first.",
+        button="Change level",
+        fields=(
+            Field("kyc_level", "Level", "whole_choice", ("1", "2", "3")),
+            Field("kyc_status", "KYC", "choice", ("NONE", "PENDING", "VERIFIED", "REJECTED")),
+            Field(
+                "restricted",
+                "Restricted: only with a code from their phone",
+                "check",
+                required=False,
+            ),
+        ),
+        needs_field="kyc_level",
+        reads=_ONE,
+        done="The level is changed.",
+    ),
+    Act(
+        name="subscriber.block",
+        endpoint=f"POST {_ONE}/block",
+        title="Block this subscriber?",
+        explains="Every payment from and to the wallet is refused at once, with every card. "
+        "It can be undone.",
+        button="Block",
+        fields=(_REASON,),
+        done="The subscriber is blocked.",
+        dangerous=True,
+    ),
+    Act(
+        name="subscriber.unblock",
+        endpoint=f"POST {_ONE}/unblock",
+        title="Unblock this subscriber?",
+        explains="Cards that were active before work again.",
+        button="Unblock",
+        fields=(_REASON._replace(required=False),),
+        done="The subscriber is unblocked.",
+    ),
+    Act(
+        name="subscriber.close",
+        endpoint=f"POST {_ONE}/close",
+        title="Close this subscriber for good?",
+        explains="The wallet must be empty. This cannot be undone, and the phone number stays "
+        "taken.",
+        button="Close for good",
+        fields=(_REASON,),
+        done="The subscriber is closed.",
+        dangerous=True,
+    ),
+    Act(
+        name="subscriber.reset_pin",
+        endpoint=f"POST {_ONE}/reset-pin",
+        title="Send a code for a new PIN?",
+        explains="A one-time code goes to the subscriber's phone. With it they choose a new PIN "
+        "in the chat or here.",
+        button="Reset PIN",
+        done="A code is on its way to the subscriber's phone.",
+    ),
+    Act(
+        name="subscriber.ask_code",
+        endpoint=f"POST {_ONE}/restricted-access",
+        title="Ask for a code?",
+        explains="It is sent to the subscriber's phone and is good for 5 minutes and 3 tries.",
+        button="Ask for a code",
+        done="A code is on its way to the subscriber's phone.",
+    ),
+    Act(
+        name="subscriber.enter_code",
+        endpoint=f"POST {_ONE}/restricted-access/verify",
+        title="Enter the code",
+        button="Open the record",
+        fields=(Field("otp", "Code", hint="Six digits, as the subscriber reads them to you"),),
+        done="The record is open to you for 15 minutes.",
+    ),
+)
+
+
+@pages.get("/console/subscribers")
+async def subscribers(visit: Visit) -> Reply[bytes]:
+    asked = visit.query.pick("search", "status", "kyc_level", "cursor")
+    return visit.page("subscribers/list.html", found=await visit.get("/api/v1/subscribers", asked))
+
+
+@pages.get("/console/subscribers/{id}")
+async def person(visit: Visit, id: str) -> Reply[bytes]:
+    one = at(_ONE, {"id": id})
+    try:
+        record = await visit.get(one)
+    except ApiError as error:
+        if error.code is not Code.OTP_REQUIRED:
+            raise
+        return visit.page("subscribers/restricted.html", id=id)
+    about: dict[str, str | int] = {"subscriber_id": id, "limit": _FEW}
+    balance, cards, history, limits, documents, alerts, audit = await asyncio.gather(
+        visit.get(at("/api/v1/balance/{id}", {"id": id})),
+        visit.get("/api/v1/cards", {"subscriber_id": id}),
+        visit.get("/api/v1/transactions", {"user_id": id, "limit": _FEW}),
+        visit.get(f"{one}/limits"),
+        visit.get_if_allowed(f"GET {_ONE}/kyc-documents", f"{one}/kyc-documents"),
+        visit.get_if_allowed("GET /api/v1/compliance/alerts", "/api/v1/compliance/alerts", about),
+        visit.get_if_allowed(
+            "GET /api/v1/audit/logs", "/api/v1/audit/logs", {"resource_id": id, "limit": _FEW}
+        ),
+    )
+    return visit.page(
+        "subscribers/person.html",
+        person=record,
+        balance=balance,
+        limits=limits,
+        cards=cards,
+        history=history,
+        documents=documents,
+        alerts=alerts,
+        audit=audit,
+    )
+
+
+@pages.get("/console/subscribers/{id}/documents/{document_id}")
+async def document(visit: Visit, id: str, document_id: str) -> Reply[bytes]:
+    """A picture for the page; it is never opened as anything else."""
+    path = at(
+        "/api/v1/subscribers/{id}/kyc-documents/{document_id}",
+        {"id": id, "document_id": document_id},
+    )
+    return await visit.get_file(path)

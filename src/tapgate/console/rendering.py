@@ -1,0 +1,75 @@
+"""From templates to pages. What people wrote is always escaped; nothing is inline that a browser
+would run."""
+
+from datetime import datetime
+from functools import cache
+from typing import Final
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from tapgate import ids
+
+#: How an identifier begins -> where its page is.
+_PAGES: Final = {
+    ids.SUBSCRIBER: "/console/subscribers/",
+    ids.AGENT: "/console/agents/",
+    ids.PROCESSOR: "/console/processors/",
+    ids.PARTNER: "/console/partners/",
+    ids.TRANSACTION: "/console/transactions/",
+    ids.ALERT: "/console/compliance/alerts/",
+}
+
+
+@cache
+def environment(*packages: str) -> Environment:
+    """The templates of these packages; a name is looked for in the first one first."""
+    found = Environment(
+        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {"money": money, "when": when, "words": words, "number": number}
+    found.globals |= {"page_of": page_of}
+    return found
+
+
+def money(amount: str | None, currency: str = "") -> str:
+    """`12345.60` -> `12,345.60 SLE`, with a minus that is as wide as a digit."""
+    if amount is None:
+        return "–"
+    sign = "−" if amount.startswith("-") else ""
+    whole, point, part = amount.removeprefix("-").partition(".")
+    grouped = f"{int(whole):,}" if whole.isdigit() else whole
+    return f"{sign}{grouped}{point}{part}{' ' if currency else ''}{currency}"
+
+
+def number(value: int | float | None) -> str:
+    return "–" if value is None else f"{value:,}"
+
+
+def when(moment: str | None) -> Markup | str:
+    """In UTC for whoever has no script; a script shows it in the viewer's own zone."""
+    if not moment:
+        return "–"
+    try:
+        shown = datetime.fromisoformat(moment).strftime("%Y-%m-%d %H:%M UTC")
+    except ValueError:
+        return moment
+    return Markup('<time datetime="{}">{}</time>').format(moment, shown)
+
+
+def words(name: str | None) -> str:
+    """`under_review`, `NATIONAL_ID` and `PARENT` as people write them."""
+    if not name:
+        return "–"
+    text = name.replace("_", " ").replace(".", ": ")
+    return text[0].upper() + (text[1:].lower() if name.isupper() else text[1:])
+
+
+def page_of(public_id: str | None) -> str | None:
+    """Where what an identifier names is shown, if it has a page."""
+    start = None if public_id is None else _PAGES.get(public_id[:4])
+    return None if start is None else start + str(escape(public_id))

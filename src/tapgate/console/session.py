@@ -1,0 +1,97 @@
+"""Who is signed in, by a cookie that only this site's own pages send and no script can read; and
+that a form came from one of those pages."""
+
+import base64
+import hmac
+from typing import Final
+from urllib.parse import urlsplit
+
+from tapgate.console.asked import cookies
+from tapgate.credentials.access_tokens import LIFETIME
+from tapgate.credentials.principals import Principal
+from tapgate.edge.call import Call
+from tapgate.errors import ApiError, Code
+
+CSRF_HEADER: Final = b"x-csrf-token"
+CSRF_FIELD: Final = "csrf"
+
+_SAID: Final = "tapgate_said"
+_SAID_SECONDS: Final = 30
+_LONGEST_SAID: Final = 500
+
+
+def _name(call: Call) -> str:
+    """In production the browser itself makes sure that nobody else has set the cookie."""
+    return "__Host-tapgate_session" if call.services.settings.production else "tapgate_session"
+
+
+async def signed_in(call: Call) -> Principal | None:
+    token = cookies(call.header(b"cookie")).get(_name(call))
+    if token is None:
+        return None
+    try:
+        return await call.services.authenticator.sessions.authenticate(token)
+    except ApiError as refusal:
+        if refusal.code is not Code.UNAUTHORIZED:
+            raise
+        return None
+
+
+def begin(call: Call, token: str) -> str:
+    """The `Set-Cookie` of a session. It ends with its token."""
+    return _cookie(call, _name(call), token, int(LIFETIME.total_seconds()))
+
+
+def end(call: Call) -> str:
+    return _cookie(call, _name(call), "", 0)
+
+
+def say(call: Call, sentence: str) -> str:
+    """The `Set-Cookie` of a sentence for the next page."""
+    text = base64.urlsafe_b64encode(sentence[:_LONGEST_SAID].encode()).decode()
+    return _cookie(call, _SAID, text, _SAID_SECONDS)
+
+
+def said(call: Call) -> str | None:
+    text = cookies(call.header(b"cookie")).get(_SAID)
+    if not text:
+        return None
+    try:
+        return base64.urlsafe_b64decode(text.encode()).decode()[:_LONGEST_SAID]
+    except ValueError:
+        return None
+
+
+def nothing_said(call: Call) -> str:
+    return _cookie(call, _SAID, "", 0)
+
+
+def _cookie(call: Call, name: str, value: str, seconds: int) -> str:
+    secure = "; Secure" if call.services.settings.production else ""
+    return f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+
+
+def csrf_token(call: Call, principal: Principal) -> str:
+    """The same on all pages of a session, and of no use to any other."""
+    session = str(principal.session_id).encode()
+    return call.services.vault.keyed_hash("console_csrf", session).hex()
+
+
+def require_own_page(call: Call) -> None:
+    """Refuses what another site made the browser send, where the browser says so."""
+    site = call.header(b"sec-fetch-site")
+    origin = call.header(b"origin")
+    foreign = site is not None and site not in ("same-origin", "none")
+    if not foreign and origin is not None:
+        foreign = urlsplit(origin).netloc != (call.header(b"host") or "")
+    if foreign:
+        raise ApiError(Code.FORBIDDEN, "This form was sent by a page of another site")
+
+
+def require_csrf(call: Call, principal: Principal, in_form: str | None) -> None:
+    given = call.header(CSRF_HEADER) or in_form or ""
+    expected = csrf_token(call, principal)
+    if not hmac.compare_digest(given.encode(errors="replace"), expected.encode()):
+        raise ApiError(
+            Code.FORBIDDEN, "This page is of an earlier session: load it again and repeat"
+        )

@@ -1,0 +1,130 @@
+"""A site of pages: who may come in, which page it is, and what is shown when something is wrong."""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Final, NamedTuple, TypeVar
+
+import structlog
+from jinja2 import Environment
+
+from tapgate.console import session
+from tapgate.console.visit import Visit
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import MEBIBYTE, Reply
+from tapgate.edge.packaged_files import PackagedFiles
+from tapgate.edge.routing import Router
+from tapgate.edge.site import Inside
+from tapgate.errors import ApiError, Code
+from tapgate.service import logs
+from tapgate.service.addresses import counted_as
+
+SIGN_IN: Final = "/console/sign-in"
+
+_LARGEST_BODY: Final = 9 * MEBIBYTE  # a file of cards or a picture, and the form around it
+_LARGEST_OF_A_STRANGER: Final = 16 * 1024
+
+_log = structlog.get_logger()
+
+Handler = Callable[..., Awaitable[Reply[bytes]]]
+H = TypeVar("H", bound=Handler)
+
+
+class _Page(NamedTuple):
+    method: str
+    path: str
+    handler: Handler
+    public: bool
+
+
+class Pages:
+    """The pages of one noun. A handler takes the visit, then the parts of its path in order."""
+
+    def __init__(self) -> None:
+        self._declared: list[_Page] = []
+
+    def __iter__(self) -> Iterator[_Page]:
+        return iter(self._declared)
+
+    def get(self, path: str, *, public: bool = False) -> Callable[[H], H]:
+        return self._declare("GET", path, public=public)
+
+    def post(self, path: str, *, public: bool = False) -> Callable[[H], H]:
+        """Only for what comes from a page of this site and this session."""
+        return self._declare("POST", path, public=public)
+
+    def _declare(self, method: str, path: str, *, public: bool) -> Callable[[H], H]:
+        def add(handler: H) -> H:
+            self._declared.append(_Page(method, path, handler, public))
+            return handler
+
+        return add
+
+
+class PageSite:
+    """Is a `tapgate.edge.site.Site`."""
+
+    def __init__(
+        self, prefix: str, pages: Iterable[_Page], templates: Environment, assets: PackagedFiles
+    ) -> None:
+        self.prefix = prefix
+        self._templates = templates
+        self._assets = assets
+        self._router: Router[_Page] = Router()
+        for page in pages:
+            self._router.add(page.method, page.path, page)
+
+    async def admit(self, inside: Inside, call: Call) -> int:
+        call.caller = await session.signed_in(call)
+        caller = call.caller
+        await inside.take(call, f"ip:{counted_as(call.ip)}" if caller is None else caller.scope)
+        return _LARGEST_OF_A_STRANGER if caller is None else _LARGEST_BODY
+
+    async def answer(self, inside: Inside, call: Call) -> Reply[bytes]:
+        try:
+            asset = self._asset(call)
+            if asset is not None:
+                return asset
+            visit = Visit(inside, call, self._templates)
+        except ApiError as error:
+            return Visit(inside, _without_query(call), self._templates).page(
+                "error.html", error.status, error=error
+            )
+        try:
+            return await self._shown(visit)
+        except ApiError as error:
+            return _refused(visit, error)
+        except Exception as problem:
+            _log.error("page.failed", request_id=call.request_id, failure=logs.trace(problem))
+            return _refused(visit, ApiError(Code.INTERNAL_ERROR))
+
+    def _asset(self, call: Call) -> Reply[bytes] | None:
+        start = f"{self.prefix}/assets/"
+        if call.method not in ("GET", "HEAD") or not call.path.startswith(start):
+            return None
+        return self._assets.reply(call, call.path.removeprefix(start))
+
+    async def _shown(self, visit: Visit) -> Reply[bytes]:
+        call = visit.call
+        methods, names = self._router.find(call.path) or ({}, [])
+        page = methods.get("GET" if call.method == "HEAD" else call.method)
+        if page is None:
+            raise ApiError(Code.METHOD_NOT_ALLOWED if methods else Code.NOT_FOUND)
+        if page.method != "GET":
+            session.require_own_page(call)
+        if not page.public:
+            if call.caller is None:
+                return visit.go(SIGN_IN, cookie=session.end(call))
+            if page.method != "GET":
+                session.require_csrf(call, call.caller, visit.form.get(session.CSRF_FIELD))
+        return await page.handler(visit, *names)
+
+
+def _without_query(call: Call) -> Call:
+    call.query = b""
+    return call
+
+
+def _refused(visit: Visit, error: ApiError) -> Reply[bytes]:
+    if error.code is Code.UNAUTHORIZED:
+        return visit.go(SIGN_IN, cookie=session.end(visit.call))
+    template = "problem.html" if visit.is_part else "error.html"
+    return visit.page(template, error.status, error=error)

@@ -1,0 +1,33 @@
+"""Pages for people on the same server: what the application asks of a site, and what a site may use
+of the application. A site knows the interface's operations and nothing beneath them."""
+
+from typing import Any, Protocol
+
+from tapgate.credentials.principals import Principal
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Reply
+
+
+class Inside(Protocol):
+    """The application, for somebody whom the site has already found out to be an admin."""
+
+    async def ask(self, call: Call) -> Any:
+        """What the endpoint answers that the call names, to whoever is its caller."""
+
+    def admits(self, principal: Principal, endpoint: str, field: str | None = None) -> bool:
+        """Whether somebody may call an endpoint, `POST /api/v1/agents/{id}/fund`, or may send a
+        field that fewer callers may send."""
+
+    async def take(self, call: Call, key: str) -> None:
+        """One request of a rate; refused where none is left."""
+
+
+class Site(Protocol):
+    #: How the paths of its pages begin.
+    prefix: str
+
+    async def admit(self, inside: Inside, call: Call) -> int:
+        """Finds out who is calling, and says how large a body is waited for."""
+
+    async def answer(self, inside: Inside, call: Call) -> Reply[bytes]:
+        """Also where something went wrong that people can be told about."""
