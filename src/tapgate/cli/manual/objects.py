@@ -162,6 +162,8 @@ OBJECTS: Final[Mapping[str, tuple[Whose, ...]]] = {
     f"GET {_V1}/statements/{{token}}": (Whose.LINK,),
     f"GET {_V1}/transactions": (Whose.OPEN,),
     f"GET {_V1}/transactions/{{id}}": (Whose.OPEN,),
+    f"GET {_V1}/transactions/{{id}}/entries": (Whose.OPEN,),
+    f"GET {_V1}/transactions/{{id}}/chain": (Whose.OPEN,),
     f"GET {_V1}/fee-rules": (Whose.ANY,),
     f"PUT {_V1}/fee-rules": (Whose.ANY,),
     f"POST {_V1}/compliance/check": (Whose.OPEN,),
