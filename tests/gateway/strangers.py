@@ -171,6 +171,7 @@ def _transaction(part: str) -> About:
 
 CLOSED: dict[str, About] = {
     f"GET {SUBSCRIBER}": _of("GET", ""),
+    f"GET {SUBSCRIBER}/limits": _of("GET", "/limits"),
     f"PUT {SUBSCRIBER}": _of("PUT", "", {"first_name": "Eve"}),
     f"POST {SUBSCRIBER}/unblock": _of("POST", "/unblock", {}),
     f"POST {SUBSCRIBER}/close": _of("POST", "/close", {"reason": "asked"}),

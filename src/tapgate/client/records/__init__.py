@@ -74,10 +74,12 @@ from tapgate.client.records.subscribers import (
     AccessGranted,
     Document,
     DocumentAdded,
+    Limits,
     PinVerified,
     Registered,
     Subscriber,
     SubscriberMoved,
+    Used,
 )
 from tapgate.client.records.transactions import (
     Chain,
@@ -141,6 +143,7 @@ __all__ = [
     "FundingReceipt",
     "Holder",
     "LedgerEntry",
+    "Limits",
     "Me",
     "P2pReceipt",
     "Partner",
@@ -179,6 +182,7 @@ __all__ = [
     "Transaction",
     "TransferReceipt",
     "Uploaded",
+    "Used",
     "Verdict",
     "Verification",
     "Violation",
