@@ -149,6 +149,10 @@ async def money(
         sender_id=people["a"], recipient_card_serial="TAP-B", amount="10", pin=PIN
     )
     assert (await third_party.transactions.get(sent.transaction_id)).amount == "10.00"
+    assert (await admin.subscribers.limits(people["a"])).daily.used == "10.00"
+    booked = await admin.transactions.entries(sent.transaction_id)
+    assert booked.entries[0].amount == "10.00"
+    assert (await admin.transactions.chain(sent.transaction_id)).replays.count == 0
     one, other = [(await admin.balance.get(people[name])).account_id for name in "ab"]
     moved = await third_party.wallet.transfer(
         from_account_id=one, to_account_id=other, amount="5", pin=PIN

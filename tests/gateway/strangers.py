@@ -165,8 +165,13 @@ def _post(path: str, body: Callable[[Town, Person, str], Any]) -> About:
     return lambda t, p, card: Ask("POST", f"{V1}{path}", body(t, p, card))
 
 
+def _transaction(part: str) -> About:
+    return lambda t, p, card: Ask("GET", f"{V1}/transactions/{p.transaction}{part}")
+
+
 CLOSED: dict[str, About] = {
     f"GET {SUBSCRIBER}": _of("GET", ""),
+    f"GET {SUBSCRIBER}/limits": _of("GET", "/limits"),
     f"PUT {SUBSCRIBER}": _of("PUT", "", {"first_name": "Eve"}),
     f"POST {SUBSCRIBER}/unblock": _of("POST", "/unblock", {}),
     f"POST {SUBSCRIBER}/close": _of("POST", "/close", {"reason": "asked"}),
@@ -244,9 +249,10 @@ CLOSED: dict[str, About] = {
     f"POST {V1}/wallet/account-statement": _post(
         "/wallet/account-statement", lambda t, p, card: {"subscriber_id": p.id, **PERIOD}
     ),
-    f"GET {V1}/transactions/{{id}}": lambda t, p, card: Ask(
-        "GET", f"{V1}/transactions/{p.transaction}"
-    ),
+    **{
+        f"GET {V1}/transactions/{{id}}{part}": _transaction(part)
+        for part in ("", "/entries", "/chain")
+    },
     f"POST {V1}/compliance/check": _post(
         "/compliance/check",
         lambda t, p, card: {

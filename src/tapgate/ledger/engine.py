@@ -14,10 +14,11 @@ import asyncpg
 import msgspec
 import structlog
 
-from tapgate.clock import Clock
+from tapgate.clock import Clock, platform_day
 from tapgate.errors import ApiError, Code, unavailable
 from tapgate.ids import IdSource
 from tapgate.ledger import rules as ledger_rules
+from tapgate.ledger.allowance import Allowance, allowance
 from tapgate.ledger.assess import Assessment, assess, order_of
 from tapgate.ledger.commands import Command, Order, Outcome, Witness
 from tapgate.ledger.decide import decide
@@ -170,6 +171,16 @@ class Ledger:
                 return Assessment(fee=fee, fee_payer=fee_payer)
             order = order_of(transaction_type, amount, subscriber_id)
             return assess(await look(tx, [order], rules, self._clock, self._timezone), order)
+
+    async def allowance(self, database: Database, subscriber_id: int) -> Allowance | None:
+        """What is left of a subscriber's limits by the ledger's own count, and its own clock.
+
+        On connections of the caller's, too.
+        """
+        async with database.transaction() as tx:
+            rules = await self._current_rules(tx)
+            today = platform_day(self._clock(), self._timezone)
+            return await allowance(tx, subscriber_id, rules, today)
 
     async def _work(self) -> None:
         while self._waiting or not self._stopping:

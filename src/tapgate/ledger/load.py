@@ -130,6 +130,14 @@ async def look(
     return await _load_about(tx, accounts, names, orders, rules, clock, timezone)
 
 
+async def find_account(tx: Any, owner_id: int, kind: str) -> Account | None:
+    """Without a lock."""
+    row = await tx.fetchrow(
+        f"SELECT {_ACCOUNT} FROM accounts WHERE owner_id = $1 AND kind = $2", owner_id, kind
+    )
+    return None if row is None else Account(*row)
+
+
 async def _lock_accounts(tx: Any, names: Names) -> dict[int, Account]:
     return _accounts(await tx.fetch(_LOCK_ACCOUNTS, *names.of_accounts(), names.of_requests()))
 

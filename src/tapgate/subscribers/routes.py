@@ -9,7 +9,8 @@ from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.fields import NewPin, OneTimeCode, Pin
 from tapgate.edge.pages import Page, cut
 from tapgate.errors import Code
-from tapgate.subscribers import operations, pins, queries, restricted_access
+from tapgate.subscribers import limits, operations, pins, queries, restricted_access
+from tapgate.subscribers.limits import Limits
 from tapgate.subscribers.model import (
     Filters,
     Registration,
@@ -120,6 +121,25 @@ async def get_subscriber(call: Call, id: str) -> SubscriberRecord:
     subscriber = await queries.get(database, read_id(id))
     await require_open(database, call, subscriber.id, restricted=subscriber.restricted)
     return _shown(call, subscriber)
+
+
+@endpoints.get(
+    "/api/v1/subscribers/{id}/limits",
+    access=Access(roles="ACSF", service=True),
+    errors=_TO_READ,
+)
+async def get_limits(call: Call, id: str) -> Limits:
+    """Get what a subscriber may send and hold, and how much of it is used.
+
+    As the ledger counts it now: what was sent on an earlier day, or in an earlier month of the
+    platform's time zone, does not count any more; what was given back does not count either.
+    """
+    services = call.services
+    subscriber = await queries.get(services.database, read_id(id))
+    await require_open(services.database, call, subscriber.id, restricted=subscriber.restricted)
+    allowance = await services.ledger.allowance(services.database, subscriber.id)
+    assert allowance is not None, "every subscriber has a wallet"
+    return limits.shown(allowance, subscriber.currency, services.settings.timezone)
 
 
 @endpoints.put(

@@ -65,6 +65,14 @@ def read_user(public_id: str) -> User | None:
     return None if kind is None or number is None else User(kind, number)
 
 
+def holder(account_kind: str, owner_id: int | None) -> tuple[str, str | None]:
+    """Whose an account of this kind is, in a word, and their identifier; the platform has none."""
+    kind = _KIND_OF_ACCOUNT.get(account_kind)
+    if kind is None or owner_id is None:
+        return "platform", None
+    return kind.word, ids.show(kind.prefix, owner_id)
+
+
 class UserIdRule(Rule):
     example = ids.show(ids.SUBSCRIBER, 1 << 58)
 
@@ -248,14 +256,10 @@ def _own_side(
 def _party(side: Side | None, *, full: bool) -> PartyRecord | None:
     if side is None:
         return None
-    kind = _KIND_OF_ACCOUNT.get(side.kind)
-    if kind is None or side.owner_id is None:
-        word, public_id = "platform", ids.show(ids.ACCOUNT, side.account_id)
-    else:
-        word, public_id = kind.word, ids.show(kind.prefix, side.owner_id)
+    word, public_id = holder(side.kind, side.owner_id)
     return PartyRecord(
         type=word,
-        id=public_id,
+        id=public_id or ids.show(ids.ACCOUNT, side.account_id),
         name=side.holder_name if full else side.public_name,
         card_serial=side.card_serial,
     )

@@ -56,6 +56,16 @@ async def get(reader: Database | asyncpg.Connection, transaction_id: int) -> Tra
     return _transaction(row)
 
 
+async def refunds_of(database: Database, transaction_id: int, *, limit: int) -> list[Transaction]:
+    """Oldest first; also those that were declined."""
+    rows = await database.fetch(
+        f"{_SELECT} FROM transactions t {_SIDES} WHERE t.original_id = $1 ORDER BY t.id LIMIT $2",
+        transaction_id,
+        limit,
+    )
+    return [_transaction(row) for row in rows]
+
+
 async def record(services: Services, transaction_id: int) -> TransactionRecord:
     """As third parties are told about it: names as others may see them."""
     return shown(await get(services.database, transaction_id))

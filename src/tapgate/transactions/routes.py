@@ -7,8 +7,11 @@ from tapgate.edge.pages import Page, cut
 from tapgate.errors import ApiError, Code
 from tapgate.subscribers.restriction import require_open_accounts
 from tapgate.transactions import queries
+from tapgate.transactions.chain import Chain, chain_of
+from tapgate.transactions.entries import Entries, entries_of
 from tapgate.transactions.model import (
     Filters,
+    Transaction,
     TransactionRecord,
     read_id,
     read_user,
@@ -19,6 +22,8 @@ from tapgate.transactions.queries import Scope
 endpoints = Endpoints("Transactions")
 
 _READ = Access(scope="payments:read", roles="ACSF", service=True)
+_ANY_ADMIN = Access(roles="ACSF")
+_OF_ONE = (Code.TRANSACTION_NOT_FOUND, Code.OTP_REQUIRED)
 
 
 @endpoints.get("/api/v1/transactions", access=_READ, errors=(Code.OTP_REQUIRED,))
@@ -46,18 +51,32 @@ async def list_transactions(call: Call, query: Filters) -> Page[TransactionRecor
     return await _page(call, scope, query, own_accounts, full=_in_full(call))
 
 
-@endpoints.get(
-    "/api/v1/transactions/{id}",
-    access=_READ,
-    errors=(Code.TRANSACTION_NOT_FOUND, Code.OTP_REQUIRED),
-)
+@endpoints.get("/api/v1/transactions/{id}", access=_READ, errors=_OF_ONE)
 async def get_transaction(call: Call, id: str) -> TransactionRecord:
     """Get a transaction."""
-    database = call.services.database
-    transaction = await queries.get(database, read_id(id))
-    sides = [side.account_id for side in (transaction.payer, transaction.payee) if side is not None]
-    await require_open_accounts(database, call, sides)
-    return shown(transaction, full=_in_full(call))
+    return shown(await _open_transaction(call, id), full=_in_full(call))
+
+
+@endpoints.get("/api/v1/transactions/{id}/entries", access=_ANY_ADMIN, errors=_OF_ONE)
+async def list_entries(call: Call, id: str) -> Entries:
+    """List the ledger entries of a transaction.
+
+    In the order in which they were booked. Each takes one amount from the account that is debited
+    and gives it to the one that is credited; a transaction that moved nothing has none.
+    `balance_after` is known of the payer's and the payee's account only.
+    """
+    return await entries_of(call.services.database, await _open_transaction(call, id))
+
+
+@endpoints.get("/api/v1/transactions/{id}/chain", access=_ANY_ADMIN, errors=_OF_ONE)
+async def get_chain(call: Call, id: str) -> Chain:
+    """Get what belongs to a transaction.
+
+    `original` is the payment that a refund gives back. `refunds` are those of a payment, oldest
+    first, the first 1,000, also those that were declined. `replays` is how often its request came
+    again and was answered with what had been answered before; counted about once a second.
+    """
+    return await chain_of(call.services.database, await _open_transaction(call, id))
 
 
 @endpoints.get(
@@ -84,6 +103,15 @@ async def list_processor_transactions(
         await require_open_accounts(call.services.database, call, [account_id])
         scope.only_by_card(query.card_serial)
     return await _page(call, scope, query, own_accounts, full=False)
+
+
+async def _open_transaction(call: Call, id: str) -> Transaction:
+    """One whose payer and payee are open to the caller."""
+    database = call.services.database
+    transaction = await queries.get(database, read_id(id))
+    sides = [side.account_id for side in (transaction.payer, transaction.payee) if side is not None]
+    await require_open_accounts(database, call, sides)
+    return transaction
 
 
 async def _accounts_of(call: Call, user_id: str) -> list[int]:

@@ -155,7 +155,7 @@ async def statement_link(here: Company, _: Caller) -> Ready:
     return Ready({"token": done(drawn)["statement_url"].rpartition("/")[2]})
 
 
-@recipe(f"GET {V1}/transactions/{{id}}")
+@recipe(*(f"GET {V1}/transactions/{{id}}{part}" for part in ("", "/entries", "/chain")))
 async def transaction(here: Company, _: Caller) -> Ready:
     found = done(await here.stock.ada.get("transactions", limit=20))["data"]
     return Ready({"id": here.rng.choice(found)["id"]})

@@ -94,6 +94,7 @@ OBJECTS: Final[Mapping[str, tuple[Whose, ...]]] = {
     f"POST {_V1}/subscribers": (Whose.NOBODY,),
     f"GET {_V1}/subscribers": (Whose.OPEN,),
     f"GET {_SUBSCRIBER}": (Whose.OPEN,),
+    f"GET {_SUBSCRIBER}/limits": (Whose.OPEN,),
     f"PUT {_SUBSCRIBER}": (Whose.OPEN,),
     f"POST {_SUBSCRIBER}/block": (Whose.ANY,),  # it protects, so it is open for restricted ones too
     f"POST {_SUBSCRIBER}/unblock": (Whose.OPEN,),
@@ -162,6 +163,8 @@ OBJECTS: Final[Mapping[str, tuple[Whose, ...]]] = {
     f"GET {_V1}/statements/{{token}}": (Whose.LINK,),
     f"GET {_V1}/transactions": (Whose.OPEN,),
     f"GET {_V1}/transactions/{{id}}": (Whose.OPEN,),
+    f"GET {_V1}/transactions/{{id}}/entries": (Whose.OPEN,),
+    f"GET {_V1}/transactions/{{id}}/chain": (Whose.OPEN,),
     f"GET {_V1}/fee-rules": (Whose.ANY,),
     f"PUT {_V1}/fee-rules": (Whose.ANY,),
     f"POST {_V1}/compliance/check": (Whose.OPEN,),

@@ -7,6 +7,7 @@ from tapgate.client.records.subscribers import (
     AccessGranted,
     Document,
     DocumentAdded,
+    Limits,
     PinVerified,
     Registered,
     Subscriber,
@@ -73,6 +74,11 @@ class Subscribers(Group[M]):
     @operation
     def get(self, id: str) -> Operation[Subscriber]:
         return read(_ONE, Subscriber, id=id)
+
+    @operation
+    def limits(self, id: str) -> Operation[Limits]:
+        """What the subscriber may send and hold, and how much of it is used."""
+        return read(f"{_ONE}/limits", Limits, id=id)
 
     @operation
     def update(

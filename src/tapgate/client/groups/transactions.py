@@ -4,10 +4,11 @@ from typing import Any
 
 from tapgate.client.operation import Group, Listing, M, Operation, operation, read
 from tapgate.client.pages import listed, listing
-from tapgate.client.records.transactions import Transaction
+from tapgate.client.records.transactions import Chain, Entries, Transaction
 from tapgate.client.values import Moment, given, moment_or_none
 
 _ALL = "/api/v1/transactions"
+_ONE = f"{_ALL}/{{id}}"
 
 
 class Transactions(Group[M]):
@@ -29,7 +30,17 @@ class Transactions(Group[M]):
 
     @operation
     def get(self, id: str) -> Operation[Transaction]:
-        return read(f"{_ALL}/{{id}}", Transaction, id=id)
+        return read(_ONE, Transaction, id=id)
+
+    @operation
+    def entries(self, id: str) -> Operation[Entries]:
+        """What it moved between which accounts of the books; for admins."""
+        return read(f"{_ONE}/entries", Entries, id=id)
+
+    @operation
+    def chain(self, id: str) -> Operation[Chain]:
+        """What it gives back, its refunds, and how often it was asked for again; for admins."""
+        return read(f"{_ONE}/chain", Chain, id=id)
 
 
 def filters(

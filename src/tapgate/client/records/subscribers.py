@@ -31,6 +31,24 @@ class Subscriber(Record, frozen=True, kw_only=True):
     updated_at: str
 
 
+class Used(Record, frozen=True, kw_only=True):
+    """Of the limit of a day or a month."""
+
+    limit: str
+    used: str
+    remaining: str
+    resets_at: str
+
+
+class Limits(Record, frozen=True, kw_only=True):
+    kyc_level: int
+    currency: str
+    per_transaction: str
+    daily: Used
+    monthly: Used
+    max_balance: str
+
+
 class Registered(Confirmation, frozen=True, kw_only=True):
     subscriber_id: str
     subscriber: Subscriber

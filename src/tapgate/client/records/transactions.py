@@ -42,3 +42,38 @@ class Transaction(Record, frozen=True, kw_only=True):
     channel: str
     created_at: str
     completed_at: str | None
+
+
+class EntrySide(Record, frozen=True, kw_only=True):
+    account_id: str
+    kind: str
+    holder_type: str
+    holder_id: str | None
+    name: str
+    balance_after: str | None
+
+
+class LedgerEntry(Record, frozen=True, kw_only=True):
+    position: int
+    debit: EntrySide
+    credit: EntrySide
+    amount: str
+
+
+class Entries(Record, frozen=True, kw_only=True):
+    transaction_id: str
+    currency: str
+    entries: list[LedgerEntry]
+
+
+class Replays(Record, frozen=True, kw_only=True):
+    """How often the same request came again."""
+
+    count: int
+    last_at: str | None
+
+
+class Chain(Record, frozen=True, kw_only=True):
+    original: Transaction | None
+    refunds: list[Transaction]
+    replays: Replays

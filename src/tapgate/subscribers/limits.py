@@ -1,0 +1,50 @@
+"""What a subscriber may send and hold, and how much of it is used."""
+
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from tapgate import clock, money
+from tapgate.ledger.allowance import Allowance
+
+
+class Used(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one period. `remaining` is zero when a limit was lowered below what had been used."""
+
+    limit: str
+    used: str
+    remaining: str
+    resets_at: str
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    kyc_level: int
+    currency: str
+    per_transaction: str
+    daily: Used
+    monthly: Used
+    max_balance: str
+
+
+def shown(allowance: Allowance, currency: str, zone: ZoneInfo) -> Limits:
+    limits, day = allowance.limits, allowance.day
+    tomorrow = day + timedelta(days=1)
+    next_month = (day.replace(day=1) + timedelta(days=31)).replace(day=1)
+
+    def used(limit: int, used: int, until: date) -> Used:
+        return Used(
+            limit=money.plain(limit, currency),
+            used=money.plain(used, currency),
+            remaining=money.plain(max(limit - used, 0), currency),
+            resets_at=clock.rfc3339(datetime.combine(until, time(), zone)),
+        )
+
+    return Limits(
+        kyc_level=limits.kyc_level,
+        currency=currency,
+        per_transaction=money.plain(limits.max_transaction, currency),
+        daily=used(limits.daily_limit, allowance.day_used, tomorrow),
+        monthly=used(limits.monthly_limit, allowance.month_used, next_month),
+        max_balance=money.plain(limits.max_balance, currency),
+    )

@@ -1,0 +1,47 @@
+"""What belongs to a transaction: the payment that a refund gives back, the refunds of a payment,
+and how often its request came again."""
+
+from typing import Final
+
+import msgspec
+
+from tapgate import clock
+from tapgate.store.database import Database
+from tapgate.transactions import queries
+from tapgate.transactions.model import Transaction, TransactionRecord, shown
+
+#: Of one payment there may be as many as it has cents, and more that were declined.
+MOST_REFUNDS: Final = 1_000
+
+
+class Replays(msgspec.Struct, frozen=True, kw_only=True):
+    count: int
+    last_at: str | None
+
+
+class Chain(msgspec.Struct, frozen=True, kw_only=True):
+    original: TransactionRecord | None
+    refunds: list[TransactionRecord]
+    replays: Replays
+
+
+async def chain_of(database: Database, transaction: Transaction) -> Chain:
+    """As the platform's own people see it."""
+    original = transaction.original_id
+    refunds = await queries.refunds_of(database, transaction.id, limit=MOST_REFUNDS)
+    return Chain(
+        original=None
+        if original is None
+        else shown(await queries.get(database, original), full=True),
+        refunds=[shown(refund, full=True) for refund in refunds],
+        replays=await _replays_of(database, transaction.id),
+    )
+
+
+async def _replays_of(database: Database, transaction_id: int) -> Replays:
+    row = await database.fetchrow(
+        "SELECT count, last_at FROM replays WHERE transaction_id = $1", transaction_id
+    )
+    if row is None:
+        return Replays(count=0, last_at=None)
+    return Replays(count=row["count"], last_at=clock.rfc3339(row["last_at"]))

@@ -1,0 +1,1 @@
+INSERT INTO replays VALUES (1003, 2, '2026-03-02 12:30Z');

@@ -1,0 +1,161 @@
+"""The ledger entries of a transaction, and what belongs to one."""
+
+from typing import Any
+
+import pytest
+
+from tapgate import ids
+from tapgate.ledger import chart
+from transactions.movements import (
+    agent,
+    move,
+    processor,
+    refund,
+    set_kyc_level,
+    settle,
+    shown_id,
+    submit,
+)
+from world import Bearer, World
+
+URL = "/api/v1/transactions"
+
+
+@pytest.fixture
+async def admin(world: World) -> Bearer:
+    return await world.admin("S")
+
+
+async def get(world: World, caller: Any, transaction_id: str, part: str) -> Any:
+    answer = await world.client.get(f"{URL}/{transaction_id}/{part}", auth=caller)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+async def booked(world: World, caller: Any, transaction_id: str) -> list[tuple[Any, ...]]:
+    """Each entry: from whom, to whom, how much, and what each has then."""
+    found = await get(world, caller, transaction_id, "entries")
+    assert (found["transaction_id"], found["currency"]) == (transaction_id, "SLE")
+    entries = found["entries"]
+    assert [entry["position"] for entry in entries] == list(range(len(entries)))
+    return [
+        (
+            entry["debit"]["kind"],
+            entry["credit"]["kind"],
+            entry["amount"],
+            entry["debit"]["balance_after"],
+            entry["credit"]["balance_after"],
+        )
+        for entry in entries
+    ]
+
+
+async def test_a_payment_and_its_refund(world: World, admin: Bearer) -> None:
+    payer, shop = await world.subscriber(balance="1000"), await processor(world)
+    card = await world.card(payer["id"])
+    paid = await move(world, chart.POS_PAYMENT, card, shop, "100")
+    first, fee = (await get(world, admin, paid, "entries"))["entries"]
+    account = payer["account_id"]
+    assert first == {
+        "position": 0,
+        "debit": {
+            "account_id": account,
+            "kind": "wallet",
+            "holder_type": "subscriber",
+            "holder_id": payer["id"],
+            "name": "Aminata Kamara",
+            "balance_after": "900.00",
+        },
+        "credit": {
+            "account_id": fee["debit"]["account_id"],
+            "kind": "settlement",
+            "holder_type": "processor",
+            "holder_id": shop,
+            "name": "Kamara Stores",
+            "balance_after": "100.00",
+        },
+        "amount": "100.00",
+    }
+    assert fee["credit"] | {"account_id": ""} == {
+        "account_id": "",
+        "kind": "fees",
+        "holder_type": "platform",
+        "holder_id": None,
+        "name": "Platform",
+        "balance_after": None,
+    }
+    assert await booked(world, admin, paid) == [
+        ("wallet", "settlement", "100.00", "900.00", "100.00"),
+        ("settlement", "fees", "1.00", "99.00", None),
+    ]
+    given_back = await refund(world, paid, shop, "100")
+    assert await booked(world, admin, given_back) == [
+        ("fees", "settlement", "1.00", None, "100.00"),
+        ("settlement", "wallet", "100.00", "0.00", "1000.00"),
+    ]
+
+
+async def test_commission_goes_to_another_account_of_the_agent(world: World, admin: Bearer) -> None:
+    kadiatu, somebody = await agent(world), await world.subscriber()
+    await move(world, chart.AGENT_FUND, "cash", kadiatu, "500")
+    paid_in = await move(world, chart.AGENT_CASHIN, kadiatu, somebody["id"], "100")
+    entries = (await get(world, admin, paid_in, "entries"))["entries"]
+    assert await booked(world, admin, paid_in) == [
+        ("float", "wallet", "100.00", "400.00", "100.00"),
+        ("commission_expense", "commission", entries[1]["amount"], None, None),
+    ]
+    assert {entries[0]["debit"]["holder_id"], entries[1]["credit"]["holder_id"]} == {kadiatu}
+
+
+async def test_what_is_held_or_declined_moved_nothing(world: World, admin: Bearer) -> None:
+    rich, other = await world.subscriber(), await world.subscriber()
+    await set_kyc_level(world, rich["id"], 3)
+    await set_kyc_level(world, other["id"], 3)
+    await world.give(rich["id"], "2000000")
+    held = await move(world, chart.TRANSFER_P2P, rich["id"], other["id"], "600000")
+    outcome = await submit(world, chart.TRANSFER_P2P, rich["id"], other["id"], "1000001")
+    assert outcome.code is not None and outcome.answer is not None
+    assert await booked(world, admin, held) == []
+    assert await booked(world, admin, shown_id(outcome.answer)) == []
+    await settle(world, held, release=True)
+    assert await booked(world, admin, held) == [
+        ("wallet", "wallet", "600000.00", "1400000.00", "600000.00"),
+        ("wallet", "fees", "3000.00", "1397000.00", None),
+    ]
+
+
+async def test_refunds_and_what_they_give_back_are_a_chain(world: World, admin: Bearer) -> None:
+    payer, shop = await world.subscriber(balance="1000"), await processor(world)
+    card = await world.card(payer["id"])
+    paid = await move(world, chart.POS_PAYMENT, card, shop, "100")
+    none = {"count": 0, "last_at": None}
+    assert await get(world, admin, paid, "chain") == {
+        "original": None,
+        "refunds": [],
+        "replays": none,
+    }
+    parts = [await refund(world, paid, shop, "30"), await refund(world, paid, shop, "20")]
+    chain = await get(world, admin, paid, "chain")
+    assert chain["original"] is None
+    assert [one["id"] for one in chain["refunds"]] == parts
+    assert chain["refunds"][0]["to"]["name"] == "Aminata Kamara"
+    chain = await get(world, admin, parts[0], "chain")
+    assert (chain["refunds"], chain["replays"]) == ([], none)
+    assert (chain["original"]["id"], chain["original"]["refunded_amount"]) == (paid, "50.00")
+
+
+@pytest.mark.parametrize("part", ["entries", "chain"])
+async def test_there_is_nothing_of_what_does_not_exist(
+    world: World, admin: Bearer, part: str
+) -> None:
+    for name in ("x", "txn_x", ids.show(ids.TRANSACTION, 1), "export"):
+        answer = await world.client.get(f"{URL}/{name}/{part}", auth=admin)
+        assert (answer.status_code, answer.json()["code"]) == (404, "TRANSACTION_NOT_FOUND")
+
+
+@pytest.mark.parametrize("part", ["entries", "chain"])
+async def test_restricted_subscribers_are_closed(world: World, admin: Bearer, part: str) -> None:
+    hidden, other = await world.restricted_subscriber(balance="100"), await world.subscriber()
+    sent = await move(world, chart.TRANSFER_P2P, hidden["id"], other["id"], "10")
+    answer = await world.client.get(f"{URL}/{sent}/{part}", auth=admin)
+    assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")
