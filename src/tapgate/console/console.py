@@ -4,7 +4,7 @@ from itertools import chain
 from typing import Final
 
 from tapgate.console.acts import Act, act_pages
-from tapgate.console.pages import sign_in, subscribers
+from tapgate.console.pages import cards, overview, sign_in, subscribers
 from tapgate.console.rendering import environment
 from tapgate.console.site import Pages, PageSite
 from tapgate.console.visit import HEADERS
@@ -12,8 +12,16 @@ from tapgate.edge.packaged_files import PackagedFiles
 
 _PACKAGE: Final = "tapgate.console"
 
-PAGES: Final[tuple[Pages, ...]] = (sign_in.pages, subscribers.pages)
-ACTS: Final[tuple[Act, ...]] = (*subscribers.ACTS,)
+PAGES: Final[tuple[Pages, ...]] = (
+    sign_in.pages,
+    overview.pages,
+    subscribers.pages,
+    cards.pages,
+)
+ACTS: Final[tuple[Act, ...]] = (
+    *subscribers.ACTS,
+    *cards.ACTS,
+)
 
 
 def console() -> PageSite:

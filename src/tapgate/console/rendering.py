@@ -20,6 +20,10 @@ _PAGES: Final = {
     ids.ALERT: "/console/compliance/alerts/",
 }
 
+_AS_WRITTEN: Final = {
+    short.lower(): short for short in ("API", "CSV", "ID", "KYC", "NFC", "OTP", "P2P", "PIN", "POS")
+}
+
 
 @cache
 def environment(*packages: str) -> Environment:
@@ -62,11 +66,16 @@ def when(moment: str | None) -> Markup | str:
 
 
 def words(name: str | None) -> str:
-    """`under_review`, `NATIONAL_ID` and `PARENT` as people write them."""
+    """`under_review`, `NATIONAL_ID` and `pos_payment` as people write them."""
     if not name:
         return "–"
     text = name.replace("_", " ").replace(".", ": ")
-    return text[0].upper() + (text[1:].lower() if name.isupper() else text[1:])
+    parts = [
+        _AS_WRITTEN.get(part.lower(), part)
+        for part in (text.lower() if name.isupper() else text).split(" ")
+    ]
+    sentence = " ".join(parts)
+    return sentence[0].upper() + sentence[1:]
 
 
 def page_of(public_id: str | None) -> str | None:

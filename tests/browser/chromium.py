@@ -1,0 +1,126 @@
+"""The system's Chromium, driven by Playwright; and a tab that watches what a page does."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+from playwright.async_api import (
+    Browser,
+    ConsoleMessage,
+    Page,
+    Request,
+    ViewportSize,
+    async_playwright,
+)
+
+Scheme = Literal["light", "dark"]
+
+NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
+DESKTOP: Final[ViewportSize] = {"width": 1280, "height": 900}
+PHONE: Final[ViewportSize] = {"width": 390, "height": 844}
+
+#: Without what Chromium does on its own account: it would ask hosts that nobody here has asked for.
+_ARGUMENTS: Final = (
+    "--disable-gpu --disable-quic --no-first-run --disable-background-networking"
+    " --disable-component-update --disable-sync"
+).split()
+_AXE: Final = Path(__file__).parent / "axe" / "axe.min.js"
+_GRAVE: Final = ("serious", "critical")
+
+
+def executable() -> str | None:
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+@contextlib.asynccontextmanager
+async def started() -> AsyncIterator[Browser]:
+    as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=executable(), args=[*_ARGUMENTS, *as_root]
+        )
+        try:
+            yield browser
+        finally:
+            await browser.close()
+
+
+@contextlib.asynccontextmanager
+async def tab(
+    browser: Browser, address: str, size: ViewportSize, scheme: Scheme = "light"
+) -> AsyncIterator["Tab"]:
+    """In the end nothing may have gone wrong in it."""
+    context = await browser.new_context(
+        viewport=size, color_scheme=scheme, locale="en-GB", timezone_id="Africa/Freetown"
+    )
+    try:
+        opened = Tab(await context.new_page(), address.rstrip("/"))
+        yield opened
+        opened.watched.require_nothing_wrong()
+    finally:
+        await context.close()
+
+
+class Watched:
+    """What must not happen on any page: an error in the console, something that the content
+    security policy refused, a request to another host."""
+
+    def __init__(self, page: Page, address: str) -> None:
+        self._origin = urlsplit(address).netloc
+        self.wrong: list[str] = []
+        #: Refusals that a test brings about; the browser reports each as an error of its own.
+        self.expected: tuple[str, ...] = ()
+        page.on("console", self._heard)
+        page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
+        page.on("request", self._asked)
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            where = message.location.get("url", "")
+            self.wrong.append(f"{message.type}: {message.text} ({where})")
+
+    def _asked(self, request: Request) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme in ("http", "https", "ws", "wss") and parts.netloc != self._origin:
+            self.wrong.append(f"asked another host: {request.url}")
+
+    def require_nothing_wrong(self) -> None:
+        wrong = [one for one in self.wrong if not any(part in one for part in self.expected)]
+        assert not wrong, "\n".join(wrong)
+
+
+class Tab:
+    """One person's browser."""
+
+    def __init__(self, page: Page, address: str) -> None:
+        self.page = page
+        self.address = address
+        self.watched = Watched(page, address)
+
+    async def open(self, path: str) -> None:
+        await self.page.goto(self.address + path)
+
+    async def sign_in(self, email: str, password: str) -> None:
+        await self.open("/console/sign-in")
+        await self.page.get_by_label("E-mail").fill(email)
+        await self.page.get_by_label("Password").fill(password)
+        await self.page.get_by_role("button", name="Sign in").click()
+        await self.page.wait_for_url(lambda url: "sign-in" not in url)
+
+    async def grave_findings(self) -> list[str]:
+        """What the accessibility checker finds serious or critical on the page as it is."""
+        # Evaluated, not added as a script: the page's own policy stays as it is.
+        await self.page.evaluate(_AXE.read_text())
+        found: dict[str, Any] = await self.page.evaluate(
+            "axe.run(document, {resultTypes: ['violations']})"
+        )
+        return [
+            f"{one['id']}: {one['help']}: {node['html'][:200]}"
+            for one in found["violations"]
+            if one["impact"] in _GRAVE
+            for node in one["nodes"]
+        ]

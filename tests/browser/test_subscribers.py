@@ -1,0 +1,38 @@
+"""Looking after people: find one, block, unblock."""
+
+import re
+
+from playwright.async_api import expect
+
+from browser.chromium import Tab
+from browser.conftest import Hero
+
+
+async def test_find_a_person_while_typing(tab: Tab, hero: Hero) -> None:
+    page = tab.page
+    await page.get_by_role("link", name="Subscribers").click()
+    rows = page.locator("#rows tr")
+    assert await rows.count() > 10
+    await page.get_by_label("Search").press_sequentially(hero.name.lower())
+    await expect(rows).to_have_count(1)
+    await expect(page).to_have_url(re.compile("search="))
+    await page.get_by_role("link", name=hero.name).click()
+    await expect(page.get_by_role("heading", level=1)).to_contain_text(hero.name)
+    assert await tab.grave_findings() == []
+
+
+async def test_block_and_unblock(tab: Tab, hero: Hero) -> None:
+    page = tab.page
+    await tab.open(f"/console/subscribers/{hero.id}")
+    await page.get_by_role("button", name="Block", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("Block this subscriber?")
+    assert await tab.grave_findings() == []
+    await dialog.get_by_label("Reason").fill("Lost the phone")
+    await dialog.get_by_role("button", name="Block").click()
+    await expect(page.get_by_role("status")).to_have_text("The subscriber is blocked.")
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("Blocked")
+    await expect(page.get_by_text("Reason: Lost the phone")).to_be_visible()
+    await page.get_by_role("button", name="Unblock").click()
+    await dialog.get_by_role("button", name="Unblock").click()
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("Active")
