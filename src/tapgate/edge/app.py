@@ -158,6 +158,8 @@ class App(AsgiApp):
     def _record(self, route: Route | None, call: Call, status: int, started: float) -> None:
         seconds = perf_counter() - started
         self.metrics.count(UNMATCHED if route is None else route.row, status, seconds)
+        if route is not None and route.moves_money:
+            self._services.recent.add_request(seconds)
         logs.write(
             logs.RequestLine(
                 time=logs.now(),

@@ -23,6 +23,7 @@ class Route:
         self.always = always
         self.status = endpoint.status
         self.public = endpoint.access.public
+        self.moves_money = endpoint.moves_money
         self.guard = Guard(endpoint.access)
         self.body_limit = endpoint.body_limit
         self._handler = endpoint.handler
