@@ -55,6 +55,7 @@ from tapgate.notifications.retention import Retention
 from tapgate.notifications.webhooks import routes as webhooks
 from tapgate.notifications.webhooks.deliverer import Deliverer
 from tapgate.notifications.webhooks.records import RecordOf
+from tapgate.overview import routes as overview
 from tapgate.partners import routes as partners
 from tapgate.partners.top_ups import routes as top_ups
 from tapgate.pos import routes as pos
@@ -104,6 +105,7 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
     admin.endpoints,
     audit.endpoints,
     webhooks.endpoints,
+    overview.endpoints,
 )
 
 #: How the records are looked up that the ledger's events tell: `transaction`, `alert`, `agent`.

@@ -97,6 +97,8 @@ ELSEWHERE = {
 ADDED = {
     "GET /docs/{file}": "public",  # the files of the page /docs
     "GET /api/v1/admin/partners/{id}": "A",  # as every other record can be got
+    "GET /api/v1/overview": "all",  # how the platform is doing
+    "POST /api/v1/ledger/verify": "A",  # `tapgate verify`, for who has no shell
 }
 
 

@@ -71,9 +71,7 @@ async def add(tx: Any, state: State, decisions: Sequence[Decision], slot: int) -
     )
 
 
-def _counted(
-    state: State, decisions: Sequence[Decision]
-) -> Iterator[tuple[Key, int, int, int]]:
+def _counted(state: State, decisions: Sequence[Decision]) -> Iterator[tuple[Key, int, int, int]]:
     """(what, +1 or -1, amount, fee) of everything that is new or has become something else."""
     now = quarter_of(state.now)
     for decision in decisions:
