@@ -46,7 +46,10 @@ async def figures(database: Database, starts: Sequence[datetime], until: datetim
         starts[0],
         until,
     )
-    return [Figure(*row[:5], amount=int(row[5]), fees=int(row[6])) for row in rows]
+    return [
+        Figure(bucket, type_, outcome, code, transactions, int(amount), int(fees))
+        for bucket, type_, outcome, code, transactions, amount, fees in rows
+    ]
 
 
 async def standing(database: Database) -> tuple[list[AccountSum], dict[str, int]]:
@@ -63,7 +66,10 @@ async def standing(database: Database) -> tuple[list[AccountSum], dict[str, int]
         cards = await connection.fetch(
             "SELECT status, count(*) FROM cards GROUP BY status", timeout=_PATIENCE_SECONDS
         )
-    sums = [AccountSum(*row[:3], balance=int(row[3]), held=int(row[4])) for row in accounts]
+    sums = [
+        AccountSum(kind, status, number, int(balance), int(held))
+        for kind, status, number, balance, held in accounts
+    ]
     return sums, {row["status"]: row["count"] for row in cards}
 
 
