@@ -40,19 +40,23 @@ from tapgate.demo.build import DemoError
 from tapgate.demo.progress import progress
 from tapgate.edge.app import App
 from tapgate.edge.endpoint import Endpoints
+from tapgate.edge.node_files import shared_folder
 from tapgate.edge.origin import SYSTEM, Origin
+from tapgate.edge.recent import Recent
 from tapgate.edge.services import Services
 from tapgate.edge.throttle import Throttle
 from tapgate.edge.wire import Wire
 from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
+from tapgate.ledger.figures import Folding
 from tapgate.notifications.messages import Courier
 from tapgate.notifications.receipts import KINDS, Receipts
 from tapgate.notifications.retention import Retention
 from tapgate.notifications.webhooks import routes as webhooks
 from tapgate.notifications.webhooks.deliverer import Deliverer
 from tapgate.notifications.webhooks.records import RecordOf
+from tapgate.overview import routes as overview
 from tapgate.partners import routes as partners
 from tapgate.partners.top_ups import routes as top_ups
 from tapgate.pos import routes as pos
@@ -102,6 +106,7 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
     admin.endpoints,
     audit.endpoints,
     webhooks.endpoints,
+    overview.endpoints,
 )
 
 #: How the records are looked up that the ledger's events tell: `transaction`, `alert`, `agent`.
@@ -130,6 +135,8 @@ async def wired(
         new_id = ids.IdSource(slot, told)
         vault = Vault(settings.secret_key)
         pins = PinVerifier(vault)
+        recent = Recent(shared_folder(settings.data_dir))
+        stack.callback(recent.close)
         ledger = await Ledger.start(
             database_url,
             signals,
@@ -140,6 +147,7 @@ async def wired(
             is_right_pin=pins.matches,
             float_low=settings.float_low * 10 ** money.decimals(settings.currency),
             notices=KINDS[settings.receipts],
+            carried_one=recent.add_batch,
         )
         stack.push_async_callback(ledger.stop)
         throttle = Throttle(settings)
@@ -162,6 +170,7 @@ async def wired(
             clock=clock,
             new_id=new_id,
             throttle=throttle,
+            recent=recent,
         )
 
 
@@ -264,6 +273,7 @@ async def main() -> None:
 def _background(services: Services) -> AbstractAsyncContextManager[None]:
     return running(
         Sealer(services.database).run(),
+        Folding(services.database, services.clock).run(),
         Receipts(services).run(),
         Courier(services).run(),
         services.authenticator.terminals.run(),

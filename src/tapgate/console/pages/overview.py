@@ -1,12 +1,37 @@
 """The first page: how the business is doing."""
 
+from typing import Final
+
+from tapgate.console import charts
+from tapgate.console.acts import Act
 from tapgate.console.site import Pages
 from tapgate.console.visit import Visit
 from tapgate.edge.endpoint import Reply
 
 pages = Pages()
 
+PERIODS: Final = {"day": "24 hours", "week": "7 days", "month": "30 days"}
+
+ACTS = (
+    Act(
+        name="ledger.verify",
+        endpoint="POST /api/v1/ledger/verify",
+        title="Prove the books now?",
+        explains="Every balance is computed again from the entries alone. Payments go on "
+        "meanwhile; with millions of transactions it takes some time.",
+        button="Prove the books",
+        done="The books were proven",
+        shows="proof.html",
+    ),
+)
+
 
 @pages.get("/console")
 async def overview(visit: Visit) -> Reply[bytes]:
-    return visit.page("overview.html")
+    found = await visit.get("/api/v1/overview", visit.query.pick("period"))
+    zone = visit.call.services.settings.timezone
+    drawn = {
+        name: charts.bars(found["buckets"], kinds, period=found["period"], zone=zone)
+        for name, kinds in (("counts", ("completed", "failed")), ("volume", ("amount",)))
+    }
+    return visit.page("overview.html", found=found, periods=PERIODS, **drawn)
