@@ -9,12 +9,12 @@ from zoneinfo import ZoneInfo
 WIDTH: Final = 640
 HEIGHT: Final = 200
 _LEFT: Final = 64
-_RIGHT: Final = 8
+_RIGHT: Final = 22
 _TOP: Final = 10
 _BOTTOM: Final = 24
 _MOST_LABELS: Final = 8
 _GAP: Final = Decimal("0.22")  # of a bar's place
-_STEPS: Final = tuple(Decimal(step) for step in ("1", "2", "2.5", "5", "10"))
+_STEPS: Final = tuple(Decimal(step) for step in ("1", "2", "4", "6", "8", "10"))
 
 
 class Part(NamedTuple):
@@ -95,7 +95,7 @@ def _y(value: Decimal, top: Decimal) -> Decimal:
 
 
 def _round_up(value: Decimal) -> Decimal:
-    """The next round value, at which the chart ends."""
+    """The next round value, at which the chart ends; half of it is round too."""
     if value <= 1:
         return Decimal(2)
     power = Decimal(10) ** value.adjusted()

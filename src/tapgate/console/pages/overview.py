@@ -1,6 +1,7 @@
 """The first page: how the business is doing."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from tapgate.console import charts
 from tapgate.console.acts import Act
@@ -29,9 +30,15 @@ ACTS = (
 @pages.get("/console")
 async def overview(visit: Visit) -> Reply[bytes]:
     found = await visit.get("/api/v1/overview", visit.query.pick("period"))
+    return visit.page(
+        "overview.html",
+        found=found,
+        periods=PERIODS,
+        volume=_drawn(visit, found, "amount"),
+        counts=_drawn(visit, found, "completed", "failed"),
+    )
+
+
+def _drawn(visit: Visit, found: Mapping[str, Any], *kinds: str) -> charts.Chart:
     zone = visit.call.services.settings.timezone
-    drawn = {
-        name: charts.bars(found["buckets"], kinds, period=found["period"], zone=zone)
-        for name, kinds in (("counts", ("completed", "failed")), ("volume", ("amount",)))
-    }
-    return visit.page("overview.html", found=found, periods=PERIODS, **drawn)
+    return charts.bars(found["buckets"], kinds, period=found["period"], zone=zone)
