@@ -11,9 +11,10 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from itertools import chain
+from pathlib import Path
 from typing import Final
 
-from tapgate import ids, money
+from tapgate import ids, money, private_files
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
@@ -258,7 +259,14 @@ async def _first_admin(services: Services) -> list[str]:
     email, password = _DEVELOPMENT_ADMIN, secrets.token_urlsafe(15)
     if not await admin_operations.first_admin(services, email=email, password=password):
         return []
-    return [f"The first administrator is {email}, password {password} (shown only now)."]
+    file = first_admin_file(settings.data_dir)
+    private_files.write(file, (email, password))
+    return [f"The first administrator is {email}, password {password}; both stay in {file}."]
+
+
+def first_admin_file(data_dir: Path) -> Path:
+    """Where e-mail and password stay of an administrator whom nobody gave any."""
+    return data_dir / "administrator.txt"
 
 
 async def main() -> None:
