@@ -193,6 +193,8 @@ OBJECTS: Final[Mapping[str, tuple[Whose, ...]]] = {
     f"GET {_V1}/audit/verify": (Whose.ANY,),
     f"POST {_HOOK}": (Whose.NOBODY,),
     f"GET {_HOOK}": (Whose.ANY,),
+    f"GET {_HOOK}/{{id}}": (Whose.ANY,),
+    f"POST {_HOOK}/{{id}}/test": (Whose.ANY,),
     f"DELETE {_HOOK}/{{id}}": (Whose.ANY,),
     f"GET {_HOOK}/{{id}}/deliveries": (Whose.ANY,),
     f"POST {_HOOK}/{{id}}/deliveries/{{delivery_id}}/redeliver": (Whose.INSIDE,),
