@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import asyncpg
 import httpx2
@@ -108,7 +108,7 @@ async def opened(server_url: str, folder: Path, transactions: int) -> AsyncItera
         async with services.database.transaction() as tx:
             await insert_defaults(tx, settings.currency, services.new_id)
         token = await _admin(services, services.authenticator.sessions)
-        transport = httpx2.ASGITransport(app=create_app(services))
+        transport = httpx2.ASGITransport(app=cast(Any, create_app(services)))
         async with httpx2.AsyncClient(
             transport=transport,
             base_url="http://gateway",

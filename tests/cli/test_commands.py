@@ -50,7 +50,10 @@ async def test_verify_proves_a_copy_that_cannot_be_written_to(
     name = await services.database.fetchval("SELECT current_database()")
     await services.database.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
     status, output, _ = await tapgate(services, "verify")
-    assert (status, output.splitlines()[-1]) == (0, "Not recorded: the database is read-only.")
+    assert (status, output.splitlines()[-1]) == (
+        0,
+        "Not recorded: the database must not be written to.",
+    )
 
 
 async def test_verify_names_what_is_broken(services: Services, world: World) -> None:
