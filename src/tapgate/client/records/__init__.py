@@ -42,6 +42,10 @@ from tapgate.client.records.compliance import (
     Verdict,
     Violation,
 )
+from tapgate.client.records.overview import (
+    LedgerProof,
+    Overview,
+)
 from tapgate.client.records.partners import (
     Partner,
     PartnerCreated,
@@ -144,7 +148,9 @@ __all__ = [
     "Holder",
     "LedgerEntry",
     "Limits",
+    "LedgerProof",
     "Me",
+    "Overview",
     "P2pReceipt",
     "Partner",
     "PartnerCreated",
