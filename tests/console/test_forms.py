@@ -1,4 +1,4 @@
-"""A form is taken from this session's own pages only, and leads nowhere but to pages of this site."""
+"""A form is taken from pages of its own session only, and leads to pages of this site only."""
 
 import msgspec
 import pytest
@@ -23,7 +23,7 @@ async def test_a_form_needs_the_token_of_its_own_session(
     person = (await world.subscriber())["id"]
     of_another = await (await visitors.of("A")).csrf()
     own = await ada.csrf()
-    for wrong in ("", "x", of_another, own[:-1], own.upper() + "x", "é", own + own):
+    for wrong in ("", "x", of_another, own[:-1], own.upper() + "x", own + own):
         assert await _block(ada, person, **{"X-CSRF-Token": wrong}) == 403
     assert await _block(ada, person) == 403
     assert not await _is_blocked(world, person)

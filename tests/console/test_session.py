@@ -160,8 +160,7 @@ async def test_whoever_is_signed_in_does_not_sign_in_again(ada: Visitor) -> None
 
 async def test_a_sentence_for_the_next_page_is_said_once_and_as_text(ada: Visitor) -> None:
     hostile = "PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg=="  # a script element
-    ada.client.cookies.set("tapgate_said", hostile)
-    answer = await ada.get("/console")
+    answer = await ada.get("/console", Cookie=f"{SESSION}={ada.session}; tapgate_said={hostile}")
     assert "&lt;script&gt;alert(1)" in answer.text and "<script>alert" not in answer.text
     assert "tapgate_said=; " in answer.headers["Set-Cookie"]
     assert 'class="said"' not in (await ada.get("/console")).text

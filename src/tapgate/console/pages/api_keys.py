@@ -16,7 +16,7 @@ SCOPES: Final = {
     "payments:write": "move money: transfers, top-ups, cash-in and cash-out, quotes",
     "balance:read": "see balances of subscribers and agents",
     "subscribers:read": "see subscribers and their limits",
-    "subscribers:write": "register, change, block and unblock subscribers; their PINs and documents",
+    "subscribers:write": "register, change, block and unblock people; their PINs, documents",
     "cards:read": "see cards",
     "cards:write": "link, block and unblock cards; cards of children",
 }
