@@ -1,11 +1,11 @@
 """Whatever is sent: a page in plain words, with the policy on it, and never a failure."""
 
+import itertools
 import random
 import string
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from console.visitor import Visitor, Visitors
 from tapgate.console.visit import HEADERS
@@ -47,59 +47,59 @@ async def test_an_unknown_address_is_a_page(ada: Visitor, stranger: Visitor) -> 
             assert answer.status_code == 404 and "nothing at this address" in answer.text
 
 
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "POST"])
-async def test_a_wrong_method_is_told_which_are_right(ada: Visitor, method: str) -> None:
-    answer = await ada.client.request(method, "/console/subscribers")
-    assert answer.status_code == 405
-    assert answer.headers["Allow"] == "GET, HEAD"
-    assert answer.headers["Content-Type"].startswith("text/html")
+async def test_a_wrong_method_is_told_which_are_right(ada: Visitor) -> None:
+    for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "POST"):
+        answer = await ada.client.request(method, "/console/subscribers")
+        assert answer.status_code == 405
+        assert answer.headers["Allow"] == "GET, HEAD"
+        assert answer.headers["Content-Type"].startswith("text/html")
 
 
-@pytest.mark.parametrize("path", ["/console", "/console/subscribers", "/console/nowhere"])
-async def test_a_head_is_a_get_without_the_page(ada: Visitor, path: str) -> None:
-    whole, head = await ada.get(path), await ada.client.head(path)
-    assert head.status_code == whole.status_code and head.content == b""
-    assert head.headers["Content-Length"] == whole.headers["Content-Length"]
+async def test_a_head_is_a_get_without_the_page(ada: Visitor) -> None:
+    for path in ("/console", "/console/subscribers", "/console/nowhere"):
+        whole, head = await ada.get(path), await ada.client.head(path)
+        assert head.status_code == whole.status_code and head.content == b""
+        assert head.headers["Content-Length"] == whole.headers["Content-Length"]
 
 
-@pytest.mark.parametrize("path", PATHS)
-async def test_no_query_breaks_a_page(ada: Visitor, path: str) -> None:
-    for query in QUERIES:
+async def test_no_query_breaks_a_page(ada: Visitor) -> None:
+    for path, query in itertools.product(PATHS, QUERIES):
         address = f"{path}?{query}".encode("utf-8", "replace").decode("latin-1")
         for answer in (await ada.client.get(address), await ada.part(address)):
             assert answer.status_code < 500, f"{address}: {answer.text}"
 
 
-@pytest.mark.parametrize(
-    "path", ["/console/%", "/console/%zz", "/console/%00", "/console/subscribers/%ff",
-             "/console/subscribers/%2e%2e%2fapi", "/console/subscribers/..",
-             "/console/subscribers/sub_%F0%9F%98%80", "/console/acts/%3Cscript%3E",
-             "/console/webhooks/x", "/console/assets/..%2fconsole.py",
-             "/console/assets/htmx.LICENSE", "/console/subscribers/" + "x" * 3000]
+UNKNOWN = (
+    "%", "%zz", "%00", "subscribers/%ff", "subscribers/%2e%2e%2fapi", "subscribers/" + "x" * 3000,
+    "subscribers/sub_%F0%9F%98%80", "acts/%3Cscript%3E", "webhooks/x", "webhooks/%00",
+    "assets/..%2fconsole.py", "assets/htmx.LICENSE",
 )  # fmt: skip
-async def test_no_path_breaks_the_site(ada: Visitor, path: str) -> None:
-    answer = await ada.get(path)
-    assert answer.status_code in (400, 404)
-    assert "<script>" not in answer.text
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"\xff\xfe", b"a=%ff", b"a=%zz", b"%", b"=", b"&" * 1000, b"a=1&" * 300, b"{}",
-        b"reason=" + b"x" * 500_000, b"reason=%00", b"reason=%ED%A0%80", b"\0" * 100,
-    ],
+async def test_no_path_breaks_the_site(ada: Visitor) -> None:
+    for path in UNKNOWN:
+        answer = await ada.get(f"/console/{path}")
+        assert answer.status_code in (400, 404), path
+        assert "<script>" not in answer.text
+
+
+BODIES = (
+    b"\xff\xfe", b"a=%ff", b"a=%zz", b"%", b"=", b"&" * 1000, b"a=1&" * 300, b"{}",
+    b"reason=" + b"x" * 500_000, b"reason=%00", b"reason=%ED%A0%80", b"\0" * 100,
 )  # fmt: skip
-async def test_no_form_breaks_the_site(ada: Visitor, stranger: Visitor, body: bytes) -> None:
+KINDS = ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "x")
+
+
+async def test_no_form_breaks_the_site(ada: Visitor, stranger: Visitor) -> None:
     csrf = await ada.csrf()
-    for kind in ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "x"):
+    for body, kind in itertools.product(BODIES, KINDS):
         headers = {"Content-Type": kind, "X-CSRF-Token": csrf}
-        answer = await ada.client.post(
-            "/console/acts/subscriber.block?id=sub_x", content=body, headers=headers
-        )
-        assert answer.status_code < 500, answer.text
-        answer = await stranger.client.post("/console/sign-in", content=body, headers=headers)
-        assert answer.status_code < 500, answer.text
+        for visitor, path in (
+            (ada, "/console/acts/subscriber.block?id=sub_x"),
+            (stranger, "/console/sign-in"),
+        ):
+            answer = await visitor.client.post(path, content=body, headers=headers)
+            assert answer.status_code < 500, answer.text
 
 
 async def test_noise_breaks_nothing(ada: Visitor) -> None:

@@ -165,7 +165,9 @@ def _number(text: str | None) -> int | float | str | None:
     if text is None:
         return None
     try:
-        number = int(text) if text.lstrip("-").isdigit() else float(text)
+        if text.lstrip("-").isdigit():
+            return int(text)
+        number = float(text)
     except ValueError:
         return text
     return number if math.isfinite(number) else text
