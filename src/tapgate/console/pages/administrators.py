@@ -13,10 +13,10 @@ _ALL = "/api/v1/admin/users"
 _ONE = f"{_ALL}/{{id}}"
 
 _ROLES: Final = (
-    ("support_user", "Support user: sees people, cards and payments; registers, blocks, helps"),
-    ("finance_user", "Finance user: sees the same; moves money and pays out"),
-    ("compliance_user", "Compliance user: alerts, rules, documents, blocking, the audit trail"),
-    ("system_admin", "System admin: everything, also webhooks, keys and administrators"),
+    ("support_user", "Support user: registers, blocks and helps people"),
+    ("finance_user", "Finance user: moves money and pays out"),
+    ("compliance_user", "Compliance user: alerts, rules, the audit trail"),
+    ("system_admin", "System admin: everything"),
 )
 
 ACTS = (
