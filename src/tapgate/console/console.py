@@ -4,7 +4,16 @@ from itertools import chain
 from typing import Final
 
 from tapgate.console.acts import Act, act_pages
-from tapgate.console.pages import cards, overview, sign_in, subscribers
+from tapgate.console.pages import (
+    administrators,
+    api_keys,
+    audit,
+    cards,
+    overview,
+    sign_in,
+    subscribers,
+    webhooks,
+)
 from tapgate.console.rendering import environment
 from tapgate.console.site import Pages, PageSite
 from tapgate.console.visit import HEADERS
@@ -17,11 +26,18 @@ PAGES: Final[tuple[Pages, ...]] = (
     overview.pages,
     subscribers.pages,
     cards.pages,
+    webhooks.pages,
+    api_keys.pages,
+    administrators.pages,
+    audit.pages,
 )
 ACTS: Final[tuple[Act, ...]] = (
     *overview.ACTS,
     *subscribers.ACTS,
     *cards.ACTS,
+    *webhooks.ACTS,
+    *api_keys.ACTS,
+    *administrators.ACTS,
 )
 
 
