@@ -162,6 +162,7 @@ OBJECTS: Final[Mapping[str, tuple[Whose, ...]]] = {
     f"POST {_V1}/wallet/account-statement": (Whose.OPEN, Whose.PIN),
     f"GET {_V1}/statements/{{token}}": (Whose.LINK,),
     f"GET {_V1}/transactions": (Whose.OPEN,),
+    f"GET {_V1}/transactions/export": (Whose.OPEN,),
     f"GET {_V1}/transactions/{{id}}": (Whose.OPEN,),
     f"GET {_V1}/transactions/{{id}}/entries": (Whose.OPEN,),
     f"GET {_V1}/transactions/{{id}}/chain": (Whose.OPEN,),
