@@ -15,7 +15,8 @@ class Listed(NamedTuple):
 
 async def listed(visit: Visit, path: str, labels: Mapping[str, str]) -> Listed:
     """`labels`: the filters of the list, as the interface and as the page names them."""
-    asked, wrong = visit.query.pick(*labels, "cursor"), []
+    asked = visit.query.pick(*labels, "cursor")
+    wrong: list[str] = []
     while True:
         try:
             return Listed(await visit.get(path, asked), wrong)

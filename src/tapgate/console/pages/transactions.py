@@ -110,7 +110,7 @@ def _refundable(record: dict[str, Any]) -> str | None:
 
 
 def _failure(code: str | None) -> str | None:
-    return TABLE[Code(code)][1] if code in Code.__members__ else code
+    return None if code is None else TABLE[Code(code)][1]
 
 
 def _as_text(values: dict[str, Any]) -> dict[str, str]:
