@@ -21,6 +21,7 @@ PAGES: Final[tuple[Pages, ...]] = (
     transactions.pages,
 )
 ACTS: Final[tuple[Act, ...]] = (
+    *overview.ACTS,
     *subscribers.ACTS,
     *cards.ACTS,
 )
