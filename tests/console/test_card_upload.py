@@ -1,4 +1,4 @@
-"""Cards by the file on a page: what came of each row, and what is said about a file that is none."""
+"""Cards by the file on a page: what came of each row, and what is said about a bad file."""
 
 import csv
 import io
