@@ -105,16 +105,21 @@ async def test_restricted_subscribers_are_asked_first(ada: Visitor, world: World
     sent = await move(world, chart.TRANSFER_P2P, hidden["id"], other["id"], "10")
     person = f"/console/subscribers/{hidden['id']}"
     for path in (
-        f"{URL}/{sent}",
         f"{URL}?user_id={hidden['id']}",
-        f"{URL}?card_serial={card}",
+        f"{URL}?user_id={hidden['id']}&card_serial={card}",
         f"{URL}/export?user_id={hidden['id']}",
     ):
         answer = await ada.get(path)
         assert (answer.status_code, answer.headers["Location"]) == (303, person), path
         assert (await ada.part(path)).headers["HX-Redirect"] == person
     assert "of a restricted subscriber. Ask for a code" in await ada.page(person)
-    assert sent not in await ada.page(URL)
+    for shown in (await ada.page(URL), await ada.page(f"{URL}?card_serial={card}")):
+        assert sent not in shown and hidden["id"] not in shown
+    assert "Card is a restricted subscriber's: ask for a code" in shown
+    closed = await ada.page(f"{URL}/{sent}")
+    assert "Transaction of a restricted subscriber" in closed
+    assert hidden["id"] not in closed and other["id"] not in closed and "Aminata" not in closed
+    assert (await ada.get(f"{URL}/export?card_serial={card}")).status_code == 403
 
 
 async def test_the_file_is_the_interfaces(ada: Visitor, world: World) -> None:

@@ -30,6 +30,9 @@ async def listed(visit: Visit, path: str, labels: Mapping[str, str]) -> Listed:
 
 
 def _refused(error: ApiError, asked: Mapping[str, str]) -> dict[str, str]:
+    if error.code is Code.OTP_REQUIRED and "card_serial" in asked:
+        # Whose card it is, is not told either.
+        return {"card_serial": "is a restricted subscriber's: ask for a code on their page first"}
     if error.code is not Code.VALIDATION_FAILED:
         return {}
     fields: Mapping[str, str] = (error.details or {}).get("fields", {})

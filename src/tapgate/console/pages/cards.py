@@ -108,8 +108,7 @@ async def card(visit: Visit, serial: str) -> Reply[bytes]:
     except ApiError as error:
         if error.code is not Code.OTP_REQUIRED:
             raise
-        holder = (error.details or {})["subscriber_id"]
-        return visit.page("cards/restricted.html", serial=serial, holder=holder)
+        return visit.page("cards/restricted.html", serial=serial)
     history, audit = await asyncio.gather(_history(visit, record), _audit(visit, record))
     return visit.page("cards/card.html", card=record, history=history, audit=audit)
 

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from tapgate import ids
 from tapgate.console.filtering import listed
 from tapgate.console.site import Pages
 from tapgate.console.visit import Visit, at
@@ -35,7 +36,7 @@ async def transactions(visit: Visit) -> Reply[bytes]:
     try:
         found, wrong = await listed(visit, _ALL, _FILTERS)
     except ApiError as error:
-        return _to_the_person(visit, error, "These transactions are")
+        return _to_the_person(visit, error)
     return visit.page(
         "transactions/list.html",
         found=found,
@@ -54,7 +55,7 @@ async def export(visit: Visit) -> Reply[bytes]:
             f"{_ALL}/export", visit.query.pick(*_FILTERS, "cursor", "limit")
         )
     except ApiError as error:
-        return _to_the_person(visit, error, "These transactions are")
+        return _to_the_person(visit, error)
     return file
 
 
@@ -64,7 +65,9 @@ async def transaction(visit: Visit, id: str) -> Reply[bytes]:
     try:
         record = await visit.get(one)
     except ApiError as error:
-        return _to_the_person(visit, error, "This transaction is")
+        if error.code is not Code.OTP_REQUIRED:
+            raise
+        return visit.page("transactions/restricted.html", id=id)
     booked, chain, alerts = await asyncio.gather(
         visit.get(f"{one}/entries"), visit.get(f"{one}/chain"), _alerts(visit, record)
     )
@@ -83,13 +86,14 @@ async def transaction(visit: Visit, id: str) -> Reply[bytes]:
     )
 
 
-def _to_the_person(visit: Visit, error: ApiError, what: str) -> Reply[bytes]:
-    """What belongs to somebody restricted is opened on their page."""
-    if error.code is not Code.OTP_REQUIRED:
+def _to_the_person(visit: Visit, error: ApiError) -> Reply[bytes]:
+    """To the page of whoever was asked for, where a code opens what is theirs."""
+    user_id = visit.query.get("user_id") or ""
+    if error.code is not Code.OTP_REQUIRED or not user_id.startswith(ids.SUBSCRIBER):
         raise error
-    person = at("/console/subscribers/{id}", {"id": (error.details or {})["subscriber_id"]})
     return visit.go(
-        person, f"{what} of a restricted subscriber. Ask for a code first, then come back."
+        at("/console/subscribers/{id}", {"id": user_id}),
+        "These transactions are of a restricted subscriber. Ask for a code first, then come back.",
     )
 
 
