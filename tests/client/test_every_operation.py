@@ -291,9 +291,12 @@ async def rules_and_alerts(stage: Stage, admin: AsyncGateway, people: dict[str, 
 
 async def webhook_endpoints(admin: AsyncGateway) -> None:
     endpoint = await admin.webhook_endpoints.create(url="http://127.0.0.1:9/", events=["*"])
+    assert (await admin.webhook_endpoints.get(endpoint.id)).url == endpoint.url
+    tested = await admin.webhook_endpoints.test(endpoint.id)
+    assert (tested.event, tested.status) == ("webhook.test", "pending")
     await admin.cards.block("TAP-C", reason="lost")
     assert [one.id async for one in admin.webhook_endpoints.list()] == [endpoint.id]
-    (delivery,) = [one async for one in admin.webhook_endpoints.list_deliveries(endpoint.id)]
+    delivery, _ = [one async for one in admin.webhook_endpoints.list_deliveries(endpoint.id)]
     again = await admin.webhook_endpoints.redeliver(endpoint.id, delivery.id)
     assert (again.id, again.event) == (delivery.id, "card.blocked")
     await admin.webhook_endpoints.delete(endpoint.id)
@@ -310,3 +313,8 @@ async def ends(admin: AsyncGateway, people: dict[str, str]) -> None:
     entries = [one async for one in admin.audit.list(resource_id=made.subscriber_id)]
     assert entries
     assert (await admin.audit.verify()).valid
+    proof = await admin.overview.verify_ledger()
+    assert proof.holds, proof.claims
+    seen = await admin.overview.get(period="week")
+    assert seen.ledger.last_proof is not None
+    assert seen.ledger.last_proof.transactions == proof.transactions == seen.totals.count

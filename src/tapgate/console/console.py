@@ -4,7 +4,18 @@ from itertools import chain
 from typing import Final
 
 from tapgate.console.acts import Act, act_pages
-from tapgate.console.pages import card_upload, cards, overview, sign_in, subscribers, transactions
+from tapgate.console.pages import (
+    administrators,
+    api_keys,
+    audit,
+    card_upload,
+    cards,
+    overview,
+    sign_in,
+    subscribers,
+    transactions,
+    webhooks,
+)
 from tapgate.console.rendering import environment
 from tapgate.console.site import Pages, PageSite
 from tapgate.console.visit import HEADERS
@@ -19,11 +30,18 @@ PAGES: Final[tuple[Pages, ...]] = (
     cards.pages,
     card_upload.pages,
     transactions.pages,
+    webhooks.pages,
+    api_keys.pages,
+    administrators.pages,
+    audit.pages,
 )
 ACTS: Final[tuple[Act, ...]] = (
     *overview.ACTS,
     *subscribers.ACTS,
     *cards.ACTS,
+    *webhooks.ACTS,
+    *api_keys.ACTS,
+    *administrators.ACTS,
 )
 
 

@@ -142,7 +142,10 @@ class App(AsgiApp):
 
     async def _visited(self, site: Site, call: Call, request: Request) -> Answer:
         self._at_once.require_room()
-        call.body = await request.body(await site.admit(self, call))
+        try:
+            call.body = await request.body(await site.admit(self, call))
+        except ApiError as error:
+            return answers.of_result(200, site.refused(self, call, error))
         with self._at_once:
             return answers.of_result(200, await site.answer(self, call))
 

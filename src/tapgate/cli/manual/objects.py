@@ -195,6 +195,8 @@ OBJECTS: Final[Mapping[str, tuple[Whose, ...]]] = {
     f"POST {_V1}/ledger/verify": (Whose.NOBODY,),
     f"POST {_HOOK}": (Whose.NOBODY,),
     f"GET {_HOOK}": (Whose.ANY,),
+    f"GET {_HOOK}/{{id}}": (Whose.ANY,),
+    f"POST {_HOOK}/{{id}}/test": (Whose.ANY,),
     f"DELETE {_HOOK}/{{id}}": (Whose.ANY,),
     f"GET {_HOOK}/{{id}}/deliveries": (Whose.ANY,),
     f"POST {_HOOK}/{{id}}/deliveries/{{delivery_id}}/redeliver": (Whose.INSIDE,),
