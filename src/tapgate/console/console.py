@@ -8,10 +8,12 @@ from tapgate.console.pages import (
     administrators,
     api_keys,
     audit,
+    card_upload,
     cards,
     overview,
     sign_in,
     subscribers,
+    transactions,
     webhooks,
 )
 from tapgate.console.rendering import environment
@@ -26,6 +28,8 @@ PAGES: Final[tuple[Pages, ...]] = (
     overview.pages,
     subscribers.pages,
     cards.pages,
+    card_upload.pages,
+    transactions.pages,
     webhooks.pages,
     api_keys.pages,
     administrators.pages,

@@ -1,0 +1,81 @@
+"""Cards: a file of new ones with mistakes in it, and one that its holder has lost."""
+
+from pathlib import Path
+
+from playwright.async_api import expect
+
+from browser.chromium import Tab
+from browser.downloads import downloaded
+from journeys.caller import numbers
+from journeys.staff import Admin
+
+_WATCH_THE_BAR = """() => {
+  window.shown = [];
+  const bar = document.querySelector("progress[data-upload]");
+  new MutationObserver(() => window.shown.push(!bar.hidden)).observe(bar, { attributes: true });
+}"""
+
+
+async def test_upload_cards(tab: Tab, ada: Admin, tmp_path: Path) -> None:
+    page, mark = tab.page, f"BR{next(numbers)}"
+    good = "".join(f"{mark}-{number},\n" for number in range(1, 41))
+    file = tmp_path / "cards.csv"
+    file.write_text(f"Serial No.,MAC Address\n{good}{mark}-41,nonsense\nnot a serial,\n")
+    await tab.open("/console/cards")
+    await page.get_by_role("link", name="Upload cards").click()
+    assert await tab.grave_findings() == []
+    await page.evaluate(_WATCH_THE_BAR)
+    await page.get_by_label("CSV file").set_input_files(file)
+    await page.get_by_role("button", name="Upload").click()
+    await expect(page.get_by_role("heading", name="What came of it")).to_be_visible()
+    shown = await page.evaluate("window.shown")
+    assert any(shown) and not shown[-1], "the bar was there while the file was sent"
+    await expect(page.locator("#result dd")).to_have_text(["40", "0", "2", "42"])
+    errors = page.get_by_role("region", name="Rows with errors").locator("tbody tr")
+    await expect(errors).to_have_count(2)
+    await expect(errors.nth(0)).to_contain_text(f"42{mark}-41MAC Address must be a UID")
+    await expect(errors.nth(1)).to_contain_text("43not a serialSerial No. must be")
+    assert await tab.grave_findings() == []
+    file = await downloaded(page, "Download them as CSV")
+    assert [row[0] for row in file.rows] == ["42", "43"]
+    assert len(await ada.everything("cards", search=mark)) == 40
+    await tab.open("/console/cards")
+    await page.get_by_label("Search").press_sequentially(f"{mark}-17".lower())
+    await expect(page.locator("#rows tr")).to_have_count(1)
+
+
+async def test_files_that_are_none(tab: Tab, tmp_path: Path) -> None:
+    page = tab.page
+    await tab.open("/console/cards/upload")
+    chosen = page.get_by_label("CSV file")
+    large, wrong = tmp_path / "large.csv", tmp_path / "wrong.csv"
+    large.write_bytes(b"x" * (9 * 2**20))
+    wrong.write_text("Name,Phone\n")
+    await chosen.set_input_files(large)
+    assert await chosen.evaluate("one => one.validationMessage") == (
+        "This file is larger than 8 MiB."
+    )
+    await page.get_by_role("button", name="Upload").click()
+    await expect(page.locator("#result")).to_be_empty()
+    await chosen.set_input_files(wrong)
+    await page.get_by_role("button", name="Upload").click()
+    await expect(page.locator("#result")).to_contain_text("The file must begin with the header")
+    assert await tab.grave_findings() == []
+
+
+async def test_a_card_is_lost(tab: Tab, ada: Admin) -> None:
+    page = tab.page
+    customer = await ada.customer_with("50", await ada.app())
+    await tab.open(f"/console/cards/{customer.card}")
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("Active")
+    assert await tab.grave_findings() == []
+    await page.get_by_role("button", name="Block").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("it never works again")
+    assert await tab.grave_findings() == []
+    await dialog.get_by_label("Reason").select_option("Lost: for good")
+    await dialog.get_by_role("button", name="Block").click()
+    await expect(page.get_by_role("status")).to_have_text("The card is blocked.")
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("Lost")
+    await expect(page.get_by_text("blocked for good (lost)")).to_be_visible()
+    await expect(page.get_by_role("button", name="Unblock")).to_have_count(0)

@@ -1,0 +1,85 @@
+"""Cards by the file on a page: what came of each row, and what is said about a bad file."""
+
+import csv
+import io
+import re
+from urllib.parse import unquote
+
+import pytest
+
+from console.visitor import Visitor, Visitors
+from world import World
+
+URL = "/console/cards/upload"
+HEADER = "Serial No.,MAC Address\n"
+
+
+def tallies(text: str) -> list[str]:
+    """New, skipped, with errors, in the file."""
+    return re.findall(r"<dd>([\d,]+)</dd>", text)
+
+
+async def test_good_rows_bad_rows_and_the_same_file_again(ada: Visitor, world: World) -> None:
+    form = await ada.page(URL)
+    assert 'hx-encoding="multipart/form-data"' in form and "<progress data-upload" in form
+    file = f"{HEADER}UP-1,04A22B1A6F8001\nUP-2,nonsense\n<b>&,\nUP-1,\n".encode()
+    text = (await ada.post_file(URL, file)).text
+    assert tallies(text) == ["1", "0", "3", "4"]
+    assert 'data-label="Row">3</td><td data-label="Serial">UP-2<' in text
+    assert "&lt;b&gt;&amp;" in text and "<b>" not in text
+    assert "Serial No. is also in row 2" in text
+    text = (await ada.post_file(URL, f"{HEADER}UP-1,04A22B1A6F8001\n".encode())).text
+    assert tallies(text) == ["0", "1", "0", "1"] and "there already. Nothing was changed" in text
+    assert "UP-1" in await ada.page("/console/cards?status=UNASSIGNED")
+
+
+async def test_thousands_of_errors_are_a_file(ada: Visitor) -> None:
+    rows = "".join(f"=BAD {number},\n" for number in range(3000))
+    text = (await ada.post_file(URL, (HEADER + rows).encode())).text
+    assert tallies(text) == ["0", "0", "3,000", "3,000"]
+    assert text.count('data-label="Row"') == 200 and "And 2,800 more" in text
+    link = re.search(r'href="data:text/csv;charset=utf-8,([^"]+)" download', text)
+    assert link is not None
+    kept = list(csv.reader(io.StringIO(unquote(link[1]))))
+    assert kept[0] == ["Row", "Serial No.", "Error"] and len(kept) == 3001
+    assert kept[-1][:2] == ["3001", "'=BAD 2999"], "no formula for a spreadsheet"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "The file must begin with the header Serial No.,MAC Address"),
+        (b"Name,Phone\nA,B\n", "The file must begin with the header"),
+        (b"\x89PNG\r\n\x1a\n\x00\xff", "The file must be UTF-8."),
+        (HEADER.encode() + b'"TAP-1,\n', "The file is not well-formed CSV"),
+        (HEADER.encode() + b"A,\n" * 10_001, "The file must not have more than 10000 rows."),
+    ],
+)
+async def test_a_file_that_is_none(ada: Visitor, content: bytes, sentence: str) -> None:
+    answer = await ada.post_file(URL, content)
+    assert answer.status_code == 200
+    assert "No card was created" in answer.text and sentence in answer.text
+
+
+async def test_a_header_alone_is_said(ada: Visitor) -> None:
+    text = (await ada.post_file(URL, HEADER.encode())).text
+    assert "a header and no rows" in text and tallies(text) == ["0", "0", "0", "0"]
+
+
+async def test_a_form_without_a_file_is_refused(ada: Visitor) -> None:
+    answer = await ada.post_part(URL, {"file": "cards.csv"})
+    assert answer.status_code == 200 and "No card was created" in answer.text
+
+
+@pytest.mark.parametrize("role", ["C", "S", "F"])
+async def test_only_system_admins_upload(visitors: Visitors, role: str) -> None:
+    visitor = await visitors.of(role)
+    assert (await visitor.get(URL)).status_code == 403
+    assert (await visitor.post_file(URL, f"{HEADER}UP-9,\n".encode())).status_code == 403
+    assert "UP-9" not in await visitor.page("/console/cards")
+
+
+async def test_only_pages_of_this_session_upload(ada: Visitor) -> None:
+    answer = await ada.post_file(URL, f"{HEADER}UP-8,\n".encode(), csrf="0" * 64)
+    assert answer.status_code == 403
+    assert "UP-8" not in await ada.page("/console/cards")

@@ -1,0 +1,148 @@
+"""Transactions on pages: the list by filters, everything about one, and the list as a file."""
+
+import csv
+import io
+
+import pytest
+
+from console.visitor import Visitor, Visitors
+from ledger.books import request
+from tapgate.ledger import chart
+from transactions.movements import move, processor, refund, set_kyc_level, shown_id, submit
+from world import World
+
+URL = "/console/transactions"
+HOSTILE = "<script>alert(1)</script>"
+
+
+async def test_a_payment_its_entries_and_its_refunds(ada: Visitor, world: World) -> None:
+    payer, shop = await world.subscriber(balance="1000"), await processor(world)
+    card = await world.card(payer["id"])
+    paid = await move(world, chart.POS_PAYMENT, card, shop, "100")
+    back = await refund(world, paid, shop, "30")
+    shown = await ada.page(f"{URL}/{paid}")
+    assert "POS payment of 100.00" in shown
+    for address in (f"subscribers/{payer['id']}", f"processors/{shop}", f"cards/{card}"):
+        assert f'href="/console/{address}"' in shown
+    assert "<strong>Wallet</strong> of" in shown and "<strong>Settlement</strong> of" in shown
+    assert "Can still be refunded: 70.00 " in shown
+    assert f'href="{URL}/{back}"' in shown
+    shown = await ada.page(f"{URL}/{back}")
+    assert f'gives back a part or all of <a href="{URL}/{paid}"' in shown
+
+
+async def test_the_sum_is_that_of_the_entries(ada: Visitor, world: World) -> None:
+    sender, receiver = await world.subscriber(balance="1000"), await world.subscriber()
+    sent = await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "100")
+    entries = (
+        await world.client.get(f"/api/v1/transactions/{sent}/entries", auth=await world.admin())
+    ).json()["entries"]
+    assert len(entries) == 2, "the amount and a fee"
+    total = sum(float(entry["amount"]) for entry in entries)
+    shown = await ada.page(f"{URL}/{sent}")
+    footer = shown.partition("<tfoot>")[2].partition("</tfoot>")[0]
+    assert f">{total:.2f} " in footer
+
+
+async def test_why_it_was_declined_is_said_in_words(ada: Visitor, world: World) -> None:
+    sender, receiver = await world.subscriber(balance="5"), await world.subscriber()
+    outcome = await submit(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "100")
+    assert outcome.answer is not None
+    shown = await ada.page(f"{URL}/{shown_id(outcome.answer)}")
+    assert "Declined: Insufficient funds." in shown and "INSUFFICIENT_FUNDS" in shown
+    assert "Available" in shown and "Nothing was booked" in shown
+
+
+async def test_what_is_held_leads_to_its_alert(visitors: Visitors, world: World) -> None:
+    rich, other = await world.subscriber(), await world.subscriber()
+    for person in (rich, other):
+        await set_kyc_level(world, person["id"], 3)
+    await world.give(rich["id"], "2000000")
+    held = await move(world, chart.TRANSFER_P2P, rich["id"], other["id"], "600000")
+    compliance, support = await visitors.of("C"), await visitors.of("S")
+    assert 'href="/console/compliance/alerts/alr_' in await compliance.page(f"{URL}/{held}")
+    shown = await support.page(f"{URL}/{held}")
+    assert "Held for review" in shown and "/compliance/alerts" not in shown
+
+
+async def test_how_often_a_request_came_again(ada: Visitor, world: World) -> None:
+    sender, receiver = await world.subscriber(balance="100"), await world.subscriber()
+    same = request("once", "this")
+    for _ in range(3):
+        sent = await move(
+            world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10", request=same
+        )
+    assert "never" in await ada.page(f"{URL}/{sent}")
+    await world.services.ledger.replays.write_down(world.services.database)
+    shown = await ada.page(f"{URL}/{sent}")
+    assert "2 times, last " in shown and "no money was moved twice" in shown
+
+
+async def test_names_are_text(ada: Visitor, world: World) -> None:
+    sender = await world.subscriber(balance="100", first_name=HOSTILE)
+    receiver = await world.subscriber()
+    sent = await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
+    for path in (URL, f"{URL}/{sent}"):
+        text = (await ada.get(path)).text
+        assert "&lt;script&gt;alert(1)" in text and HOSTILE not in text
+
+
+async def test_filters(ada: Visitor, world: World) -> None:
+    sender, receiver = await world.subscriber(balance="100"), await world.subscriber()
+    sent = await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
+    assert sent in await ada.page(f"{URL}?user_id={receiver['id']}&type=transfer_p2p")
+    assert sent not in (await ada.part(f"{URL}?type=pos_payment")).text
+    assert sent not in (await ada.part(f"{URL}?to=2000-01-01")).text
+    shown = await ada.page(f"{URL}?user_id=nonsense&from=yesterday&type=transfer_p2p")
+    assert "User must be the id of" in shown and "From must be" in shown
+    assert sent in shown, "the list is still there"
+    assert 'value="nonsense"' in shown, "what was typed is still there"
+
+
+async def test_restricted_subscribers_are_asked_first(ada: Visitor, world: World) -> None:
+    hidden, other = await world.restricted_subscriber(balance="100"), await world.subscriber()
+    card = await world.card(hidden["id"])
+    sent = await move(world, chart.TRANSFER_P2P, hidden["id"], other["id"], "10")
+    person = f"/console/subscribers/{hidden['id']}"
+    for path in (
+        f"{URL}?user_id={hidden['id']}",
+        f"{URL}?user_id={hidden['id']}&card_serial={card}",
+        f"{URL}/export?user_id={hidden['id']}",
+    ):
+        answer = await ada.get(path)
+        assert (answer.status_code, answer.headers["Location"]) == (303, person), path
+        assert (await ada.part(path)).headers["HX-Redirect"] == person
+    assert "of a restricted subscriber. Ask for a code" in await ada.page(person)
+    for shown in (await ada.page(URL), await ada.page(f"{URL}?card_serial={card}")):
+        assert sent not in shown and hidden["id"] not in shown
+    assert "Card is a restricted subscriber's: ask for a code" in shown
+    closed = await ada.page(f"{URL}/{sent}")
+    assert "Transaction of a restricted subscriber" in closed
+    assert hidden["id"] not in closed and other["id"] not in closed and "Aminata" not in closed
+    assert (await ada.get(f"{URL}/export?card_serial={card}")).status_code == 403
+
+
+async def test_the_file_is_the_interfaces(ada: Visitor, world: World) -> None:
+    sender, receiver = await world.subscriber(balance="100"), await world.subscriber()
+    for _ in range(3):
+        await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10")
+    query = f"user_id={receiver['id']}&type=transfer_p2p"
+    file = await ada.get(f"{URL}/export?{query}")
+    same = await world.client.get(
+        f"/api/v1/transactions/export?{query}", auth=await world.admin("F")
+    )
+    assert file.headers["Content-Type"] == "text/csv; charset=utf-8"
+    assert "attachment" in file.headers["Content-Disposition"]
+    assert file.content == same.content and len(list(csv.reader(io.StringIO(file.text)))) == 4
+    part = await ada.get(f"{URL}/export?{query}&limit=2")
+    cursor = part.headers["X-Next-Cursor"]
+    rest = await ada.get(f"{URL}/export?{query}&limit=2&cursor={cursor}")
+    assert len(list(csv.reader(io.StringIO(rest.text)))) == 2
+    assert "X-Next-Cursor" not in rest.headers
+    assert (await ada.get(f"{URL}/export?user_id=nonsense")).status_code == 422
+
+
+@pytest.mark.parametrize("id", ["x", "txn_x", "txn_0000000000001", "%3Cscript%3E"])
+async def test_there_is_no_page_of_no_transaction(ada: Visitor, id: str) -> None:
+    answer = await ada.get(f"{URL}/{id}")
+    assert answer.status_code == 404 and "<script>" not in answer.text
