@@ -86,6 +86,8 @@ async def till(tab: Tab) -> Till:
 async def test_pay_and_see_the_entries(till: Till, hero: Hero) -> None:
     page = till.page
     await expect(page.locator("#tap-words")).to_contain_text(hero.name)
+    for not_yet in ("#again", "#fresh", "#key", "#line", "#insecure"):
+        await expect(page.locator(not_yet)).to_be_hidden()
     assert await till.tab.grave_findings() == []
     await till.pay("1250", hero.pin)
     await expect(till.screen).to_contain_text("Approved")
@@ -208,6 +210,32 @@ async def test_a_key_lives_as_long_as_the_page(till: Till, hero: Hero, ada: Admi
     assert not await is_gone()
     await till.tab.open("/simulator")
     await until(is_gone)
+
+
+async def test_after_a_click_elsewhere_the_keyboard_is_the_terminals(
+    till: Till, hero: Hero
+) -> None:
+    page = till.page
+    await page.get_by_role("button", name=f"Take {hero.name}'s card").click()
+    await page.keyboard.type("150")
+    await page.get_by_label("Ask for the PIN").check()
+    await page.keyboard.press("Enter")
+    await expect(till.screen).to_contain_text("To pay")
+    await page.locator("#tap").press("Enter")
+    await page.keyboard.type(f"{hero.pin[:2]}0")
+    await page.keyboard.press("Backspace")
+    await expect(till.screen).to_contain_text("2 of 4 digits")
+    await page.keyboard.type(hero.pin[2:])
+    await page.keyboard.press("Enter")
+    await expect(till.screen).to_contain_text("Approved")
+    await expect(till.screen).to_contain_text("1.50 SLE")
+
+
+async def test_where_the_browser_does_not_sign_the_page_says_so(tab: Tab) -> None:
+    await tab.page.add_init_script("Object.defineProperty(crypto, 'subtle', {value: undefined})")
+    await tab.open("/simulator/pos")
+    await expect(tab.page.get_by_text("Your browser signs only on localhost")).to_be_visible()
+    await expect(tab.page.locator("#tap")).to_be_disabled()
 
 
 async def test_find_a_card_by_its_holder(till: Till, hero: Hero) -> None:

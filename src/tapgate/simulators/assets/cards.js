@@ -43,7 +43,7 @@ export function cardChooser(onChosen) {
     if (mine !== asked) return; // somebody typed on meanwhile
     list.replaceChildren(...found.map(item));
     const many = found.length === 1 ? "1 card" : `${found.length} cards`;
-    count.textContent = found.length ? many : "No card is like that. Try another name or number.";
+    count.textContent = found.length ? (search.value.trim() ? many : "The newest cards") : "No card is like that. Try another name or number.";
     if (!chosen && found.length && found[0].status === "ACTIVE") {
       choose({ serial: found[0].serial, holder: found[0].holder_name });
     }

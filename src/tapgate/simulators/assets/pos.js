@@ -23,7 +23,7 @@ function switchOn() {
   const keys = keyring(root.dataset.csrf, terminal);
   const roll = receiptRoll(startRefund);
   const cards = cardChooser((card) => {
-    part("tap-words").textContent = `Tap ${card.holder ? `the card of ${card.holder}` : `card ${card.serial}`}`;
+    part("tap-words").textContent = card.holder ? `Tap ${card.holder}'s card` : `Tap card ${card.serial}`;
   });
   realCards(tapReal);
 
@@ -263,10 +263,13 @@ function switchOn() {
 
   function typed(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || part("dialog").open) return;
-    if (event.target.closest("input, select, textarea")) return;
-    const key = /^\d$/.test(event.key) ? event.key : TYPED[event.key];
+    if (event.target.closest("input:not([type=checkbox]), select, textarea")) return;
+    const isDigit = /^\d$/.test(event.key);
+    const key = isDigit ? event.key : TYPED[event.key];
     if (!key || (key === "ok" && event.target.closest("button, a, summary"))) return;
     event.preventDefault();
+    // Who types digits means the terminal, so the next Enter is its OK, wherever the focus was.
+    if (isDigit) part("device").focus({ preventScroll: true });
     press(key);
   }
 
