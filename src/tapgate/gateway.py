@@ -67,6 +67,7 @@ from tapgate.processors.terminals import routes as terminals
 from tapgate.service import logs, worker
 from tapgate.service.background import running
 from tapgate.settings import NO_DEMO, Settings, SettingsError, load
+from tapgate.simulators.simulators import simulators
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
@@ -180,7 +181,8 @@ def create_app(services: Services) -> App:
         await record_denial(services, origin, endpoint, error)
 
     services.denied = denied
-    return App(services, chain.from_iterable(NOUNS), [console()])
+    sites = [console(), simulators(services.settings)]
+    return App(services, chain.from_iterable(NOUNS), filter(None, sites))
 
 
 async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:

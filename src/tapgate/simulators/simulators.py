@@ -1,0 +1,39 @@
+"""The simulators, put together. They make keys and read what belongs to a demo, so they are only
+where nobody's money is."""
+
+from itertools import chain
+from typing import Final
+
+from tapgate.console.rendering import environment
+from tapgate.console.site import Pages, PageSite
+from tapgate.console.visit import HEADERS, Visit
+from tapgate.edge.endpoint import Reply
+from tapgate.edge.packaged_files import PackagedFiles
+from tapgate.settings import Settings
+from tapgate.simulators import pos
+
+_PACKAGE: Final = "tapgate.simulators"
+_PLACES: Final = ("development", "testing")
+
+_index: Final = Pages()
+
+PAGES: Final[tuple[Pages, ...]] = (
+    _index,
+    pos.pages,
+)
+
+
+@_index.get("/simulator")
+async def index(visit: Visit) -> Reply[bytes]:
+    return visit.page("simulators.html")
+
+
+def simulators(settings: Settings) -> PageSite | None:
+    if settings.environment not in _PLACES:
+        return None
+    return PageSite(
+        "/simulator",
+        chain.from_iterable(PAGES),
+        environment(_PACKAGE, "tapgate.console"),
+        PackagedFiles(_PACKAGE, "assets", HEADERS),
+    )
