@@ -19,6 +19,7 @@ PAGES: Final[tuple[Pages, ...]] = (
     cards.pages,
 )
 ACTS: Final[tuple[Act, ...]] = (
+    *overview.ACTS,
     *subscribers.ACTS,
     *cards.ACTS,
 )
