@@ -46,15 +46,13 @@ async def path_of(world: World, endpoint: Endpoint) -> str:
     if "compliance/rules/{id}" in endpoint.path:
         rule_id = await world.services.database.fetchval("SELECT min(id) FROM compliance_rules")
         return endpoint.path.replace("{id}", ids.show(ids.RULE, rule_id))
-    if "fee-rules/{type}" in endpoint.path:
-        return endpoint.path.replace("{type}", "transfer_p2p")
     if "compliance/alerts/{id}" in endpoint.path:
         alert = {"alert_type": "TEST", "details": {}}
         url = "/api/v1/compliance/alerts"
         answer = await world.client.post(url, json=alert, auth=world.service())
         return endpoint.path.replace("{id}", answer.json()["alert_id"])
     if "subscribers/{id}" not in endpoint.path:
-        return re.sub(r"\{[a-z_]+\}", "1", endpoint.path)
+        return re.sub(r"\{[a-z_]+\}", "1", endpoint.path.replace("{type}", "transfer_p2p"))
     return endpoint.path.replace("{id}", (await world.subscriber())["id"])
 
 

@@ -4,7 +4,15 @@ from itertools import chain
 from typing import Final
 
 from tapgate.console.acts import Act, act_pages
-from tapgate.console.pages import cards, overview, sign_in, subscribers
+from tapgate.console.pages import (
+    cards,
+    compliance,
+    compliance_rules,
+    limits,
+    overview,
+    sign_in,
+    subscribers,
+)
 from tapgate.console.rendering import environment
 from tapgate.console.site import Pages, PageSite
 from tapgate.console.visit import HEADERS
@@ -17,11 +25,17 @@ PAGES: Final[tuple[Pages, ...]] = (
     overview.pages,
     subscribers.pages,
     cards.pages,
+    compliance.pages,
+    compliance_rules.pages,
+    limits.pages,
 )
 ACTS: Final[tuple[Act, ...]] = (
     *overview.ACTS,
     *subscribers.ACTS,
     *cards.ACTS,
+    *compliance.ACTS,
+    *compliance_rules.ACTS,
+    *limits.ACTS,
 )
 
 
