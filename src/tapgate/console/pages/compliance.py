@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Iterable
 from typing import Any, Final
 
 from tapgate.console.acts import Act, Field
-from tapgate.console.pages.compliance_rules import in_words
+from tapgate.console.pages.compliance_rules import MOST_RULES, RULES, in_words
 from tapgate.console.site import Pages
 from tapgate.console.visit import Visit, at
 from tapgate.edge.endpoint import Reply
@@ -15,7 +15,7 @@ pages = Pages()
 
 _ALERTS: Final = "/api/v1/compliance/alerts"
 _ALERT: Final = f"{_ALERTS}/{{id}}"
-_RULE: Final = "/api/v1/compliance/rules/{id}"
+_RULE: Final = f"{RULES}/{{id}}"
 _SUBSCRIBER: Final = "/api/v1/subscribers/{id}"
 _TRANSACTION: Final = "/api/v1/transactions/{id}"
 _AUDIT: Final = "/api/v1/audit/logs"
@@ -102,7 +102,8 @@ async def queue(visit: Visit) -> Reply[bytes]:
     if tab == "all":
         del asked["status"]
     found = await visit.get(_ALERTS, asked)
-    people, held = await asyncio.gather(
+    rules, people, held = await asyncio.gather(
+        visit.get(RULES, {"limit": MOST_RULES}),
         _each(visit, _SUBSCRIBER, (alert["subscriber_id"] for alert in found["data"])),
         _each(
             visit,
@@ -115,6 +116,7 @@ async def queue(visit: Visit) -> Reply[bytes]:
         found=found,
         tab=tab,
         tabs=TABS,
+        rules={rule["id"]: rule for rule in rules["data"]},
         people=people,
         held=held,
         now=visit.call.services.clock(),

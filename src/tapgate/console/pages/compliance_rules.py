@@ -11,9 +11,9 @@ from tapgate.ledger import chart
 
 pages = Pages()
 
-_RULES: Final = "/api/v1/compliance/rules"
-_ONE: Final = f"{_RULES}/{{id}}"
-_MOST: Final = 100
+RULES: Final = "/api/v1/compliance/rules"
+_ONE: Final = f"{RULES}/{{id}}"
+MOST_RULES: Final = 100
 _SEVERITIES: Final = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
 
 #: action -> what becomes of the payment that a rule matches
@@ -130,9 +130,13 @@ ACTS = (
 
 @pages.get("/console/compliance/rules")
 async def rules(visit: Visit) -> Reply[bytes]:
-    found = await visit.get(_RULES, {"limit": _MOST})
+    found = await visit.get(RULES, {"limit": MOST_RULES})
+    by_age = reversed(found["data"])
     return visit.page(
-        "compliance/rules.html", rules=found["data"], in_words=in_words, acts_of=CHANGES
+        "compliance/rules.html",
+        rules=sorted(by_age, key=lambda rule: rule["status"] != "active"),
+        in_words=in_words,
+        acts_of=CHANGES,
     )
 
 
