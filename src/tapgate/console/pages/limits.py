@@ -124,9 +124,9 @@ async def ask_fee(visit: Visit, type: str) -> Reply[bytes]:
 
 @pages.post("/console/limits/fees/{type}")
 async def change_fee(visit: Visit, type: str) -> Reply[bytes]:
-    typed = _read(visit.form)
+    typed, now = _read(visit.form), await _now(visit, type)
     try:
-        if typed.seen != _told(await _now(visit, type)):
+        if typed.seen != _told(now):
             raise ApiError(
                 Code.INVALID_REQUEST,
                 "Somebody else has changed this fee meanwhile. Close this form and look again",
