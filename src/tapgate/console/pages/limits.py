@@ -177,13 +177,16 @@ def _asked(kind: str, typed: _Typed) -> list[dict[str, Any]]:
 
 
 def _form(visit: Visit, kind: str, typed: _Typed, error: ApiError | None = None) -> Reply[bytes]:
+    wrong = _wrong(typed, error)
+    if error is not None and wrong:  # which says where, in the interface's words
+        error = ApiError(error.code, "Some steps are not right yet: look at what is marked")
     is_payment = kind in chart.PAYMENT_TYPES  # of which a refund returns the fee to the receiver
     return visit.page(
         "limits/fee.html",
         act=msgspec.structs.replace(_FEE, title=f"Fee: {words(kind)}"),
         address=visit.call.path,
         error=error,
-        wrong=_wrong(typed, error),
+        wrong=wrong,
         steps=[*typed.steps, *[(None, None)] * _ROOM],
         last_rate=typed.last_rate,
         payers=("receiver",) if is_payment else ("sender", "receiver"),
