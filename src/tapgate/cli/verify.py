@@ -30,7 +30,7 @@ async def prove(url: str) -> bool:
     if audit.first_broken is not None:
         console.print(f"      {audit.first_broken}")
     if not recorded:
-        console.print("Not recorded: the database is read-only.")
+        console.print("Not recorded: the database must not be written to.")
     return proof.holds and audit.valid
 
 
@@ -40,7 +40,7 @@ async def _proven(connection: asyncpg.Connection) -> tuple[Proof, bool]:
     proof = await verify(connection)
     try:
         await proofs.record(connection, proof, began=began, seconds=perf_counter() - started)
-    except asyncpg.ReadOnlySQLTransactionError:
+    except (asyncpg.ReadOnlySQLTransactionError, asyncpg.InsufficientPrivilegeError):
         return proof, False
     return proof, True
 

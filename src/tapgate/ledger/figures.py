@@ -124,4 +124,6 @@ class Folding:
                     SELECT count(*) FROM old""",
                 before,
             )
+            if folded:
+                await tx.execute("UPDATE figures_folded SET times = times + 1")
         return int(folded)

@@ -11,6 +11,7 @@ from tapgate.errors import unavailable
 from tapgate.ledger import proofs
 from tapgate.ledger.verify import Proof, verify
 from tapgate.overview import periods, queries, sums
+from tapgate.overview.figures import figures_of
 from tapgate.overview.model import (
     AuditChain,
     LedgerState,
@@ -31,7 +32,7 @@ async def look(call: Call, period: str) -> Overview:
     services = call.services
     settings, now = services.settings, services.clock()
     starts = periods.starts_of(period, now, settings.timezone)
-    figures = await queries.figures(services.database, starts, now)
+    figures = await figures_of(services.database, period, starts)
     alerts = None
     if call.principal.role in _SEES_ALERTS:
         alerts = _alerts(await queries.open_alerts(services.database))

@@ -36,15 +36,25 @@ class Sealed(NamedTuple):
     unsealed: int
 
 
-async def figures(database: Database, starts: Sequence[datetime], until: datetime) -> list[Figure]:
-    rows = await database.fetch(
-        """SELECT width_bucket(quarter, $1::timestamptz[]), type, outcome, failure_code,
-                  sum(count)::bigint, sum(amount), sum(fees)
-           FROM figures WHERE quarter >= $2 AND quarter <= $3
-           GROUP BY 1, 2, 3, 4 HAVING sum(count) <> 0""",
+async def times_folded(tx: Any) -> int:
+    return int(await tx.fetchval("SELECT times FROM figures_folded"))
+
+
+async def folded(tx: Any, starts: Sequence[datetime]) -> list[Figure]:
+    return await _figures(tx, "slot < 0", starts)
+
+
+async def unfolded(tx: Any, starts: Sequence[datetime]) -> list[Figure]:
+    return await _figures(tx, "slot >= 0", starts)
+
+
+async def _figures(tx: Any, which: str, starts: Sequence[datetime]) -> list[Figure]:
+    rows = await tx.fetch(
+        f"""SELECT width_bucket(quarter, $1::timestamptz[]), type, outcome, failure_code,
+                   sum(count)::bigint, sum(amount), sum(fees)
+            FROM figures WHERE {which} AND quarter >= $2 GROUP BY 1, 2, 3, 4""",
         starts,
         starts[0],
-        until,
     )
     return [
         Figure(bucket, type_, outcome, code, transactions, int(amount), int(fees))
