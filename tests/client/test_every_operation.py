@@ -267,6 +267,8 @@ async def partners(stage: Stage, admin: AsyncGateway, people: dict[str, str]) ->
 async def rules_and_alerts(stage: Stage, admin: AsyncGateway, people: dict[str, str]) -> None:
     fees = await admin.fee_rules.get()
     assert await admin.fee_rules.replace(fees.data) == fees
+    of_payments = [step for step in fees.data if step.type == "pos_payment"]
+    assert await admin.fee_rules.replace_type("pos_payment", of_payments) == fees
     level = await admin.account_rules.get(3)
     updated = await admin.account_rules.update(3, requirements=["passport"])
     assert (updated.requirements, updated.daily_limit) == (["passport"], level.daily_limit)
@@ -285,6 +287,7 @@ async def rules_and_alerts(stage: Stage, admin: AsyncGateway, people: dict[str, 
     found = [one.id async for one in admin.compliance.list_alerts(subscriber_id=people["a"])]
     assert found == [made.alert_id]
     rule, *_ = [one async for one in admin.compliance.list_rules(limit=2)]
+    assert await admin.compliance.get_rule(rule.id) == rule
     assert (await admin.compliance.update_rule(rule.id, name="Another")).name == "Another"
     await webhook_endpoints(admin)
 

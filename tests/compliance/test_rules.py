@@ -20,6 +20,16 @@ async def put(world: World, name: str, body: Any) -> httpx2.Response:
     return await world.client.put(f"{RULES}/{rule_id}", json=body, auth=await world.admin())
 
 
+async def test_one_rule(world: World) -> None:
+    officer = await world.admin("C")
+    for rule in (await rules(world)).values():
+        answer = await world.client.get(f"{RULES}/{rule['id']}", auth=officer)
+        assert (answer.status_code, answer.json()) == (200, rule)
+    for unknown in ("rul_0000000000001", "alr_0000000000001", "1"):
+        answer = await world.client.get(f"{RULES}/{unknown}", auth=officer)
+        assert (answer.status_code, answer.json()["code"]) == (404, "RULE_NOT_FOUND")
+
+
 async def test_the_defaults(world: World) -> None:
     found = await rules(world)
     assert all(rule.pop("id").startswith("rul_") for rule in found.values())

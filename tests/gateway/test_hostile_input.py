@@ -52,7 +52,7 @@ async def path_of(world: World, endpoint: Endpoint) -> str:
         answer = await world.client.post(url, json=alert, auth=world.service())
         return endpoint.path.replace("{id}", answer.json()["alert_id"])
     if "subscribers/{id}" not in endpoint.path:
-        return re.sub(r"\{[a-z_]+\}", "1", endpoint.path)
+        return re.sub(r"\{[a-z_]+\}", "1", endpoint.path.replace("{type}", "transfer_p2p"))
     return endpoint.path.replace("{id}", (await world.subscriber())["id"])
 
 

@@ -9,7 +9,7 @@ from journeys.people import AGENT_PIN, Agent, App, Customer, Merchant, Partner, 
 from tapgate.edge.endpoint import ROLES
 from world import Bearer
 
-_PASSWORD = "a long enough password"
+PASSWORD = "a long enough password"
 _SCOPES = (
     "payments:read",
     "payments:write",
@@ -27,6 +27,7 @@ class Admin(Caller):
     def __init__(self, client: httpx2.AsyncClient, token: str, me: Record) -> None:
         super().__init__(client, Bearer(token, me["id"]))
         self.id: str = me["id"]
+        self.email: str = me["email"]
 
     @classmethod
     async def logged_in(cls, client: httpx2.AsyncClient, email: str, password: str) -> Self:
@@ -39,10 +40,10 @@ class Admin(Caller):
         """Somebody new, who logs in. The role is its letter in the interface."""
         email = f"{name.lower()}{next(numbers)}@example.com"
         created = await self.post(
-            "admin/users", email=email, password=_PASSWORD, name=name, role=ROLES[role]
+            "admin/users", email=email, password=PASSWORD, name=name, role=ROLES[role]
         )
         assert created.status_code == 201, created.text
-        return await Admin.logged_in(self.client, email, _PASSWORD)
+        return await Admin.logged_in(self.client, email, PASSWORD)
 
     async def app(self, *scopes: str) -> App:
         made = done(await self.post("admin/api-keys", name="App", scopes=scopes or _SCOPES))

@@ -71,6 +71,44 @@ async def test_all_are_replaced(world: World) -> None:
     assert (await put(world)).json() == {"data": []}
 
 
+async def put_type(world: World, kind: str, *steps: dict[str, Any]) -> httpx2.Response:
+    return await world.client.put(
+        f"{URL}/{kind}", json={"data": steps}, auth=await world.admin("A")
+    )
+
+
+async def test_those_of_one_type_are_replaced_and_the_others_stay(world: World) -> None:
+    others = [one for one in DEFAULTS if one["type"] != "transfer_p2p"]
+    wanted = step("transfer_p2p", rate="2")
+    answer = await put_type(world, "transfer_p2p", wanted)
+    assert (answer.status_code, answer.json()) == (200, {"data": [*others, wanted]})
+    (entry,) = await world.audit("fee_rules", "fee_rules.replaced")
+    assert entry["changes"] == {"data": [DEFAULTS, [*others, wanted]]}
+    assert (await put_type(world, "transfer_p2p")).json() == {"data": others}
+    assert await get(world) == others
+
+
+async def test_who_changes_one_type_says_nothing_of_another(world: World) -> None:
+    answer = await put_type(world, "transfer", step(up_to="5"), step("transfer_p2p"))
+    assert answer.status_code == 422
+    fields = {"data[1].type": "must be transfer"}
+    assert answer.json()["details"]["fields"] == fields
+    answer = await put_type(world, "refund", step("refund"))
+    assert "data[0].type" in answer.json()["details"]["fields"]
+    answer = await put_type(world, "tips", step())
+    assert (answer.status_code, answer.json()["code"]) == (404, "RULE_NOT_FOUND")
+    assert await get(world) == DEFAULTS
+
+
+async def test_two_types_changed_at_the_same_time_are_both_changed(world: World) -> None:
+    kinds = ("transfer", "agent_cashout", "agent_transfer", "partner_fund")
+    answers = await asyncio.gather(*(put_type(world, kind, step(kind)) for kind in kinds))
+    assert {answer.status_code for answer in answers} == {200}
+    found = await get(world)
+    assert [one for one in found if one["type"] in kinds] == [step(kind) for kind in sorted(kinds)]
+    assert len(found) == len(DEFAULTS) + len(kinds)
+
+
 async def test_the_order_of_types_does_not_matter(world: World) -> None:
     wanted = [step(up_to="5"), step("agent_transfer"), step()]
     answer = await put(world, *wanted)

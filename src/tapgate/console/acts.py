@@ -15,7 +15,7 @@ from tapgate.errors import ApiError, Code
 
 Kind = Literal[
     "text", "long", "number", "money", "choice", "whole_choice", "many", "check", "secret", "pin",
-    "email", "tel", "date", "moment", "hidden",
+    "email", "tel", "date", "moment", "hidden", "lines",
 ]  # fmt: skip
 
 
@@ -40,7 +40,8 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
 
     `needs_field` is a field without which the act has no meaning, where fewer may send it.
     `reads` is where the values come from that are there already. `then` is where to go when it is
-    done, else back to the page. `shows` is a template for an answer that is seen only once.
+    done, else back to the page. `shows` is a template for an answer that is seen only once; `says`
+    is the field of the answer that tells what became of it, where that is not known before.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
     reads: str | None = None
     then: str | None = None
     shows: str | None = None
+    says: str | None = None
 
     @property
     def method(self) -> str:
@@ -100,7 +102,8 @@ def act_pages(acts: Iterable[Act]) -> Pages:
             return _form(visit, act, typed, request_id=form.get("request_id"), error=error)
         if act.shows is not None:
             return visit.page(act.shows, answer=answer, act=act, names=names)
-        return visit.go(visit.came_from if act.then is None else at(act.then, names), act.done)
+        then = visit.came_from if act.then is None else at(act.then, names)
+        return visit.go(then, act.done if act.says is None else f"{answer[act.says]}.")
 
     return pages
 
@@ -148,8 +151,9 @@ def _read(field: Field, form: Fields) -> Any:
     """As JSON has it. What is no number stays text, and is refused by the operation's own rule."""
     text = form.get(field.name)
     match field.kind:
-        case "many":
-            return form.all(field.name)
+        case "many" | "lines":
+            lines = "\n".join(form.all(field.name)).splitlines()
+            return [line.strip() for line in lines if line.strip()]
         case "check":
             return text is not None
         case "number" | "whole_choice":

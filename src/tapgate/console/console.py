@@ -10,6 +10,9 @@ from tapgate.console.pages import (
     audit,
     card_upload,
     cards,
+    compliance,
+    compliance_rules,
+    limits,
     overview,
     sign_in,
     subscribers,
@@ -34,6 +37,9 @@ PAGES: Final[tuple[Pages, ...]] = (
     api_keys.pages,
     administrators.pages,
     audit.pages,
+    compliance.pages,
+    compliance_rules.pages,
+    limits.pages,
 )
 ACTS: Final[tuple[Act, ...]] = (
     *overview.ACTS,
@@ -42,6 +48,9 @@ ACTS: Final[tuple[Act, ...]] = (
     *webhooks.ACTS,
     *api_keys.ACTS,
     *administrators.ACTS,
+    *compliance.ACTS,
+    *compliance_rules.ACTS,
+    *limits.ACTS,
 )
 
 

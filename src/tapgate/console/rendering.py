@@ -35,7 +35,7 @@ def environment(*packages: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {"money": money, "when": when, "words": words, "number": number}
+    found.filters |= {"money": money, "when": when, "words": words, "number": number, "age": age}
     found.globals |= {"page_of": page_of}
     return found
 
@@ -63,6 +63,16 @@ def when(moment: str | None) -> Markup | str:
     except ValueError:
         return moment
     return Markup('<time datetime="{}">{}</time>').format(moment, shown)
+
+
+def age(moment: str, now: datetime) -> str:
+    """How long something waits: `3 days`, in the largest unit of which there is one."""
+    seconds = max(0, int((now - datetime.fromisoformat(moment)).total_seconds()))
+    for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= size:
+            count = seconds // size
+            return f"{count} {unit}{'s' if count > 1 else ''}"
+    return "just now"
 
 
 def words(name: str | None) -> str:

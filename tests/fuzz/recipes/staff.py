@@ -44,6 +44,12 @@ async def fees(here: Company, _: Caller) -> Ready:
     return Ready(body={"data": here.stock.fees})
 
 
+@recipe(f"PUT {V1}/fee-rules/{{type}}")
+async def fees_of_one_type(here: Company, _: Caller) -> Ready:
+    kind = here.rng.choice(here.stock.fees)["type"]
+    return Ready({"type": kind}, {"data": [s for s in here.stock.fees if s["type"] == kind]})
+
+
 @recipe(f"POST {V1}/admin/users")
 async def new_admin(here: Company, _: Caller) -> Ready:
     return Ready(body={"email": f"new{here.stock.number()}@example.com", "password": _PASSWORD})

@@ -95,6 +95,10 @@ class Compliance(Group[M]):
         return listed(_RULES, Rule, given(limit=limit))
 
     @operation
+    def get_rule(self, id: str) -> Operation[Rule]:
+        return read(f"{_RULES}/{{id}}", Rule, id=id)
+
+    @operation
     def update_rule(
         self,
         id: str,

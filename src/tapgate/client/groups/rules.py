@@ -50,3 +50,8 @@ class Fees(Group[M]):
     def replace(self, data: Sequence[FeeStep]) -> Operation[FeeRules]:
         """All of them at once."""
         return put(_FEES, FeeRules, given(data=data))
+
+    @operation
+    def replace_type(self, type: str, data: Sequence[FeeStep]) -> Operation[FeeRules]:
+        """Those of one type; the others stay as they are."""
+        return put(f"{_FEES}/{{type}}", FeeRules, given(data=data), type=type)

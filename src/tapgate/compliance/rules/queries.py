@@ -21,6 +21,13 @@ async def page(database: Database, query: PageQuery) -> list[WatchRule]:
     return [WatchRule(**row) for row in rows]
 
 
+async def get(database: Database, rule_id: int) -> WatchRule:
+    row = await database.fetchrow(f"{_SELECT} WHERE id = $1", rule_id)
+    if row is None:
+        raise not_found()
+    return WatchRule(**row)
+
+
 async def lock(tx: asyncpg.Connection, rule_id: int) -> WatchRule:
     row = await tx.fetchrow(f"{_SELECT} WHERE id = $1 FOR NO KEY UPDATE", rule_id)
     if row is None:

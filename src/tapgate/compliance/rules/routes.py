@@ -24,6 +24,13 @@ async def list_rules(call: Call, query: PageQuery) -> Page[RuleRecord]:
     return cut(rows, query.limit, key=lambda rule: rule.id, show=show)
 
 
+@endpoints.get("/api/v1/compliance/rules/{id}", access=_ACCESS, errors=(Code.RULE_NOT_FOUND,))
+async def get_rule(call: Call, id: str) -> RuleRecord:
+    """Get a rule."""
+    rule = await queries.get(call.services.database, read_id(id))
+    return shown(rule, call.services.settings.currency)
+
+
 @endpoints.put(
     "/api/v1/compliance/rules/{id}",
     access=_ACCESS,

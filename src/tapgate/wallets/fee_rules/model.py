@@ -8,7 +8,7 @@ import msgspec
 
 from tapgate import money
 from tapgate.edge.fields import Amount, Choice, Count, Rule, Unacceptable
-from tapgate.errors import ApiError, Code
+from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
 
 _RATE = re.compile(r"([0-9]{1,3})(?:\.([0-9]{1,3}))?", re.ASCII)
@@ -100,6 +100,15 @@ def stored(rules: FeeRules, currency: str) -> list[StoredStep]:
         message = "; ".join(f"{path} {sentence}" for path, sentence in problems.items())
         raise ApiError(Code.VALIDATION_FAILED, message, details={"fields": problems})
     return steps
+
+
+def require_of_type(rules: FeeRules, kind: str) -> None:
+    """Who changes one type says nothing about another."""
+    if kind not in chart.TYPES:
+        raise ApiError(Code.RULE_NOT_FOUND)
+    for place, step in enumerate(rules.data):
+        if step.type != kind:
+            raise invalid_field(f"data[{place}].type", f"must be {kind}")
 
 
 def _problems(kind: str, ladder: list[tuple[int, StoredStep]]) -> dict[str, str]:

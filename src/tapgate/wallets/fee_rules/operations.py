@@ -1,4 +1,4 @@
-"""What can happen to the fee rules: they are replaced, all at once."""
+"""What can happen to the fee rules: they are replaced, all at once or those of one type."""
 
 import msgspec
 
@@ -9,15 +9,17 @@ from tapgate.wallets.fee_rules import model, queries
 from tapgate.wallets.fee_rules.model import FeeRules
 
 
-async def replace(call: Call, fee_rules: FeeRules) -> FeeRules:
-    """Once it is answered, every process charges by the new rules."""
+async def replace(call: Call, fee_rules: FeeRules, kind: str | None = None) -> FeeRules:
+    """Those of one type, or all. Once it is answered, every process charges by the new rules."""
     services = call.services
     currency = services.settings.currency
     wanted = model.stored(fee_rules, currency)
     async with services.database.transaction() as tx:
         await queries.lock(tx)
-        before = model.shown(await queries.all_steps(tx), currency)
-        await queries.replace_all(tx, wanted)
+        steps = await queries.all_steps(tx)
+        before = model.shown(steps, currency)
+        kept = [step for step in steps if kind is not None and step.type != kind]
+        await queries.replace_all(tx, kept + wanted)
         after = model.shown(await queries.all_steps(tx), currency)
         if after == before:
             return before

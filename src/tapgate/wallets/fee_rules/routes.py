@@ -2,8 +2,9 @@
 
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.errors import Code
 from tapgate.wallets.fee_rules import operations, queries
-from tapgate.wallets.fee_rules.model import FeeRules, shown
+from tapgate.wallets.fee_rules.model import FeeRules, require_of_type, shown
 
 endpoints = Endpoints("Fee rules")
 
@@ -25,3 +26,14 @@ async def replace_fee_rules(call: Call, body: FeeRules) -> FeeRules:
     fee; that of a payment is paid by the receiver.
     """
     return await operations.replace(call, body)
+
+
+@endpoints.put("/api/v1/fee-rules/{type}", access=Access(roles="A"), errors=(Code.RULE_NOT_FOUND,))
+async def replace_fee_rules_of_type(call: Call, type: str, body: FeeRules) -> FeeRules:
+    """Replace what transactions of one type cost.
+
+    The steps of this type, in the form in which they are answered; the rules of every other type
+    stay as they are. Without a step there is no fee. Answers all rules.
+    """
+    require_of_type(body, type)
+    return await operations.replace(call, body, type)

@@ -1,0 +1,187 @@
+"""Compliance on pages: what somebody who decides gets to see, and what becomes of the money."""
+
+from typing import Any
+
+import pytest
+
+from compliance.stage import change_rule, rules, transfer
+from console.visitor import Visitor, Visitors
+from tapgate.console.pages.compliance_rules import CHANGES, in_words
+from world import World
+
+QUEUE = "/console/compliance"
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+async def officer(visitors: Visitors) -> Visitor:
+    return await visitors.of("C")
+
+
+async def held(world: World, sender: dict[str, Any], receiver: dict[str, Any]) -> str:
+    """The alert that holds a payment of 100.00."""
+    await change_rule(world, "Large amount", threshold="50")
+    order = transfer(sender["id"], receiver["id"], "100.00")
+    assert (await world.services.ledger.submit(order)).accepted().status == "under_review"
+    answer = await world.client.get("/api/v1/compliance/alerts", auth=await world.admin("C"))
+    return str(answer.json()["data"][0]["id"])
+
+
+async def available(world: World, person: dict[str, Any]) -> str:
+    url = f"/api/v1/balance/{person['id']}"
+    answer = await world.client.get(url, auth=world.service())
+    return str(answer.json()["available"])
+
+
+DECISION = {"status": "resolved", "resolution_notes": "Asked for the deed"}
+
+
+async def test_a_held_payment_is_shown_and_released(officer: Visitor, world: World) -> None:
+    payer = await world.subscriber(balance="500", first_name=HOSTILE)
+    receiver = await world.subscriber(first_name="Mohamed")
+    alert = await held(world, payer, receiver)
+    listed = (await officer.get(QUEUE)).text
+    assert alert in listed and "100.00 SLE" in listed and "Large amount" in listed
+    page = f"{QUEUE}/alerts/{alert}"
+    shown = (await officer.get(page)).text
+    for text in (listed, shown):
+        assert "<script>alert" not in text and "&lt;script&gt;alert(1)" in text
+    assert "A payment of more than 50.00 SLE is held until somebody decides here." in shown
+    assert "Mohamed Kamara does not have them yet" in shown
+    assert "Release the payment" in shown and "Reject the payment" in shown
+    assert "/console/acts/alert.resolve" not in shown
+
+    answer = await officer.act("alert.investigate", {"note": "Called them"}, id=alert)
+    assert answer.headers["HX-Redirect"] == page
+    assert alert not in (await officer.get(QUEUE)).text
+    assert alert in (await officer.get(f"{QUEUE}?status=investigating")).text
+    assert "Called them" in await officer.page(page)
+
+    await officer.act("alert.release", DECISION | {"transaction_decision": "release"}, id=alert)
+    shown = await officer.page(page)
+    assert "the transaction was released" in shown
+    assert "Asked for the deed" in shown and "Release the payment" not in shown
+    assert await available(world, receiver) == "100.00"
+
+
+async def test_a_rejected_payment_is_the_payers_again(officer: Visitor, world: World) -> None:
+    payer, receiver = await world.subscriber(balance="500"), await world.subscriber()
+    alert = await held(world, payer, receiver)
+    assert await available(world, payer) == "400.00"
+    await officer.get(f"{QUEUE}/alerts/{alert}")
+    refused = await officer.act("alert.reject", {"transaction_decision": "reject"}, id=alert)
+    assert 'aria-invalid="true"' in refused.text and "alert" in refused.text
+    await officer.act("alert.reject", DECISION | {"transaction_decision": "reject"}, id=alert)
+    assert await available(world, payer) == "500.00"
+    assert await available(world, receiver) == "0.00"
+
+
+async def test_what_cannot_arrive_is_not_said_to_be_released(
+    officer: Visitor, world: World
+) -> None:
+    payer, receiver = await world.subscriber(balance="500"), await world.subscriber()
+    alert = await held(world, payer, receiver)
+    await world.client.post(
+        f"/api/v1/subscribers/{receiver['id']}/block",
+        json={"reason": "another matter"},
+        auth=await world.admin(),
+    )
+    page = f"{QUEUE}/alerts/{alert}"
+    await officer.get(page)
+    await officer.act("alert.release", DECISION | {"transaction_decision": "release"}, id=alert)
+    assert "could not be released (SUBSCRIBER_BLOCKED)" in await officer.page(page)
+
+
+async def test_a_restricted_person_is_not_named_but_decided_about(
+    officer: Visitor, world: World
+) -> None:
+    payer = await world.subscriber(balance="500", first_name="Secretive")
+    receiver = await world.subscriber()
+    alert = await held(world, payer, receiver)
+    await world.client.put(
+        f"/api/v1/subscribers/{payer['id']}", json={"restricted": True}, auth=await world.admin()
+    )
+    for path in (QUEUE, f"{QUEUE}/alerts/{alert}"):
+        shown = await officer.page(path)
+        assert payer["id"] in shown and "Secretive" not in shown
+        assert payer["phone_number"] not in shown
+    assert "Release the payment" in shown
+    await officer.act("alert.release", DECISION | {"transaction_decision": "release"}, id=alert)
+    assert await available(world, receiver) == "100.00"
+
+
+async def test_an_alert_without_a_payment_is_resolved_without_a_decision(
+    officer: Visitor, world: World
+) -> None:
+    # As somebody writes it who wants to be taken for a rule.
+    details = {"action": "review", "figure": {"a": HOSTILE}, HOSTILE: [HOSTILE]}
+    body = {"alert_type": HOSTILE, "details": details}
+    url = "/api/v1/compliance/alerts"
+    answer = await world.client.post(url, json=body, auth=world.service())
+    alert = answer.json()["alert_id"]
+    shown = (await officer.get(f"{QUEUE}/alerts/{alert}")).text
+    assert "<script>alert" not in shown and "Release the payment" not in shown
+    await officer.act("alert.resolve", DECISION | {"status": "false_positive"}, id=alert)
+    assert alert in (await officer.get(f"{QUEUE}?status=false_positive")).text
+    assert alert not in (await officer.get(QUEUE)).text
+    assert alert in (await officer.get(f"{QUEUE}?status=all&severity=MEDIUM")).text
+
+
+async def test_a_rule_is_changed_and_switched_off(officer: Visitor, world: World) -> None:
+    shown = await officer.page(f"{QUEUE}/rules")
+    assert "After 20 payments within a day, each further one is refused" in shown
+    rule = (await rules(world))["Many in a day"]
+    form = {
+        "name": "Very many",
+        "threshold": "30",
+        "window_seconds": "7200",
+        "action": "review",
+        "severity": "LOW",
+        "transaction_types": ["transfer", "pos_payment"],
+    }
+    asked = await officer.part(f"/console/acts/rule.count?id={rule['id']}")
+    assert 'value="Many in a day"' in asked.text and asked.text.count(" checked") == 4
+    await officer.act("rule.count", form, id=rule["id"])
+    shown = await officer.page(f"{QUEUE}/rules")
+    assert "After 30 payments within 2 hours, each further one is held" in shown
+    await officer.act("rule.deactivate", {"status": "inactive"}, id=rule["id"])
+    changed = (await rules(world))["Very many"]
+    assert (changed["status"], changed["transaction_types"]) == (
+        "inactive",
+        ["transfer", "pos_payment"],
+    )
+    refused = await officer.act("rule.count", form | {"threshold": "many"}, id=rule["id"])
+    assert "Very many" in refused.text and 'aria-invalid="true"' in refused.text
+
+
+async def test_every_kind_of_rule_is_told_in_words(world: World) -> None:
+    known = (await rules(world)).values()
+    assert {rule["type"] for rule in known} <= set(CHANGES)
+    for action in ("alert", "review", "block"):
+        for rule in known:
+            assert in_words(rule | {"action": action}).endswith(".")
+    total = {"type": "CUMULATIVE_AMOUNT", "threshold": "2500.00", "currency": "SLE"}
+    assert in_words(total | {"window_seconds": 172_800, "action": "block"}) == (
+        "When somebody's payments within 2 days come to more than 2,500.00 SLE, each one that goes "
+        "beyond is refused, and an alert is raised."
+    )
+
+
+async def test_a_check_says_what_would_happen(officer: Visitor, world: World) -> None:
+    person = await world.subscriber(balance="500")
+    asked = {"subscriber_id": person["id"], "transaction_type": "transfer_p2p"}
+    answer = await officer.act("compliance.check", asked | {"amount": "10"})
+    assert "It would be allowed" in answer.text
+    answer = await officer.act("compliance.check", asked | {"amount": "70000"})
+    assert "It would be refused" in answer.text and "TRANSACTION_LIMIT_EXCEEDED" in answer.text
+    assert 'role="alert"' in (await officer.act("compliance.check", asked | {"amount": "x"})).text
+
+
+async def test_closed_to_others(visitors: Visitors, officer: Visitor) -> None:
+    for role in "SF":
+        visitor = await visitors.of(role)
+        for path in (QUEUE, f"{QUEUE}/rules", f"{QUEUE}/alerts/alr_0000000000001"):
+            assert (await visitor.get(path)).status_code == 403
+    for unknown in ("alr_0000000000001", "x", "%3Cscript%3E"):
+        assert (await officer.get(f"{QUEUE}/alerts/{unknown}")).status_code == 404
+    assert (await officer.get(f"{QUEUE}?status=nonsense")).status_code == 422
