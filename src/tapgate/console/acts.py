@@ -39,7 +39,8 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
 
     `needs_field` is a field without which the act has no meaning, where fewer may send it.
     `reads` is where the values come from that are there already. `then` is where to go when it is
-    done, else back to the page. `shows` is a template for an answer that is seen only once.
+    done, else back to the page; names in it may also come from the answer. `shows` is a template
+    for an answer that is seen only once.
     """
 
     name: str
@@ -99,7 +100,9 @@ def act_pages(acts: Iterable[Act]) -> Pages:
             return _form(visit, act, typed, request_id=form.get("request_id"), error=error)
         if act.shows is not None:
             return visit.page(act.shows, answer=answer, act=act, names=names)
-        return visit.go(visit.came_from if act.then is None else at(act.then, names), act.done)
+        if act.then is None:
+            return visit.go(visit.came_from, act.done)
+        return visit.go(at(act.then, {**_texts(answer), **names}), act.done)
 
     return pages
 
@@ -117,6 +120,13 @@ def _names(act: Act, query: Fields) -> dict[str, str]:
     """What the address says beside the values of fields."""
     parts = (act.path + (act.reads or "") + (act.then or "")).split("{")[1:]
     return query.pick(*(part.partition("}")[0] for part in parts))
+
+
+def _texts(answer: Any) -> dict[str, str]:
+    """What an answer says in plain text, such as the identifier of what was made."""
+    if not isinstance(answer, dict):
+        return {}
+    return {name: value for name, value in answer.items() if isinstance(value, str)}
 
 
 def _first(field: Field, values: Mapping[str, Any], query: Fields) -> Any:

@@ -4,7 +4,15 @@ from itertools import chain
 from typing import Final
 
 from tapgate.console.acts import Act, act_pages
-from tapgate.console.pages import cards, overview, sign_in, subscribers
+from tapgate.console.pages import (
+    agents,
+    cards,
+    overview,
+    partners,
+    processors,
+    sign_in,
+    subscribers,
+)
 from tapgate.console.rendering import environment
 from tapgate.console.site import Pages, PageSite
 from tapgate.console.visit import HEADERS
@@ -17,10 +25,16 @@ PAGES: Final[tuple[Pages, ...]] = (
     overview.pages,
     subscribers.pages,
     cards.pages,
+    agents.pages,
+    processors.pages,
+    partners.pages,
 )
 ACTS: Final[tuple[Act, ...]] = (
     *subscribers.ACTS,
     *cards.ACTS,
+    *agents.ACTS,
+    *processors.ACTS,
+    *partners.ACTS,
 )
 
 
