@@ -266,6 +266,7 @@ def _background(services: Services) -> AbstractAsyncContextManager[None]:
         Sealer(services.database).run(),
         Receipts(services).run(),
         Courier(services).run(),
+        services.ledger.replays.run(services.database),
         services.authenticator.terminals.run(),
         Deliverer(services, EVENT_RECORDS).run(),
         Retention(services).run(),

@@ -158,6 +158,10 @@ async def money(
         from_account_id=one, to_account_id=other, amount="5", pin=PIN
     )
     seen = [found.id async for found in third_party.transactions.list(user_id=people["a"])]
+    file = await third_party.transactions.export(user_id=people["a"], limit=1)
+    assert moved.transaction_id.encode() in file.content and file.next_cursor is not None
+    file = await third_party.transactions.export(user_id=people["a"], cursor=file.next_cursor)
+    assert sent.transaction_id.encode() in file.content and file.next_cursor is None
     assert seen[:2] == [moved.transaction_id, sent.transaction_id]
     today = platform_day(stage.services.clock(), stage.services.settings.timezone)
     statement = await third_party.wallet.statement(
@@ -287,9 +291,12 @@ async def rules_and_alerts(stage: Stage, admin: AsyncGateway, people: dict[str, 
 
 async def webhook_endpoints(admin: AsyncGateway) -> None:
     endpoint = await admin.webhook_endpoints.create(url="http://127.0.0.1:9/", events=["*"])
+    assert (await admin.webhook_endpoints.get(endpoint.id)).url == endpoint.url
+    tested = await admin.webhook_endpoints.test(endpoint.id)
+    assert (tested.event, tested.status) == ("webhook.test", "pending")
     await admin.cards.block("TAP-C", reason="lost")
     assert [one.id async for one in admin.webhook_endpoints.list()] == [endpoint.id]
-    (delivery,) = [one async for one in admin.webhook_endpoints.list_deliveries(endpoint.id)]
+    delivery, _ = [one async for one in admin.webhook_endpoints.list_deliveries(endpoint.id)]
     again = await admin.webhook_endpoints.redeliver(endpoint.id, delivery.id)
     assert (again.id, again.event) == (delivery.id, "card.blocked")
     await admin.webhook_endpoints.delete(endpoint.id)

@@ -97,7 +97,10 @@ ELSEWHERE = {
 ADDED = {
     "GET /docs/{file}": "public",  # the files of the page /docs
     "GET /api/v1/admin/partners/{id}": "A",  # as every other record can be got
+    "GET /api/v1/admin/webhook-endpoints/{id}": "A",
+    "POST /api/v1/admin/webhook-endpoints/{id}/test": "A",  # to see whether events arrive
     "GET /api/v1/subscribers/{id}/limits": "all · svc",  # what the refusals speak of
+    "GET /api/v1/transactions/export": "payments:read · all",  # the list as a file
     # What people who look into a transaction need to see of it.
     "GET /api/v1/transactions/{id}/entries": "all",
     "GET /api/v1/transactions/{id}/chain": "all",

@@ -343,3 +343,75 @@ async def test_what_happens_after_the_answer_is_told_and_after_the_deletion_is_n
     await client.delete(f"{PATH}/{created['id']}", auth=admin)
     await world.give(subscriber["id"], "1.00")
     assert await services.database.fetchval("SELECT count(*) FROM events") == 1
+
+
+async def test_one_can_be_got_without_its_secret(client: httpx2.AsyncClient, admin: Bearer) -> None:
+    created = await create(client, admin, events=("card.linked",))
+    await create(client, admin)
+    found = await client.get(f"{PATH}/{created['id']}", auth=admin)
+    assert (found.status_code, found.json()) == (
+        200,
+        {name: created[name] for name in ("id", "url", "events")},
+    )
+    await client.delete(f"{PATH}/{created['id']}", auth=admin)
+    for name in (created["id"], UNKNOWN, "x", "whk_x"):
+        gone = await client.get(f"{PATH}/{name}", auth=admin)
+        assert (gone.status_code, gone.json()["code"]) == (404, "NOT_FOUND")
+
+
+async def test_a_test_event_goes_to_one_endpoint_whatever_it_asked_for(
+    client: httpx2.AsyncClient, services: Services, world: World, admin: Bearer, receiver: Receiver
+) -> None:
+    other = await create(client, admin, receiver.url, events=("*",))
+    tested = await create(client, admin, receiver.url, events=("card.linked",))
+    url = f"{PATH}/{tested['id']}"
+    answer = await client.post(f"{url}/test", auth=admin)
+    assert answer.status_code == 201
+    delivery = answer.json()
+    created_at = delivery["created_at"]
+    assert delivery == {
+        "id": delivery["id"],
+        "event": "webhook.test",
+        "status": "pending",
+        "attempts": 0,
+        "last_status": None,
+        "created_at": created_at,
+    }
+    receiver.status(500)
+    await deliver(services)
+    world.forward(minutes=1)
+    await deliver(services)
+    first, second = receiver.received
+    assert first.body == second.body
+    assert second.id == delivery["id"] and second.is_signed_with(tested["secret"])
+    assert second.content == {
+        "type": "webhook.test",
+        "timestamp": created_at,
+        "data": {"webhook_endpoint_id": tested["id"]},
+    }
+    listed = (await client.get(f"{url}/deliveries", auth=admin)).json()["data"]
+    assert listed == [delivery | {"status": "delivered", "attempts": 2, "last_status": 204}]
+    assert (await client.get(f"{PATH}/{other['id']}/deliveries", auth=admin)).json()["data"] == []
+    (entry,) = await world.audit(tested["id"], "webhook_endpoint.tested")
+    assert entry["actor"]["id"] == admin.id
+    again = await client.post(f"{url}/deliveries/{delivery['id']}/redeliver", auth=admin)
+    assert again.json()["status"] == "pending"
+
+
+async def test_nothing_is_sent_to_who_is_not_there(
+    client: httpx2.AsyncClient, services: Services, admin: Bearer
+) -> None:
+    created = await create(client, admin)
+    await client.delete(f"{PATH}/{created['id']}", auth=admin)
+    for name in (created["id"], UNKNOWN, "x"):
+        answer = await client.post(f"{PATH}/{name}/test", auth=admin)
+        assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+    assert await services.database.fetchval("SELECT count(*) FROM events") == 0
+
+
+async def test_nobody_can_ask_to_be_told_of_tests(
+    client: httpx2.AsyncClient, admin: Bearer
+) -> None:
+    body = {"url": "https://shop.example.com", "events": ["webhook.test"]}
+    answer = await client.post(PATH, json=body, auth=admin)
+    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")

@@ -24,6 +24,7 @@ from tapgate.ledger.commands import Command, Order, Outcome, Witness
 from tapgate.ledger.decide import decide
 from tapgate.ledger.load import LoadedTooEarlyError, load, look
 from tapgate.ledger.pin_tries import PinCheck
+from tapgate.ledger.replays import Replays
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.settle import settle
 from tapgate.ledger.state import Decision, State, apply
@@ -98,6 +99,7 @@ class Ledger:
         self._rules: Rules | None = None
         self._rules_version = 0
         self.carried = Batches()
+        self.replays = Replays(clock)
         signals.on(ledger_rules.CHANGED, lambda _: self._forget_rules())
         signals.on_gap(self._forget_rules)
 
@@ -135,6 +137,10 @@ class Ledger:
         self._arrived.set()
         if self._carrier is not None:
             await self._carrier
+        try:
+            await self.replays.write_down(self._database)
+        except (ApiError, asyncpg.PostgresError) as error:
+            log.warning("ledger.replays_lost", error=type(error).__name__)
         await self._database.close()
 
     async def healthy(self) -> bool:
@@ -216,6 +222,7 @@ class Ledger:
             _answer_all(batch, ApiError(Code.INTERNAL_ERROR))
         else:
             self._count(len(batch))
+            self.replays.count(outcomes)
             for waiting, outcome in zip(batch, outcomes, strict=True):
                 if not waiting.result.done():
                     waiting.result.set_result(outcome)

@@ -89,6 +89,8 @@ async def new_endpoint(here: Company, _: Caller) -> Ready:
 
 
 @recipe(
+    f"GET {V1}/admin/webhook-endpoints/{{id}}",
+    f"POST {V1}/admin/webhook-endpoints/{{id}}/test",
     f"DELETE {V1}/admin/webhook-endpoints/{{id}}",
     f"GET {V1}/admin/webhook-endpoints/{{id}}/deliveries",
 )

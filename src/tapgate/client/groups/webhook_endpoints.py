@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tapgate.client.operation import Group, Listing, M, Operation, act, delete, operation
+from tapgate.client.operation import Group, Listing, M, Operation, act, delete, operation, read
 from tapgate.client.pages import listed, listing
 from tapgate.client.records.webhook_endpoints import (
     Delivery,
@@ -12,7 +12,8 @@ from tapgate.client.records.webhook_endpoints import (
 from tapgate.client.values import given
 
 _ALL = "/api/v1/admin/webhook-endpoints"
-_DELIVERIES = f"{_ALL}/{{id}}/deliveries"
+_ONE = f"{_ALL}/{{id}}"
+_DELIVERIES = f"{_ONE}/deliveries"
 
 
 class WebhookEndpoints(Group[M]):
@@ -26,8 +27,17 @@ class WebhookEndpoints(Group[M]):
         return listed(_ALL, WebhookEndpoint, given(limit=limit))
 
     @operation
+    def get(self, id: str) -> Operation[WebhookEndpoint]:
+        return read(_ONE, WebhookEndpoint, id=id)
+
+    @operation
+    def test(self, id: str) -> Operation[Delivery]:
+        """Sends `webhook.test` there, whatever it asked to be told."""
+        return act(f"{_ONE}/test", Delivery, id=id)
+
+    @operation
     def delete(self, id: str) -> Operation[None]:
-        return delete(f"{_ALL}/{{id}}", id=id)
+        return delete(_ONE, id=id)
 
     @listing
     def list_deliveries(self, id: str, *, limit: int | None = None) -> Listing[Delivery]:

@@ -14,6 +14,8 @@ from tapgate.notifications.events import TYPES
 from tapgate.notifications.webhooks.targets import TargetRule
 
 EVERYTHING: Final = "*"
+#: Nobody can ask for it: it is sent to one endpoint when somebody wants to see what arrives there.
+TEST: Final = "webhook.test"
 
 _MINUTE, _HOUR = 60, 3_600
 #: After the first, second, ... failed attempt; after one more it is given up.

@@ -68,6 +68,23 @@ async def delete(call: Call, endpoint_id: int) -> None:
     await services.signals.settled(ticket)
 
 
+async def send_test(call: Call, endpoint_id: int) -> asyncpg.Record:
+    """An event for one endpoint alone, to see whether and how it takes one."""
+    services = call.services
+    async with services.database.transaction() as tx:
+        await queries.one(tx, endpoint_id)
+        row = await queries.insert_event_for(
+            tx,
+            endpoint_id,
+            event_id=services.new_id(),
+            event=model.TEST,
+            data={"webhook_endpoint_id": ids.show(ids.WEBHOOK_ENDPOINT, endpoint_id)},
+            now=services.clock(),
+        )
+        await _record(tx, call, endpoint_id, "tested", {})
+    return row
+
+
 async def redeliver(call: Call, endpoint_id: int, delivery_id: int) -> asyncpg.Record:
     """Sent again at once, under the same id; if that fails, as patiently as the first time."""
     services = call.services

@@ -1,6 +1,6 @@
 """The SQL about webhook endpoints, and about deliveries as their endpoint's owner sees them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import asyncpg
@@ -74,6 +74,33 @@ async def deliveries(
         endpoint_id,
         before,
         limit,
+    )
+
+
+async def insert_event_for(
+    tx: asyncpg.Connection,
+    endpoint_id: int,
+    *,
+    event_id: int,
+    event: str,
+    data: Mapping[str, str],
+    now: datetime,
+) -> asyncpg.Record:
+    """An event that is told to this endpoint alone; its delivery."""
+    return await tx.fetchrow(
+        """WITH event AS (
+               INSERT INTO events (id, type, data, occurred_at) VALUES ($1, $2, $3, $4)
+               RETURNING id, type
+           )
+           INSERT INTO deliveries (event_id, endpoint_id, next_attempt_at, created_at)
+           SELECT id, $5, $4, $4 FROM event
+           RETURNING id, (SELECT type FROM event) AS event, status, attempts, last_status,
+                     created_at""",
+        event_id,
+        event,
+        data,
+        now,
+        endpoint_id,
     )
 
 

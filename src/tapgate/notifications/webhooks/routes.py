@@ -30,6 +30,29 @@ async def list_webhook_endpoints(call: Call, query: PageQuery) -> Page[Endpoint]
     return cut(rows, query.limit, lambda row: int(row["id"]), model.endpoint)
 
 
+@endpoints.get(
+    "/api/v1/admin/webhook-endpoints/{id}", access=_SYSTEM_ADMIN, errors=(Code.NOT_FOUND,)
+)
+async def get_webhook_endpoint(call: Call, id: str) -> Endpoint:
+    """Get a webhook endpoint."""
+    return model.endpoint(await queries.one(call.services.database, _endpoint_id(id)))
+
+
+@endpoints.post(
+    "/api/v1/admin/webhook-endpoints/{id}/test",
+    access=_SYSTEM_ADMIN,
+    status=201,
+    errors=(Code.NOT_FOUND,),
+)
+async def send_test_event(call: Call, id: str) -> Delivery:
+    """Send a test event to a webhook endpoint.
+
+    `webhook.test` is sent to this one only, whatever it asked to be told, and signed, repeated and
+    listed among the deliveries like any other event.
+    """
+    return model.delivery(await operations.send_test(call, _endpoint_id(id)))
+
+
 @endpoints.delete(
     "/api/v1/admin/webhook-endpoints/{id}", access=_SYSTEM_ADMIN, errors=(Code.NOT_FOUND,)
 )
