@@ -47,6 +47,30 @@ async def test_filters(client: httpx2.AsyncClient, world: World) -> None:
     assert await found(parent_agent_id=ids.show(ids.AGENT, 1)) == []
 
 
+async def test_search(client: httpx2.AsyncClient, world: World) -> None:
+    foday = await new_agent(world, business_name="Kissy Road Cash 100%")
+    sia = await new_agent(world, name="Sia Koroma")
+    key = await world.api_key("payments:read")
+    for text, expected in (
+        ("FODAY", [foday]),
+        ("bangura foday", [foday]),
+        ("o", [sia, foday]),
+        ("kissy", [foday]),
+        ("koroma kissy", []),
+        (sia["phone_number"][-8:], [sia]),
+        (f" {sia['id']} ", [sia]),
+        (ids.show(ids.AGENT, 1), []),
+        ("100%", [foday]),
+        ("_", []),
+    ):
+        answer = await client.get(URL, params={"search": text}, auth=key)
+        assert answer.json()["data"] == expected, text
+    answer = await client.get(URL, params={"search": "o", "status": "suspended"}, auth=key)
+    assert answer.json()["data"] == []
+    answer = await client.get(URL, params={"search": "x" * 256}, auth=key)
+    assert refusal(answer) == (422, "VALIDATION_FAILED")
+
+
 async def test_filter_values_that_cannot_be(client: httpx2.AsyncClient, world: World) -> None:
     admin = await world.admin("S")
     for query in ({"status": "ACTIVE"}, {"agent_type": "agent"}, {"limit": "0"}, {"cursor": "x"}):

@@ -156,3 +156,22 @@ async def test_a_move_that_is_not_there_is_refused(
     assert said(await client.post(f"{url}/activate", auth=admin)) == (409, "NOT_SUSPENDED")
     await suspend(world, new)
     assert said(await client.post(f"{url}/suspend", auth=admin)) == (409, "ALREADY_SUSPENDED")
+
+
+async def test_partners_are_searched_and_filtered(client: httpx2.AsyncClient, world: World) -> None:
+    bank, wire = await created(world), await created(world, name="Wire Ltd")
+    await suspend(world, wire)
+    admin = await world.admin()
+    for query, expected in (
+        ({"search": "big BANK"}, [bank]),
+        ({"search": "i"}, [wire, bank]),
+        ({"search": "wire", "status": "active"}, []),
+        ({"search": bank["partner"]["id"]}, [bank]),
+        ({"status": "suspended"}, [wire]),
+        ({"status": "active"}, [bank]),
+    ):
+        answer = await client.get(URL, params=query, auth=admin)
+        found = [record["id"] for record in answer.json()["data"]]
+        assert found == [new["partner"]["id"] for new in expected], query
+    answer = await client.get(URL, params={"status": "closed"}, auth=admin)
+    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")

@@ -125,3 +125,19 @@ async def test_processors_are_listed_newest_first_in_pages_and_by_status(
         assert [record["name"] for record in page["data"]] == names
     answer = await client.get(URL, params={"status": "blocked"}, auth=admin)
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+
+
+async def test_processors_are_searched(client: httpx2.AsyncClient, world: World) -> None:
+    corner = (await created(world))["processor"]
+    market = (await created(world, name="Big Market", email="sales@market.example"))["processor"]
+    admin = await world.admin("S")
+    for text, expected in (
+        ("corner SHOP", [corner]),
+        ("market.example", [market]),
+        (market["phone_number"][-8:], [market]),
+        ("corner market", []),
+        (corner["id"], [corner]),
+        ("%", []),
+    ):
+        answer = await client.get(URL, params={"search": text}, auth=admin)
+        assert answer.json()["data"] == expected, text

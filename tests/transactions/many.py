@@ -36,13 +36,15 @@ async def fill(database: Database) -> None:
         await tx.execute(
             """INSERT INTO transactions
                    (id, type, status, channel, amount, fee_amount, currency, from_account,
-                    to_account, card_serial, created_at, completed_at)
+                    to_account, card_serial, failure_code, created_at, completed_at)
                SELECT $2::bigint + n * (($3::bigint - $2::bigint) / $1),
                       CASE WHEN n % 5000 = 0 THEN 'partner_deposit' ELSE 'transfer_p2p' END,
                       CASE WHEN n % 5000 = 1 THEN 'failed' ELSE 'completed' END, 'api', 100, 1,
                       'SLE', CASE WHEN n % 4 = 0 THEN 1 ELSE 2 + n % 1997 END,
                       CASE WHEN n % 4 = 1 THEN 1 ELSE 2 + (n * 7) % 1997 END,
-                      'TAP-' || n % 1997, moment, moment
+                      'TAP-' || n % 1997,
+                      CASE WHEN n % 50000 = 1 THEN 'CARD_BLOCKED'
+                           WHEN n % 5000 = 1 THEN 'INSUFFICIENT_FUNDS' END, moment, moment
                FROM generate_series(1, $1) n,
                     LATERAL (SELECT $4::timestamptz
                                     + n * (($5::timestamptz - $4::timestamptz) / $1) AS moment)""",

@@ -55,4 +55,5 @@ async def test_a_page_reads_no_more_than_it_needs(database: Database) -> None:
             assert await read_by(database, caller, filters, 500, 501) < 900
         assert await read_by(database, caller, Filters(type="partner_deposit")) < 300
         assert await read_by(database, caller, Filters(status="failed")) < 300
+        assert await read_by(database, caller, Filters(failure_code="CARD_BLOCKED")) < 300
         assert await read_by(database, caller, newest, 500, card="TAP-498") < 900

@@ -143,6 +143,7 @@ class AgentFilters(PageQuery, kw_only=True):
     status: Annotated[str, Choice(*SHOWN_STATUS.values())] | None = None
     agent_type: AgentType | None = None
     parent_agent_id: Annotated[str, IdRule(ids.AGENT)] | None = None
+    search: Text | None = None
 
 
 def registered(

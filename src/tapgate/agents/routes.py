@@ -62,7 +62,11 @@ async def register_agent(call: Call, body: AgentRegistration) -> AgentRegistered
 
 @endpoints.get("/api/v1/agents", access=_READ)
 async def list_agents(call: Call, query: AgentFilters) -> Page[AgentRecord]:
-    """List agents, newest first."""
+    """List agents, newest first.
+
+    `search` is a whole agent identifier, or words that each occur, in any case, in the name, the
+    business name or the phone number.
+    """
     rows = await queries.page(call.services.database, query)
     return cut(rows, query.limit, key=lambda row: row.id, show=shown)
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import AmountOrZero, Name
+from tapgate.edge.fields import AmountOrZero, Choice, Name, Text
+from tapgate.edge.pages import PageQuery
 from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code
 
@@ -54,6 +55,13 @@ def shown(partner: Partner) -> PartnerRecord:
         currency=partner.currency,
         created_at=clock.rfc3339(partner.created_at),
     )
+
+
+class PartnerFilters(PageQuery, kw_only=True):
+    """Which partners a list is to show."""
+
+    status: Annotated[str, Choice("active", "suspended")] | None = None
+    search: Text | None = None
 
 
 class NewPartner(msgspec.Struct, kw_only=True):

@@ -5,8 +5,10 @@ from datetime import datetime
 
 import asyncpg
 
+from tapgate import ids
 from tapgate.ledger.accounts import lock_account
-from tapgate.partners.model import ACCOUNT_STATUS, Partner, not_found
+from tapgate.partners.model import ACCOUNT_STATUS, Partner, PartnerFilters, not_found
+from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 
 _SELECT = """
@@ -32,9 +34,15 @@ async def lock(tx: asyncpg.Connection, partner_id: int) -> Partner:
     return await get(tx, partner_id)
 
 
-async def page(database: Database, *, before: int, limit: int) -> list[Partner]:
+async def page(database: Database, filters: PartnerFilters) -> list[Partner]:
+    """The newest of those that match; one more than the limit."""
+    conditions = Conditions()
+    conditions.where("p.id < {}", filters.before)
+    conditions.where("a.status = {}", filters.status and ACCOUNT_STATUS[filters.status])
+    conditions.search(filters.search, "a.holder_name", id_column="p.id", prefix=ids.PARTNER)
+    limit = conditions.bind(filters.limit + 1)
     rows = await database.fetch(
-        f"{_SELECT} WHERE p.id < $1 ORDER BY p.id DESC LIMIT $2", before, limit
+        f"{_SELECT} WHERE {conditions} ORDER BY p.id DESC LIMIT {limit}", *conditions.values
     )
     return [Partner(**row) for row in rows]
 

@@ -7,12 +7,12 @@ from tapgate.edge.bodies import OptionalReason
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.fields import Amount
-from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.edge.pages import Page, cut
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.partners import operations, queries
-from tapgate.partners.model import NewPartner, PartnerRecord, read_id, shown
+from tapgate.partners.model import NewPartner, PartnerFilters, PartnerRecord, read_id, shown
 from tapgate.transactions.orders import (
     Order,
     Receipt,
@@ -69,9 +69,12 @@ async def create_partner(call: Call, body: NewPartner) -> PartnerCreated:
 
 
 @endpoints.get("/api/v1/admin/partners", access=_ACCESS)
-async def list_partners(call: Call, query: PageQuery) -> Page[PartnerRecord]:
-    """List partners, newest first."""
-    rows = await queries.page(call.services.database, before=query.before, limit=query.limit + 1)
+async def list_partners(call: Call, query: PartnerFilters) -> Page[PartnerRecord]:
+    """List partners, newest first.
+
+    `search` is a whole partner identifier, or words that each occur, in any case, in the name.
+    """
+    rows = await queries.page(call.services.database, query)
     return cut(rows, query.limit, key=lambda row: row.id, show=shown)
 
 

@@ -83,7 +83,11 @@ async def create_processor(call: Call, body: NewProcessor) -> ProcessorCreated:
 
 @endpoints.get("/api/v1/processors", access=_READ)
 async def list_processors(call: Call, query: ProcessorFilters) -> Page[ProcessorRecord]:
-    """List processors, newest first."""
+    """List processors, newest first.
+
+    `search` is a whole processor identifier, or words that each occur, in any case, in the name,
+    the phone number or the e-mail address.
+    """
     rows = await queries.page(call.services.database, query)
     return cut(rows, query.limit, key=lambda row: row.id, show=shown)
 

@@ -4,6 +4,8 @@ A condition that is not asked for is left out rather than written as `$1 IS NULL
 index can answer.
 """
 
+from tapgate import ids
+
 
 class Conditions:
     def __init__(self) -> None:
@@ -22,6 +24,20 @@ class Conditions:
         """`{}` stands for the value; without a value there is no condition."""
         if value is not None:
             self.add(condition.format(self.bind(value)))
+
+    def search(self, text: str | None, *columns: str, id_column: str, prefix: str) -> None:
+        """A whole identifier, or words that each occur, in any case, in one of the columns. All
+        rows are looked at: for what there is of thousands, not of millions."""
+        if text is None:
+            return
+        number = ids.read(prefix, text.strip())
+        if number is not None:
+            self.where(f"{id_column} = {{}}", number)
+            return
+        for word in text.split():
+            bound = self.bind(word)
+            found = (f"strpos(lower({column}), lower({bound})) > 0" for column in columns)
+            self.add(f"({' OR '.join(found)})")
 
     def __str__(self) -> str:
         return " AND ".join(self._conditions) or "true"

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import CardSerial, Choice, Rule, Unacceptable
+from tapgate.edge.fields import CardSerial, Choice, Rule, Text, Unacceptable
 from tapgate.edge.pages import PageQuery
 from tapgate.edge.periods import Bound
 from tapgate.errors import ApiError, Code
@@ -92,6 +92,7 @@ class Filters(PageQuery, kw_only=True):
     card_serial: CardSerial | None = None
     type: Annotated[str, Choice(*TYPES)] | None = None
     status: Annotated[str, Choice(*STATUSES)] | None = None
+    failure_code: Text | None = None
     from_: Bound | None = msgspec.field(default=None, name="from")
     to: Bound | None = None
 

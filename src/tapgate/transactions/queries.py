@@ -153,6 +153,7 @@ async def page(
         # Written out: only then is it known that a partial index has it.
         assert filters.status in STATUSES
         conditions.add(f"t.status = '{filters.status}'")
+    conditions.where("t.failure_code = {}", filters.failure_code)
     start, end = start_of(filters.from_, zone), end_of(filters.to, zone)
     conditions.where("t.created_at >= {}", start)
     conditions.where("t.created_at < {}", end)

@@ -55,10 +55,15 @@ class Agents(Group[M]):
         status: str | None = None,
         agent_type: str | None = None,
         parent_agent_id: str | None = None,
+        search: str | None = None,
         limit: int | None = None,
     ) -> Listing[Agent]:
         query = given(
-            status=status, agent_type=agent_type, parent_agent_id=parent_agent_id, limit=limit
+            status=status,
+            agent_type=agent_type,
+            parent_agent_id=parent_agent_id,
+            search=search,
+            limit=limit,
         )
         return listed(_ALL, Agent, query)
 

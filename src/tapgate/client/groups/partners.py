@@ -38,8 +38,10 @@ class Partners(Group[M]):
         return act(_ALL, PartnerCreated, body)
 
     @listing
-    def list(self, *, limit: int | None = None) -> Listing[Partner]:
-        return listed(_ALL, Partner, given(limit=limit))
+    def list(
+        self, *, status: str | None = None, search: str | None = None, limit: int | None = None
+    ) -> Listing[Partner]:
+        return listed(_ALL, Partner, given(status=status, search=search, limit=limit))
 
     @operation
     def get(self, id: str) -> Operation[Partner]:

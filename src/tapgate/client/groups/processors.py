@@ -48,8 +48,10 @@ class Processors(Group[M]):
         return act(_ALL, ProcessorCreated, body)
 
     @listing
-    def list(self, *, status: str | None = None, limit: int | None = None) -> Listing[Processor]:
-        return listed(_ALL, Processor, given(status=status, limit=limit))
+    def list(
+        self, *, status: str | None = None, search: str | None = None, limit: int | None = None
+    ) -> Listing[Processor]:
+        return listed(_ALL, Processor, given(status=status, search=search, limit=limit))
 
     @operation
     def get(self, id: str) -> Operation[Processor]:
@@ -92,11 +94,12 @@ class Processors(Group[M]):
         card_serial: str | None = None,
         type: str | None = None,
         status: str | None = None,
+        failure_code: str | None = None,
         from_: Moment | None = None,
         to: Moment | None = None,
         limit: int | None = None,
     ) -> Listing[Transaction]:
-        query = filters(user_id, card_serial, type, status, from_, to, limit)
+        query = filters(user_id, card_serial, type, status, failure_code, from_, to, limit)
         return listed(f"{_ONE}/transactions", Transaction, query, id=id)
 
 

@@ -21,12 +21,13 @@ class Transactions(Group[M]):
         card_serial: str | None = None,
         type: str | None = None,
         status: str | None = None,
+        failure_code: str | None = None,
         from_: Moment | None = None,
         to: Moment | None = None,
         limit: int | None = None,
     ) -> Listing[Transaction]:
         """Newest first; `limit` is how many on a page."""
-        query = filters(user_id, card_serial, type, status, from_, to, limit)
+        query = filters(user_id, card_serial, type, status, failure_code, from_, to, limit)
         return listed(_ALL, Transaction, query)
 
     @operation
@@ -37,6 +38,7 @@ class Transactions(Group[M]):
         card_serial: str | None = None,
         type: str | None = None,
         status: str | None = None,
+        failure_code: str | None = None,
         from_: Moment | None = None,
         to: Moment | None = None,
         limit: int | None = None,
@@ -46,7 +48,7 @@ class Transactions(Group[M]):
 
         When there are more, the file has the `next_cursor` to go on with.
         """
-        query = filters(user_id, card_serial, type, status, from_, to, limit)
+        query = filters(user_id, card_serial, type, status, failure_code, from_, to, limit)
         return read(f"{_ALL}/export", File, query=query | given(cursor=cursor))
 
     @operation
@@ -69,6 +71,7 @@ def filters(
     card_serial: str | None,
     type: str | None,
     status: str | None,
+    failure_code: str | None,
     from_: Moment | None,
     to: Moment | None,
     limit: int | None,
@@ -79,6 +82,7 @@ def filters(
         card_serial=card_serial,
         type=type,
         status=status,
+        failure_code=failure_code,
         from_=moment_or_none(from_),
         to=moment_or_none(to),
         limit=limit,

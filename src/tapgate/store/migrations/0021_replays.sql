@@ -5,3 +5,7 @@ CREATE TABLE replays (
     count bigint NOT NULL CHECK (count > 0),
     last_at timestamptz NOT NULL
 ) WITH (fillfactor = 80);
+
+-- What was declined for one reason, newest first.
+CREATE INDEX transactions_failure ON transactions (failure_code, id)
+    WHERE failure_code IS NOT NULL;
