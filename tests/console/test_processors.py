@@ -34,7 +34,7 @@ async def test_a_terminal_and_its_keys(ada: Visitor, world: World) -> None:
     processor = await _created(ada, world)
     page = f"/console/processors/{processor}"
     added = await ada.act("terminal.add", {"name": "Till 1"}, id=processor)
-    terminal, key, secret = _copied(added.text)
+    terminal, key, _ = _copied(added.text)
     assert terminal.startswith("ter_") and f'href="{page}"' in added.text
     further = await ada.act(
         "terminal.key", {"terminal_id": terminal}, id=processor, terminal_id=terminal
