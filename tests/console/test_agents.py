@@ -48,6 +48,8 @@ async def test_what_is_asked_for_comes_as_a_list(ada: Visitor, register: Registe
     found = await ada.part(f"/console/agents?parent_agent_id={top}")
     assert "Alie Bangura" in found.text and "Sorie Kamara" not in found.text
     assert "<html" not in found.text
+    found = await ada.part("/console/agents?search=alie")
+    assert "Alie Bangura" in found.text and "Mariama Conteh" not in found.text
     await ada.act("agent.suspend", {"reason": "On leave"}, id=other)
     found = await ada.part("/console/agents?status=suspended")
     assert found.text.count("<tr>") == 2, "the head and one row"

@@ -46,6 +46,10 @@ async def test_suspend_and_activate(ada: Visitor) -> None:
     await ada.act("partner.suspend", {"reason": "Contract ended"}, id=partner)
     shown = await ada.page(page)
     assert "The partner is suspended." in shown and "partner.fund" not in shown
+    for query in ("status=suspended", "search=sierra"):
+        assert "Sierra Bank" in (await ada.part(f"/console/partners?{query}")).text
+    for query in ("status=active", "search=rokel"):
+        assert "No partner matches" in (await ada.part(f"/console/partners?{query}")).text
     await ada.act("partner.activate", id=partner)
     assert "The partner is active." in await ada.page(page)
 

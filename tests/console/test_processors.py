@@ -74,6 +74,15 @@ async def test_suspended_with_a_reason(ada: Visitor, world: World) -> None:
     assert found.text.count("<tr>") == 1
 
 
+async def test_found_by_a_part_of_the_name(ada: Visitor, world: World) -> None:
+    await _created(ada, world, "Kamara Stores")
+    await _created(ada, world, "Bo Market Cloth")
+    found = await ada.part("/console/processors?search=cloth")
+    assert found.text.count("<tr>") == 1 and "Bo Market Cloth" in found.text
+    found = await ada.part("/console/processors?search=nobody")
+    assert "No processor matches" in found.text
+
+
 async def test_settlement_money_for_a_subscriber(ada: Visitor, world: World) -> None:
     person = await world.subscriber()
     processor = await _created(ada, world)
