@@ -35,7 +35,7 @@ _PROFILE = (
     ),
     Field("pin", "PIN", "pin", hint="Four digits, typed by the agent: every cash-in needs it"),
 )
-_AMOUNT = Field("amount", "Amount", "money", hint="Like 5000.00")
+_AMOUNT = Field("amount", "Amount", "money", hint="Like 5000")
 _MEMO = Field("description", "What for", required=False, hint="Kept with the transaction")
 
 ACTS = (

@@ -30,7 +30,7 @@ ACTS = (
                 "Overdraft",
                 "money",
                 hint="How far it may fund subscribers before its own money has arrived",
-                value="0.00",
+                value="0",
             ),
         ),
         done="The partner is there",
@@ -43,7 +43,7 @@ ACTS = (
         explains="Do this when the partner's money has reached you, in cash or at the bank. The "
         "platform's cash account pays, and the partner can hand it on at once.",
         button="Fund",
-        fields=(Field("amount", "Amount", "money", hint="Like 50000.00"),),
+        fields=(Field("amount", "Amount", "money", hint="Like 50000"),),
         done="The money is on the partner's account.",
         moves_money=True,
     ),

@@ -64,7 +64,7 @@ ACTS = (
         button="Send money",
         fields=(
             Field("subscriber_id", "Subscriber", hint="Its identifier: sub_…"),
-            Field("amount", "Amount", "money", hint="Like 5000.00"),
+            Field("amount", "Amount", "money", hint="Like 5000"),
             Field("description", "What for", required=False, hint="Kept with the transaction"),
         ),
         done="The money is in the subscriber's wallet.",
