@@ -39,6 +39,21 @@ async def test_verify_proves_the_books(services: Services, world: World) -> None
     assert status == 0
     assert output.startswith("1 transactions, 1 entries, 4 accounts\n")
     assert "BROKEN" not in output
+    recorded = await services.database.fetchrow("SELECT transactions, broken FROM proofs")
+    assert recorded is not None
+    assert tuple(recorded) == (1, [])
+
+
+async def test_verify_proves_a_copy_that_cannot_be_written_to(
+    services: Services, world: World
+) -> None:
+    name = await services.database.fetchval("SELECT current_database()")
+    await services.database.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    status, output, _ = await tapgate(services, "verify")
+    assert (status, output.splitlines()[-1]) == (
+        0,
+        "Not recorded: the database must not be written to.",
+    )
 
 
 async def test_verify_names_what_is_broken(services: Services, world: World) -> None:
@@ -48,6 +63,8 @@ async def test_verify_names_what_is_broken(services: Services, world: World) -> 
     assert status == 1
     assert "BROKEN every balance is the sum of its entries\n      acc_" in output
     assert "balance 5, entries 10000" in output
+    broken = await services.database.fetchval("SELECT broken FROM proofs")
+    assert broken == ["every balance is the sum of its entries"]
 
 
 async def test_keys_are_made_listed_and_deleted(

@@ -313,3 +313,8 @@ async def ends(admin: AsyncGateway, people: dict[str, str]) -> None:
     entries = [one async for one in admin.audit.list(resource_id=made.subscriber_id)]
     assert entries
     assert (await admin.audit.verify()).valid
+    proof = await admin.overview.verify_ledger()
+    assert proof.holds, proof.claims
+    seen = await admin.overview.get(period="week")
+    assert seen.ledger.last_proof is not None
+    assert seen.ledger.last_proof.transactions == proof.transactions == seen.totals.count

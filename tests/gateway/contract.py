@@ -104,6 +104,8 @@ ADDED = {
     # What people who look into a transaction need to see of it.
     "GET /api/v1/transactions/{id}/entries": "all",
     "GET /api/v1/transactions/{id}/chain": "all",
+    "GET /api/v1/overview": "all",  # how the platform is doing
+    "POST /api/v1/ledger/verify": "A",  # `tapgate verify`, for who has no shell
 }
 
 

@@ -1,6 +1,7 @@
 """What people can do from a page: each act is one of the interface's operations with a form that
 says what it means and asks before it is done."""
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
@@ -174,9 +175,12 @@ def _number(text: str | None) -> int | float | str | None:
     if text is None:
         return None
     try:
-        return int(text) if text.lstrip("-").isdigit() else float(text)
+        if text.lstrip("-").isdigit():
+            return int(text)
+        number = float(text)
     except ValueError:
         return text
+    return number if math.isfinite(number) else text
 
 
 def _form(

@@ -5,13 +5,17 @@ from typing import Final
 
 from tapgate.console.acts import Act, act_pages
 from tapgate.console.pages import (
+    administrators,
     agents,
+    api_keys,
+    audit,
     cards,
     overview,
     partners,
     processors,
     sign_in,
     subscribers,
+    webhooks,
 )
 from tapgate.console.rendering import environment
 from tapgate.console.site import Pages, PageSite
@@ -28,13 +32,21 @@ PAGES: Final[tuple[Pages, ...]] = (
     agents.pages,
     processors.pages,
     partners.pages,
+    webhooks.pages,
+    api_keys.pages,
+    administrators.pages,
+    audit.pages,
 )
 ACTS: Final[tuple[Act, ...]] = (
+    *overview.ACTS,
     *subscribers.ACTS,
     *cards.ACTS,
     *agents.ACTS,
     *processors.ACTS,
     *partners.ACTS,
+    *webhooks.ACTS,
+    *api_keys.ACTS,
+    *administrators.ACTS,
 )
 
 

@@ -1,6 +1,6 @@
 """A site of pages: who may come in, which page it is, and what is shown when something is wrong."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, TypeVar
 
 import structlog
@@ -85,9 +85,7 @@ class PageSite:
                 return asset
             visit = Visit(inside, call, self._templates)
         except ApiError as error:
-            return Visit(inside, _without_query(call), self._templates).page(
-                "error.html", error.status, error=error
-            )
+            return self.refused(inside, call, error)
         try:
             return await self._shown(visit)
         except ApiError as error:
@@ -95,6 +93,10 @@ class PageSite:
         except Exception as problem:
             _log.error("page.failed", request_id=call.request_id, failure=logs.trace(problem))
             return _refused(visit, ApiError(Code.INTERNAL_ERROR))
+
+    def refused(self, inside: Inside, call: Call, error: ApiError) -> Reply[bytes]:
+        """Before anything of the request was looked at."""
+        return _refused(Visit(inside, _without_query(call), self._templates), error)
 
     def _asset(self, call: Call) -> Reply[bytes] | None:
         start = f"{self.prefix}/assets/"
@@ -107,7 +109,7 @@ class PageSite:
         methods, names = self._router.find(call.path) or ({}, [])
         page = methods.get("GET" if call.method == "HEAD" else call.method)
         if page is None:
-            raise ApiError(Code.METHOD_NOT_ALLOWED if methods else Code.NOT_FOUND)
+            raise _no_page(methods)
         if page.method != "GET":
             session.require_own_page(call)
         if not page.public:
@@ -116,6 +118,13 @@ class PageSite:
             if page.method != "GET":
                 session.require_csrf(call, call.caller, visit.form.get(session.CSRF_FIELD))
         return await page.handler(visit, *names)
+
+
+def _no_page(methods: Mapping[str, _Page]) -> ApiError:
+    if not methods:
+        return ApiError(Code.NOT_FOUND)
+    allowed = sorted({*methods, *(["HEAD"] if "GET" in methods else [])})
+    return ApiError(Code.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(allowed)})
 
 
 def _without_query(call: Call) -> Call:
@@ -127,4 +136,6 @@ def _refused(visit: Visit, error: ApiError) -> Reply[bytes]:
     if error.code is Code.UNAUTHORIZED:
         return visit.go(SIGN_IN, cookie=session.end(visit.call))
     template = "problem.html" if visit.is_part else "error.html"
-    return visit.page(template, error.status, error=error)
+    reply = visit.page(template, error.status, error=error)
+    reply.headers = {**error.headers, **reply.headers}
+    return reply

@@ -28,6 +28,7 @@ HEADERS: Final[Mapping[str, str]] = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 _HTML: Final = "text/html; charset=utf-8"
+_HOME: Final = "/console"
 
 
 class Visit:
@@ -95,6 +96,7 @@ class Visit:
         """A picture or a document, as the interface gives it."""
         reply = await self.get(path)
         assert isinstance(reply, Reply), "only asked of endpoints that give files"
+        reply.headers = {**reply.headers, **HEADERS}
         return reply
 
     async def get_if_allowed(
@@ -104,23 +106,23 @@ class Visit:
         return await self.get(path, query) if self.may(endpoint) else None
 
     def page(self, template: str, status: int = 200, **values: Any) -> Reply[bytes]:
+        settings, caller = self.call.services.settings, self.call.caller
         sentence = None if self.is_part else session.said(self.call)
         cookie = {} if sentence is None else {"Set-Cookie": session.nothing_said(self.call)}
         text = self._templates.get_template(template).render(
             values,
             visit=self,
-            me=self.call.caller,
+            me=caller,
             may=self.may,
             path=self.call.path,
             query=self.query,
             said=sentence,
             is_part=self.is_part,
-            csrf=None
-            if self.call.caller is None
-            else session.csrf_token(self.call, self.call.caller),
-            environment=self.call.services.settings.environment,
-            currency=self.call.services.settings.currency,
-            zone=str(self.call.services.settings.timezone),
+            csrf=None if caller is None else session.csrf_token(self.call, caller),
+            environment=settings.environment,
+            has_simulators=settings.has_simulators,
+            currency=settings.currency,
+            zone=str(settings.timezone),
         )
         return Reply(
             text.encode(errors="replace"),
@@ -150,10 +152,13 @@ class Visit:
     @property
     def came_from(self) -> str:
         """The page that a part was asked from."""
-        parts = urlsplit(self.call.header(b"hx-current-url") or "")
+        try:
+            parts = urlsplit(self.call.header(b"hx-current-url") or "")
+        except ValueError:
+            return _HOME
         path = f"{parts.path}?{parts.query}" if parts.query else parts.path
         is_own = path.startswith("/") and not path.startswith("//") and "\\" not in path
-        return path if is_own and path.isascii() and path.isprintable() else "/console"
+        return path if is_own and path.isascii() and path.isprintable() else _HOME
 
     def json(self, value: Any) -> Reply[bytes]:
         """For a script of one of the pages."""

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from tapgate.credentials.principals import Principal
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Reply
+from tapgate.errors import ApiError
 
 
 class Inside(Protocol):
@@ -31,3 +32,6 @@ class Site(Protocol):
 
     async def answer(self, inside: Inside, call: Call) -> Reply[bytes]:
         """Also where something went wrong that people can be told about."""
+
+    def refused(self, inside: Inside, call: Call, error: ApiError) -> Reply[bytes]:
+        """What a person sees who was not let in, or whose request was too large to read."""

@@ -191,6 +191,8 @@ OBJECTS: Final[Mapping[str, tuple[Whose, ...]]] = {
     f"DELETE {_V1}/admin/api-keys/{{id}}": (Whose.ANY,),
     f"GET {_V1}/audit/logs": (Whose.ANY,),
     f"GET {_V1}/audit/verify": (Whose.ANY,),
+    f"GET {_V1}/overview": (Whose.NOBODY,),
+    f"POST {_V1}/ledger/verify": (Whose.NOBODY,),
     f"POST {_HOOK}": (Whose.NOBODY,),
     f"GET {_HOOK}": (Whose.ANY,),
     f"GET {_HOOK}/{{id}}": (Whose.ANY,),

@@ -42,6 +42,10 @@ from tapgate.client.records.compliance import (
     Verdict,
     Violation,
 )
+from tapgate.client.records.overview import (
+    LedgerProof,
+    Overview,
+)
 from tapgate.client.records.partners import (
     Partner,
     PartnerCreated,
@@ -143,8 +147,10 @@ __all__ = [
     "FundingReceipt",
     "Holder",
     "LedgerEntry",
+    "LedgerProof",
     "Limits",
     "Me",
+    "Overview",
     "P2pReceipt",
     "Partner",
     "PartnerCreated",

@@ -1,0 +1,184 @@
+"""How long the overview takes among many transactions, against few.
+
+Two databases on one server, alike but for the number of transactions in the last 30 days. The
+endpoint is called in-process on both in turns, so that whatever else the machine does meets both.
+Run with `python -m bench.overview`; the data is removed in the end.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import asyncpg
+import httpx2
+
+from bench.growth import indexes
+from tapgate.credentials.sessions import Sessions
+from tapgate.edge.services import Services
+from tapgate.gateway import create_app, wired
+from tapgate.ledger.rules import insert_defaults
+from tapgate.ledger.verify import CLAIMS
+from tapgate.overview import figures
+from tapgate.service import logs
+from tapgate.settings import load
+from tapgate.store.embedded import EmbeddedPostgres
+from tapgate.store.migrate import migrate
+
+ACCOUNTS = 2_000
+#: Processes that counted what was not folded yet.
+PROCESSES = 4
+PERIODS = ("day", "week", "month")
+
+_ACCOUNTS = """
+    INSERT INTO accounts (id, kind, owner_id, holder_name, public_name, currency, kyc_level,
+                          checked)
+    SELECT n, 'wallet', n + 1000000, 'Aminata Kamara', 'Aminata K.', 'SLE', 1, true
+    FROM generate_series(1, $1) AS n"""
+
+#: Of 5 types; 1 in 10 failed, for one of 5 reasons; 1 in 500 under review.
+_TRANSACTIONS = """
+    INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency, from_account,
+                              to_account, failure_code, created_at)
+    SELECT n, (ARRAY['pos_payment', 'transfer_p2p', 'agent_cashin', 'agent_cashout', 'refund'])
+               [1 + n % 5],
+           status, 'api', 100 + n % 900, 1, 'SLE', 1 + n % $2, 1 + (n + 1) % $2,
+           CASE WHEN status = 'failed' THEN (ARRAY['INSUFFICIENT_FUNDS', 'CARD_NOT_ACTIVE',
+               'DAILY_LIMIT_EXCEEDED', 'CARD_LIMIT_EXCEEDED', 'COMPLIANCE_REJECTED'])
+               [1 + n / 10 % 5] END,
+           now() - n * (interval '30 days' / $1)
+    FROM generate_series(1, $1::int) AS n,
+         LATERAL (SELECT CASE WHEN n % 10 = 7 THEN 'failed' WHEN n % 500 = 3 THEN 'under_review'
+                              ELSE 'completed' END AS status) AS decided"""
+
+_ENTRIES = """
+    INSERT INTO entries SELECT id, 0, from_account, to_account, amount FROM transactions
+    WHERE status = 'completed'"""
+
+#: As the ledger counts and folds: the last hour's by process, all before together.
+_FIGURES = """
+    INSERT INTO figures
+    SELECT date_bin('15 minutes', created_at, '2000-01-01Z') AS quarter, type, status,
+           failure_code, CASE WHEN created_at > now() - interval '1 hour' THEN id % $1 ELSE -1 END,
+           count(*), sum(amount), sum(fee_amount)
+    FROM transactions GROUP BY 1, 2, 3, 4, 5"""
+
+
+class Side(NamedTuple):
+    name: str
+    client: httpx2.AsyncClient
+    services: Services
+
+
+async def fill(url: str, transactions: int) -> None:
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute(_ACCOUNTS, ACCOUNTS)
+        aside = await indexes.set_aside(connection, ["transactions", "entries"])
+        await connection.execute(_TRANSACTIONS, transactions, ACCOUNTS)
+        await connection.execute(_ENTRIES)
+        await connection.execute(_FIGURES, PROCESSES)
+        for index in aside:
+            await connection.execute(index.definition)
+        await connection.execute("VACUUM (ANALYZE)")
+        claim = CLAIMS["the figures are what the transactions say"]
+        assert not await connection.fetch(claim)
+    finally:
+        await connection.close()
+
+
+@contextlib.asynccontextmanager
+async def opened(server_url: str, folder: Path, transactions: int) -> AsyncIterator[Side]:
+    name = f"of_{transactions}"
+    connection = await asyncpg.connect(server_url)
+    await connection.execute(f"CREATE DATABASE {name}")
+    await connection.close()
+    url = server_url.replace("@/tapgate?", f"@/{name}?")
+    await migrate(url)
+    await fill(url, transactions)
+    environ = {"TAPGATE_RATE_LIMIT": "1000000", "TAPGATE_RATE_BURST": "1000000"}
+    settings = load({"TAPGATE_DATA_DIR": str(folder / name), "TAPGATE_DATABASE_URL": url} | environ)
+    async with wired(settings, url) as services:
+        async with services.database.transaction() as tx:
+            await insert_defaults(tx, settings.currency, services.new_id)
+        token = await _admin(services, services.authenticator.sessions)
+        transport = httpx2.ASGITransport(app=cast(Any, create_app(services)))
+        async with httpx2.AsyncClient(
+            transport=transport,
+            base_url="http://gateway",
+            headers={"Authorization": f"Bearer {token}"},
+        ) as client:
+            yield Side(f"{transactions:,}", client, services)
+
+
+async def _admin(services: Services, sessions: Sessions) -> str:
+    admin_id = services.new_id()
+    async with services.database.transaction() as tx:
+        await tx.execute(
+            """INSERT INTO admins (id, email, name, role, password_hash, created_at)
+               VALUES ($1, 'ada@example.com', 'Ada', 'system_admin', 'no password', now())""",
+            admin_id,
+        )
+        return (await sessions.start(tx, admin_id)).token
+
+
+async def timed(side: Side, period: str, *, forgotten: bool) -> float:
+    if forgotten:
+        figures._remembered.clear()
+    started = time.perf_counter()
+    answer = await side.client.get("/api/v1/overview", params={"period": period})
+    seconds = time.perf_counter() - started
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["totals"]["count"] > 0
+    return seconds * 1000
+
+
+async def compare(few: Side, many: Side, rounds: int) -> None:
+    print(f"{'':24} {few.name:>12} {many.name:>12}   ratio (medians of {rounds})")
+    for forgotten in (False, True):
+        for period in PERIODS:
+            took: dict[str, list[float]] = {few.name: [], many.name: []}
+            for number in range(rounds + 3):
+                for side in (few, many) if number % 2 else (many, few):
+                    seconds = await timed(side, period, forgotten=forgotten)
+                    if number >= 3:  # the first ones warm up
+                        took[side.name].append(seconds)
+            small, large = (statistics.median(took[side.name]) for side in (few, many))
+            what = f"{period}{', after folding' if forgotten else ''}"
+            print(f"{what:24} {small:9.2f} ms {large:9.2f} ms   {large / small:.2f}", flush=True)
+
+
+async def run(server_url: str, folder: Path, few: int, many: int, rounds: int) -> None:
+    async with (
+        opened(server_url, folder, few) as one,
+        opened(server_url, folder, many) as other,
+    ):
+        await compare(one, other, rounds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.overview", description=__doc__)
+    parser.add_argument("--few", type=int, default=1_000)
+    parser.add_argument("--many", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=100)
+    given = parser.parse_args()
+    logs.configure(open(os.devnull, "ab", buffering=0))  # noqa: PTH123, SIM115 - stays open
+    with tempfile.TemporaryDirectory(prefix=".bench-", dir=Path(__file__).parents[1]) as name:
+        folder = Path(name)
+        server = EmbeddedPostgres(folder / "data")
+        try:
+            url = server.start()
+            few, many = max(1_000, given.few), min(10_000_000, given.many)
+            asyncio.run(run(url, folder, few, many, min(1_000, max(1, given.rounds))))
+        finally:
+            server.stop()
+
+
+if __name__ == "__main__":
+    main()

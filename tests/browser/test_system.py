@@ -1,0 +1,135 @@
+"""Looking after the system: keys, administrators, webhooks, the audit trail."""
+
+import re
+
+from playwright.async_api import Browser, expect
+
+from browser import chromium
+from browser.chromium import DESKTOP, Tab
+from journeys.caller import done
+from journeys.platform import Platform
+from journeys.staff import Admin
+from notifications.receiver import Receiver
+
+_PASSWORD = "a long enough password"
+
+
+async def _status_of_a_call(platform: Platform, key: str) -> int:
+    answer = await platform.client.get("/api/v1/cards", headers={"Authorization": f"Bearer {key}"})
+    return answer.status_code
+
+
+async def test_a_key_is_created_works_and_is_revoked(tab: Tab, platform: Platform) -> None:
+    page, dialog = tab.page, tab.page.get_by_role("dialog")
+    await page.get_by_role("link", name="API keys").click()
+    await page.get_by_role("button", name="Create key").click()
+    assert await tab.grave_findings() == []
+    await dialog.get_by_label("Name").fill("Card reports")
+    await dialog.get_by_role("button", name="Create key").click()
+    await expect(dialog.get_by_role("alert")).to_be_visible()
+    await expect(dialog.get_by_label("Name")).to_have_value("Card reports")
+    await dialog.get_by_label(re.compile("see cards")).check()
+    await dialog.get_by_role("button", name="Create key").click()
+    await expect(dialog).to_contain_text("it is not shown again")
+    assert await tab.grave_findings() == []
+    key = await dialog.get_by_role("button", name="Copy").get_attribute("data-copy")
+    assert key is not None and key.startswith("svc_test_")
+    assert await _status_of_a_call(platform, key) == 200
+    await dialog.get_by_role("link", name="I have kept it").click()
+    row = page.locator("#rows tr").filter(has_text="Card reports")
+    await expect(row).to_contain_text("cards:read")
+    assert key not in await page.content()
+    assert await tab.grave_findings() == []
+    await row.get_by_role("button", name="Revoke").click()
+    await expect(dialog).to_contain_text("cannot be undone")
+    await dialog.get_by_role("button", name="Revoke").click()
+    await expect(page.get_by_role("status")).to_have_text("The key is revoked.")
+    await expect(row).to_have_count(0)
+    assert await _status_of_a_call(platform, key) == 401
+
+
+async def test_somebody_new_for_support_sees_what_is_theirs(
+    tab: Tab, browser: Browser, platform: Platform
+) -> None:
+    page, dialog = tab.page, tab.page.get_by_role("dialog")
+    await page.get_by_role("link", name="Administrators").click()
+    await expect(page.locator("#rows tr").filter(has_text="you")).to_contain_text(
+        "Nobody disables oneself"
+    )
+    assert await tab.grave_findings() == []
+    await page.get_by_role("button", name="Add administrator").click()
+    assert await tab.grave_findings() == []
+    await dialog.get_by_label("Name").fill("Sia Support")
+    await dialog.get_by_label("E-mail").fill("sia@example.com")
+    await dialog.get_by_label("Role").select_option("support_user")
+    await dialog.get_by_label("Password").fill(_PASSWORD)
+    await dialog.get_by_role("button", name="Add administrator").click()
+    await expect(page.get_by_role("status")).to_have_text("The administrator is added.")
+
+    async with chromium.tab(browser, str(platform.client.base_url), DESKTOP) as sias:
+        await sias.sign_in("sia@example.com", _PASSWORD)
+        side = sias.page.get_by_role("navigation", name="Pages")
+        await expect(side.get_by_role("link", name="Subscribers")).to_be_visible()
+        for name in ("Webhooks", "API keys", "Administrators", "Audit trail", "Compliance"):
+            await expect(side.get_by_role("link", name=name)).to_have_count(0)
+        sias.watched.expected = ("403",)
+        await sias.open("/console/administrators")
+        await expect(sias.page.get_by_text("Those who may: System admin.")).to_be_visible()
+        assert await sias.grave_findings() == []
+
+        row = page.locator("#rows tr").filter(has_text="Sia Support")
+        await row.get_by_role("button", name="Disable").click()
+        await dialog.get_by_role("button", name="Disable").click()
+        await expect(row).to_contain_text("Disabled")
+        await sias.open("/console/subscribers")
+        await expect(sias.page).to_have_url(re.compile("/console/sign-in$"))
+
+
+async def test_a_test_event_arrives_and_is_seen(tab: Tab, ada: Admin) -> None:
+    page, dialog = tab.page, tab.page.get_by_role("dialog")
+    receiver = Receiver()
+    async with receiver.listening():
+        await page.get_by_role("link", name="Webhooks").click()
+        await page.get_by_role("button", name="Add webhook").click()
+        assert await tab.grave_findings() == []
+        await dialog.get_by_label("Address").fill(f"{receiver.url}/events")
+        await dialog.get_by_label("Processor: suspended").check()
+        await dialog.get_by_role("button", name="Add webhook").click()
+        secret = await dialog.get_by_role("button", name="Copy").get_attribute("data-copy")
+        assert secret is not None
+        await dialog.get_by_role("link", name=receiver.url).click()
+        await expect(page.get_by_role("heading", level=1)).to_have_text(f"{receiver.url}/events")
+        await page.get_by_role("button", name="Send a test event").click()
+        await dialog.get_by_role("button", name="Send a test event").click()
+        delivery = page.locator("#deliveries tbody tr")
+        await expect(delivery).to_contain_text("Delivered", timeout=15_000)
+        await expect(delivery).to_contain_text("204")
+        (received,) = receiver.received
+        assert received.content["type"] == "webhook.test" and received.is_signed_with(secret)
+        assert await tab.grave_findings() == []
+        await delivery.get_by_role("button", name="Send again").click()
+        await dialog.get_by_role("button", name="Send again").click()
+        await expect(delivery.get_by_role("cell").nth(3)).to_have_text("2", timeout=15_000)
+        assert [one.id for one in receiver.received] == [received.id] * 2
+        await page.get_by_role("button", name="Delete").click()
+        await expect(dialog).to_contain_text("cannot be undone")
+        await dialog.get_by_role("button", name="Delete").click()
+        await expect(page).to_have_url(re.compile("/console/webhooks$"))
+        urls = [one["url"] for one in done(await ada.get("admin/webhook-endpoints"))["data"]]
+        assert f"{receiver.url}/events" not in urls
+
+
+async def test_the_chain_is_verified(tab: Tab) -> None:
+    page = tab.page
+    await page.get_by_role("link", name="Audit trail").click()
+    await page.get_by_role("button", name="Verify the chain").click()
+    outcome = page.locator("#verified")
+    await expect(outcome).to_contain_text("The chain is whole")
+    await expect(outcome).to_contain_text("sealed until")
+    await page.get_by_label("Event").fill("admin.login")
+    await page.get_by_label("Event").press("Enter")
+    await expect(page).to_have_url(re.compile("event=admin.login"))
+    await expect(page.locator("#rows tr").first).to_contain_text("Admin: login")
+    await page.locator("#rows summary").first.click()
+    await expect(page.locator("#rows details").first).to_contain_text("Hash")
+    assert await tab.grave_findings() == []

@@ -1,0 +1,106 @@
+"""The console lets nobody do what the interface does not: every act, every page, every role."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from console.visitor import Visitor, Visitors
+from tapgate.console.acts import Act
+from tapgate.console.console import ACTS, PAGES
+from tapgate.edge.endpoint import ROLES, Endpoint
+from tapgate.gateway import NOUNS
+
+_ENDPOINTS = {endpoint.name: endpoint for noun in NOUNS for endpoint in noun}
+_ADDRESSES = {page.path for pages in PAGES for page in pages if page.method == "GET"}
+_LINK = re.compile(r'<li><a href="(/console[^"]*)"')
+_FIELD = re.compile(r'<(?:input|select|textarea)[^>]* name="(\w+)"')
+
+
+def _may(endpoint: Endpoint, role: str, field: str | None) -> bool:
+    """By the declaration alone."""
+    narrower = None if field is None else endpoint.field_access.get(field)
+    return role in endpoint.access.roles and (narrower is None or role in narrower.roles)
+
+
+def _address(act: Act) -> str:
+    names = re.findall(r"{(\w+)}", act.path + (act.reads or "") + (act.then or ""))
+    return f"/console/acts/{act.name}?" + "&".join(f"{name}=x" for name in names)
+
+
+def _navigation(page: str) -> Iterator[str]:
+    start = page.index('<nav class="side"')
+    yield from _LINK.findall(page[start : page.index("</nav>", start)])
+
+
+@pytest.fixture(params=sorted(ROLES))
+async def one(request: pytest.FixtureRequest, visitors: Visitors) -> tuple[str, Visitor]:
+    """Somebody of each role."""
+    return request.param, await visitors.of(request.param)
+
+
+def test_names_of_acts_are_their_own() -> None:
+    assert len({act.name for act in ACTS}) == len(ACTS)
+    for act in ACTS:
+        assert act.endpoint in _ENDPOINTS, f"{act.name}: {act.endpoint} is no operation"
+        assert not act.dangerous or act.explains, f"{act.name} does not say what happens"
+
+
+async def test_an_act_is_open_to_exactly_those_who_may(one: tuple[str, Visitor]) -> None:
+    role, visitor = one
+    csrf = {"X-CSRF-Token": await visitor.csrf()}
+    for act in ACTS:
+        allowed = _may(_ENDPOINTS[act.endpoint], role, act.needs_field)
+        for answer in (
+            await visitor.part(_address(act)),
+            await visitor.send(_address(act), **csrf),
+            await visitor.send(_address(act), **csrf, **{"HX-Request": "true"}),
+        ):
+            assert answer.status_code < 500, f"{act.name}: {answer.text}"
+            assert (answer.status_code != 403) == allowed, f"{role} {act.name}"
+
+
+async def test_a_form_asks_for_nothing_that_a_role_may_not_send(one: tuple[str, Visitor]) -> None:
+    role, visitor = one
+    for act in ACTS:
+        endpoint = _ENDPOINTS[act.endpoint]
+        if act.reads is not None or not _may(endpoint, role, act.needs_field):
+            continue
+        form = (await visitor.part(_address(act))).text
+        assert 'class="act"' in form, f"{act.name}: {form}"
+        for field in set(_FIELD.findall(form)) - {"request_id"}:
+            assert _may(endpoint, role, field), f"{role} {act.name} {field}"
+        for field in act.fields:
+            assert (f'name="{field.name}"' in form) == _may(endpoint, role, field.name)
+
+
+async def test_the_navigation_is_the_pages_that_open(
+    one: tuple[str, Visitor], ada: Visitor
+) -> None:
+    _, visitor = one
+    everything = set(_navigation((await ada.get("/console")).text)) & _ADDRESSES
+    shown = set(_navigation((await visitor.get("/console")).text))
+    assert len(everything) > 5
+    for address in everything:
+        answer = await visitor.get(address)
+        assert answer.status_code == (200 if address in shown else 403), address
+        if answer.status_code == 403:
+            assert "Those who may: " in answer.text
+
+
+async def test_lists_offer_only_what_a_role_may_do(one: tuple[str, Visitor]) -> None:
+    role, visitor = one
+    for address in set(_navigation((await visitor.get("/console")).text)) & _ADDRESSES:
+        page = (await visitor.get(address)).text
+        for name in set(re.findall(r'hx-get="/console/acts/([\w.]+)', page)):
+            act = next(act for act in ACTS if act.name == name)
+            assert _may(_ENDPOINTS[act.endpoint], role, act.needs_field), f"{role} {name}"
+
+
+async def test_by_its_address_a_page_says_who_may(visitors: Visitors) -> None:
+    support = await visitors.of("S")
+    answer = await support.get("/console/audit")
+    assert answer.status_code == 403
+    assert "Those who may: Compliance user, System admin." in answer.text
+    part = await support.part("/console/audit/verify")
+    assert part.status_code == 403 and "<html" not in part.text

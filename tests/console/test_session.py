@@ -1,0 +1,163 @@
+"""Signing in and out: the cookie, what errors tell, and when a session is over."""
+
+from http.cookies import SimpleCookie
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+
+from admin.stage import EMAIL, PASSWORD
+from console.visitor import SESSION, Visitor, Visitors
+from tapgate.admin import operations
+from tapgate.edge.services import Services
+from world import World
+
+
+@pytest.fixture(autouse=True)
+async def account(services: Services) -> None:
+    """A system_admin who has a password."""
+    await operations.first_admin(services, email=EMAIL, password=PASSWORD)
+
+
+def _cookie(answer: httpx2.Response, name: str = SESSION) -> dict[str, Any]:
+    """What the answer says about a cookie, without its value."""
+    found = SimpleCookie(answer.headers["Set-Cookie"])[name]
+    return {key: value for key, value in found.items() if value}
+
+
+async def _is_in(visitor: Visitor) -> bool:
+    answer = await visitor.client.get("/console")
+    assert answer.status_code in (200, 303)
+    if answer.status_code == 303:
+        assert answer.headers["Location"] == "/console/sign-in"
+    return answer.status_code == 200
+
+
+async def test_signing_in_sets_a_cookie_that_no_script_reads(stranger: Visitor) -> None:
+    answer = await stranger.sign_in(EMAIL, PASSWORD)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/console")
+    assert _cookie(answer) == {
+        "path": "/",
+        "max-age": "86400",
+        "httponly": True,
+        "samesite": "Strict",
+    }
+    assert await _is_in(stranger)
+    assert PASSWORD not in answer.text
+
+
+async def test_in_production_the_cookie_is_this_hosts_alone(visitors: Visitors) -> None:
+    services = visitors.world.services
+    services.settings = msgspec.structs.replace(services.settings, environment="production")
+    visitor = visitors.stranger("https://gateway")
+    answer = await visitor.sign_in(EMAIL, PASSWORD)
+    assert _cookie(answer, f"__Host-{SESSION}") == {
+        "path": "/",
+        "max-age": "86400",
+        "httponly": True,
+        "samesite": "Strict",
+        "secure": True,
+    }
+    assert await _is_in(visitor)
+    token = visitor.client.cookies[f"__Host-{SESSION}"]
+    visitor.client.cookies.clear()
+    visitor.client.cookies.set(SESSION, token)
+    assert not await _is_in(visitor), "the name that others could set is not believed"
+
+
+async def test_a_refusal_does_not_tell_whether_there_is_an_account(stranger: Visitor) -> None:
+    known = await stranger.sign_in(EMAIL, "incorrect horse")
+    unknown = await stranger.sign_in("nobody@example.com", "incorrect horse")
+    assert known.status_code == unknown.status_code == 401
+    assert known.text.replace(EMAIL, "") == unknown.text.replace("nobody@example.com", "")
+    assert "The e-mail or the password is not right." in known.text
+    assert "incorrect horse" not in known.text
+    assert stranger.session is None
+
+
+async def test_what_cannot_be_an_account_is_refused_in_the_same_words(stranger: Visitor) -> None:
+    for email, password in (("", ""), (EMAIL, ""), ("no address", "x"), ("", PASSWORD)):
+        answer = await stranger.sign_in(email, password)
+        assert 400 <= answer.status_code < 500
+        assert "The e-mail or the password is not right." in answer.text
+
+
+async def test_tries_are_counted_here_too(stranger: Visitor, client: httpx2.AsyncClient) -> None:
+    for _ in range(5):
+        assert (await stranger.sign_in(EMAIL, "incorrect horse")).status_code == 401
+    answer = await stranger.sign_in(EMAIL, PASSWORD)
+    assert answer.status_code == 429 and "Too many tries" in answer.text
+    over_api = await client.post("/api/v1/admin/login", json={"email": EMAIL, "password": PASSWORD})
+    assert over_api.status_code == 429, "the console and the interface count together"
+
+
+async def test_signing_out_ends_the_session_everywhere(
+    stranger: Visitor, visitors: Visitors, other_client: httpx2.AsyncClient
+) -> None:
+    await stranger.sign_in(EMAIL, PASSWORD)
+    token = stranger.session
+    assert token is not None
+    answer = await stranger.post("/console/sign-out")
+    assert answer.headers["Location"] == "/console/sign-in"
+    assert _cookie(answer)["max-age"] == "0"
+    assert not await _is_in(stranger)
+    with_old_cookie = Visitor(other_client)
+    with_old_cookie.client.cookies.set(SESSION, token)
+    assert not await _is_in(with_old_cookie)
+    bearer = {"Authorization": f"Bearer {token}"}
+    assert (await other_client.get("/api/v1/admin/me", headers=bearer)).status_code == 401
+
+
+async def test_signing_out_needs_a_form_of_the_session(stranger: Visitor) -> None:
+    await stranger.sign_in(EMAIL, PASSWORD)
+    assert (await stranger.get("/console/sign-out")).status_code == 405
+    assert (await stranger.send("/console/sign-out")).status_code == 403
+    assert await _is_in(stranger)
+
+
+async def test_a_disabled_admin_is_out_at_once(
+    visitors: Visitors, ada: Visitor, world: World
+) -> None:
+    ben = await world.admin("S")
+    visitor = visitors.stranger()
+    visitor.carry(ben)
+    assert await _is_in(visitor)
+    await ada.act("administrator.disable", id=ben.id)
+    assert not await _is_in(visitor)
+    part = await visitor.part("/console/subscribers")
+    assert part.headers["HX-Redirect"] == "/console/sign-in"
+
+
+NO_SESSIONS = ("x", "", "é", "a=b", '"quoted"', "ey.J.x", "x" * 5000, "%00", "tapgate_session")
+
+
+async def test_a_cookie_that_is_no_session_is_nobodys(stranger: Visitor) -> None:
+    for cookie in NO_SESSIONS:
+        header = [(b"Cookie", f"{SESSION}={cookie}; tapgate_said={cookie}".encode())]
+        answer = await stranger.client.get("/console", headers=header)
+        assert (answer.status_code, answer.headers["Location"]) == (303, "/console/sign-in")
+        form = await stranger.client.get("/console/sign-in", headers=header)
+        assert form.status_code == 200
+
+
+async def test_the_interface_takes_no_cookie(ada: Visitor, world: World) -> None:
+    """Else any site could make a browser call it."""
+    person = await world.subscriber()
+    for path in ("admin/me", "subscribers", f"subscribers/{person['id']}", "admin/api-keys"):
+        assert (await ada.client.get(f"/api/v1/{path}")).status_code == 401
+    blocking = f"/api/v1/subscribers/{person['id']}/block"
+    assert (await ada.client.post(blocking, json={"reason": "x"})).status_code == 401
+
+
+async def test_whoever_is_signed_in_does_not_sign_in_again(ada: Visitor) -> None:
+    answer = await ada.get("/console/sign-in")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/console")
+
+
+async def test_a_sentence_for_the_next_page_is_said_once_and_as_text(ada: Visitor) -> None:
+    hostile = "PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg=="  # a script element
+    answer = await ada.get("/console", Cookie=f"{SESSION}={ada.session}; tapgate_said={hostile}")
+    assert "&lt;script&gt;alert(1)" in answer.text and "<script>alert" not in answer.text
+    assert "tapgate_said=; " in answer.headers["Set-Cookie"]
+    assert 'class="said"' not in (await ada.get("/console")).text

@@ -1,0 +1,94 @@
+"""Webhooks, keys, administrators and the audit trail, where it is about rules."""
+
+import re
+
+from audit.stage import seals
+from console.visitor import Visitor, Visitors
+from tapgate.admin.model import SCOPES as KNOWN_SCOPES
+from tapgate.audit.chain import Sealer
+from tapgate.console.pages.api_keys import SCOPES
+from world import World
+
+_HOSTILE = "<script>alert(1)</script>"
+
+
+def test_every_scope_is_explained() -> None:
+    assert tuple(SCOPES) == KNOWN_SCOPES
+
+
+async def test_a_key_is_shown_once(ada: Visitor) -> None:
+    form = {"name": _HOSTILE, "scopes": ["cards:read", "balance:read"]}
+    made = await ada.act("api_key.create", form | {"expires_at": "2999-01-31T12:00"})
+    found = re.search(r'data-copy="(svc_test_[^"]+)"', made.text)
+    assert found is not None and _HOSTILE not in made.text
+    page = await ada.get("/console/api-keys")
+    assert found[1] not in page.text and _HOSTILE not in page.text
+    assert "&lt;script&gt;" in page.text and "2999-01-31 12:00 UTC" in page.text
+
+
+async def test_a_key_without_a_scope_keeps_what_was_typed(ada: Visitor) -> None:
+    refused = await ada.act("api_key.create", {"name": "Shop"})
+    assert 'role="alert"' in refused.text and 'value="Shop"' in refused.text
+
+
+async def test_a_password_is_not_shown_again(ada: Visitor) -> None:
+    form = {"name": "Ben", "email": "no address", "role": "support_user", "password": "hush hush!!"}
+    refused = await ada.act("administrator.create", form)
+    assert 'role="alert"' in refused.text and "Ben" in refused.text
+    assert "hush hush" not in refused.text
+
+
+async def test_nobody_disables_oneself(ada: Visitor, world: World) -> None:
+    ben = await world.admin("A")
+    page = (await ada.get("/console/administrators")).text
+    offered = re.findall(r"/console/acts/administrator\.disable\?id=(\w+)", page)
+    assert offered == [ben.id] and page.count(">you<") == 1
+
+
+async def test_a_webhook_is_followed(ada: Visitor) -> None:
+    made = await ada.act(
+        "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["card.linked"]}
+    )
+    found = re.search(r"/console/webhooks/(\w+)", made.text)
+    assert found is not None and "whsec_" in made.text
+    page = f"/console/webhooks/{found[1]}"
+    assert "Nothing was sent yet" in await ada.page(page)
+    sent = await ada.act("webhook.test", id=found[1])
+    assert sent.headers["HX-Redirect"] == page
+    shown = await ada.page(page)
+    assert "Webhook: test" in shown and "at once" in shown and "whsec_" not in shown
+    part = await ada.part(page)
+    assert part.text.lstrip().startswith("<section") and 'hx-trigger="load' in part.text
+    gone = await ada.act("webhook.delete", id=found[1])
+    assert gone.headers["HX-Redirect"] == "/console/webhooks"
+    assert (await ada.get(page)).status_code == 404
+
+
+async def test_changes_are_old_and_new(ada: Visitor, world: World, visitors: Visitors) -> None:
+    person = await world.subscriber()
+    compliance = await visitors.of("C")
+    await compliance.act("subscriber.block", {"reason": f"Said {_HOSTILE}"}, id=person["id"])
+    address = f"/console/audit?resource_id={person['id']}&event=subscriber.blocked"
+    answer = await compliance.get(address)
+    assert "<del>ACTIVE</del>" in answer.text and "<ins>BLOCKED</ins>" in answer.text
+    assert _HOSTILE not in answer.text and f"/console/subscribers/{person['id']}" in answer.text
+    part = await ada.part(address)
+    assert part.text.count("<tr>") == 1
+    assert "No entry matches" in await ada.page("/console/audit?event=nothing.such")
+    refused = await ada.get("/console/audit?from=yesterday")
+    assert refused.status_code == 422
+
+
+async def test_a_broken_chain_is_told(ada: Visitor, world: World) -> None:
+    database = world.services.database
+    await world.subscriber()
+    unsealed = (await ada.part("/console/audit/verify")).text
+    assert "The chain is whole" in unsealed and "sealed in some seconds" in unsealed
+    await seals(Sealer(database), await database.fetchval("SELECT count(*) FROM audit_entries"))
+    whole = (await ada.part("/console/audit/verify")).text
+    assert "It is sealed until" in whole and "in some seconds" not in whole
+    async with database.transaction() as tx:
+        await tx.execute("SET LOCAL session_replication_role = replica")  # past what forbids it
+        await tx.execute("UPDATE audit_entries SET reason = 'another'")
+    broken = (await ada.part("/console/audit/verify")).text
+    assert "The chain is broken at aud_" in broken and "whole" not in broken

@@ -1,0 +1,197 @@
+"""The figures are what the transactions say, whatever happens and whoever writes it."""
+
+import asyncio
+import random
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from ledger.books import PIN, WRONG_PIN, Books, Clock, request, require_sound
+from ledger.orders import cash_in, p2p, pay, refund, without_limits
+from tapgate.errors import Code
+from tapgate.ledger.commands import Order, Settlement
+from tapgate.ledger.figures import Folding, quarter_of
+from tapgate.store.database import Database
+
+#: More than the rule allows without a review.
+LARGE = 600_000_00
+FINAL = {"partially_refunded": "completed", "refunded": "completed"}
+
+
+@pytest.fixture
+async def processes(database_url: str, database: Database) -> AsyncIterator[list[Books]]:
+    """Three processes on the same books, by one clock."""
+    clock = Clock()
+    opened = [await Books.open(database_url, database, clock, slot=slot) for slot in (1, 2, 3)]
+    try:
+        await without_limits(opened[0])
+        for books in opened:
+            books.ledger._forget_rules()
+        yield opened
+        await require_sound(database)
+    finally:
+        for books in opened:
+            await books.close()
+
+
+async def counted(database: Database) -> dict[tuple[Any, ...], tuple[int, int, int]]:
+    """What the figures say: quarter, type, outcome, code -> count, amount, fees."""
+    found: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for row in await database.fetch("SELECT * FROM figures"):
+        sums = found[row["quarter"], row["type"], row["outcome"], row["failure_code"]]
+        for place, name in enumerate(("count", "amount", "fees")):
+            sums[place] += int(row[name])
+    return {key: (one[0], one[1], one[2]) for key, one in found.items() if any(one)}
+
+
+async def written(database: Database) -> dict[tuple[Any, ...], tuple[int, int, int]]:
+    """What they should say, added up one transaction after the other."""
+    found: dict[tuple[Any, ...], tuple[int, int, int]] = {}
+    for row in await database.fetch("SELECT * FROM transactions"):
+        created: datetime = row["created_at"]
+        quarter = created - timedelta(
+            minutes=created.minute % 15, seconds=created.second, microseconds=created.microsecond
+        )
+        outcome = FINAL.get(row["status"], row["status"])
+        key = (quarter, row["type"], outcome, row["failure_code"])
+        count, amount, fees = found.get(key, (0, 0, 0))
+        found[key] = (count + 1, amount + row["amount"], fees + row["fee_amount"])
+    return found
+
+
+class Town:
+    """Whom random orders are about, and what they may come back to."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.wallets: list[int] = []
+        self.merchant = self.agent = 0
+        self.made: list[int] = []
+
+    async def open(self, books: Books) -> None:
+        self.wallets = [await books.subscriber(5_000_000_00) for _ in range(4)]
+        self.wallets.append(await books.subscriber())  # has nothing, and is declined
+        self.merchant, self.agent = await books.processor(), await books.agent(1_000_00)
+
+    def order(self) -> Order:
+        pick, some = self.chance.choice, self.chance.randrange(1, 500_00)
+        more: dict[str, Any] = {}
+        if self.chance.random() < 0.5:  # few names, so that some are replays and some conflicts
+            more["request"] = request(f"request-{self.chance.randrange(60)}")
+        kinds: list[Any] = [
+            lambda: pay(pick(self.wallets), self.merchant, some, **more),
+            lambda: p2p(pick(self.wallets), pick(self.wallets), some, **more),
+            lambda: p2p(pick(self.wallets), pick(self.wallets), LARGE + some, **more),
+            lambda: pay(pick(self.wallets), self.merchant, some, payer_pin=pick([PIN, WRONG_PIN])),
+            lambda: cash_in(self.agent, pick(self.wallets), some),
+        ]
+        if self.made:
+            old = pick(self.made)
+            kinds += [
+                lambda: refund(self.merchant, old, pick([None, 1_00, some])),
+                lambda: Settlement(transaction_id=old, release=pick([True, False])),
+                lambda: Settlement(transaction_id=old, release=pick([True, False])),
+            ]
+        found: Order = pick(kinds)()
+        return found
+
+    async def submit(self, books: Books) -> None:
+        outcome = await books.submit(self.order())
+        if outcome.answer is not None:
+            self.made.append(outcome.answer.transaction_id)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_random_orders_of_three_processes(processes: list[Books], seed: int) -> None:
+    town, first = Town(seed), processes[0]
+    await town.open(first)
+    folding = Folding(first.database, first.clock)
+    for _ in range(6):
+        orders = [town.submit(town.chance.choice(processes)) for _ in range(40)]
+        await asyncio.gather(folding.fold(), *orders)
+        assert await counted(first.database) == await written(first.database)
+        first.clock.moment += timedelta(minutes=town.chance.choice([3, 20, 300]))
+    outcomes = {key[2] for key in await written(first.database)}
+    assert outcomes == {"completed", "failed", "under_review"}
+    await folding.fold()
+    assert await counted(first.database) == await written(first.database)
+
+
+@pytest.mark.parametrize("release", [True, False])
+async def test_the_end_of_a_review_counts_when_it_was_asked_for(
+    processes: list[Books], release: bool
+) -> None:
+    one, other, _ = processes
+    sender, receiver = await one.subscriber(1_000_000_00), await one.subscriber()
+    asked_at = quarter_of(one.clock())
+    held = (await one.submit(p2p(sender, receiver, LARGE))).accepted()
+    waiting = {key: sums[0] for key, sums in (await counted(one.database)).items()}
+    assert waiting[asked_at, "transfer_p2p", "under_review", None] == 1
+    one.clock.moment += timedelta(hours=5)
+    await other.submit(Settlement(transaction_id=held.transaction_id, release=release))
+    ended = {key: sums for key, sums in (await counted(one.database)).items() if sums[1] == LARGE}
+    outcome = ("completed", None) if release else ("failed", str(Code.COMPLIANCE_REJECTED))
+    assert ended == {(asked_at, "transfer_p2p", *outcome): (1, LARGE, held.fee)}
+
+
+async def test_what_is_refunded_was_completed(books: Books) -> None:
+    payer, merchant = await books.subscriber(100_00), await books.processor()
+    paid = (await books.submit(pay(payer, merchant, 10_00))).accepted()
+    await books.submit(refund(merchant, paid.transaction_id, None))
+    found = {key[1:]: sums[:2] for key, sums in (await counted(books.database)).items()}
+    assert found["pos_payment", "completed", None] == (1, 10_00)
+    assert found["refund", "completed", None] == (1, 10_00)
+
+
+async def test_a_batch_takes_one_statement(books: Books, statements: list[str]) -> None:
+    payer, merchant = await books.subscriber(100_00), await books.processor()
+    orders = [pay(payer, merchant, amount) for amount in (10_00, 20_00, 500_00, 5_00)]
+    await books.submit_together(orders)
+    assert len([sql for sql in statements if "figures" in sql]) == 1
+    again = [pay(payer, merchant, 1_00, request=request("one"))] * 2
+    await books.submit_together(again)
+    statements.clear()
+    await books.submit_together(again)  # replays: there is nothing to count
+    assert not [sql for sql in statements if "figures" in sql]
+
+
+async def test_no_process_waits_for_the_figures_of_another(processes: list[Books]) -> None:
+    one, other, _ = processes
+    payer, payee = await one.subscriber(100_00), await one.subscriber()
+    await one.submit(p2p(payer, payee, 1_00))
+    async with one.database.transaction() as tx:
+        rows = await tx.fetch("SELECT FROM figures WHERE slot = 1 FOR UPDATE")
+        assert rows
+        assert (await other.submit(p2p(payer, payee, 1_00))).accepted().status == "completed"
+
+
+async def test_declines_of_any_amount_are_counted(books: Books) -> None:
+    """They move nothing, so they may add up to more than all the money there is."""
+    payer, merchant = await books.subscriber(), await books.processor()
+    order = pay(payer, merchant, 999_999_999_999_99)
+    assert (await books.submit(order)).code is not None
+    await books.database.execute("UPDATE figures SET amount = amount + 9223372036854775807")
+    assert (await books.submit(order)).code is not None
+    await books.database.execute("UPDATE figures SET amount = amount - 9223372036854775807")
+
+
+async def test_what_is_over_is_folded_and_what_is_not_stays(processes: list[Books]) -> None:
+    one, other, _ = processes
+    payer, payee = await one.subscriber(100_00), await one.subscriber()
+    for books in (one, other, one):
+        await books.submit(p2p(payer, payee, 1_00))
+    folding = Folding(one.database, one.clock)
+    slots = "SELECT DISTINCT slot FROM figures WHERE type = 'transfer_p2p' ORDER BY slot"
+    await folding.fold()
+    assert [row["slot"] for row in await one.database.fetch(slots)] == [1, 2]
+    one.clock.moment += timedelta(hours=2)
+    async with one.database.transaction() as tx:
+        await tx.fetch("SELECT FROM figures WHERE slot = 2 FOR UPDATE")
+        await folding.fold()  # what is being added to is left where it is
+    assert [row["slot"] for row in await one.database.fetch(slots)] == [-1, 2]
+    await folding.fold()
+    assert [row["slot"] for row in await one.database.fetch(slots)] == [-1]
+    assert await counted(one.database) == await written(one.database)

@@ -1,0 +1,200 @@
+"""How the platform is doing, as admins see it."""
+
+from typing import Any
+
+import pytest
+
+from compliance.stage import held, resolve
+from pos.stage import Shop
+from tapgate.ledger.figures import Folding
+from world import World
+
+URL = "/api/v1/overview"
+ADDED_UP = ("count", "completed", "failed", "under_review")
+
+
+async def overview(world: World, role: str = "A", **query: str) -> dict[str, Any]:
+    answer = await world.client.get(URL, params=query, auth=await world.admin(role))
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def test_nothing_yet(world: World) -> None:
+    seen = await overview(world)
+    assert seen["totals"] == {
+        "count": 0,
+        "completed": 0,
+        "failed": 0,
+        "under_review": 0,
+        "amount": "0.00",
+        "fees": "0.00",
+        "success_rate": None,
+    }
+    assert (seen["by_type"], seen["declines"]) == ([], [])
+    assert seen["ledger"]["last_proof"] is None
+    assert seen["engine"]["batches"]["p99_ms"] is None
+    assert seen["standing"]["money"]["wallets"] == "0.00"
+
+
+async def test_what_moved(world: World) -> None:
+    shop = await Shop.open(world, balance="1000")
+    paid = (await shop.pay("100.00")).json()
+    assert (await shop.pay("5000.00", pin="4071")).status_code in (402, 403)
+    assert (await shop.refund(paid["transaction_id"], "40.00")).status_code == 200
+    seen = await overview(world)
+    types = {one["type"]: one for one in seen["by_type"]}
+    assert types["pos_payment"] == {
+        "type": "pos_payment",
+        "count": 2,
+        "completed": 1,
+        "failed": 1,
+        "under_review": 0,
+        "amount": "100.00",
+        "fees": "1.00",
+    }
+    assert types["refund"]["amount"] == "40.00"
+    assert seen["totals"]["count"] == sum(one["count"] for one in seen["by_type"]) == 4
+    assert seen["totals"]["success_rate"] == 0.75
+    assert seen["totals"]["amount"] == "1140.00"  # 1000 came in first
+    (decline,) = seen["declines"]
+    assert decline["count"] == 1
+    listed = await world.client.get(
+        "/api/v1/transactions", params={"status": "failed"}, auth=await world.admin()
+    )
+    assert [one["failure_code"] for one in listed.json()["data"]] == [decline["code"]]
+
+
+@pytest.mark.parametrize(("period", "buckets"), [("day", 24), ("week", 7), ("month", 30)])
+async def test_the_parts_add_up(world: World, period: str, buckets: int) -> None:
+    shop = await Shop.open(world, balance="1000")
+    await shop.pay("100.00")
+    seen = await overview(world, period=period)
+    assert (seen["period"], len(seen["buckets"])) == (period, buckets)
+    assert seen["from"] == seen["buckets"][0]["start"]
+    for name in ADDED_UP:
+        assert sum(bucket[name] for bucket in seen["buckets"]) == seen["totals"][name]
+    assert seen["buckets"][-1]["count"] + seen["buckets"][-2]["count"] == 2
+    world.forward(days=buckets)
+    later = await overview(world, period=period)
+    assert later["totals"]["count"] == 0
+
+
+async def test_a_review_and_its_end(world: World) -> None:
+    alert, _, _ = await held(world)
+    seen = await overview(world)
+    assert seen["totals"]["under_review"] == 1
+    assert seen["standing"]["money"]["under_review"] == "100.01"
+    assert seen["alerts"]["total"] == 1
+    assert (await resolve(world, alert["id"], transaction_decision="release")).status_code == 200
+    world.forward(seconds=30)
+    seen = await overview(world)
+    assert seen["totals"]["under_review"] == 0
+    assert seen["standing"]["money"]["under_review"] == "0.00"
+    assert seen["alerts"]["total"] == 0
+
+
+async def test_what_there_is(world: World) -> None:
+    shop = await Shop.open(world, balance="250.50")
+    await world.services.database.execute(
+        """INSERT INTO cards (id, serial, status, created_at, updated_at)
+           VALUES (1, 'TAP-1', 'UNASSIGNED', now(), now())"""
+    )
+    await shop.pay("50.50")
+    seen = (await overview(world))["standing"]
+    assert seen["cards"] == {
+        "total": 2, "active": 1, "blocked": 0, "lost": 0, "unassigned": 1,
+    }  # fmt: skip
+    assert seen["subscribers"] == {"total": 1, "active": 1, "blocked": 0, "closed": 0}
+    assert seen["money"]["wallets"] == "200.00"
+    assert seen["money"]["settlements"] == "49.99"  # without the fee, half up
+
+
+async def test_what_there_is_is_kept_for_seconds_and_what_moved_is_not(world: World) -> None:
+    shop = await Shop.open(world, balance="100")
+    before = await overview(world)
+    await shop.pay("10.00")
+    at_once = await overview(world)
+    assert at_once["totals"]["count"] == before["totals"]["count"] + 1
+    assert at_once["standing"] == before["standing"]
+    world.forward(seconds=30)
+    assert (await overview(world))["standing"]["money"]["wallets"] == "90.00"
+
+
+@pytest.mark.parametrize("role", "ACSF")
+async def test_only_who_may_list_alerts_is_told_of_them(world: World, role: str) -> None:
+    seen = await overview(world, role)
+    assert (seen["alerts"] is not None) == (role in "AC")
+
+
+async def test_an_unknown_period(world: World) -> None:
+    answer = await world.client.get(URL, params={"period": "year"}, auth=await world.admin())
+    assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
+
+
+async def test_how_fast_it_was(world: World) -> None:
+    shop = await Shop.open(world, balance="100")
+    for _ in range(3):
+        await shop.pay("1.00")
+    seen = (await overview(world))["engine"]
+    assert seen["batches"]["count"] == 4  # the money came in by one too
+    assert (seen["batches"]["average_size"], seen["batches"]["largest_size"]) == (1.0, 1)
+    assert seen["requests"]["count"] == 3
+    batches = seen["batches"]
+    assert 0 < batches["p50_ms"] <= batches["p95_ms"] <= batches["p99_ms"]
+
+
+async def test_no_transaction_and_no_entry_is_looked_at(world: World) -> None:
+    """Whoever did would have to wait for the lock, and be given up."""
+    shop = await Shop.open(world, balance="100")
+    await shop.pay("1.00")
+    admin = await world.admin()
+    async with world.services.database.transaction() as tx:
+        await tx.execute("LOCK TABLE transactions, entries IN ACCESS EXCLUSIVE MODE")
+        for period in ("day", "week", "month"):
+            answer = await world.client.get(URL, params={"period": period}, auth=admin)
+            assert answer.status_code == 200, answer.text
+            assert answer.json()["totals"]["count"] == 2
+
+
+async def test_floats_and_commissions_are_told_apart(world: World) -> None:
+    admin = await world.admin()
+    made = await world.client.post(
+        "/api/v1/agents",
+        json={
+            "agent_type": "super_agent",
+            "name": "Ibrahim Conteh",
+            "phone_number": world.phone(),
+            "pin": "4071",
+        },
+        auth=admin,
+    )
+    assert made.status_code == 201, made.text
+    agent_id = made.json()["agent"]["id"]
+    funded = await world.client.post(
+        f"/api/v1/agents/{agent_id}/fund",
+        json={"request_id": "float", "amount": "75.00"},
+        auth=admin,
+    )
+    assert funded.status_code == 200, funded.text
+    seen = (await overview(world))["standing"]
+    assert seen["agents"] == {"total": 1, "active": 1, "suspended": 0, "terminated": 0}
+    assert seen["money"]["agent_floats"] == "75.00"
+    assert seen["money"]["agent_commissions"] == "0.00"
+
+
+@pytest.mark.parametrize("period", ["day", "week", "month"])
+async def test_what_is_remembered_is_exact_when_more_is_folded(world: World, period: str) -> None:
+    alert, _, _ = await held(world)
+    world.forward(hours=3)
+    folding = Folding(world.services.database, world.services.clock)
+    for _ in range(2):
+        assert (await overview(world, period=period))["totals"]["under_review"] == 1
+        await folding.fold()
+    # Its row is folded already; this is counted beside it, and folded later.
+    resolved = await resolve(world, alert["id"], transaction_decision="reject")
+    assert resolved.status_code == 200, resolved.text
+    for _ in range(2):
+        totals = (await overview(world, period=period))["totals"]
+        assert (totals["under_review"], totals["failed"], totals["count"]) == (0, 1, 2)
+        await folding.fold()

@@ -1,0 +1,43 @@
+"""The parts of a period: without gaps, and beginning where the figures can be cut."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo, available_timezones
+
+import pytest
+
+from tapgate.ledger.figures import quarter_of
+from tapgate.overview.periods import starts_of
+
+NOW = datetime(2026, 3, 10, 12, 34, 56, tzinfo=UTC)
+
+
+def test_hours() -> None:
+    starts = starts_of("day", NOW, ZoneInfo("Africa/Freetown"))
+    assert len(starts) == 24
+    assert starts[-1] == datetime(2026, 3, 10, 12, tzinfo=UTC)
+    assert {later - one for one, later in pairwise(starts)} == {timedelta(hours=1)}
+
+
+@pytest.mark.parametrize(("period", "days"), [("week", 7), ("month", 30)])
+def test_days_of_the_platform(period: str, days: int) -> None:
+    starts = starts_of(period, NOW, ZoneInfo("Asia/Kathmandu"))
+    assert len(starts) == days
+    assert starts[-1] == datetime(2026, 3, 9, 18, 15, tzinfo=UTC)
+
+
+def test_a_day_when_the_clocks_change_is_one_part() -> None:
+    starts = starts_of("week", datetime(2026, 3, 30, 12, tzinfo=UTC), ZoneInfo("Europe/Berlin"))
+    lengths = [later - one for one, later in pairwise(starts)]
+    assert sorted(lengths)[0] == timedelta(hours=23)
+    assert sorted(lengths)[1:] == [timedelta(hours=24)] * 5
+
+
+@pytest.mark.parametrize("period", ["day", "week", "month"])
+def test_everywhere_a_part_begins_with_a_quarter_of_an_hour(period: str) -> None:
+    for zone in available_timezones():
+        for now in (NOW, NOW + timedelta(days=180)):
+            starts = starts_of(period, now, ZoneInfo(zone))
+            assert starts == sorted(set(starts)), zone
+            assert all(quarter_of(start) == start for start in starts), zone
+            assert starts[-1] <= now, zone

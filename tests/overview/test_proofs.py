@@ -1,0 +1,78 @@
+"""Proving the books over HTTP, and what is remembered of it."""
+
+import asyncio
+from typing import Any
+
+from pos.stage import Shop
+from tapgate.ledger.verify import CLAIMS
+from tapgate.overview.operations import _LOCK_KEY
+from world import World
+
+URL = "/api/v1/ledger/verify"
+
+
+async def last_proof(world: World) -> Any:
+    answer = await world.client.get("/api/v1/overview", auth=await world.admin("S"))
+    return answer.json()["ledger"]["last_proof"]
+
+
+async def test_books_that_hold(world: World) -> None:
+    await (await Shop.open(world)).pay("100.00")
+    answer = await world.client.post(URL, auth=await world.admin())
+    proof = answer.json()
+    assert (answer.status_code, proof["holds"]) == (200, True)
+    assert (proof["transactions"], proof["entries"]) == (2, 3)
+    assert [one["claim"] for one in proof["claims"]] == list(CLAIMS)
+    assert not [one for one in proof["claims"] if one["broken"] or one["examples"]]
+    assert await last_proof(world) == {
+        name: proof[name]
+        for name in ("proven_at", "holds", "seconds", "transactions", "entries", "accounts")
+    }
+    event = "SELECT result FROM audit_entries WHERE event = 'ledger.verified'"
+    assert await world.services.database.fetchval(event) == "success"
+
+
+async def test_books_that_do_not(world: World) -> None:
+    await world.subscriber(balance="100")
+    await world.services.database.execute("UPDATE accounts SET balance = 5 WHERE kind = 'wallet'")
+    answer = await world.client.post(URL, auth=await world.admin())
+    proof = answer.json()
+    assert (answer.status_code, proof["holds"]) == (200, False)
+    (broken,) = [one for one in proof["claims"] if not one["holds"]]
+    assert broken["claim"] == "every balance is the sum of its entries"
+    assert broken["broken"] == 1
+    assert "balance 5, entries 10000" in broken["examples"][0]
+    assert (await last_proof(world))["holds"] is False
+    event = "SELECT result, reason FROM audit_entries WHERE event = 'ledger.verified'"
+    row = await world.services.database.fetchrow(event)
+    assert row is not None
+    assert tuple(row) == ("failure", broken["claim"])
+
+
+async def test_one_at_a_time(world: World) -> None:
+    admin = await world.admin()
+    async with world.services.database.connection() as connection:
+        await connection.execute("SELECT pg_advisory_lock($1)", _LOCK_KEY)
+        refused = await world.client.post(URL, auth=admin)
+        await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK_KEY)
+    assert (refused.status_code, refused.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
+    assert "already" in refused.json()["message"]
+    assert await last_proof(world) is None
+    for _ in range(3):
+        assert (await world.client.post(URL, auth=admin)).status_code == 200
+
+
+async def test_others_are_served_while_it_takes_long(world: World) -> None:
+    admin, database = await world.admin(), world.services.database
+    async with database.apart() as connection, connection.transaction():
+        await connection.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
+        proving = asyncio.create_task(world.client.post(URL, auth=admin))
+        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+        while not await database.fetchval(waiting):
+            await asyncio.sleep(0.01)
+        listed = await asyncio.gather(
+            *(world.client.get("/api/v1/subscribers", auth=admin) for _ in range(20))
+        )
+        assert {answer.status_code for answer in listed} == {200}
+        assert not proving.done()
+    assert (await proving).status_code == 200
