@@ -40,8 +40,9 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
 
     `needs_field` is a field without which the act has no meaning, where fewer may send it.
     `reads` is where the values come from that are there already. `then` is where to go when it is
-    done, else back to the page. `shows` is a template for an answer that is seen only once; `says`
-    is the field of the answer that tells what became of it, where that is not known before.
+    done, else back to the page; names in it may also come from the answer. `shows` is a template
+    for an answer that is seen only once; `says` is the field of the answer that tells what became
+    of it, where that is not known before.
     """
 
     name: str
@@ -102,7 +103,7 @@ def act_pages(acts: Iterable[Act]) -> Pages:
             return _form(visit, act, typed, request_id=form.get("request_id"), error=error)
         if act.shows is not None:
             return visit.page(act.shows, answer=answer, act=act, names=names)
-        then = visit.came_from if act.then is None else at(act.then, names)
+        then = visit.came_from if act.then is None else at(act.then, {**_texts(answer), **names})
         return visit.go(then, act.done if act.says is None else f"{answer[act.says]}.")
 
     return pages
@@ -121,6 +122,13 @@ def _names(act: Act, query: Fields) -> dict[str, str]:
     """What the address says beside the values of fields."""
     parts = (act.path + (act.reads or "") + (act.then or "")).split("{")[1:]
     return query.pick(*(part.partition("}")[0] for part in parts))
+
+
+def _texts(answer: Any) -> dict[str, str]:
+    """What an answer says in plain text, such as the identifier of what was made."""
+    if not isinstance(answer, dict):
+        return {}
+    return {name: value for name, value in answer.items() if isinstance(value, str)}
 
 
 def _first(field: Field, values: Mapping[str, Any], query: Fields) -> Any:

@@ -22,7 +22,7 @@ _PAGES: Final = {
 
 _AS_WRITTEN: Final = {
     short.lower(): short for short in ("API", "CSV", "ID", "KYC", "NFC", "OTP", "P2P", "PIN", "POS")
-}
+} | {"cashin": "cash-in", "cashout": "cash-out"}
 
 
 @cache

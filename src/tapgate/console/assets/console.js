@@ -130,6 +130,10 @@
     dialog()?.addEventListener("close", () => {
       document.getElementById("dialog-body").replaceChildren();
     });
+    // Escape must not lose what is shown only once.
+    dialog()?.addEventListener("cancel", (event) => {
+      if (dialog().querySelector("[data-kept]")) event.preventDefault();
+    });
   });
 
   document.addEventListener("click", (event) => {

@@ -1,0 +1,69 @@
+"""Partners on pages: secrets are seen once; money put in is there at once."""
+
+import re
+
+from console.visitor import Visitor, Visitors
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+async def _created(ada: Visitor, name: str = "Sierra Bank") -> tuple[str, str]:
+    """Its identifier, and what was shown."""
+    made = await ada.act("partner.create", {"name": name, "overdraft_limit": "100"})
+    found = re.search(r'href="/console/partners/(ptn_\w+)"', made.text)
+    assert found is not None, made.text
+    return found[1], made.text
+
+
+async def test_a_new_partner_shows_its_secrets_once(ada: Visitor) -> None:
+    partner, said = await _created(ada)
+    copied = re.findall(r'data-copy="([^"]+)"', said)
+    assert copied[0] == partner and len(copied) == 4
+    shown = await ada.page(f"/console/partners/{partner}")
+    assert "Sierra Bank" in shown and "100.00 SLE" in shown
+    assert not any(secret in shown for secret in copied[2:])
+    assert f"/api/v1/webhooks/partners/{partner}" in shown
+
+
+async def test_money_is_put_in_once(ada: Visitor) -> None:
+    partner, _ = await _created(ada)
+    page = f"/console/partners/{partner}"
+    await ada.page(page)
+    address = f"/console/acts/partner.fund?id={partner}"
+    asked = await ada.part(address)
+    request_id = asked.text.partition('name="request_id" value="')[2].partition('"')[0]
+    for _ in range(2):
+        done = await ada.post_part(address, {"amount": "2500", "request_id": request_id})
+        assert done.headers["HX-Redirect"] == page
+    shown = await ada.page(page)
+    assert "2,500.00 SLE" in shown and "5,000.00 SLE" not in shown
+
+
+async def test_suspend_and_activate(ada: Visitor) -> None:
+    partner, _ = await _created(ada)
+    page = f"/console/partners/{partner}"
+    await ada.page(page)
+    await ada.act("partner.suspend", {"reason": "Contract ended"}, id=partner)
+    shown = await ada.page(page)
+    assert "The partner is suspended." in shown and "partner.fund" not in shown
+    for query in ("status=suspended", "search=sierra"):
+        assert "Sierra Bank" in (await ada.part(f"/console/partners?{query}")).text
+    for query in ("status=active", "search=rokel"):
+        assert "No partner matches" in (await ada.part(f"/console/partners?{query}")).text
+    await ada.act("partner.activate", id=partner)
+    assert "The partner is active." in await ada.page(page)
+
+
+async def test_only_who_may(visitors: Visitors, ada: Visitor) -> None:
+    partner, _ = await _created(ada)
+    for role in "CSF":
+        other = await visitors.of(role)
+        assert (await other.get("/console/partners")).status_code == 403
+        assert (await other.get(f"/console/partners/{partner}")).status_code == 403
+
+
+async def test_names_are_text(ada: Visitor) -> None:
+    partner, _ = await _created(ada, HOSTILE)
+    for path in ("/console/partners", f"/console/partners/{partner}"):
+        answer = await ada.get(path)
+        assert "&lt;script&gt;alert(1)" in answer.text and "<script>alert" not in answer.text
