@@ -18,7 +18,7 @@ from tapgate.settings import Settings
 
 _FILE: Final = "demo.txt"
 _DEFAULT_FOLDER: Final = Path(".tapgate")
-_PHONE: Final = re.compile(r"\bphone (\+[0-9]+)")
+_PERSON: Final = re.compile(r"# (.+): phone (\+[0-9]+), card (\S+), PIN ([0-9]{4})")
 
 
 class Tools(NamedTuple):
@@ -165,7 +165,23 @@ def kept(data_dir: Path) -> list[str]:
         return []
 
 
+class Example(msgspec.Struct, frozen=True):
+    """Of whom the examples are told."""
+
+    name: str
+    phone: str
+    card: str
+    pin: str
+
+    def __repr__(self) -> str:
+        return f"Example(card={self.card!r})"
+
+
+def kept_person(data_dir: Path) -> Example | None:
+    found = _PERSON.search("\n".join(kept(data_dir)))
+    return None if found is None else Example(*found.groups())
+
+
 def kept_phone(data_dir: Path) -> str | None:
-    """Whose phone the examples name first."""
-    found = _PHONE.search("\n".join(kept(data_dir)))
-    return None if found is None else found[1]
+    person = kept_person(data_dir)
+    return None if person is None else person.phone

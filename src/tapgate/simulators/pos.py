@@ -1,14 +1,143 @@
-"""The POS terminal: which terminals and cards there are, and a key to sign with."""
+"""The POS terminal: which terminals and cards there are, and a key to sign with.
 
-from typing import Final
+The terminal itself is a script in the browser. It signs and sends its requests as a real one does;
+only what an administrator decides goes through these pages.
+"""
 
+import asyncio
+from collections.abc import Iterable
+from typing import Any, Final
+
+from tapgate import money
 from tapgate.console.site import Pages
-from tapgate.console.visit import Visit
+from tapgate.console.visit import Visit, at
+from tapgate.demo import examples
 from tapgate.edge.endpoint import Reply
+from tapgate.errors import ApiError, Code
+from tapgate.settings import DEVELOPMENT
 
 pages: Final = Pages()
+
+_PROCESSORS: Final = "/api/v1/processors"
+_TERMINALS: Final = "/api/v1/processors/{id}/terminals"
+_KEYS: Final = "/api/v1/processors/{id}/keys"
+_ONE_KEY: Final = "/api/v1/processors/{id}/keys/{api_key_id}"
+
+#: The merchant of those who have none yet.
+_OWN: Final = "Simulator"
+_OWN_MERCHANT: Final = {
+    "name": _OWN,
+    "phone_number": "+23276000000",
+    "email": "simulator@example.com",
+}
+
+_FEW: Final = 8
+_FEW_PEOPLE: Final = 4
 
 
 @pages.get("/simulator/pos")
 async def terminal(visit: Visit) -> Reply[bytes]:
-    return visit.page("pos.html")
+    _require_who_may_make_keys(visit)
+    merchants = await _merchants(visit)
+    settings = visit.call.services.settings
+    return visit.page(
+        "pos.html",
+        merchants=[one for one in merchants if one["terminals"]],
+        has_own=any(one["name"] == _OWN for one in merchants),
+        decimals=money.decimals(settings.currency),
+        example=_example(visit),
+    )
+
+
+def _require_who_may_make_keys(visit: Visit) -> None:
+    if not visit.may(f"POST {_KEYS}"):
+        raise ApiError(
+            Code.FORBIDDEN,
+            "The simulated terminal makes itself a signing key, which your role may not",
+            details={"required": ["system_admin"]},
+        )
+
+
+async def _merchants(visit: Visit) -> list[dict[str, Any]]:
+    """The newest processors with their terminals; those that work come first."""
+    processors = (await visit.get(_PROCESSORS))["data"]
+    lists = await asyncio.gather(
+        *(visit.get(at(_TERMINALS, {"id": one["id"]})) for one in processors)
+    )
+    merchants = [
+        {**one, "terminals": sorted(terminals["data"], key=_is_off)}
+        for one, terminals in zip(processors, lists, strict=True)
+    ]
+    return sorted(merchants, key=_is_off)
+
+
+def _is_off(record: dict[str, Any]) -> bool:
+    return record["status"] != "active"
+
+
+def _example(visit: Visit) -> examples.Example | None:
+    """The demo's own example, whose PIN was printed for everybody who started it."""
+    settings = visit.call.services.settings
+    if settings.environment != DEVELOPMENT:
+        return None
+    return examples.kept_person(settings.data_dir)
+
+
+@pages.post("/simulator/pos/terminals")
+async def make_terminal(visit: Visit) -> Reply[bytes]:
+    """One to try things with, apart from the merchants that are there."""
+    made = await visit.send("POST", _PROCESSORS, _OWN_MERCHANT)
+    path = at(_TERMINALS, {"id": made["processor_id"]})
+    await visit.send("POST", path, {"name": "Till 1"})
+    return visit.go("/simulator/pos", f"The merchant {_OWN} has a terminal now.")
+
+
+@pages.post("/simulator/pos/keys")
+async def make_key(visit: Visit) -> Reply[bytes]:
+    """The secret is in this answer and nowhere else."""
+    path = at(_KEYS, {"id": visit.form.get("processor_id") or "none"})
+    made = await visit.send("POST", path, {"terminal_id": visit.form.get("terminal_id")})
+    return visit.json(made)
+
+
+@pages.post("/simulator/pos/keys/delete")
+async def delete_key(visit: Visit) -> Reply[bytes]:
+    """When the terminal is switched off, so that no page leaves keys behind."""
+    names = {
+        "id": visit.form.get("processor_id") or "none",
+        "api_key_id": visit.form.get("api_key_id") or "none",
+    }
+    await visit.send("DELETE", at(_ONE_KEY, names))
+    return visit.json({"deleted": True})
+
+
+@pages.get("/simulator/pos/cards")
+async def find_cards(visit: Visit) -> Reply[bytes]:
+    """By serial or UID, or by the name of whoever holds them; those that can pay come first."""
+    search = visit.query.get("search")
+    if search is None:
+        found = await visit.get("/api/v1/cards", {"status": "ACTIVE", "limit": _FEW})
+        return visit.json(_shown(found["data"]))
+    lists = await asyncio.gather(
+        visit.get("/api/v1/cards", {"search": search, "limit": _FEW}),
+        _cards_of_people(visit, search),
+    )
+    return visit.json(_shown([*lists[0]["data"], *lists[1]]))
+
+
+async def _cards_of_people(visit: Visit, name: str) -> list[dict[str, Any]]:
+    people = await visit.get("/api/v1/subscribers", {"search": name, "limit": _FEW_PEOPLE})
+    lists = await asyncio.gather(
+        *(
+            visit.get("/api/v1/cards", {"subscriber_id": one["id"], "limit": _FEW})
+            for one in people["data"]
+        )
+    )
+    return [card for found in lists for card in found["data"]]
+
+
+def _shown(cards: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    unlike = {card["serial"]: card for card in cards}.values()
+    chosen = sorted(unlike, key=lambda card: card["status"] != "ACTIVE")[:_FEW]
+    names = ("serial", "holder_name", "status", "type")
+    return [{name: card[name] for name in names} for card in chosen]

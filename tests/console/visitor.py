@@ -1,0 +1,112 @@
+"""A person's browser without a window: it keeps cookies and sends what forms on pages send.
+
+Who asks for a part of a page asks as htmx does.
+"""
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+from urllib.parse import urlencode
+
+import httpx2
+
+from world import Bearer, World
+
+Form = Mapping[str, str | Sequence[str]]
+
+_CSRF: Final = re.compile(r'hx-headers=\'{"X-CSRF-Token": "([0-9a-f]+)"}\'')
+_REQUEST_ID: Final = re.compile(r'name="request_id" value="([^"]+)"')
+SESSION: Final = "tapgate_session"
+
+
+class Visitor:
+    """`at` is the page that forms are sent from."""
+
+    def __init__(self, client: httpx2.AsyncClient) -> None:
+        self.client = client
+        self.at = "/console"
+
+    @property
+    def origin(self) -> str:
+        return str(self.client.base_url).rstrip("/")
+
+    @property
+    def session(self) -> str | None:
+        """The session's token, if somebody is signed in."""
+        return self.client.cookies.get(SESSION)
+
+    def carry(self, admin: Bearer) -> None:
+        """The session of somebody who has signed in elsewhere."""
+        self.client.cookies.set(SESSION, admin._credential)
+
+    async def sign_in(self, email: str, password: str) -> httpx2.Response:
+        return await self.send("/console/sign-in", {"email": email, "password": password})
+
+    async def get(self, path: str, **headers: str) -> httpx2.Response:
+        answer = await self.client.get(path, headers=headers)
+        if answer.status_code == 200:
+            self.at = path
+        return answer
+
+    async def page(self, path: str) -> str:
+        """What a page shows, with entities as a person reads them."""
+        answer = await self.get(path)
+        assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
+        return html.unescape(answer.text)
+
+    async def part(self, path: str) -> httpx2.Response:
+        """What a script of the page asks for."""
+        return await self.client.get(path, headers=self._as_part())
+
+    async def csrf(self) -> str:
+        """As it is on any page of the session."""
+        found = _CSRF.search((await self.client.get("/console")).text)
+        assert found is not None, "nobody is signed in"
+        return found[1]
+
+    async def send(self, path: str, form: Form | None = None, **headers: str) -> httpx2.Response:
+        """A form, with nothing in it that the caller has not given."""
+        own = {"Origin": self.origin, "Sec-Fetch-Site": "same-origin"}
+        content = urlencode(form or {}, doseq=True)
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        return await self.client.post(path, content=content, headers=own | kind | headers)
+
+    async def post(self, path: str, form: Form | None = None) -> httpx2.Response:
+        """A form of one of the session's pages."""
+        return await self.send(path, {**(form or {}), "csrf": await self.csrf()})
+
+    async def post_part(self, path: str, form: Form | None = None) -> httpx2.Response:
+        """A form that a script of the page sends."""
+        headers = self._as_part() | {"X-CSRF-Token": await self.csrf()}
+        return await self.send(path, form, **headers)
+
+    async def act(self, name: str, form: Form | None = None, **names: str) -> httpx2.Response:
+        """Opens the dialog of an act and sends it. `names` are those of its address."""
+        address = f"/console/acts/{name}" + (f"?{urlencode(names)}" if names else "")
+        asked = await self.part(address)
+        assert asked.status_code == 200, f"{address}: {asked.status_code} {asked.text}"
+        request_id = _REQUEST_ID.search(asked.text)
+        hidden = {} if request_id is None else {"request_id": request_id[1]}
+        return await self.post_part(address, {**hidden, **(form or {})})
+
+    def _as_part(self) -> dict[str, str]:
+        return {"HX-Request": "true", "HX-Current-URL": self.origin + self.at}
+
+
+class Visitors:
+    """People before browsers of their own, all of them on one gateway."""
+
+    def __init__(self, world: World, transport: httpx2.AsyncBaseTransport) -> None:
+        self.world = world
+        self._transport = transport
+
+    def stranger(self, address: str = "http://gateway") -> Visitor:
+        """Nobody is signed in."""
+        return Visitor(httpx2.AsyncClient(transport=self._transport, base_url=address))
+
+    async def of(self, role: str = "A") -> Visitor:
+        """A new admin's, signed in. The role is its letter in the interface."""
+        visitor = self.stranger()
+        visitor.carry(await self.world.admin(role))
+        return visitor
