@@ -16,7 +16,7 @@ from tapgate.service.http import Answer
 class FormKey(msgspec.Struct, frozen=True, kw_only=True):
     """In PEM; null where there are no forms."""
 
-    public_key: str | None
+    public_pem: str | None
 
 
 async def receive_simulated_delivery(request: Request) -> Answer:
@@ -48,4 +48,4 @@ async def show_form_key(request: Request) -> Answer:
     Not in production.
     """
     key = request.services.flow_key
-    return json_answer(200, FormKey(public_key=None if key is None else key.public_pem))
+    return json_answer(200, FormKey(public_pem=None if key is None else key.public_pem))
