@@ -51,7 +51,8 @@ export class Thread {
     if (!last.parts) return last.text || "Picture";
     const part = last.parts.at(-1);
     const content = part?.[part.type] || {};
-    return content.body?.text || content.body || content.text || content.filename || "";
+    const words = content.body?.text || content.body || content.text || content.filename || "";
+    return words.replaceAll("*", "");
   }
 }
 
