@@ -63,11 +63,19 @@ export function ownBubble(entry) {
     if (entry.kind) words.classList.add(entry.kind);
     bubble.append(words);
   }
-  const [sign, meaning] = TICKS[entry.state] || TICKS.sent;
-  const tick = make("span", `tick ${entry.state}`, sign);
-  tick.setAttribute("aria-hidden", "true");
-  bubble.append(foot(new Date(entry.at), tick, unseen(meaning)));
+  const tick = make("span", "tick");
+  // That it was read in the meantime is nothing to interrupt somebody for.
+  tick.setAttribute("aria-live", "off");
+  bubble.append(foot(new Date(entry.at), tick));
+  showState(bubble, entry.state);
   return bubble;
+}
+
+export function showState(bubble, state) {
+  const [sign, meaning] = TICKS[state] || TICKS.sent;
+  const shown = make("span", state, sign);
+  shown.setAttribute("aria-hidden", "true");
+  bubble.querySelector(".tick").replaceChildren(shown, unseen(meaning));
 }
 
 // One message may be several bubbles. `tap` is told what was tapped on.

@@ -3,7 +3,7 @@
 
 import { make } from "./phone-bubbles.js";
 import { Trouble } from "./phone-line.js";
-import { Sheet } from "./phone-sheet.js";
+import { Sheet, restingPlace } from "./phone-sheet.js";
 
 const FIELDS = ["pin", "new_pin", "repeated_pin"];
 const DIGITS = 4;
@@ -88,7 +88,7 @@ export class PinForm {
       this.#complain(answer.error_msg);
       this.form.querySelector("[data-shut]").focus();
     } else if (answer.screen === "SUCCESS") {
-      this.sheet.shut(find("words"));
+      this.sheet.shut(restingPlace());
       this.sent(token);
     } else {
       this.#show(answer.data);

@@ -1,5 +1,11 @@
 // What slides over the chat from below: it has the focus until it is shut, and gives it back.
 
+// Where the focus goes when there is nothing to go back to. On a real phone a text field would open
+// the keyboard over the answer.
+export function restingPlace() {
+  return document.getElementById(matchMedia("(pointer: coarse)").matches ? "log" : "words");
+}
+
 export class Sheet {
   #opener = null;
 
@@ -33,7 +39,8 @@ export class Sheet {
   }
 
   #keepInside(event) {
-    const inside = [...this.element.querySelectorAll("button:not(:disabled), input")];
+    const inside = [...this.element.querySelectorAll("button:not(:disabled), input")]
+      .filter((one) => one.getClientRects().length);
     const [first, last] = [inside[0], inside[inside.length - 1]];
     const [from, to] = event.shiftKey ? [first, last] : [last, first];
     if (document.activeElement === from) {

@@ -1,9 +1,9 @@
 // The phone: whose it is, what is said, what is shown.
 
-import { bubbles, make, ownBubble } from "./phone-bubbles.js";
+import { bubbles, make, ownBubble, showState } from "./phone-bubbles.js";
 import { PinForm } from "./phone-form.js";
 import { Line, Trouble } from "./phone-line.js";
-import { Sheet } from "./phone-sheet.js";
+import { Sheet, restingPlace } from "./phone-sheet.js";
 import { Thread, keep, restored } from "./phone-threads.js";
 
 const find = (id) => document.getElementById(id);
@@ -108,7 +108,7 @@ function rowOf(row) {
   button.type = "button";
   if (row.description) button.append(make("span", "", row.description));
   button.addEventListener("click", () => {
-    sheet.shut(find("words"));
+    sheet.shut(restingPlace());
     tap.option(row, "list");
   });
   return button;
@@ -181,12 +181,12 @@ function show(thread) {
 
 // Only what is new is put in, so that screen readers tell that and nothing else.
 function showEntry(log, thread, entry) {
-  const before = thread.shown.get(entry);
-  if (before && before.state === entry.state) return;
-  const shown = entry.parts ? bubbles(entry, tap) : [ownBubble(entry)];
-  if (before) before.elements[0].replaceWith(...shown);
-  else log.append(...shown);
-  thread.shown.set(entry, { state: entry.state, elements: shown });
+  const bubble = thread.shown.get(entry);
+  if (!bubble) {
+    const made = entry.parts ? bubbles(entry, tap) : [ownBubble(entry)];
+    log.append(...made);
+    thread.shown.set(entry, made[0]);
+  } else if (!entry.parts) showState(bubble, entry.state);
 }
 
 function suggestions() {
@@ -195,7 +195,7 @@ function suggestions() {
     const button = make("button", "", words);
     button.type = "button";
     button.addEventListener("click", () => {
-      find("words").focus();
+      restingPlace().focus();
       say({ text: words }, { text: words });
     });
     place.append(button);
@@ -286,7 +286,7 @@ function showFound(people, note) {
     showFound([], "");
     use({ phone, name: isNew ? phone : name });
     if (isSmall()) find("whose").open = false;
-    find("words").focus();
+    restingPlace().focus();
   };
   find("found").replaceChildren(...people.map((one) => make("li", "", personButton(one, choose(one)))));
   find("found-note").textContent = note;
