@@ -13,12 +13,13 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command 'make lock'
 
-.PHONY: help run test torture fuzz audit bench bench-growth lint docs lock clean
+.PHONY: help run test pictures torture fuzz audit bench bench-growth lint docs lock clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make run           start gateway and messenger on 127.0.0.1, ports 8000 and 8001, data in .tapgate'
 	@echo 'make test          check the style and the types, then run the tests'
+	@echo 'make pictures      photograph every page of the console into .pictures; needs a Chromium'
 	@echo 'make torture       kill it under load and count what was lost or doubled; ROUNDS=, SEED='
 	@echo 'make fuzz          call every endpoint with whatever its description allows; REQUESTS=, SEED='
 	@echo 'make audit         look for known holes in the packages and for secrets in the files'
@@ -36,6 +37,12 @@ run: .venv/installed
 test: lint
 	@echo 'Running the tests ...'
 	@$(BIN)/pytest -q -n 3
+
+pictures: .venv/installed-dev
+	@rm -rf .pictures && mkdir .pictures
+	@TAPGATE_PICTURES=.pictures $(BIN)/pytest -q tests/browser
+	@cp .pictures/readme/*.png docs/pictures/
+	@echo 'Look into .pictures; those of the README are also in docs/pictures.'
 
 torture: ROUNDS ?= 20
 torture: .venv/installed-dev

@@ -27,6 +27,8 @@ from tapgate.edge.app import App
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.fields import Amount, CardSerial, Metadata, Pin, RequestId, Text
+from tapgate.edge.node_files import shared_folder
+from tapgate.edge.recent import Recent
 from tapgate.edge.services import Services
 from tapgate.edge.throttle import Throttle
 from tapgate.edge.wire import Wire
@@ -94,6 +96,7 @@ def make_app(folder: Path) -> App:
         clock=system_clock,
         new_id=IdSource(1),
         throttle=Throttle(chosen),
+        recent=Recent(shared_folder(chosen.data_dir)),
     )
     return App(services, endpoints)
 

@@ -76,6 +76,7 @@ class Fill:
         await self._in_steps("payments", past.payments, past.pay)
         await past.pay_out()
         await past.count_usage()
+        await past.count_figures()
 
         async def join(first: int, last: int) -> None:
             await people.join(self._connection, first, last, since=past.begin, currency=currency)

@@ -11,9 +11,10 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from itertools import chain
+from pathlib import Path
 from typing import Final
 
-from tapgate import ids, money
+from tapgate import ids, money, private_files
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
@@ -40,19 +41,23 @@ from tapgate.demo.build import DemoError
 from tapgate.demo.progress import progress
 from tapgate.edge.app import App
 from tapgate.edge.endpoint import Endpoints
+from tapgate.edge.node_files import shared_folder
 from tapgate.edge.origin import SYSTEM, Origin
+from tapgate.edge.recent import Recent
 from tapgate.edge.services import Services
 from tapgate.edge.throttle import Throttle
 from tapgate.edge.wire import Wire
 from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
+from tapgate.ledger.figures import Folding
 from tapgate.notifications.messages import Courier
 from tapgate.notifications.receipts import KINDS, Receipts
 from tapgate.notifications.retention import Retention
 from tapgate.notifications.webhooks import routes as webhooks
 from tapgate.notifications.webhooks.deliverer import Deliverer
 from tapgate.notifications.webhooks.records import RecordOf
+from tapgate.overview import routes as overview
 from tapgate.partners import routes as partners
 from tapgate.partners.top_ups import routes as top_ups
 from tapgate.pos import routes as pos
@@ -103,6 +108,7 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
     admin.endpoints,
     audit.endpoints,
     webhooks.endpoints,
+    overview.endpoints,
 )
 
 #: How the records are looked up that the ledger's events tell: `transaction`, `alert`, `agent`.
@@ -131,6 +137,8 @@ async def wired(
         new_id = ids.IdSource(slot, told)
         vault = Vault(settings.secret_key)
         pins = PinVerifier(vault)
+        recent = Recent(shared_folder(settings.data_dir))
+        stack.callback(recent.close)
         ledger = await Ledger.start(
             database_url,
             signals,
@@ -141,6 +149,7 @@ async def wired(
             is_right_pin=pins.matches,
             float_low=settings.float_low * 10 ** money.decimals(settings.currency),
             notices=KINDS[settings.receipts],
+            carried_one=recent.add_batch,
         )
         stack.push_async_callback(ledger.stop)
         throttle = Throttle(settings)
@@ -163,6 +172,7 @@ async def wired(
             clock=clock,
             new_id=new_id,
             throttle=throttle,
+            recent=recent,
         )
 
 
@@ -251,7 +261,14 @@ async def _first_admin(services: Services) -> list[str]:
     email, password = _DEVELOPMENT_ADMIN, secrets.token_urlsafe(15)
     if not await admin_operations.first_admin(services, email=email, password=password):
         return []
-    return [f"The first administrator is {email}, password {password} (shown only now)."]
+    file = first_admin_file(settings.data_dir)
+    private_files.write(file, (email, password))
+    return [f"The first administrator is {email}, password {password}; both stay in {file}."]
+
+
+def first_admin_file(data_dir: Path) -> Path:
+    """Where e-mail and password stay of an administrator whom nobody gave any."""
+    return data_dir / "administrator.txt"
 
 
 async def main() -> None:
@@ -266,8 +283,10 @@ async def main() -> None:
 def _background(services: Services) -> AbstractAsyncContextManager[None]:
     return running(
         Sealer(services.database).run(),
+        Folding(services.database, services.clock).run(),
         Receipts(services).run(),
         Courier(services).run(),
+        services.ledger.replays.run(services.database),
         services.authenticator.terminals.run(),
         Deliverer(services, EVENT_RECORDS).run(),
         Retention(services).run(),

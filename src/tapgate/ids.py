@@ -53,6 +53,10 @@ class IdSource:
         self._counter = 0
 
     @property
+    def slot(self) -> int:
+        return self._slot >> _COUNTER_BITS
+
+    @property
     def is_ahead(self) -> bool:
         """The clock went back so far that identifiers no longer say when they were made."""
         now = max(0, self._milliseconds() - _EPOCH_MS)

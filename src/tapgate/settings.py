@@ -15,6 +15,7 @@ from tapgate.made_secrets import Secrets, made_secrets
 from tapgate.money import is_currency
 
 DEVELOPMENT = "development"
+TESTING = "testing"
 PRODUCTION = "production"
 NO_DEMO = "off"
 DEMO_SIZES = (NO_DEMO, "small", "medium", "large")
@@ -83,6 +84,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def production(self) -> bool:
         return self.environment == PRODUCTION
+
+    @property
+    def has_simulators(self) -> bool:
+        """A terminal and a phone to play with: nothing for where people's money is."""
+        return self.environment in (DEVELOPMENT, TESTING)
 
     @property
     def local_url(self) -> str:

@@ -124,3 +124,10 @@ class Tab:
             if one["impact"] in _GRAVE
             for node in one["nodes"]
         ]
+
+    async def picture(self, name: str, *, full: bool = True) -> None:
+        """Of the whole page or of what is seen of it, where somebody wants to look at it."""
+        folder = os.environ.get("TAPGATE_PICTURES")
+        if folder:
+            path = Path(folder) / f"{name}.png"
+            await self.page.screenshot(path=path, full_page=full, animations="disabled")

@@ -158,6 +158,10 @@ async def money(
         from_account_id=one, to_account_id=other, amount="5", pin=PIN
     )
     seen = [found.id async for found in third_party.transactions.list(user_id=people["a"])]
+    file = await third_party.transactions.export(user_id=people["a"], limit=1)
+    assert moved.transaction_id.encode() in file.content and file.next_cursor is not None
+    file = await third_party.transactions.export(user_id=people["a"], cursor=file.next_cursor)
+    assert sent.transaction_id.encode() in file.content and file.next_cursor is None
     assert seen[:2] == [moved.transaction_id, sent.transaction_id]
     today = platform_day(stage.services.clock(), stage.services.settings.timezone)
     statement = await third_party.wallet.statement(

@@ -18,8 +18,10 @@ from tapgate.edge.app import App
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.fields import Amount, Choice, Count, Email, FreeText, Metadata, Phone, Pin, Text
+from tapgate.edge.node_files import shared_folder
 from tapgate.edge.origin import Origin
 from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.edge.recent import Recent
 from tapgate.edge.services import Services
 from tapgate.edge.throttle import Throttle
 from tapgate.errors import ApiError, Code
@@ -254,6 +256,7 @@ def services_for(chosen: settings.Settings, ledger: Ledger | None = None) -> Ser
         clock=system_clock,
         new_id=IdSource(1),
         throttle=Throttle(chosen),
+        recent=Recent(shared_folder(chosen.data_dir)),
     )
 
 
@@ -272,6 +275,7 @@ async def stage(folder: Path, **environ: str) -> AsyncIterator[Stage]:
         services.denied = remember
         yield made
     app.metrics.close()
+    services.recent.close()
     await services.throttle.close()
 
 

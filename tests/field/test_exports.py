@@ -138,7 +138,7 @@ def test_every_csv_and_pdf_is_made_where_these_tests_look() -> None:
     draws = re.compile(r"(import|from) reportlab")
     statements = "wallets/statements"
     assert {name for name, text in sources.items() if writes.search(text)} == {
-        f"{statements}/csv_file.py"
+        "edge/spreadsheet.py"
     }
     assert {name for name, text in sources.items() if draws.search(text)} == {
         f"{statements}/pdf_file.py",

@@ -98,9 +98,12 @@ ADDED = {
     "GET /docs/{file}": "public",  # the files of the page /docs
     "GET /api/v1/admin/partners/{id}": "A",  # as every other record can be got
     "GET /api/v1/subscribers/{id}/limits": "all · svc",  # what the refusals speak of
+    "GET /api/v1/transactions/export": "payments:read · all",  # the list as a file
     # What people who look into a transaction need to see of it.
     "GET /api/v1/transactions/{id}/entries": "all",
     "GET /api/v1/transactions/{id}/chain": "all",
+    "GET /api/v1/overview": "all",  # how the platform is doing
+    "POST /api/v1/ledger/verify": "A",  # `tapgate verify`, for who has no shell
 }
 
 

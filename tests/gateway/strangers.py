@@ -149,6 +149,10 @@ LISTS: dict[str, Callable[[Town, Person], list[str]]] = {
         f"{V1}/transactions",
         f"{V1}/transactions?user_id={t.shop_id}",
     ],
+    f"GET {V1}/transactions/export": lambda t, p: [
+        f"{V1}/transactions/export",
+        f"{V1}/transactions/export?user_id={t.shop_id}",
+    ],
     f"GET {V1}/processors/{{id}}/transactions": lambda t, p: [
         f"{V1}/processors/{t.shop_id}/transactions"
     ],

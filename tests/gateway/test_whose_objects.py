@@ -144,7 +144,11 @@ async def test_a_restricted_subscriber_is_left_out_of_lists(town: Town, name: st
 async def test_who_asks_for_a_restricted_one_by_name_is_refused(town: Town, filter: str) -> None:
     person = await town.person(restricted=True)
     value = {"user_id": person.id, "card_serial": person.card}[filter]
-    for path in (f"{V1}/transactions", f"{V1}/processors/{town.shop_id}/transactions"):
+    for path in (
+        f"{V1}/transactions",
+        f"{V1}/transactions/export",
+        f"{V1}/processors/{town.shop_id}/transactions",
+    ):
         for caller in callers(town, ACCESS[f"GET {V1}/transactions"], "api_key", "admin"):
             answer = await town.client.get(f"{path}?{filter}={value}", auth=caller.auth)
             assert said(answer) == (403, "OTP_REQUIRED"), (caller.name, answer.text)

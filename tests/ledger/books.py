@@ -13,6 +13,7 @@ from tapgate.ledger import chart, rules
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command, Order, Outcome, RequestKey
 from tapgate.ledger.engine import Ledger
+from tapgate.ledger.figures import quarter_of
 from tapgate.ledger.pin_tries import PinState
 from tapgate.ledger.pins import set_pin
 from tapgate.ledger.verify import verify
@@ -222,6 +223,14 @@ class Books:
             )
             await tx.execute(
                 "UPDATE accounts SET balance = balance + $2 WHERE id = $1", account_id, amount
+            )
+            await tx.execute(
+                """INSERT INTO figures AS there
+                   VALUES ($1, 'transfer', 'completed', NULL, 999, 1, $2, 0)
+                   ON CONFLICT (quarter, type, outcome, failure_code, slot) DO UPDATE
+                   SET count = there.count + 1, amount = there.amount + excluded.amount""",
+                quarter_of(self.clock()),
+                amount,
             )
 
     async def account_of(self, owner_id: int, kind: str | None = None) -> int:

@@ -239,6 +239,7 @@ class InMemory:
                     row.card_serial,
                     row.to_card_serial,
                     row.usage_day,
+                    self.state.now,
                 )
         return decision.outcome.code or (decision.outcome.answer and decision.outcome.answer.status)
 

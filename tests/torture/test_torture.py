@@ -77,7 +77,7 @@ TAMPERING = {
                fee_amount, currency, from_account, to_account, scope, 'unheard of', created_at
            FROM transactions WHERE id = $1""",
         "pos",
-        {"unasked", "balance"},
+        {"unasked", "balance", "books"},
     ),
     "an amount is changed": (
         "UPDATE transactions SET amount = amount + 1 WHERE id = $1",

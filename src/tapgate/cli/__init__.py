@@ -280,10 +280,29 @@ def _what_to_try(settings: Settings, known_examples: list[str], hints: list[str]
 def _about_the_gateway(settings: Settings) -> list[str]:
     url = settings.public_url
     return [
+        f"  Look at it in the console:   {url}/console{_as_whom(settings)}",
+        *_about_simulators(settings),
         f"  Read and try the interface:  {url}/docs",
         f"  Is it well?                  curl {url}/health",
         f"  Make a key for the API:      {sys.argv[0]} keys create --help",
         "  Take the tour:               README.md",
+    ]
+
+
+def _as_whom(settings: Settings) -> str:
+    """Who may sign in, where the first start has made up a password."""
+    from tapgate.gateway import first_admin_file  # noqa: PLC0415
+
+    file = first_admin_file(settings.data_dir)
+    return f" (sign in with what is in {file})" if file.exists() else ""
+
+
+def _about_simulators(settings: Settings) -> list[str]:
+    if not settings.has_simulators:
+        return []
+    return [
+        f"  Tap a card at a terminal:    {settings.public_url}/simulator/pos",
+        f"  Use a wallet from a phone:   {settings.public_url}/simulator/phone",
     ]
 
 

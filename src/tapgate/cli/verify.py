@@ -1,8 +1,16 @@
-"""`tapgate verify`: every claim about the books and the audit log, and whether it holds."""
+"""`tapgate verify`: every claim about the books and the audit log, and whether it holds.
 
+What came of it is recorded, where the console and the API show it.
+"""
+
+from time import perf_counter
+
+import asyncpg
 from rich.console import Console
 
 from tapgate.audit import chain
+from tapgate.clock import system_clock
+from tapgate.ledger import proofs
 from tapgate.ledger.verify import Proof, verify
 from tapgate.store.database import Database
 
@@ -11,7 +19,7 @@ async def prove(url: str) -> bool:
     database = await Database.connect(url)
     try:
         async with database.connection() as connection:
-            proof = await verify(connection)
+            proof, recorded = await _proven(connection)
         audit = await chain.verify(database)
     finally:
         await database.close()
@@ -21,7 +29,20 @@ async def prove(url: str) -> bool:
     _show(console, sealed, holds=audit.valid)
     if audit.first_broken is not None:
         console.print(f"      {audit.first_broken}")
+    if not recorded:
+        console.print("Not recorded: the database is read-only.")
     return proof.holds and audit.valid
+
+
+async def _proven(connection: asyncpg.Connection) -> tuple[Proof, bool]:
+    """And whether it could be recorded: a copy that only follows can be proven too."""
+    began, started = system_clock(), perf_counter()
+    proof = await verify(connection)
+    try:
+        await proofs.record(connection, proof, began=began, seconds=perf_counter() - started)
+    except asyncpg.ReadOnlySQLTransactionError:
+        return proof, False
+    return proof, True
 
 
 def _show_books(console: Console, proof: Proof) -> None:

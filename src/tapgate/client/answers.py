@@ -44,8 +44,11 @@ def _read(operation: Operation[Any], response: httpx2.Response) -> Any:
     if kind is type(None):
         return None
     if kind is File:
-        media_type = response.headers.get("Content-Type", "")
-        return File(content=response.content, media_type=media_type)
+        return File(
+            content=response.content,
+            media_type=response.headers.get("Content-Type", ""),
+            next_cursor=response.headers.get("X-Next-Cursor"),
+        )
     try:
         answer = msgspec.json.decode(response.content, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError):

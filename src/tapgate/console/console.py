@@ -4,7 +4,7 @@ from itertools import chain
 from typing import Final
 
 from tapgate.console.acts import Act, act_pages
-from tapgate.console.pages import cards, overview, sign_in, subscribers
+from tapgate.console.pages import card_upload, cards, overview, sign_in, subscribers, transactions
 from tapgate.console.rendering import environment
 from tapgate.console.site import Pages, PageSite
 from tapgate.console.visit import HEADERS
@@ -17,8 +17,11 @@ PAGES: Final[tuple[Pages, ...]] = (
     overview.pages,
     subscribers.pages,
     cards.pages,
+    card_upload.pages,
+    transactions.pages,
 )
 ACTS: Final[tuple[Act, ...]] = (
+    *overview.ACTS,
     *subscribers.ACTS,
     *cards.ACTS,
 )

@@ -104,23 +104,23 @@ class Visit:
         return await self.get(path, query) if self.may(endpoint) else None
 
     def page(self, template: str, status: int = 200, **values: Any) -> Reply[bytes]:
+        settings, caller = self.call.services.settings, self.call.caller
         sentence = None if self.is_part else session.said(self.call)
         cookie = {} if sentence is None else {"Set-Cookie": session.nothing_said(self.call)}
         text = self._templates.get_template(template).render(
             values,
             visit=self,
-            me=self.call.caller,
+            me=caller,
             may=self.may,
             path=self.call.path,
             query=self.query,
             said=sentence,
             is_part=self.is_part,
-            csrf=None
-            if self.call.caller is None
-            else session.csrf_token(self.call, self.call.caller),
-            environment=self.call.services.settings.environment,
-            currency=self.call.services.settings.currency,
-            zone=str(self.call.services.settings.timezone),
+            csrf=None if caller is None else session.csrf_token(self.call, caller),
+            environment=settings.environment,
+            has_simulators=settings.has_simulators,
+            currency=settings.currency,
+            zone=str(settings.timezone),
         )
         return Reply(
             text.encode(errors="replace"),

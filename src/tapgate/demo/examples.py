@@ -1,6 +1,5 @@
 """Calls to try on the demo: printed when it is built, and kept for whoever comes later."""
 
-import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -11,7 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from tapgate import money
+from tapgate import money, private_files
 from tapgate.demo import founding
 from tapgate.demo.residents import Country
 from tapgate.settings import Settings
@@ -148,21 +147,12 @@ def file_in(data_dir: Path) -> Path:
 
 
 def keep(data_dir: Path, shown: list[str]) -> None:
-    """For the eyes of the folder's owner only: there are keys in it."""
-    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = file_in(data_dir)
-    path.unlink(missing_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write("\n".join(shown) + "\n")
+    private_files.write(file_in(data_dir), shown)
 
 
 def kept(data_dir: Path) -> list[str]:
     """Nothing where no demo was built."""
-    try:
-        return file_in(data_dir).read_text().splitlines()
-    except OSError:
-        return []
+    return private_files.read(file_in(data_dir))
 
 
 class Example(msgspec.Struct, frozen=True):

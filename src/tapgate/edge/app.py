@@ -43,9 +43,14 @@ class _Place(NamedTuple):
 
     row: int
     name: str
+    moves_money: bool = False
 
 
 _NOWHERE = _Place(UNMATCHED, "unmatched")
+
+
+def _place(route: Route) -> _Place:
+    return _Place(route.row, route.endpoint.path, route.moves_money)
 
 
 class App(AsgiApp):
@@ -92,7 +97,7 @@ class App(AsgiApp):
         call = self._call(request)
         methods, names = self._router.find(call.path) or ({}, [])
         route = methods.get(call.method)
-        place = _NOWHERE if route is None else _Place(route.row, route.endpoint.path)
+        place = _NOWHERE if route is None else _place(route)
         try:
             if route is not None:
                 answer = await self._work(route, names, call, request)
@@ -216,6 +221,8 @@ class App(AsgiApp):
     def _record(self, place: _Place, call: Call, status: int, started: float) -> None:
         seconds = perf_counter() - started
         self.metrics.count(place.row, status, seconds)
+        if place.moves_money:
+            self._services.recent.add_request(seconds)
         logs.write(
             logs.RequestLine(
                 time=logs.now(),

@@ -1,14 +1,10 @@
 """Prometheus metrics that are the sum over all workers of the node.
 
-Each worker counts in a memory-mapped file of its own and holds a lock on it, so counting takes no
-lock and no system call. A worker that starts goes on with the file of one that has died: numbers
-never fall when a worker is killed and replaced, and there are never more files than workers.
+Each worker counts in a file of its own. A worker that starts goes on with the file of one that has
+died, so numbers never fall when a worker is killed and replaced.
 """
 
-import mmap
-import os
 import zlib
-from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,9 +13,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from tapgate.edge.node_files import allocate
+from tapgate.edge.node_files import WorkerFile
 from tapgate.errors import TABLE
-from tapgate.store.file_lock import FileLock
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -39,26 +34,20 @@ _FIRST_BUCKET = _OTHER_STATUS_CELL + 1
 _SUM = _FIRST_BUCKET + len(_BOUNDS) + 1
 _ROW = _SUM + 1
 
-_MOST_WORKERS = 1024
-
 
 class Metrics:
     """Counts answers per row: one row per endpoint, by its method and template."""
 
     def __init__(self, folder: Path, rows: Sequence[tuple[str, str]]) -> None:
-        self._folder = folder / "metrics"
-        self._folder.mkdir(mode=0o700, exist_ok=True)
         self._rows = [*rows, ("", "unmatched")]
-        self._layout = float(zlib.crc32(repr((self._rows, _STATUSES, _BOUNDS)).encode()))
-        self._size = 8 * (1 + _ROW * len(self._rows))
-        self._lock = self._claim()
-        self._map = mmap.mmap(self._lock.fileno(), self._size)
-        self._cells = memoryview(self._map).cast("d")
+        layout = float(zlib.crc32(repr((self._rows, _STATUSES, _BOUNDS)).encode()))
+        self._file = WorkerFile(folder / "metrics", layout, _ROW * len(self._rows))
+        self._cells = self._file.numbers
         self.registry = CollectorRegistry()
         self.registry.register(self)
 
     def count(self, row: int, status: int, seconds: float) -> None:
-        cells, first = self._cells, 1 + (row % len(self._rows)) * _ROW
+        cells, first = self._cells, (row % len(self._rows)) * _ROW
         cells[first + _STATUS_CELL.get(status, _OTHER_STATUS_CELL)] += 1
         cells[first + _FIRST_BUCKET + bisect_left(_BOUNDS, seconds)] += 1
         cells[first + _SUM] += seconds
@@ -75,43 +64,18 @@ class Metrics:
             "tapgate_http_request_seconds", "From headers to answer", labels=["method", "endpoint"]
         )
         for number, labels in enumerate(self._rows):
-            row = cells[1 + number * _ROW : 1 + (number + 1) * _ROW]
+            row = cells[number * _ROW : (number + 1) * _ROW]
             if any(row):
                 _add_row(requests, durations, list(labels), row)
         return [requests, durations]
 
     def close(self) -> None:
-        self._cells.release()
-        self._map.close()
-        self._lock.release()
-
-    def _claim(self) -> FileLock:
-        """The first file that no living worker counts in, emptied if it is of other endpoints."""
-        for number in range(_MOST_WORKERS):
-            path = self._folder / f"{number}.counts"
-            lock = FileLock(path)
-            if lock.take():
-                if self._counted_in(path) is None:
-                    os.truncate(lock.fileno(), 0)
-                    allocate(lock.fileno(), self._size)
-                    os.pwrite(lock.fileno(), array("d", [self._layout]).tobytes(), 0)
-                return lock
-        raise RuntimeError("too many workers count in this folder")
-
-    def _counted_in(self, path: Path) -> Sequence[float] | None:
-        cells = array("d")
-        data = path.read_bytes()
-        if len(data) != self._size:
-            return None
-        cells.frombytes(data)
-        return cells if cells[0] == self._layout else None
+        self._file.close()
 
     def _sum_of_workers(self) -> Sequence[float]:
-        total: Sequence[float] = [0.0] * (self._size // 8)
-        for path in self._folder.glob("*.counts"):
-            counted = self._counted_in(path)
-            if counted is not None:
-                total = [one + other for one, other in zip(total, counted, strict=True)]
+        total: Sequence[float] = [0.0] * (_ROW * len(self._rows))
+        for counted in self._file.of_all():
+            total = [one + other for one, other in zip(total, counted, strict=True)]
         return total
 
 

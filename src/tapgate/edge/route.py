@@ -25,6 +25,7 @@ class Route:
         self.status = endpoint.status
         self.public = endpoint.access.public
         self._guard = Guard(endpoint.access)
+        self.moves_money = endpoint.moves_money
         self.body_limit = endpoint.body_limit
         self._handler = endpoint.handler
         self._names = endpoint.path_names

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tapgate.credentials.authenticate import Authenticator
     from tapgate.credentials.pins import PinVerifier
     from tapgate.edge.origin import Origin
+    from tapgate.edge.recent import Recent
     from tapgate.edge.throttle import Throttle
     from tapgate.errors import ApiError
     from tapgate.ids import IdSource
@@ -40,4 +41,5 @@ class Services:
     clock: Clock
     new_id: IdSource
     throttle: Throttle
+    recent: Recent
     denied: Denied = _not_recorded

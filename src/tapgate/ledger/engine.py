@@ -6,7 +6,8 @@ batch of one. Heavy load: round trips and the disk's flush are shared by hundred
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Final, NamedTuple, Self
 from zoneinfo import ZoneInfo
 
@@ -24,6 +25,7 @@ from tapgate.ledger.commands import Command, Order, Outcome, Witness
 from tapgate.ledger.decide import decide
 from tapgate.ledger.load import LoadedTooEarlyError, load, look
 from tapgate.ledger.pin_tries import PinCheck
+from tapgate.ledger.replays import Replays
 from tapgate.ledger.rules import Rules
 from tapgate.ledger.settle import settle
 from tapgate.ledger.state import Decision, State, apply
@@ -57,6 +59,10 @@ class Waiting(NamedTuple):
     result: asyncio.Future[Outcome]
 
 
+#: Is told of every batch that was carried: its size, and how many seconds it took.
+CarriedOne = Callable[[int, float], None]
+
+
 class Batches(msgspec.Struct):
     """How batches form: what was carried so far."""
 
@@ -79,6 +85,7 @@ class Ledger:
         is_right_pin: PinCheck,
         float_low: int = 0,
         notices: frozenset[str] = frozenset(),
+        carried_one: CarriedOne = lambda size, seconds: None,
     ) -> None:
         self._database = database
         self._signals = signals
@@ -89,6 +96,7 @@ class Ledger:
         self._is_right_pin = is_right_pin
         self._float_low = float_low
         self._notices = notices
+        self._carried_one = carried_one
         self._waiting: deque[Waiting] = deque()
         self._arrived = asyncio.Event()
         self._stopping = False
@@ -98,6 +106,7 @@ class Ledger:
         self._rules: Rules | None = None
         self._rules_version = 0
         self.carried = Batches()
+        self.replays = Replays(clock)
         signals.on(ledger_rules.CHANGED, lambda _: self._forget_rules())
         signals.on_gap(self._forget_rules)
 
@@ -114,6 +123,7 @@ class Ledger:
         is_right_pin: PinCheck,
         float_low: int = 0,
         notices: frozenset[str] = frozenset(),
+        carried_one: CarriedOne = lambda size, seconds: None,
     ) -> Self:
         ledger = cls(
             await Database.connect(url, size=_CONNECTIONS, session=_SESSION),
@@ -125,6 +135,7 @@ class Ledger:
             is_right_pin=is_right_pin,
             float_low=float_low,
             notices=notices,
+            carried_one=carried_one,
         )
         ledger._carrier = asyncio.create_task(ledger._work())
         return ledger
@@ -135,6 +146,10 @@ class Ledger:
         self._arrived.set()
         if self._carrier is not None:
             await self._carrier
+        try:
+            await self.replays.write_down(self._database)
+        except (ApiError, asyncpg.PostgresError) as error:
+            log.warning("ledger.replays_lost", error=type(error).__name__)
         await self._database.close()
 
     async def healthy(self) -> bool:
@@ -203,6 +218,7 @@ class Ledger:
 
     async def _carry(self, batch: Sequence[Waiting]) -> ApiError | None:
         """What is returned stands in the way of every order: the database is lost."""
+        started = perf_counter()
         try:
             outcomes = await self._in_one_go([waiting.order for waiting in batch])
         except ApiError as lost:
@@ -215,7 +231,8 @@ class Ledger:
             log.error("ledger.order_failed", error=type(error).__name__, exc_info=True)
             _answer_all(batch, ApiError(Code.INTERNAL_ERROR))
         else:
-            self._count(len(batch))
+            self._count(len(batch), perf_counter() - started)
+            self.replays.count(outcomes)
             for waiting, outcome in zip(batch, outcomes, strict=True):
                 if not waiting.result.done():
                     waiting.result.set_result(outcome)
@@ -229,10 +246,11 @@ class Ledger:
                 _answer_all(batch[number + 1 :], lost)
                 return
 
-    def _count(self, size: int) -> None:
+    def _count(self, size: int, seconds: float) -> None:
         self.carried.batches += 1
         self.carried.orders += size
         self.carried.largest = max(self.carried.largest, size)
+        self._carried_one(size, seconds)
 
     async def _in_one_go(self, orders: Sequence[Order]) -> list[Outcome]:
         for attempt in range(_TRIES):

@@ -242,7 +242,7 @@ async def _add_recorded(tx: Any, state: State, names: Names) -> None:
         return
     rows = await tx.fetch(
         """SELECT id, type, status, amount, fee_amount, refunded_amount, held, from_account,
-                  to_account, card_serial, to_card_serial, usage_day
+                  to_account, card_serial, to_card_serial, usage_day, created_at
            FROM transactions
            WHERE id = ANY ($1::bigint[]) AND to_account IS NOT NULL""",
         list(names.recorded),

@@ -105,6 +105,7 @@ class Recorded(msgspec.Struct, gc=False):
     card_serial: str | None
     to_card_serial: str | None
     usage_day: date | None
+    created_at: datetime
     failure_code: str | None = None
     completed_at: datetime | None = None
     from_balance: int | None = None

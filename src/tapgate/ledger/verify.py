@@ -16,7 +16,7 @@ _PATIENCE_SECONDS: Final = 3600
 #: All accounts are looked at together; with PostgreSQL's few megabytes they would go to disk.
 _WORK_MEMORY: Final = "128MB"
 
-#: claim -> rows that contradict it: an identifier's prefix, its number, what is wrong
+#: claim -> rows that contradict it: an identifier's prefix, its number (or neither), what is wrong
 CLAIMS: Final[dict[str, str]] = {
     "every balance is the sum of its entries": """
         WITH sums AS (
@@ -105,6 +105,26 @@ CLAIMS: Final[dict[str, str]] = {
                           WHERE account_id = a.id OR commission_account_id = a.id)
           AND NOT EXISTS (SELECT FROM processors WHERE account_id = a.id)
           AND NOT EXISTS (SELECT FROM partners WHERE account_id = a.id)""",
+    "the figures are what the transactions say": """
+        WITH said AS (
+            SELECT date_bin('15 minutes', created_at, '2000-01-01Z') AS quarter, type,
+                   CASE WHEN status IN ('failed', 'under_review') THEN status
+                        ELSE 'completed' END AS outcome,
+                   coalesce(failure_code, '') AS code,
+                   count(*) AS count, sum(amount) AS amount, sum(fee_amount) AS fees
+            FROM transactions GROUP BY 1, 2, 3, 4
+        ), counted AS (
+            SELECT quarter, type, outcome, coalesce(failure_code, '') AS code,
+                   sum(count) AS count, sum(amount) AS amount, sum(fees) AS fees
+            FROM figures GROUP BY 1, 2, 3, 4)
+        SELECT NULL, NULL,
+               format('%s UTC, %s %s %s: counted %s of %s and fees %s, there are %s of %s and %s',
+                      to_char(quarter AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'), type, outcome,
+                      code, coalesce(c.count, 0), coalesce(c.amount, 0), coalesce(c.fees, 0),
+                      coalesce(s.count, 0), coalesce(s.amount, 0), coalesce(s.fees, 0))
+        FROM said s FULL JOIN counted c USING (quarter, type, outcome, code)
+        WHERE (coalesce(c.count, 0), coalesce(c.amount, 0), coalesce(c.fees, 0))
+           <> (coalesce(s.count, 0), coalesce(s.amount, 0), coalesce(s.fees, 0))""",
 }
 
 
@@ -146,5 +166,8 @@ async def _examine(connection: asyncpg.Connection, claim: str, sql: str) -> Find
     return Finding(
         claim,
         broken=rows[0][3] if rows else 0,
-        examples=[f"{ids.show(prefix, number)}: {wrong}" for prefix, number, wrong, _ in rows],
+        examples=[
+            wrong if number is None else f"{ids.show(prefix, number)}: {wrong}"
+            for prefix, number, wrong, _ in rows
+        ],
     )

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from tapgate.ids import IdSource
-from tapgate.ledger import pin_failures
+from tapgate.ledger import figures, pin_failures
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.commands import encode_answer
 from tapgate.ledger.notices import give_notice
@@ -31,6 +31,7 @@ async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: Id
     new_alerts = await raise_alerts(tx, matches, state.now, new_id)
     await tell(tx, state, decisions, new_alerts, new_id)
     await give_notice(tx, state, decisions)
+    await figures.add(tx, state, decisions, new_id.slot)
     # Merchants' accounts come last of all locks, and are free again at the commit: after them only
     # what needs to know their balances.
     merchants = await _credit_merchants(tx, state)

@@ -72,7 +72,7 @@ async def _merchants(visit: Visit) -> list[dict[str, Any]]:
 
 
 def _is_off(record: dict[str, Any]) -> bool:
-    return record["status"] != "active"
+    return bool(record["status"] != "active")
 
 
 def _example(visit: Visit) -> examples.Example | None:

@@ -92,6 +92,21 @@ class Database:
             self._pool.give_back(connection)
 
     @contextlib.asynccontextmanager
+    async def apart(self) -> AsyncIterator[asyncpg.Connection]:
+        """A connection for what takes long: those of the requests stay free."""
+        try:
+            connection = await self._pool.apart()
+        except FAILURES as error:
+            raise _lost() from error
+        try:
+            yield connection
+        except BaseException as error:
+            _look_after(connection, error)
+            raise
+        finally:
+            connection.terminate()
+
+    @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[asyncpg.Connection]:
         """A database transaction. Lost while committing, it may have happened or not."""
         async with self.connection() as tx:

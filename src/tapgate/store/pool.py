@@ -40,6 +40,10 @@ class Pool:
         self._used.add(connection)
         return connection
 
+    async def apart(self) -> asyncpg.Connection:
+        """Another one, which is the caller's own to close."""
+        return await self._connect()
+
     def give_back(self, connection: asyncpg.Connection) -> None:
         self._used.discard(connection)
         if connection.is_closed():

@@ -9,6 +9,7 @@ from datetime import datetime
 
 import asyncpg
 
+from tapgate import ids
 from tapgate.credentials.principals import Principal
 from tapgate.edge.call import Call
 from tapgate.errors import ApiError, Code
@@ -29,7 +30,10 @@ async def require_open(
         case "admin":
             if not await _has_access(reader, call, subscriber_id):
                 raise ApiError(
-                    Code.OTP_REQUIRED, "Verify a code sent to the subscriber's phone first"
+                    Code.OTP_REQUIRED,
+                    "Verify a code sent to the subscriber's phone first",
+                    # Who was asked for a card or a transaction does not know it yet.
+                    details={"subscriber_id": ids.show(ids.SUBSCRIBER, subscriber_id)},
                 )
 
 

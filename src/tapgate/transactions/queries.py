@@ -127,14 +127,13 @@ class Scope:
         self.conditions.where("{0} IN (t.card_serial, t.to_card_serial)", serial)
 
     def query(self, limit: int) -> str:
-        newest = f"ORDER BY t.id DESC LIMIT {self.conditions.bind(limit)}"
+        """The identifiers of the newest."""
+        newest = f"ORDER BY id DESC LIMIT {self.conditions.bind(limit)}"
         branches = [
             f"(SELECT t.id FROM transactions t WHERE {branch} AND {self.conditions} {newest})"
             for branch in self._branches or ["true"]
         ]
-        return f"""{_SELECT}
-            FROM ({" UNION ".join(branches)}) found
-            JOIN transactions t ON t.id = found.id {_SIDES} {newest}"""
+        return f"{' UNION '.join(branches)} {newest if len(branches) > 1 else ''}"
 
 
 async def page(
@@ -161,7 +160,16 @@ async def page(
     conditions.where("t.id >= {}", start and _first_id(start - _SLACK))
     conditions.where("t.id < {}", end and _first_id(end + _SLACK))
     show_only_open_accounts(conditions, caller, now, "t.from_account", "t.to_account")
-    rows = await database.fetch(scope.query(filters.limit + 1), *conditions.values)
+    # In two steps: what is guessed about the first, too much by far, would let PostgreSQL read all
+    # accounts for the second.
+    found = await database.fetch(scope.query(filters.limit + 1), *conditions.values)
+    if not found:
+        return []
+    rows = await database.fetch(
+        f"""{_SELECT} FROM transactions t {_SIDES}
+            WHERE t.id = ANY ($1::bigint[]) ORDER BY t.id DESC""",
+        [row["id"] for row in found],
+    )
     return [_transaction(row) for row in rows]
 
 

@@ -1,14 +1,17 @@
 """The endpoints of transactions."""
 
 from tapgate import ids
+from tapgate.clock import platform_day
+from tapgate.edge import spreadsheet
 from tapgate.edge.call import Call
-from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.pages import Page, cut
 from tapgate.errors import ApiError, Code
 from tapgate.subscribers.restriction import require_open_accounts
 from tapgate.transactions import queries
 from tapgate.transactions.chain import Chain, chain_of
 from tapgate.transactions.entries import Entries, entries_of
+from tapgate.transactions.export import ExportFilters, exported
 from tapgate.transactions.model import (
     Filters,
     Transaction,
@@ -35,6 +38,32 @@ async def list_transactions(call: Call, query: Filters) -> Page[TransactionRecor
     received by it. Transactions of restricted subscribers are left out for those to whom they are
     closed.
     """
+    return await _listed(call, query)
+
+
+@endpoints.get(
+    "/api/v1/transactions/export",
+    access=Access(scope="payments:read", roles="ACSF"),
+    errors=(Code.OTP_REQUIRED,),
+    media="text/csv",
+)
+async def export_transactions(call: Call, query: ExportFilters) -> Reply[bytes]:
+    """Export transactions as CSV, newest first.
+
+    Those that the list would show with the same filters, at most 50,000 in a file. When there are
+    more, the header `X-Next-Cursor` has the `cursor` of the next file. Of a text that a spreadsheet
+    would take for a formula, an apostrophe is put in front.
+    """
+    services = call.services
+    export = await exported(lambda filters: _listed(call, filters), query)
+    day = platform_day(services.clock(), services.settings.timezone)
+    headers = {"Content-Disposition": f'attachment; filename="transactions-{day}.csv"'}
+    if export.next_cursor is not None:
+        headers["X-Next-Cursor"] = export.next_cursor
+    return Reply(export.content, headers=headers, content_type=spreadsheet.CONTENT_TYPE)
+
+
+async def _listed(call: Call, query: Filters) -> Page[TransactionRecord]:
     scope, own_accounts = Scope(), []
     if query.user_id is not None:
         own_accounts = await _accounts_of(call, query.user_id)

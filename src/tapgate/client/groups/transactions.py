@@ -4,6 +4,7 @@ from typing import Any
 
 from tapgate.client.operation import Group, Listing, M, Operation, operation, read
 from tapgate.client.pages import listed, listing
+from tapgate.client.records.base import File
 from tapgate.client.records.transactions import Chain, Entries, Transaction
 from tapgate.client.values import Moment, given, moment_or_none
 
@@ -27,6 +28,26 @@ class Transactions(Group[M]):
         """Newest first; `limit` is how many on a page."""
         query = filters(user_id, card_serial, type, status, from_, to, limit)
         return listed(_ALL, Transaction, query)
+
+    @operation
+    def export(
+        self,
+        *,
+        user_id: str | None = None,
+        card_serial: str | None = None,
+        type: str | None = None,
+        status: str | None = None,
+        from_: Moment | None = None,
+        to: Moment | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Operation[File]:
+        """As CSV, newest first; `limit` is how many in a file, at most 50,000.
+
+        When there are more, the file has the `next_cursor` to go on with.
+        """
+        query = filters(user_id, card_serial, type, status, from_, to, limit)
+        return read(f"{_ALL}/export", File, query=query | given(cursor=cursor))
 
     @operation
     def get(self, id: str) -> Operation[Transaction]:

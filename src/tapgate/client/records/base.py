@@ -38,8 +38,11 @@ class SecretRecord(Record, frozen=True, kw_only=True):
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
+    """`next_cursor`: there is more, in a file that begins there."""
+
     content: bytes
     media_type: str
+    next_cursor: str | None = None
 
     def __repr__(self) -> str:
         return f"File({self.media_type}, {len(self.content)} bytes)"

@@ -49,6 +49,82 @@
     if (percent >= 100) bar.removeAttribute("value");
   }
 
+  function say(...nodes) {
+    document.getElementById("problem")?.replaceChildren(...nodes);
+  }
+
+  function paragraph(text, name) {
+    const made = document.createElement("p");
+    made.className = name;
+    made.textContent = text;
+    return made;
+  }
+
+  function checkSize(input) {
+    const { size } = input.files[0] || { size: 1 };
+    const mebibytes = Math.floor(input.dataset.largest / 2 ** 20);
+    const tooLarge = size > input.dataset.largest;
+    input.setCustomValidity(
+      tooLarge ? `This file is larger than ${mebibytes} MiB.` : size ? "" : "This file is empty.",
+    );
+    input.reportValidity();
+  }
+
+  function save(content, name) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(content);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  }
+
+  function tellOfNext(address, cursor) {
+    const note = document.getElementById("download-note");
+    if (!note) return;
+    note.replaceChildren();
+    note.className = cursor ? "notice" : "";
+    if (!cursor) return;
+    const next = document.createElement("a");
+    address.searchParams.set("cursor", cursor);
+    next.href = address;
+    next.dataset.download = "";
+    next.textContent = "Download the next part";
+    note.append("There are more rows than one file holds. ", next);
+  }
+
+  // A file that is fetched here can say that it is not all; one that the browser fetches cannot.
+  async function download(link) {
+    if (link.getAttribute("aria-disabled")) return;
+    const address = new URL(link.href);
+    if (link.dataset.download === "listed") address.search = location.search;
+    link.setAttribute("aria-disabled", "true");
+    try {
+      const answer = await fetch(address, { headers: { "HX-Request": "true" } });
+      if (answer.headers.has("HX-Redirect")) location.assign(answer.headers.get("HX-Redirect"));
+      else if (!answer.ok) say(paragraph(plain(await answer.text()), "problem"));
+      else {
+        const named = /filename="([^"]+)"/.exec(answer.headers.get("Content-Disposition") || "");
+        save(await answer.blob(), named ? named[1] : "export.csv");
+        say();
+        tellOfNext(address, answer.headers.get("X-Next-Cursor"));
+      }
+    } catch {
+      say(paragraph("The server does not answer. Try again in a moment.", "problem"));
+    } finally {
+      link.removeAttribute("aria-disabled");
+    }
+  }
+
+  // What a refusal says: it comes as a part of a page, or as the API's own answer.
+  function plain(text) {
+    try {
+      const { message, error } = JSON.parse(text);
+      return message || error;
+    } catch {
+      return new DOMParser().parseFromString(text, "text/html").body.textContent.trim();
+    }
+  }
+
   document.addEventListener("DOMContentLoaded", () => {
     showTimes(document);
     dialog()?.addEventListener("close", () => {
@@ -60,6 +136,14 @@
     const copied = event.target.closest("[data-copy]");
     if (copied) copy(copied);
     if (event.target.closest("[data-close]")) dialog().close();
+    const file = event.target.closest("a[data-download]");
+    if (file) {
+      event.preventDefault();
+      download(file);
+    }
+  });
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("input[data-largest]")) checkSize(event.target);
   });
 
   document.addEventListener("htmx:afterSwap", (event) => {
@@ -70,11 +154,22 @@
     const form = event.target.closest?.("form");
     if (form && event.detail.lengthComputable) showProgress(form, event.detail);
   });
+  document.addEventListener("htmx:beforeRequest", () => say());
+  // What is refused before any page is asked, such as too much at once, is no part of one.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { xhr } = event.detail;
+    if (!(xhr.getResponseHeader("Content-Type") || "").startsWith("application/json")) return;
+    event.detail.shouldSwap = false;
+    say(paragraph(plain(xhr.responseText), "problem"));
+  });
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const bar = event.target.querySelector?.("progress[data-upload]");
+    if (!bar) return;
+    bar.hidden = true;
+    const note = event.target.querySelector("[data-upload-note]");
+    if (note) note.textContent = "";
+  });
   document.addEventListener("htmx:sendError", () => {
-    const place = document.getElementById("problem");
-    const note = document.createElement("p");
-    note.className = "problem";
-    note.textContent = "The server does not answer. Nothing was sent twice; try again in a moment.";
-    place?.replaceChildren(note);
+    say(paragraph("The server does not answer. Nothing was sent twice; try again in a moment.", "problem"));
   });
 })();

@@ -136,7 +136,7 @@ function switchOn() {
   function approved(result) {
     const { answer } = result;
     const held = answer.status === "under_review";
-    const words = held ? answer.message : `Approval code ${answer.approval_code}. Left on the card: ${answer.remaining_balance}.`;
+    const words = held ? answer.message : `Approval code ${answer.approval_code}. Left in the wallet: ${answer.remaining_balance}.`;
     show(held ? "▲ Held for review" : "✓ Approved", answer.amount, words + oncemore(result), held ? "warn" : "good");
     roll.print({
       ...paper("Payment", answer, masked(order.card.serial)),

@@ -1,0 +1,120 @@
+"""Transactions: the list, one of them down to its ledger entries, and the list as a file."""
+
+import asyncio
+from decimal import Decimal
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import msgspec
+
+from tapgate.console.filtering import listed
+from tapgate.console.site import Pages
+from tapgate.console.visit import Visit, at
+from tapgate.edge.endpoint import Reply
+from tapgate.errors import TABLE, ApiError, Code
+from tapgate.ledger import chart
+from tapgate.transactions.model import STATUSES, TYPES
+
+pages = Pages()
+
+_ALL: Final = "/api/v1/transactions"
+_ALERTS: Final = "/api/v1/compliance/alerts"
+_FILTERS: Final = {
+    "user_id": "User",
+    "card_serial": "Card",
+    "type": "Type",
+    "status": "Status",
+    "from": "From",
+    "to": "To",
+}
+_MOST_ALERTS: Final = 100
+
+
+@pages.get("/console/transactions")
+async def transactions(visit: Visit) -> Reply[bytes]:
+    try:
+        found, wrong = await listed(visit, _ALL, _FILTERS)
+    except ApiError as error:
+        return _to_the_person(visit, error, "These transactions are")
+    return visit.page(
+        "transactions/list.html",
+        found=found,
+        wrong=wrong,
+        types=TYPES,
+        statuses=STATUSES,
+        filters=urlencode(visit.query.pick(*_FILTERS)),
+    )
+
+
+@pages.get("/console/transactions/export")
+async def export(visit: Visit) -> Reply[bytes]:
+    """The interface's own file; a script of the page looks whether there is another one."""
+    try:
+        file: Reply[bytes] = await visit.get(
+            f"{_ALL}/export", visit.query.pick(*_FILTERS, "cursor", "limit")
+        )
+    except ApiError as error:
+        return _to_the_person(visit, error, "These transactions are")
+    return file
+
+
+@pages.get("/console/transactions/{id}")
+async def transaction(visit: Visit, id: str) -> Reply[bytes]:
+    one = at(f"{_ALL}/{{id}}", {"id": id})
+    try:
+        record = await visit.get(one)
+    except ApiError as error:
+        return _to_the_person(visit, error, "This transaction is")
+    booked, chain, alerts = await asyncio.gather(
+        visit.get(f"{one}/entries"), visit.get(f"{one}/chain"), _alerts(visit, record)
+    )
+    entries = booked["entries"]
+    return visit.page(
+        "transactions/transaction.html",
+        transaction=record,
+        entries=entries,
+        total=f"{sum((Decimal(entry['amount']) for entry in entries), Decimal(0)):f}",
+        chain=chain,
+        refundable=_refundable(record),
+        failure=_failure(record["failure_code"]),
+        failure_details=_as_text(record.get("failure_details") or {}),
+        metadata=_as_text(record["metadata"] or {}),
+        alerts=alerts,
+    )
+
+
+def _to_the_person(visit: Visit, error: ApiError, what: str) -> Reply[bytes]:
+    """What belongs to somebody restricted is opened on their page."""
+    if error.code is not Code.OTP_REQUIRED:
+        raise error
+    person = at("/console/subscribers/{id}", {"id": (error.details or {})["subscriber_id"]})
+    return visit.go(
+        person, f"{what} of a restricted subscriber. Ask for a code first, then come back."
+    )
+
+
+async def _alerts(visit: Visit, record: dict[str, Any]) -> list[Any] | None:
+    """Those about this transaction: they are alerts about its payer. None for who may not."""
+    payer = record["from"]
+    if payer is None or payer["type"] != "subscriber" or not visit.may(f"GET {_ALERTS}"):
+        return None
+    about_payer = await visit.get(_ALERTS, {"subscriber_id": payer["id"], "limit": _MOST_ALERTS})
+    return [alert for alert in about_payer["data"] if alert["transaction_id"] == record["id"]]
+
+
+def _refundable(record: dict[str, Any]) -> str | None:
+    """What is left of a payment that was made; None for what cannot be refunded at all."""
+    if record["type"] not in chart.PAYMENT_TYPES or record["status"] in ("failed", "under_review"):
+        return None
+    return f"{Decimal(record['amount']) - Decimal(record['refunded_amount']):f}"
+
+
+def _failure(code: str | None) -> str | None:
+    return None if code is None else TABLE[Code(code)][1]
+
+
+def _as_text(values: dict[str, Any]) -> dict[str, str]:
+    return {
+        name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        for name, value in values.items()
+    }

@@ -1,0 +1,44 @@
+"""When the books were proven, and what came of it: remembered, so that everybody can see it."""
+
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from tapgate.ledger.verify import Proof
+
+_COLUMNS: Final = "proven_at, seconds, transactions, entries, accounts, broken"
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    proven_at: datetime
+    seconds: float
+    transactions: int
+    entries: int
+    accounts: int
+    broken: list[str]  # the claims that do not hold
+
+    @property
+    def holds(self) -> bool:
+        return not self.broken
+
+
+async def record(tx: Any, proof: Proof, *, began: datetime, seconds: float) -> Recorded:
+    recorded = Recorded(
+        began,
+        round(seconds, 3),
+        proof.transactions,
+        proof.entries,
+        proof.accounts,
+        [finding.claim for finding in proof.findings if finding.broken],
+    )
+    await tx.execute(
+        f"INSERT INTO proofs ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6)",
+        *msgspec.structs.astuple(recorded),
+    )
+    return recorded
+
+
+async def last(tx: Any) -> Recorded | None:
+    row = await tx.fetchrow(f"SELECT {_COLUMNS} FROM proofs ORDER BY id DESC LIMIT 1")
+    return None if row is None else Recorded(*row)

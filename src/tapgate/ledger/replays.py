@@ -1,0 +1,66 @@
+"""How often the request of a transaction came again.
+
+Counted in the process and written down about once a second, for many at once: a replay itself
+writes nothing. A process that is killed takes the counts of its last second with it, and one that
+loses the database at the very commit may count them twice; they tell people what a client did, and
+no money depends on them.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final, NamedTuple, NoReturn
+
+from tapgate.clock import Clock
+from tapgate.ledger.commands import Outcome
+from tapgate.service.background import repeat
+from tapgate.store.database import Database
+
+_EVERY_SECONDS: Final = 1.0
+
+
+class Counted(NamedTuple):
+    times: int
+    last_at: datetime
+
+
+class Replays:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._counted: dict[int, Counted] = {}
+
+    def count(self, outcomes: Iterable[Outcome]) -> None:
+        """Those of these that are replays."""
+        for outcome in outcomes:
+            if outcome.replayed and outcome.answer is not None:
+                self._add(outcome.answer.transaction_id, Counted(1, self._clock()))
+
+    async def run(self, database: Database) -> NoReturn:
+        await repeat(lambda: self.write_down(database), every=_EVERY_SECONDS, name="replays")
+
+    async def write_down(self, database: Database) -> None:
+        counted, self._counted = self._counted, {}
+        if not counted:
+            return
+        try:
+            await database.execute(
+                # In one order: other processes write down what they counted, too.
+                """INSERT INTO replays AS kept (transaction_id, count, last_at)
+                   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[])
+                     AS new (transaction_id, count, last_at) ORDER BY transaction_id
+                   ON CONFLICT (transaction_id) DO UPDATE
+                   SET count = kept.count + excluded.count,
+                       last_at = greatest(kept.last_at, excluded.last_at)""",
+                list(counted),
+                [one.times for one in counted.values()],
+                [one.last_at for one in counted.values()],
+            )
+        except BaseException:
+            for transaction_id, one in counted.items():
+                self._add(transaction_id, one)
+            raise
+
+    def _add(self, transaction_id: int, more: Counted) -> None:
+        before = self._counted.get(transaction_id)
+        if before is not None:
+            more = Counted(before.times + more.times, max(before.last_at, more.last_at))
+        self._counted[transaction_id] = more

@@ -1,0 +1,1 @@
+"""How the platform is doing: what it moved, what there is, whether the books hold."""

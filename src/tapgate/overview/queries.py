@@ -1,0 +1,92 @@
+"""The SQL of the overview. None of it looks at transactions or entries, of which there are many."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from tapgate.store.database import Database
+
+#: Counting all accounts and cards of a large platform may take longer than a request should.
+_PATIENCE_SECONDS: Final = 60.0
+#: More that wait to be sealed are not counted: something is wrong then in any case.
+_MOST_UNSEALED: Final = 100_000
+
+
+class Figure(NamedTuple):
+    bucket: int  # from 1 on
+    type: str
+    outcome: str
+    failure_code: str | None
+    transactions: int
+    amount: int
+    fees: int
+
+
+class AccountSum(NamedTuple):
+    kind: str
+    status: str
+    accounts: int
+    balance: int
+    held: int
+
+
+class Sealed(NamedTuple):
+    sequence: int
+    until: datetime | None
+    unsealed: int
+
+
+async def figures(database: Database, starts: Sequence[datetime], until: datetime) -> list[Figure]:
+    rows = await database.fetch(
+        """SELECT width_bucket(quarter, $1::timestamptz[]), type, outcome, failure_code,
+                  sum(count)::bigint, sum(amount), sum(fees)
+           FROM figures WHERE quarter >= $2 AND quarter <= $3
+           GROUP BY 1, 2, 3, 4 HAVING sum(count) <> 0""",
+        starts,
+        starts[0],
+        until,
+    )
+    return [
+        Figure(bucket, type_, outcome, code, transactions, int(amount), int(fees))
+        for bucket, type_, outcome, code, transactions, amount, fees in rows
+    ]
+
+
+async def standing(database: Database) -> tuple[list[AccountSum], dict[str, int]]:
+    """The sums of all accounts by kind and state, and the cards by state; of one snapshot."""
+    async with (
+        database.connection() as connection,
+        connection.transaction(isolation="repeatable_read", readonly=True),
+    ):
+        accounts = await connection.fetch(
+            """SELECT kind, status, count(*), sum(balance), sum(held) FROM accounts
+               WHERE checked GROUP BY kind, status""",
+            timeout=_PATIENCE_SECONDS,
+        )
+        cards = await connection.fetch(
+            "SELECT status, count(*) FROM cards GROUP BY status", timeout=_PATIENCE_SECONDS
+        )
+    sums = [
+        AccountSum(kind, status, number, int(balance), int(held))
+        for kind, status, number, balance, held in accounts
+    ]
+    return sums, {row["status"]: row["count"] for row in cards}
+
+
+async def open_alerts(database: Database) -> dict[str, int]:
+    rows = await database.fetch(
+        """SELECT severity, count(*) FROM alerts WHERE status IN ('open', 'investigating')
+           GROUP BY severity"""
+    )
+    return {row["severity"]: row["count"] for row in rows}
+
+
+async def sealed(database: Database) -> Sealed:
+    row: Any = await database.fetchrow(
+        f"""SELECT head.sequence, last.occurred_at,
+                   (SELECT count(*) FROM (
+                        SELECT FROM audit_entries WHERE hash IS NULL AND sequence > head.sequence
+                        LIMIT {_MOST_UNSEALED}) AS waiting)
+            FROM audit_head head LEFT JOIN audit_entries last ON last.sequence = head.sequence"""
+    )
+    return Sealed(*row)

@@ -1,0 +1,91 @@
+"""A list of transactions as a file for spreadsheets, put together from pages of the list."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+
+from tapgate.edge import spreadsheet
+from tapgate.edge.fields import Whole
+from tapgate.edge.pages import Page
+from tapgate.errors import unavailable
+from tapgate.transactions.model import Filters, PartyRecord, TransactionRecord
+
+MOST_ROWS: Final = 50_000
+_ROWS_AT_ONCE: Final = 1_000
+#: Each keeps its whole file in memory until it is sent, some twenty megabytes.
+_turns: Final = asyncio.Semaphore(4)
+
+COLUMNS: Final = (
+    "id", "created_at", "completed_at", "type", "status", "amount", "fee_amount",
+    "refunded_amount", "currency", "from_type", "from_id", "from_name", "to_type", "to_id",
+    "to_name", "card_serial", "processor_id", "terminal_id", "merchant_name", "transaction_ref",
+    "approval_code", "original_transaction_id", "request_id", "failure_code", "channel", "memo",
+)  # fmt: skip
+
+
+class ExportFilters(Filters, kw_only=True):
+    limit: Annotated[int, Whole(1, MOST_ROWS)] = MOST_ROWS
+
+
+class Export(NamedTuple):
+    content: bytes
+    next_cursor: str | None  # where the next file goes on
+
+
+ReadPage = Callable[[Filters], Awaitable[Page[TransactionRecord]]]
+
+
+async def exported(read_page: ReadPage, filters: ExportFilters) -> Export:
+    """Others have their turn between two pages."""
+    if _turns.locked():
+        raise unavailable("Too many exports are being worked on")
+    async with _turns:
+        parts = [spreadsheet.written([COLUMNS])]
+        left, cursor = filters.limit, filters.cursor
+        while left:
+            limit = min(left, _ROWS_AT_ONCE)
+            page = await read_page(msgspec.structs.replace(filters, limit=limit, cursor=cursor))
+            parts.append(await asyncio.to_thread(_written, page.data))
+            left, cursor = left - len(page.data), page.next_cursor
+            if cursor is None:
+                break
+        return Export(b"".join(parts), cursor)
+
+
+def _written(records: Iterable[TransactionRecord]) -> bytes:
+    return spreadsheet.written(
+        [spreadsheet.harmless(cell or "") for cell in _cells(record)] for record in records
+    )
+
+
+def _cells(record: TransactionRecord) -> tuple[str | None, ...]:
+    return (
+        record.id,
+        record.created_at,
+        record.completed_at,
+        record.type,
+        record.status,
+        record.amount,
+        record.fee_amount,
+        record.refunded_amount,
+        record.currency,
+        *_party(record.from_),
+        *_party(record.to),
+        record.card_serial,
+        record.processor_id,
+        record.terminal_id,
+        record.merchant_name,
+        record.transaction_ref,
+        record.approval_code,
+        record.original_transaction_id,
+        record.request_id,
+        record.failure_code,
+        record.channel,
+        record.memo,
+    )
+
+
+def _party(party: PartyRecord | None) -> tuple[str | None, str | None, str | None]:
+    return (None, None, None) if party is None else (party.type, party.id, party.name)

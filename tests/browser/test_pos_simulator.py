@@ -1,0 +1,248 @@
+"""A shop's day at the simulated terminal: payments, a wrong PIN, refunds, a request sent twice."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+
+import pytest
+from playwright.async_api import Locator, Page, expect
+
+from browser.chromium import PHONE, Tab
+from browser.conftest import Hero
+from journeys.caller import done
+from journeys.staff import Admin
+from tapgate import signing
+
+#: A reader of cards that a test holds cards to: `document.dispatchEvent(new CustomEvent(...))`.
+_READER = """
+window.NDEFReader = class extends EventTarget {
+  async scan() {
+    document.addEventListener("held", ({ detail }) => {
+      const event = new Event("reading");
+      event.serialNumber = detail;
+      this.dispatchEvent(event);
+    });
+  }
+};
+"""
+
+
+class Till:
+    """The terminal on a page, as a cashier uses it."""
+
+    def __init__(self, tab: Tab) -> None:
+        self.tab = tab
+        self.page: Page = tab.page
+        self.screen: Locator = tab.page.locator("#screen")
+
+    async def open(self) -> None:
+        await self.tab.open("/simulator/pos")
+        await expect(self.screen).to_contain_text("Amount")
+
+    async def keys(self, digits: str) -> None:
+        for digit in digits:
+            await self.page.get_by_role("button", name=digit, exact=True).click()
+
+    async def press(self, name: str) -> None:
+        await self.page.get_by_role("button", name=name, exact=True).click()
+
+    async def tap(self) -> None:
+        await self.page.locator("#tap").click()
+
+    async def pay(self, minor: str, pin: str) -> None:
+        await self.page.get_by_label("Ask for the PIN").check()
+        await self.keys(minor)
+        await self.tap()
+        await self.enter_pin(pin)
+
+    async def enter_pin(self, pin: str) -> None:
+        await expect(self.screen).to_contain_text("PIN")
+        await self.keys(pin)
+        await self.press("OK")
+
+    @property
+    def receipt(self) -> Locator:
+        """The newest."""
+        return self.page.locator(".receipt").first
+
+    async def transaction(self) -> str:
+        return await self.receipt.get_by_role("link").inner_text()
+
+
+async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
+    """For what the platform does in the background, soon."""
+    async with asyncio.timeout(30):
+        while not await is_so():
+            await asyncio.sleep(0.05)
+
+
+@pytest.fixture
+async def till(tab: Tab) -> Till:
+    till = Till(tab)
+    await till.open()
+    return till
+
+
+async def test_pay_and_see_the_entries(till: Till, hero: Hero) -> None:
+    page = till.page
+    await expect(page.locator("#tap-words")).to_contain_text(hero.name)
+    assert await till.tab.grave_findings() == []
+    await till.pay("1250", hero.pin)
+    await expect(till.screen).to_contain_text("Approved")
+    await expect(till.screen).to_contain_text("12.50 SLE")
+    await expect(till.receipt).to_contain_text(f"•••• {hero.card[-4:]}")
+    assert await till.tab.grave_findings() == []
+    transaction = await till.transaction()
+    await till.receipt.get_by_role("link").click()
+    await expect(page).to_have_url(re.compile(f"/console/transactions/{transaction}$"))
+    entries = page.get_by_role("region", name="Ledger entries").locator("tbody tr")
+    await expect(entries.filter(has_text="12.50 SLE")).to_have_count(1)
+    await expect(entries.filter(has_text=hero.name).first).to_be_visible()
+
+
+async def test_what_is_shown_as_signed_is_what_the_signature_is_of(till: Till, hero: Hero) -> None:
+    page = till.page
+    await till.press("Look up")
+    await till.tap()
+    await expect(till.screen).to_contain_text(hero.card)
+    signed = await page.locator("#line-signed").text_content() or ""
+    headers = dict(
+        line.split(": ", 1)
+        for line in (await page.locator("#line-headers").inner_text()).splitlines()
+    )
+    assert signed.startswith("POST\n/api/v1/pos/lookup-card\n")
+    assert await page.locator("#key-secret").inner_text() == "•" * 12
+    await till.press("Reveal")
+    secret = await page.locator("#key-secret").inner_text()
+    assert signing.verify(secret.encode(), headers["X-Signature"], signed.encode())
+    assert headers["X-Signature"] in await page.locator("#line-curl").inner_text()
+    assert secret not in await page.locator("#line").inner_text()
+
+
+async def test_a_large_payment_asks_for_the_pin_and_a_wrong_one_is_declined_in_words(
+    till: Till, hero: Hero
+) -> None:
+    till.tab.watched.expected = ("403", "400")
+    page = till.page
+    await page.keyboard.type("210000")
+    await page.keyboard.press("Enter")
+    await expect(till.screen).to_contain_text("To pay")
+    await page.keyboard.press("Enter")
+    await expect(till.screen).to_contain_text("This payment needs the PIN")
+    request_id = re.compile(r'"request_id":"([^"]+)"')
+    signed = page.locator("#line-signed")
+    first = request_id.search(await signed.inner_text())
+    await page.keyboard.type("0000" if hero.pin != "0000" else "1111")
+    await page.keyboard.press("Enter")
+    await expect(till.screen).to_contain_text("Declined. The PIN is wrong. 2 tries are left.")
+    await page.keyboard.type(hero.pin)
+    await page.keyboard.press("Enter")
+    await expect(till.screen).to_contain_text("Approved")
+    last = request_id.search(await signed.inner_text())
+    assert first is not None and last is not None
+    assert first[1] == last[1]
+
+
+async def test_the_same_request_again_is_answered_and_moves_nothing(
+    till: Till, hero: Hero, ada: Admin
+) -> None:
+    await till.pay("310", hero.pin)
+    await expect(till.screen).to_contain_text("Approved")
+    transaction = await till.transaction()
+    first_signature = await till.page.locator("#line-headers").inner_text()
+    await till.press("Send the same request again")
+    await expect(till.screen).to_contain_text("no money moved again")
+    await expect(till.page.locator("#line-status")).to_contain_text("Idempotent-Replayed: true")
+    await expect(till.page.locator("#line-answer")).to_contain_text(transaction)
+    assert await till.page.locator("#line-headers").inner_text() != first_signature
+    await expect(till.page.locator(".receipt")).to_have_count(1)
+
+    async def is_counted() -> bool:
+        chain = done(await ada.get(f"transactions/{transaction}/chain"))
+        return bool(chain["replays"]["count"] == 1)
+
+    await until(is_counted)
+
+
+async def test_refund_a_part_and_then_the_rest(till: Till, hero: Hero, ada: Admin) -> None:
+    await till.pay("800", hero.pin)
+    await expect(till.screen).to_contain_text("Approved")
+    paid = await till.transaction()
+    await till.receipt.get_by_role("button", name="Refund").click()
+    await expect(till.screen).to_contain_text("8.00 SLE")
+    await till.press("Clear")
+    await till.keys("300")
+    await till.press("OK")
+    await expect(till.screen).to_contain_text("Left to refund: 5.00 SLE")
+    await till.tab.open("/simulator/pos")  # the receipts are still there, the key is another one
+    payment = till.page.locator(".receipt", has_text=paid)
+    await expect(payment).to_contain_text("5.00 SLE")
+    await payment.get_by_role("button", name="Refund").click()
+    await till.press("OK")
+    await expect(till.screen).to_contain_text("Left to refund: 0.00 SLE")
+    await expect(payment.get_by_role("button", name="Refund")).to_be_hidden()
+    assert done(await ada.get(f"transactions/{paid}"))["status"] == "refunded"
+
+
+async def test_the_balance_is_told_to_who_knows_the_pin(till: Till, hero: Hero) -> None:
+    await till.press("Balance")
+    await till.tap()
+    await till.enter_pin(hero.pin)
+    await expect(till.screen).to_contain_text(re.compile(r"[\d,]+\.\d\d SLE"))
+    await expect(till.screen).to_contain_text("Card is active")
+
+
+async def test_a_key_lives_as_long_as_the_page(till: Till, hero: Hero, ada: Admin) -> None:
+    page = till.page
+    await till.press("Look up")
+    await till.tap()
+    await expect(till.screen).to_contain_text(hero.card)
+    key = await page.locator("#key-id").inner_text()
+    chosen = page.locator("#terminal option:checked")
+    processor = await chosen.get_attribute("data-processor")
+
+    async def is_gone() -> bool:
+        keys = await ada.everything(f"processors/{processor}/keys")
+        return key not in [one["api_key_id"] for one in keys]
+
+    assert not await is_gone()
+    await till.tab.open("/simulator")
+    await until(is_gone)
+
+
+async def test_find_a_card_by_its_holder(till: Till, hero: Hero) -> None:
+    page = till.page
+    await page.get_by_label("Card", exact=True).press_sequentially(hero.name.split()[1][:4])
+    cards = page.locator("#cards button")
+    await expect(cards.filter(has_text=hero.name)).to_be_visible()
+    await page.get_by_label("Card", exact=True).fill("nobody is called this")
+    await expect(page.locator("#card-count")).to_contain_text("No card is like that")
+
+
+async def test_a_real_card_is_read(tab: Tab, hero: Hero, ada: Admin) -> None:
+    await tab.page.add_init_script(_READER)
+    till = Till(tab)
+    await till.open()
+    await expect(tab.page.get_by_text("This browser cannot read cards")).to_be_hidden()
+    other = next(
+        card
+        for card in await ada.everything("cards", status="ACTIVE")
+        if card["mac_address"] and card["serial"] != hero.card
+    )
+    await tab.page.get_by_role("button", name="Tap a real card").click()
+    await expect(tab.page.locator("#nfc-says")).to_contain_text("Hold a card")
+    await tab.page.evaluate(
+        "uid => document.dispatchEvent(new CustomEvent('held', {detail: uid}))",
+        other["mac_address"].lower(),
+    )
+    await expect(tab.page.locator("#nfc-says")).to_contain_text(other["serial"])
+    await expect(tab.page.locator("#plastic-serial")).to_contain_text(other["serial"][-4:])
+
+
+async def test_on_a_phone_nothing_is_wider_than_the_page(till: Till, hero: Hero) -> None:
+    await till.page.set_viewport_size(PHONE)
+    await till.pay("120", hero.pin)
+    await expect(till.screen).to_contain_text("Approved")
+    width = await till.page.evaluate("document.documentElement.scrollWidth")
+    assert width <= PHONE["width"]
+    assert await till.tab.grave_findings() == []

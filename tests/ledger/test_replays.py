@@ -1,0 +1,164 @@
+"""How often a request came again is counted, and written down beside the payments."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from structlog.testing import capture_logs
+
+from ledger.books import Books, movement, request
+from tapgate import gateway, ids
+from tapgate.errors import ApiError, unavailable
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command, Outcome, PartnerReference
+from tapgate.store.database import Database
+from transactions.movements import move, partner
+from world import World
+
+
+async def transfer(books: Books, name: str, amount: int = 1_00, what: str = "this") -> Command:
+    return movement(
+        chart.TRANSFER,
+        commands.subscriber(await books.subscriber(10_00)),
+        commands.subscriber(await books.subscriber()),
+        amount,
+        request=request(name, what),
+    )
+
+
+async def counted(books: Books) -> dict[int, tuple[int, datetime]]:
+    rows = await books.database.fetch("SELECT * FROM replays")
+    return {row["transaction_id"]: (row["count"], row["last_at"]) for row in rows}
+
+
+def id_of(outcome: Outcome) -> int:
+    assert outcome.answer is not None
+    return outcome.answer.transaction_id
+
+
+async def test_repetitions_are_counted_and_first_requests_are_not(books: Books) -> None:
+    paid, declined = await transfer(books, "one"), await transfer(books, "two", 99_00)
+    once = await transfer(books, "three")
+    first, refused = await books.submit(paid), await books.submit(declined)
+    await books.submit(once)
+    for _ in range(3):
+        await books.submit(paid)
+    await books.submit(declined)
+    # The same name for something else is a conflict, not a repetition.
+    await books.submit(await transfer(books, "three", what="other"))
+    await books.ledger.replays.write_down(books.database)
+    now = books.clock()
+    assert await counted(books) == {id_of(first): (3, now), id_of(refused): (1, now)}
+
+
+async def test_a_batch_of_the_same_request_is_counted(books: Books) -> None:
+    order = await transfer(books, "one")
+    outcomes = await asyncio.gather(*(books.submit(order) for _ in range(5)))
+    assert [outcome.replayed for outcome in outcomes].count(True) == 4
+    await books.ledger.replays.write_down(books.database)
+    assert [count for count, _ in (await counted(books)).values()] == [4]
+
+
+async def test_counts_of_all_processes_and_seconds_add_up(
+    books: Books, database_url: str, database: Database
+) -> None:
+    other = await Books.open(database_url, database, slot=2)
+    orders = [await transfer(books, str(number)) for number in range(20)]
+    await asyncio.gather(*(books.submit(order) for order in orders))
+    try:
+        for _ in range(5):
+            await asyncio.gather(*(one.submit(order) for one in (books, other) for order in orders))
+            await asyncio.gather(
+                *(one.ledger.replays.write_down(one.database) for one in (books, other))
+            )
+            books.clock.moment += timedelta(seconds=1)
+    finally:
+        await other.close()
+    assert [count for count, _ in (await counted(books)).values()] == [10] * 20
+    newest = books.clock() - timedelta(seconds=1)
+    assert {at for _, at in (await counted(books)).values()} == {newest}
+
+
+async def test_a_clean_stop_writes_down_what_was_counted(
+    books: Books, database_url: str, database: Database
+) -> None:
+    order = await transfer(books, "one")
+    await books.submit(order)
+    other = await Books.open(database_url, database, slot=2)
+    await other.submit(order)
+    assert await counted(books) == {}
+    await other.close()
+    assert [count for count, _ in (await counted(books)).values()] == [1]
+
+
+async def test_what_could_not_be_written_down_is_counted_on(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = await transfer(books, "one")
+    await books.submit(order)
+    await books.submit(order)
+
+    async def away(*_: object) -> str:
+        raise unavailable("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(books.database, "execute", away)
+        with pytest.raises(ApiError):
+            await books.ledger.replays.write_down(books.database)
+    await books.submit(order)
+    await books.ledger.replays.write_down(books.database)
+    assert [count for count, _ in (await counted(books)).values()] == [2]
+
+
+async def test_a_stop_without_a_database_says_what_is_lost(
+    books: Books, database_url: str, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = await transfer(books, "one")
+    await books.submit(order)
+    other = await Books.open(database_url, database, slot=2)
+    await other.submit(order)
+
+    async def away(*_: object) -> str:
+        raise unavailable("away")
+
+    monkeypatch.setattr(other.ledger._database, "execute", away)
+    with capture_logs() as lines:
+        await other.close()
+    assert [line["event"] for line in lines] == ["ledger.replays_lost"]
+
+
+async def test_the_chain_of_a_transaction_tells_of_them(world: World) -> None:
+    sender, friend = await world.subscriber(balance="100"), await world.subscriber()
+    card, key = await world.card(friend["id"]), await world.api_key("payments:write")
+    body = {
+        "sender_id": sender["id"],
+        "recipient_card_serial": card,
+        "amount": "10",
+        "pin": "4071",
+        "request_id": "again and again",
+    }
+    for _ in range(3):
+        answer = await world.client.post("/api/v1/wallet/transfer-p2p", json=body, auth=key)
+        assert answer.status_code == 200, answer.text
+    url = f"/api/v1/transactions/{answer.json()['transaction_id']}/chain"
+    before, admin = datetime.now(UTC) - timedelta(minutes=1), await world.admin("S")
+    async with gateway._background(world.services), asyncio.timeout(10):
+        while (told := (await world.client.get(url, auth=admin)).json()["replays"])["count"] < 2:
+            await asyncio.sleep(0.05)
+    assert told["count"] == 2
+    assert datetime.fromisoformat(told["last_at"]) > before
+
+
+async def test_a_partners_reference_that_comes_again_counts(world: World) -> None:
+    somebody, bank = await world.subscriber(), await partner(world)
+    await move(world, chart.PARTNER_DEPOSIT, "cash", bank, "100")
+    reference = PartnerReference(ids.read(ids.PARTNER, bank) or 0, "invoice 1")
+    for _ in range(2):
+        made = await move(
+            world, chart.PARTNER_FUND, bank, somebody["id"], "10", reference=reference
+        )
+    await world.services.ledger.replays.write_down(world.services.database)
+    answer = await world.client.get(
+        f"/api/v1/transactions/{made}/chain", auth=await world.admin("F")
+    )
+    assert answer.json()["replays"]["count"] == 1

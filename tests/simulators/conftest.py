@@ -1,0 +1,5 @@
+"""People who look at the simulators."""
+
+from console.conftest import ada, stranger, visitors
+
+__all__ = ["ada", "stranger", "visitors"]

@@ -1,0 +1,125 @@
+"""What the pages of the POS terminal give, and to whom."""
+
+import re
+from importlib.resources import files
+
+import msgspec
+import pytest
+
+from console.visitor import Visitor, Visitors
+from tapgate.demo import examples
+from tapgate.edge.services import Services
+from tapgate.errors import Code
+from tapgate.pos.routes import pos_endpoints
+from world import World
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+async def with_a_terminal(ada: Visitor) -> dict[str, str]:
+    """Its processor and itself, as the page has them."""
+    await ada.post("/simulator/pos/terminals")
+    page = await ada.page("/simulator/pos")
+    found = re.search(r'<option value="(ter_\w+)" data-processor="(\w+)"', page)
+    assert found is not None, page
+    return {"terminal_id": found[1], "processor_id": found[2]}
+
+
+@pytest.mark.parametrize("role", "CSF")
+async def test_who_may_not_make_keys_is_told_who_may(visitors: Visitors, role: str) -> None:
+    visitor = await visitors.of(role)
+    answer = await visitor.get("/simulator/pos")
+    assert answer.status_code == 403
+    assert "Those who may: System admin" in answer.text
+    for path in ("/simulator/pos/keys", "/simulator/pos/terminals", "/simulator/pos/keys/delete"):
+        refused = await visitor.post(path, {"processor_id": "prc_00000000000000"})
+        assert refused.status_code == 403, path
+
+
+async def test_a_new_platform_gets_its_terminal_here(ada: Visitor) -> None:
+    assert "There is no terminal yet" in await ada.page("/simulator/pos")
+    await with_a_terminal(ada)
+    page = await ada.page("/simulator/pos")
+    assert "Simulator, Till 1" in page
+    assert "Make a terminal of my own" not in page
+
+
+async def test_a_key_is_made_shown_once_and_deleted(ada: Visitor, world: World) -> None:
+    names = await with_a_terminal(ada)
+    made = (await ada.post("/simulator/pos/keys", names)).json()
+    assert made["hmac_secret"] not in await ada.page("/simulator/pos")
+    kept = f"/api/v1/processors/{names['processor_id']}/keys"
+    admin = await world.admin()
+
+    async def keys() -> list[str]:
+        listed = (await world.client.get(kept, auth=admin)).json()["data"]
+        return [key["api_key_id"] for key in listed]
+
+    assert made["api_key_id"] in await keys()
+    gone = names | {"api_key_id": made["api_key_id"]}
+    assert (await ada.post("/simulator/pos/keys/delete", gone)).status_code == 200
+    assert made["api_key_id"] not in await keys()
+
+
+async def test_keys_are_made_for_this_sessions_own_pages_alone(ada: Visitor) -> None:
+    names = await with_a_terminal(ada)
+    for path in ("/simulator/pos/keys", "/simulator/pos/keys/delete", "/simulator/pos/terminals"):
+        assert (await ada.send(path, names)).status_code == 403, path
+        forged = await ada.send(path, {**names, "csrf": "0" * 64})
+        assert forged.status_code == 403, path
+
+
+@pytest.mark.parametrize("names", [{}, {"processor_id": "../admin/users"}, {"terminal_id": "x"}])
+async def test_names_of_nobody_are_refused(ada: Visitor, names: dict[str, str]) -> None:
+    for path in ("/simulator/pos/keys", "/simulator/pos/keys/delete"):
+        assert (await ada.post(path, names)).status_code in (400, 404, 422), path
+
+
+async def test_names_of_merchants_are_text(ada: Visitor, world: World) -> None:
+    admin = await world.admin()
+    merchant = {"name": HOSTILE, "phone_number": "+23276000001", "email": "shop@example.com"}
+    made = (await world.client.post("/api/v1/processors", json=merchant, auth=admin)).json()
+    path = f"/api/v1/processors/{made['processor_id']}/terminals"
+    await world.client.post(path, json={"name": '"><b>Till'}, auth=admin)
+    answer = await ada.get("/simulator/pos")
+    assert HOSTILE not in answer.text
+    assert "<b>Till" not in answer.text
+    assert "&lt;script&gt;" in answer.text
+
+
+async def test_cards_are_found_by_number_and_by_holder(ada: Visitor, world: World) -> None:
+    found = (await ada.get("/simulator/pos/cards?search=nobody")).json()
+    assert found == []
+    person = await world.subscriber(first_name="Isatu", last_name="Bangura")
+    serial = await world.card(person["id"])
+    for search in (serial, serial.lower(), "isatu", "Bangura"):
+        found = (await ada.get(f"/simulator/pos/cards?search={search}")).json()
+        assert [card["serial"] for card in found] == [serial], search
+        assert found[0]["holder_name"] == "Isatu Bangura"
+    assert (await ada.get("/simulator/pos/cards")).json()[0]["serial"] == serial
+
+
+@pytest.mark.parametrize("search", ["%00", "x" * 5000, "%FF", "%20"])
+async def test_strange_searches_break_nothing(ada: Visitor, search: str) -> None:
+    assert (await ada.get(f"/simulator/pos/cards?search={search}")).status_code < 500
+
+
+async def test_the_pin_of_the_demos_example_is_for_development_alone(
+    visitors: Visitors, services: Services
+) -> None:
+    said = "  # Aminata Kamara: phone +23225000001, card DEMO-000001, PIN 4826"
+    examples.keep(services.settings.data_dir, [said])
+    ada = await visitors.of("A")
+    await with_a_terminal(ada)
+    page = await ada.page("/simulator/pos")
+    assert "4826" in page and 'data-serial="DEMO-000001"' in page
+    services.settings = msgspec.structs.replace(services.settings, environment="testing")
+    assert "4826" not in await ada.page("/simulator/pos")
+
+
+def test_every_refusal_that_a_terminal_can_get_has_words() -> None:
+    words = (files("tapgate.simulators") / "assets" / "words.js").read_text()
+    said = set(re.findall(r"^  ([A-Z_]+): \"", words, re.MULTILINE))
+    assert said <= {code.value for code in Code}
+    declared = {code.value for endpoint in pos_endpoints for code in endpoint.errors}
+    assert declared <= said
