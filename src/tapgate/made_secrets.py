@@ -5,6 +5,8 @@ import secrets
 from pathlib import Path
 
 import msgspec
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 
 class Secrets(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +31,17 @@ def made_secrets(data_dir: Path) -> Secrets:
     except msgspec.MsgspecError:
         # Not replaced by new ones: that would make everything they sealed unreadable.
         raise ValueError(f"{path} is damaged: put it back from a copy") from None
+
+
+def made_form_key(data_dir: Path) -> str:
+    """The private key, in PEM, of forms that are filled in on simulated phones."""
+    path = data_dir / "forms.pem"
+    if not path.exists():
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        key = generate_private_key(public_exponent=65537, key_size=2048)
+        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        _write_once(path, pem)
+    return path.read_text()
 
 
 def _new_secrets() -> Secrets:

@@ -17,7 +17,7 @@ import pytest
 
 from gateway.running import free_port
 from messenger.routes.stage import BRIDGE, FLOWS, PRODUCTION
-from tapgate.messenger.start import warnings
+from tapgate.messenger.start import warnings, with_forms
 from tapgate.settings import load
 
 TAPGATE = Path(sys.executable).with_name("tapgate")
@@ -206,3 +206,18 @@ def test_what_it_starts_without_is_told(tmp_path: Path) -> None:
         " outbox."
     ]
     assert told(**everything, TAPGATE_MESSENGER_ACCESS_TOKEN="t") == []
+
+
+def test_simulated_phones_have_forms(tmp_path: Path) -> None:
+    def key(**variables: str) -> str | None:
+        settings = load({"TAPGATE_DATA_DIR": str(tmp_path), **variables})
+        return with_forms(settings).messenger_flow_private_key
+
+    made = key()
+    assert made is not None
+    assert made.startswith("-----BEGIN PRIVATE KEY-----")
+    assert (tmp_path / "forms.pem").stat().st_mode & 0o077 == 0
+    assert key() == made, "the same one for all processes"
+    assert key(TAPGATE_MESSENGER_TEXT_PIN="on") is None
+    assert key(TAPGATE_MESSENGER_GRAPH_URL="http://graph") is None, "a provider would not know it"
+    assert key(**PRODUCTION) is None

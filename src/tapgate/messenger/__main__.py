@@ -3,6 +3,7 @@
 import os
 
 from tapgate.messenger.app import App
+from tapgate.messenger.start import with_forms
 from tapgate.messenger.wire import Wire
 from tapgate.messenger.wiring import wired
 from tapgate.service import logs, worker
@@ -10,7 +11,7 @@ from tapgate.settings import load
 
 
 async def main() -> None:
-    settings = load(os.environ)
+    settings = with_forms(load(os.environ))
     logs.configure()
     logs.take_over_from_the_interpreter()
     assert settings.database_url is not None, "the supervisor says where the database is"

@@ -27,6 +27,7 @@ from tapgate.messenger.model.incoming import (
     FlowReply,
     ImageFile,
     Other,
+    PictureInside,
     Tap,
     Words,
 )
@@ -172,7 +173,7 @@ class Handler:
                 return Said(text=text, late=late)
             case Tap():
                 return Chose(id=content.id, late=late)
-            case ImageFile():
+            case ImageFile() | PictureInside():
                 return await self._picture(content)
             case FlowReply():
                 return FormClosed()
@@ -187,11 +188,14 @@ class Handler:
         content: Content = msgspec.convert(waiting.content, Content)
         return content
 
-    async def _picture(self, image: ImageFile) -> Event:
-        if self._services.graph is None:
-            return PictureRefused(reason="cannot be fetched from the channel")
+    async def _picture(self, image: ImageFile | PictureInside) -> Event:
+        graph = self._services.graph
         try:
-            return Pictured(picture=await pictures.from_channel(self._services.graph, image))
+            if isinstance(image, PictureInside):
+                return Pictured(picture=await pictures.from_bridge(image))
+            if graph is None:
+                return PictureRefused(reason="cannot be fetched from the channel")
+            return Pictured(picture=await pictures.from_channel(graph, image))
         except (PictureError, MediaError) as error:
             return PictureRefused(reason=str(error))
 

@@ -2,7 +2,10 @@
 
 from collections.abc import AsyncIterator
 
-from tapgate.settings import Settings
+import msgspec
+
+from tapgate.made_secrets import made_form_key
+from tapgate.settings import Settings, SettingsError
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.vault import Vault
@@ -21,6 +24,24 @@ async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:
         await database.close()
     for line in warnings(settings):
         yield line
+
+
+def with_forms(settings: Settings) -> Settings:
+    """Where nothing goes to a provider the only phones are simulated ones: they get forms for PINs
+    too, with a key that is made once. At a provider it would not be known."""
+    wanted = not (
+        settings.production
+        or settings.messenger_flow_private_key is not None
+        or settings.messenger_graph_url is not None
+        or settings.messenger_text_pin
+    )
+    if not wanted:
+        return settings
+    try:
+        key = made_form_key(settings.data_dir)
+    except OSError as error:
+        raise SettingsError(f"{settings.data_dir} cannot be used: {error.strerror}") from error
+    return msgspec.structs.replace(settings, messenger_flow_private_key=key)
 
 
 def warnings(settings: Settings) -> list[str]:

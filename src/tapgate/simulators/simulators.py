@@ -10,7 +10,7 @@ from tapgate.console.visit import HEADERS, Visit
 from tapgate.edge.endpoint import Reply
 from tapgate.edge.packaged_files import PackagedFiles
 from tapgate.settings import Settings
-from tapgate.simulators import pos
+from tapgate.simulators import phone, pos
 
 _PACKAGE: Final = "tapgate.simulators"
 _PLACES: Final = ("development", "testing")
@@ -20,6 +20,7 @@ _index: Final = Pages()
 PAGES: Final[tuple[Pages, ...]] = (
     _index,
     pos.pages,
+    phone.pages,
 )
 
 

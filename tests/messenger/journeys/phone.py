@@ -5,7 +5,7 @@ import asyncio
 import itertools
 import json
 import time
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 
@@ -19,6 +19,7 @@ from tapgate.vault import Vault
 WEBHOOK = "/api/v1/webhooks/messaging"
 FLOWS = f"{WEBHOOK}/flows"
 BRIDGE = "/api/v1/external/messaging"
+SIMULATOR = "/api/v1/simulator"
 
 _numbers = itertools.count(1)
 
@@ -50,6 +51,14 @@ class Phone:
         self._public_key = public_key
         self._clock = int(time.time())
         self._read_until = 0
+        self._deliveries, self._flows = WEBHOOK, FLOWS
+        self._auth: httpx2.Auth | None = None
+
+    def simulated(self, auth: httpx2.Auth) -> Self:
+        """From now on an internal service plays the provider."""
+        self._deliveries, self._flows = f"{SIMULATOR}/deliveries", f"{SIMULATOR}/flows"
+        self._auth = auth
+        return self
 
     # The webhook
 
@@ -76,7 +85,7 @@ class Phone:
             "object": "whatsapp_business_account",
             "entry": [{"id": "1022", "changes": [{"value": value, "field": "messages"}]}],
         }
-        answer = await self.client.post(WEBHOOK, content=json.dumps(body))
+        answer = await self.client.post(self._deliveries, content=json.dumps(body), auth=self._auth)
         assert answer.status_code == 200, answer.text
 
     async def handled(self) -> None:
@@ -145,7 +154,7 @@ class Phone:
         body = other_side.encrypted(
             {"version": "3.0", "action": action, "flow_token": token, **fields}
         )
-        answer = await self.client.post(FLOWS, content=body)
+        answer = await self.client.post(self._flows, content=body, auth=self._auth)
         return answer.status_code, other_side.decrypted(answer.text)
 
     # The compatibility endpoint

@@ -90,6 +90,11 @@ async def test_a_developer_reads_the_newest_first(outbox: Outbox) -> None:
     rows = await outbox.rows()
     shown = msgspec.to_builtins(await recent(outbox.database, outbox.vault, PHONE))
     created = [rfc3339(row["created_at"]) for row in rows]
+    tapped_on = [{"type": "reply", "reply": {"id": "a", "title": "Balance"}}]
+    assert [one.pop("payloads")[-1]["type"] for one in shown[::2]] == ["template", "text"]
+    (payload,) = shown[1].pop("payloads")
+    assert payload["to"] == PHONE.removeprefix("+")
+    assert payload["interactive"]["action"] == {"buttons": tapped_on}
     assert shown == [
         {
             "message_id": ids.show("msg_", rows[2]["id"]),
@@ -112,6 +117,14 @@ async def test_a_developer_reads_the_newest_first(outbox: Outbox) -> None:
         },
     ]
     assert len(await recent(outbox.database, outbox.vault, PHONE, limit=1)) == 1
+
+
+async def test_what_can_never_be_sent_is_still_listed(outbox: Outbox) -> None:
+    twins = (Option(id="a", title="Balance"), Option(id="a", title="History"))
+    await outbox.put(Offer(text="What next?", options=twins, button="b", more=MORE))
+    (shown,) = await recent(outbox.database, outbox.vault, PHONE)
+    assert shown.payloads is None
+    assert shown.text == "What next?\n\n1. Balance\n2. History"
 
 
 async def test_what_cannot_be_opened_is_still_listed(outbox: Outbox) -> None:

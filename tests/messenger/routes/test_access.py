@@ -196,6 +196,14 @@ def test_the_routes_are_those_of_the_interface() -> None:
         "POST /api/v1/webhooks/messaging/flows": FLOW,
         "POST /api/v1/messages/template": SERVICE,
         OUTBOX: SERVICE,
+        "POST /api/v1/simulator/deliveries": SERVICE,
+        "POST /api/v1/simulator/flows": SERVICE,
+        "GET /api/v1/simulator/form-key": SERVICE,
         "GET /health": ANYBODY,
     }
-    assert [of_route(route) for route in ROUTES if not route.in_production] == [OUTBOX]
+    assert [of_route(route) for route in ROUTES if not route.in_production] == [
+        OUTBOX,
+        "POST /api/v1/simulator/deliveries",
+        "POST /api/v1/simulator/flows",
+        "GET /api/v1/simulator/form-key",
+    ]

@@ -7,8 +7,8 @@ JSON object at all is refused.
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NoReturn
 
 from tapgate.messenger.model.incoming import (
     ChangedNumber,
@@ -16,6 +16,7 @@ from tapgate.messenger.model.incoming import (
     FlowReply,
     ImageFile,
     Other,
+    PictureInside,
     Received,
     Tap,
     Words,
@@ -44,13 +45,15 @@ class MalformedDelivery(ValueError):  # noqa: N818 - what it is, not only that i
     """Not JSON, or not an object."""
 
 
-def read(body: bytes) -> list[Received]:
-    """Every message of a delivery, in the order they are in."""
+def read(body: bytes, *, pictures_inside: bool = False) -> list[Received]:
+    """Every message of a delivery, in the order they are in. The provider keeps pictures and tells
+    where; who only plays the provider has no such place and sends them along."""
+    contents = _WITH_PICTURES_INSIDE if pictures_inside else _CONTENTS
     return [
         received
         for value in _values(_decoded(body))
         for message in _objects(value.get("messages"))
-        if (received := _received(message, _objects(value.get("contacts")))) is not None
+        if (received := _received(message, _objects(value.get("contacts")), contents)) is not None
     ]
 
 
@@ -78,7 +81,9 @@ def _values(delivery: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 yield _object(change.get("value"))
 
 
-def _received(message: dict[str, Any], contacts: list[dict[str, Any]]) -> Received | None:
+def _received(
+    message: dict[str, Any], contacts: list[dict[str, Any]], contents: "_Contents"
+) -> Received | None:
     message_id = _text(message.get("id"), _LONGEST_MESSAGE_ID)
     phone, user_id = _sender(message, contacts)
     address = address_of(phone, user_id)
@@ -90,7 +95,7 @@ def _received(message: dict[str, Any], contacts: list[dict[str, Any]]) -> Receiv
         address=address,
         user_id=user_id,
         sent_at=_unix_seconds(message.get("timestamp")),
-        content=_content(message),
+        content=_content(message, contents),
     )
 
 
@@ -119,10 +124,10 @@ def _contact(message: dict[str, Any], contacts: list[dict[str, Any]]) -> dict[st
     return contacts[0] if len(contacts) == 1 else {}
 
 
-def _content(message: dict[str, Any]) -> Content:
+def _content(message: dict[str, Any], contents: "_Contents") -> Content:
     kind = _text(message.get("type"), _LONGEST_KIND) or "unknown"
     part = _object(message.get(kind))
-    return _CONTENTS.get(kind, _nothing)(part) or Other(kind=kind)
+    return contents.get(kind, _nothing)(part) or Other(kind=kind)
 
 
 def _words(part: dict[str, Any]) -> Content | None:
@@ -167,6 +172,13 @@ def _image(part: dict[str, Any]) -> Content | None:
     )
 
 
+def _picture_inside(part: dict[str, Any]) -> Content | None:
+    data = part.get("data")
+    if not isinstance(data, str):
+        return _image(part)
+    return PictureInside(data=_clean(data), mimetype=_text(part.get("mime_type"), 100))
+
+
 def _system(_: dict[str, Any]) -> Content:
     """A changed number or a changed identity; whatever else it may be, trust is lost cheaply."""
     return ChangedNumber()
@@ -176,13 +188,16 @@ def _nothing(_: dict[str, Any]) -> None:
     return None
 
 
-_CONTENTS = {
+_Contents = Mapping[str, Callable[[dict[str, Any]], Content | None]]
+
+_CONTENTS: Final[_Contents] = {
     "text": _words,
     "interactive": _interactive,
     "button": _button,
     "image": _image,
     "system": _system,
 }
+_WITH_PICTURES_INSIDE: Final[_Contents] = {**_CONTENTS, "image": _picture_inside}
 
 
 def _object(value: object) -> dict[str, Any]:

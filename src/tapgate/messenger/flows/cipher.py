@@ -15,7 +15,11 @@ from cryptography.hazmat.primitives.asymmetric.padding import MGF1, OAEP
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+)
 
 from tapgate.settings import SettingsError
 
@@ -53,6 +57,14 @@ class Opened(NamedTuple):
 class FlowKey:
     def __init__(self, pem: str) -> None:
         self._key = _rsa_key(pem)
+
+    @property
+    def public_pem(self) -> str:
+        """What the other side encrypts with."""
+        encoded = self._key.public_key().public_bytes(
+            Encoding.PEM, PublicFormat.SubjectPublicKeyInfo
+        )
+        return encoded.decode()
 
     def open(self, body: bytes) -> Opened:
         try:

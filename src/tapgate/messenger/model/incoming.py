@@ -31,6 +31,16 @@ class ImageFile(Tagged, frozen=True, kw_only=True):
     sha256: str | None
 
 
+class PictureInside(Tagged, frozen=True, kw_only=True):
+    """A picture that came with its message: a data URI."""
+
+    data: str
+    mimetype: str | None = None
+
+    def __repr__(self) -> str:
+        return "PictureInside(...)"
+
+
 class ChangedNumber(Tagged, frozen=True, kw_only=True):
     """The person behind this number is no longer certain."""
 
@@ -39,7 +49,7 @@ class Other(Tagged, frozen=True, kw_only=True):
     kind: str
 
 
-Content = Words | Tap | FlowReply | ImageFile | ChangedNumber | Other
+Content = Words | Tap | FlowReply | ImageFile | PictureInside | ChangedNumber | Other
 
 
 class Received(msgspec.Struct, frozen=True, kw_only=True):

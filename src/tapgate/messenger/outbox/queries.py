@@ -1,6 +1,7 @@
 """What was sent to somebody, so that tests and demos can read a code."""
 
 from datetime import datetime
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -8,6 +9,7 @@ from msgspec.structs import replace
 from tapgate import ids
 from tapgate.clock import rfc3339
 from tapgate.messenger.channel.plain_text import as_text
+from tapgate.messenger.channel.render import RenderError, payloads
 from tapgate.messenger.model.replies import Outgoing, Template
 from tapgate.messenger.outbox.sealed import UnreadableError, opened
 from tapgate.store.database import Database
@@ -22,6 +24,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     template: str | None = None
     parameters: tuple[str, ...] | None = None
     text: str | None = None
+    #: As it goes to the channel's provider, with what can be tapped on.
+    payloads: list[dict[str, Any]] | None = None
     created_at: str
 
 
@@ -54,6 +58,15 @@ def _shown(message: Outgoing | None, row_id: int, address: str, created_at: date
     )
     if message is None:
         return shown
+    shown = replace(shown, payloads=_payloads(message, address))
     if isinstance(message, Template):
         return replace(shown, template=message.name, parameters=message.parameters)
     return replace(shown, text=as_text((message,)))
+
+
+def _payloads(message: Outgoing, address: str) -> list[dict[str, Any]] | None:
+    """None for what can never be sent; the sender says so in the log."""
+    try:
+        return payloads(message, address)
+    except RenderError:
+        return None

@@ -2,11 +2,12 @@
 
 from typing import Final
 
-from tapgate.messenger.routes import bridge, messages, system, webhook
+from tapgate.messenger.routes import bridge, messages, simulator, system, webhook
 from tapgate.messenger.routes.access import ANYBODY, BRIDGE, CHANNEL, FLOW, HANDSHAKE, SERVICE
 from tapgate.messenger.routes.route import MEBIBYTE, Parameter, Route
 
 _WEBHOOK: Final = "/api/v1/webhooks/messaging"
+_SIMULATOR: Final = "/api/v1/simulator"
 
 ROUTES: Final = (
     Route(
@@ -78,6 +79,33 @@ ROUTES: Final = (
         access=SERVICE,
         parameters=(Parameter(name="to", sentence="A phone number in E.164 form"),),
         answers={200: messages.Outbox, 400: None},
+        in_production=False,
+    ),
+    Route(
+        method="POST",
+        path=f"{_SIMULATOR}/deliveries",
+        handler=simulator.receive_simulated_delivery,
+        access=SERVICE,
+        body=webhook.DELIVERY,
+        body_limit=8 * MEBIBYTE,  # a picture may be in it
+        answers={200: webhook.Acknowledged},
+        in_production=False,
+    ),
+    Route(
+        method="POST",
+        path=f"{_SIMULATOR}/flows",
+        handler=simulator.exchange_simulated_flow_data,
+        access=SERVICE,
+        body=webhook.FLOW_DATA,
+        answers={200: str, 400: str, 421: str, 427: str, 503: str},
+        in_production=False,
+    ),
+    Route(
+        method="GET",
+        path=f"{_SIMULATOR}/form-key",
+        handler=simulator.show_form_key,
+        access=SERVICE,
+        answers={200: simulator.FormKey},
         in_production=False,
     ),
     Route(

@@ -1,0 +1,51 @@
+"""The provider's part, played by an internal service: how a phone is simulated without an account
+at the provider. What comes in this way is read, stored, acted on and answered like the provider's
+own deliveries. Not in production."""
+
+import msgspec
+
+from tapgate.messenger import inbox, runner
+from tapgate.messenger.channel import incoming
+from tapgate.messenger.channel.incoming import MalformedDelivery
+from tapgate.messenger.flows import exchange
+from tapgate.messenger.routes.route import Refusal, Request, json_answer, text_answer
+from tapgate.messenger.routes.webhook import Acknowledged
+from tapgate.service.http import Answer
+
+
+class FormKey(msgspec.Struct, frozen=True, kw_only=True):
+    """In PEM; null where there are no forms."""
+
+    public_pem: str | None
+
+
+async def receive_simulated_delivery(request: Request) -> Answer:
+    """Take in what a simulated phone sends, in the shape of the provider's deliveries.
+
+    A picture may come along: `image.data` is a data URI, in the place of `image.id`. Not in
+    production.
+    """
+    try:
+        received = incoming.read(request.body, pictures_inside=True)
+    except MalformedDelivery:
+        raise Refusal(400, "The body is not a delivery in JSON") from None
+    await inbox.take_in(request.services, received)
+    return json_answer(200, Acknowledged(status="success"))
+
+
+async def exchange_simulated_flow_data(request: Request) -> Answer:
+    """Exchange the data of a form that is filled in on a simulated phone, encrypted both ways.
+
+    As for the provider. Not in production.
+    """
+    status, body = await exchange.handle(request.services, request.body, runner.enter)
+    return text_answer(status, body)
+
+
+async def show_form_key(request: Request) -> Answer:
+    """Show the public key that forms are encrypted with.
+
+    Not in production.
+    """
+    key = request.services.flow_key
+    return json_answer(200, FormKey(public_pem=None if key is None else key.public_pem))

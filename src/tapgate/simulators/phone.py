@@ -1,0 +1,160 @@
+"""The phone: a chat with the messenger as anybody's phone number, so it is for few."""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+
+from tapgate.console.site import Pages
+from tapgate.console.visit import Visit
+from tapgate.demo.examples import kept_phone
+from tapgate.edge.endpoint import Reply
+from tapgate.errors import ApiError, Code
+from tapgate.simulators import phone_templates
+from tapgate.simulators.phone_messenger import Messenger, MessengerError
+
+pages: Final = Pages()
+
+_ROLE: Final = "system_admin"
+_PHONE: Final = re.compile(r"\+[1-9]\d{5,14}", re.ASCII)
+_MOST_FOUND: Final = 8
+_SUBSCRIBERS: Final = "/api/v1/subscribers"
+
+Answer = Callable[[Visit], Awaitable[Any]]
+Page = Callable[[Visit], Awaitable[Reply[bytes]]]
+
+
+class Tapped(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    title: str
+    kind: str
+
+
+class Sent(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the last four."""
+
+    sender: str = msgspec.field(name="from")
+    text: str | None = None
+    tapped: Tapped | None = None
+    picture: str | None = None
+    #: The token of a form that was filled in.
+    form: str | None = None
+
+    def __repr__(self) -> str:
+        return "Sent(...)"  # what people write
+
+
+def _for_the_script(answer: Answer) -> Page:
+    """Answers JSON; what is wrong is a sentence in it, for the person to read on the page."""
+
+    async def answered(visit: Visit) -> Reply[bytes]:
+        _require_role(visit)
+        try:
+            return visit.json(await answer(visit))
+        except MessengerError as error:
+            return visit.json({"problem": str(error)})
+
+    return answered
+
+
+def _require_role(visit: Visit) -> None:
+    if visit.principal.role != _ROLE:
+        raise ApiError(
+            Code.FORBIDDEN,
+            "The phone speaks as any of your customers, so it is for system administrators only",
+        )
+
+
+@pages.get("/simulator/phone")
+async def phone(visit: Visit) -> Reply[bytes]:
+    _require_role(visit)
+    number = kept_phone(visit.call.services.settings.data_dir)
+    people = [] if number is None else await _people(visit, number)
+    first = next((one for one in people if one["phone"] == number), None)
+    return visit.page("phone.html", first=first, title="Phone")
+
+
+@pages.get("/simulator/phone/people")
+@_for_the_script
+async def people(visit: Visit) -> Any:
+    return {"people": await _people(visit, visit.query.get("search") or "")}
+
+
+@pages.get("/simulator/phone/messages")
+@_for_the_script
+async def messages(visit: Visit) -> Any:
+    sent = await _messenger(visit).outbox(_number(visit.query.get("to")))
+    return {"messages": [_shown(message) for message in reversed(sent)]}
+
+
+@pages.post("/simulator/phone/send")
+@_for_the_script
+async def send(visit: Visit) -> Any:
+    try:
+        sent = msgspec.json.decode(visit.call.body, type=Sent)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise MessengerError("The page sent something that is no message.") from None
+    await _messenger(visit).deliver(_number(sent.sender), _content(sent))
+    return {}
+
+
+@pages.get("/simulator/phone/form-key")
+@_for_the_script
+async def form_key(visit: Visit) -> Any:
+    return {"key": await _messenger(visit).form_key()}
+
+
+@pages.post("/simulator/phone/form")
+@_for_the_script
+async def form(visit: Visit) -> Any:
+    """Passed on as it is: the page has encrypted it, and nobody can read it here."""
+    status, body = await _messenger(visit).exchange(visit.call.body)
+    return {"status": status, "body": body}
+
+
+def _messenger(visit: Visit) -> Messenger:
+    return Messenger(visit.call.services.settings)
+
+
+async def _people(visit: Visit, search: str) -> list[dict[str, str]]:
+    found = await visit.get(_SUBSCRIBERS, {"search": search, "limit": _MOST_FOUND})
+    return [
+        {"name": f"{one['first_name']} {one['last_name']}", "phone": one["phone_number"]}
+        for one in found["data"]
+    ]
+
+
+def _number(given: str | None) -> str:
+    if given is None or not _PHONE.fullmatch(given):
+        raise MessengerError("A phone number begins with + and its country, such as +23276000001.")
+    return given
+
+
+def _content(sent: Sent) -> dict[str, Any]:
+    """As the provider writes it."""
+    if sent.tapped is not None:
+        kind = "list_reply" if sent.tapped.kind == "list" else "button_reply"
+        chosen = {"id": sent.tapped.id, "title": sent.tapped.title}
+        return {"type": "interactive", "interactive": {"type": kind, kind: chosen}}
+    if sent.picture is not None:
+        kind = sent.picture.removeprefix("data:").partition(";")[0]
+        return {"type": "image", "image": {"data": sent.picture, "mime_type": kind}}
+    if sent.form is not None:
+        filled_in = msgspec.json.encode({"flow_token": sent.form}).decode()
+        reply = {"name": "flow", "body": "Sent", "response_json": filled_in}
+        return {"type": "interactive", "interactive": {"type": "nfm_reply", "nfm_reply": reply}}
+    return {"type": "text", "text": {"body": sent.text or ""}}
+
+
+def _shown(message: dict[str, Any]) -> dict[str, Any]:
+    parts = [_part(payload) for payload in message.get("payloads") or []]
+    return {"id": message["message_id"], "at": message["created_at"], "parts": parts}
+
+
+def _part(payload: dict[str, Any]) -> dict[str, Any]:
+    """What a phone shows of a payload, in the provider's own shape, with a template's words."""
+    kind = payload["type"]
+    if kind == "template":
+        return {"type": kind, kind: phone_templates.shown(payload[kind])}
+    return {"type": kind, kind: payload[kind]}

@@ -1,0 +1,200 @@
+"""People at the simulated phone: money to a friend, a new wallet with a document, and no PIN
+anywhere but in the messenger's hands."""
+
+import re
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from playwright.async_api import Locator, Page, Request, expect
+
+from browser.chromium import PHONE, Tab
+from browser.conftest import Hero
+from journeys.caller import done, new_phone
+from journeys.platform import Platform
+from journeys.staff import Admin
+
+_MILLISECONDS = 20_000
+
+
+class Handset:
+    """The phone on the page, as somebody uses it. Hears everything that the page sends."""
+
+    def __init__(self, tab: Tab) -> None:
+        self.tab = tab
+        self.page: Page = tab.page
+        self.log: Locator = tab.page.get_by_role("log")
+        self.dialog: Locator = tab.page.get_by_role("dialog")
+        self.sent: list[str] = []
+        self.page.on("request", self._heard)
+
+    def _heard(self, request: Request) -> None:
+        self.sent.append(request.url + (request.post_data or ""))
+
+    async def open(self, phone: str) -> None:
+        await self.tab.open("/simulator/phone")
+        await self.belong_to(phone)
+
+    async def belong_to(self, phone: str) -> None:
+        page = self.page
+        await page.get_by_label("Name or phone number").fill(phone)
+        await page.get_by_role("list", name="Found").get_by_role("button", name=phone).click()
+        await expect(page.locator("#own-number")).to_have_text(phone)
+
+    async def say(self, words: str) -> None:
+        await self.page.get_by_label("Message").fill(words)
+        await self.page.get_by_role("button", name="Send", exact=True).click()
+
+    async def hears(self, words: str | re.Pattern[str]) -> None:
+        """As the last thing that was said."""
+        bubble = self.log.locator(".group").last
+        await expect(bubble).to_contain_text(words, timeout=_MILLISECONDS)
+
+    async def tap(self, title: str) -> None:
+        await self.log.locator(".group").last.get_by_role("button", name=title).click()
+
+    async def choose(self, title: str) -> None:
+        """From the list of the last message."""
+        await self.tap("Choose")
+        row = self.dialog.get_by_role("button", name=title)
+        await expect(self.dialog.get_by_role("button").nth(1)).to_be_focused()
+        await row.click()
+        await expect(self.dialog).to_be_hidden()
+
+    async def press(self, digits: str) -> None:
+        pad = self.page.get_by_role("group", name="Number pad")
+        for digit in digits:
+            await pad.get_by_role("button", name=digit, exact=True).click()
+
+    async def confirm(self) -> None:
+        await self.dialog.get_by_role("button", name="Confirm").click()
+
+    async def require_no(self, *pins: str) -> None:
+        """Not on the page, not in what this tab keeps, not in what it sent."""
+        kept = await self.page.evaluate("JSON.stringify(sessionStorage)")
+        shown = await self.page.locator("#phone").inner_text()
+        for pin in pins:
+            alone = re.compile(rf"(?<!\d){pin}(?!\d)")
+            for where in (shown, kept, *self.sent):
+                assert not alone.search(where), where
+
+
+def require_not_logged(platform: Platform, *pins: str) -> None:
+    logged = (platform.settings.data_dir.parent / "log").read_text()
+    for pin in pins:
+        assert not re.search(rf"(?<![\w.]){pin}(?![\w.])", logged)
+
+
+async def balance(ada: Admin, subscriber_id: str) -> str:
+    return str(done(await ada.get(f"balance/{subscriber_id}"))["balance"])
+
+
+async def test_send_money_to_a_friend(tab: Tab, hero: Hero, ada: Admin, platform: Platform) -> None:
+    (friend,) = done(await ada.get("subscribers", search="+23225000002"))["data"]
+    before = await balance(ada, friend["id"])
+    handset = Handset(tab)
+    await handset.open(hero.phone)
+    await handset.say("menu")
+    await handset.hears("What would you like to do?")
+    assert await tab.grave_findings() == []
+    await handset.choose("Send money")
+    await handset.hears("Who should get the money?")
+    await handset.say("DEMO-000002")
+    await handset.hears("How much")
+    await handset.say("25")
+    await handset.hears("25.00 SLE")
+    await handset.tap("Yes")
+    await handset.hears("Your PIN, to send")
+    await handset.tap("Enter PIN")
+    await expect(handset.dialog.get_by_label("Your PIN", exact=True)).to_be_focused()
+    assert await tab.grave_findings() == []
+
+    wrong = "9173"
+    await handset.press(wrong)
+    await handset.confirm()
+    await expect(handset.dialog.get_by_role("alert")).to_contain_text("2", timeout=_MILLISECONDS)
+    await handset.page.keyboard.type(hero.pin)
+    await handset.page.keyboard.press("Enter")
+    await expect(handset.dialog).to_be_hidden(timeout=_MILLISECONDS)
+    await expect(handset.log).to_contain_text(re.compile(r"txn_\w+"), timeout=_MILLISECONDS)
+    await handset.require_no(hero.pin, wrong)
+    require_not_logged(platform, hero.pin, wrong)
+
+    found = re.search(r"txn_\w+", await handset.log.inner_text())
+    assert found is not None
+    paid = done(await ada.get(f"transactions/{found[0]}"))
+    assert (paid["amount"], paid["status"], paid["channel"]) == ("25.00", "completed", "messaging")
+    assert float(await balance(ada, friend["id"])) == pytest.approx(float(before) + 25)
+
+    await handset.belong_to(friend["phone_number"])
+    await handset.hears("You received 25.00 SLE")
+    await handset.hears(found[0])
+    # Back to the hero, and what was said is still there.
+    conversations = handset.page.get_by_role("list", name="Conversations")
+    await conversations.get_by_role("button", name=hero.name).click()
+    await expect(handset.log).to_contain_text("PIN entered")
+
+
+async def test_register_and_show_a_document(
+    tab: Tab, ada: Admin, platform: Platform, tmp_path: Path
+) -> None:
+    document = tmp_path / "card.jpg"
+    Image.new("RGB", (320, 200), (30, 90, 140)).save(document)
+    phone, pin = new_phone(), "7352"
+    await tab.page.set_viewport_size(PHONE)
+    handset = Handset(tab)
+    await tab.open("/simulator/phone")
+    await tab.page.locator("#whose summary").click()
+    await handset.belong_to(phone)
+    await tab.page.get_by_role("button", name="menu", exact=True).click()
+    await expect(handset.log.locator(".group").last).to_be_visible(timeout=_MILLISECONDS)
+    await handset.say("<b>register</b>")
+    await expect(handset.log).to_contain_text("<b>register</b>")
+    await handset.say("register")
+    await handset.hears("What are your first name and your last name?")
+    await handset.say("Isata Conteh")
+    await handset.hears("Shall I open a wallet?")
+    await handset.tap("Yes")
+    await handset.hears("PIN")
+    await handset.tap("PIN")
+    await expect(handset.dialog.get_by_label("New PIN", exact=True)).to_be_focused()
+    assert await tab.grave_findings() == []
+    await handset.press(pin + pin)
+    await handset.confirm()
+    await expect(handset.log).to_contain_text("Your wallet is open", timeout=_MILLISECONDS)
+
+    await handset.say("kyc")
+    await handset.hears("Which document")
+    await handset.tap("Choose")
+    await handset.dialog.get_by_role("button").nth(1).click()
+    await handset.hears("Please send a clear picture")
+    await tab.page.get_by_label("Picture to send").set_input_files(document)
+    await expect(tab.page.get_by_alt_text("The picture that will be sent")).to_be_visible()
+    assert await tab.grave_findings() == []
+    await tab.page.get_by_role("button", name="Send", exact=True).click()
+    await handset.hears("I got it")
+    await expect(handset.log.get_by_alt_text("The picture that you sent")).to_be_visible()
+    await handset.require_no(pin)
+    require_not_logged(platform, pin)
+
+    (person,) = done(await ada.get("subscribers", search=phone))["data"]
+    assert (person["first_name"], person["last_name"]) == ("Isata", "Conteh")
+    documents = done(await ada.get(f"subscribers/{person['id']}/kyc-documents"))["data"]
+    assert [one["document_type"] for one in documents] == ["id_front"]
+
+
+async def test_a_list_with_the_keyboard_alone(tab: Tab, hero: Hero) -> None:
+    handset, keyboard = Handset(tab), tab.page.keyboard
+    await handset.open(hero.phone)
+    await handset.say("menu")
+    await handset.hears("What would you like to do?")
+    opener = handset.log.get_by_role("button", name="Choose").last
+    await opener.press("Enter")
+    rows = handset.dialog.locator(".row")
+    await expect(rows.first).to_be_focused()
+    await keyboard.press("Shift+Tab")
+    await keyboard.press("Shift+Tab")
+    await expect(rows.last).to_be_focused()
+    await keyboard.press("Escape")
+    await expect(handset.dialog).to_be_hidden()
+    await expect(opener).to_be_focused()
