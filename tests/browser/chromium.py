@@ -111,12 +111,14 @@ class Tab:
         await self.page.get_by_role("button", name="Sign in").click()
         await self.page.wait_for_url(lambda url: "sign-in" not in url)
 
-    async def grave_findings(self) -> list[str]:
-        """What the accessibility checker finds serious or critical on the page as it is."""
+    async def grave_findings(self, rule: str | None = None) -> list[str]:
+        """What the accessibility checker finds serious or critical on the page as it is; by all of
+        its rules, or by one."""
         # Evaluated, not added as a script: the page's own policy stays as it is.
         await self.page.evaluate(_AXE.read_text())
+        options = {"resultTypes": ["violations"], **({} if rule is None else {"runOnly": [rule]})}
         found: dict[str, Any] = await self.page.evaluate(
-            "axe.run(document, {resultTypes: ['violations']})"
+            "options => axe.run(document, options)", options
         )
         return [
             f"{one['id']}: {one['help']}: {node['html'][:200]}"

@@ -13,7 +13,6 @@ from tapgate.settings import Settings
 from tapgate.simulators import phone, pos
 
 _PACKAGE: Final = "tapgate.simulators"
-_PLACES: Final = ("development", "testing")
 
 _index: Final = Pages()
 
@@ -30,7 +29,7 @@ async def index(visit: Visit) -> Reply[bytes]:
 
 
 def simulators(settings: Settings) -> PageSite | None:
-    if settings.environment not in _PLACES:
+    if not settings.has_simulators:
         return None
     return PageSite(
         "/simulator",
