@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from playwright.async_api import Locator, Page, Request, expect
+from playwright.async_api import Locator, Page, Request, Route, expect
 
 from browser.chromium import PHONE, Tab
 from browser.conftest import Hero
@@ -198,3 +198,25 @@ async def test_a_list_with_the_keyboard_alone(tab: Tab, hero: Hero) -> None:
     await keyboard.press("Escape")
     await expect(handset.dialog).to_be_hidden()
     await expect(opener).to_be_focused()
+
+
+async def test_what_cannot_be_sent_is_told(tab: Tab, hero: Hero) -> None:
+    handset, trouble = Handset(tab), tab.page.locator("#trouble")
+    await handset.open(hero.phone)
+    await tab.page.get_by_label("Picture to send").set_input_files(
+        {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"}
+    )
+    await expect(trouble).to_have_text("Only JPEG and PNG pictures can be sent.")
+
+    async def refuse(route: Route) -> None:
+        await route.fulfill(json={"problem": "The messenger does not answer."})
+
+    await tab.page.route("**/simulator/phone/*", refuse)
+    await handset.say("balance")
+    await expect(trouble).to_have_text("The messenger does not answer.")
+    await expect(handset.log.locator(".own").last).to_contain_text("Not sent")
+    assert await tab.grave_findings() == []
+    await tab.page.unroute("**/simulator/phone/*")
+    await handset.say("balance")
+    await expect(trouble).to_be_hidden()
+    await handset.hears(re.compile(r"[\d,]+\.\d\d SLE"))

@@ -38,9 +38,9 @@ async function look() {
     const messages = await line.messages(thread.phone);
     const isFirst = !thread.loaded;
     if (thread.take(messages) || isFirst) show(thread);
-    complain("");
+    if (find("trouble").dataset.passes) complain("");
   } catch (trouble) {
-    fail(trouble);
+    fail(trouble, "by itself");
   }
   if (thread.awaiting && Date.now() - thread.movedAt > PATIENCE_MS) thread.awaiting = false;
   showPresence();
@@ -53,14 +53,16 @@ function pace(thread) {
   return Date.now() - thread.movedAt < LIVELY_FOR_MS ? LIVELY_MS : IDLE_MS;
 }
 
-function fail(trouble) {
+function fail(trouble, passes = "") {
   if (!(trouble instanceof Trouble)) throw trouble;
-  complain(trouble.message);
+  complain(trouble.message, passes);
 }
 
-function complain(sentence) {
+// What passes by itself is taken back as soon as it has; the rest when something else is done.
+function complain(sentence, passes = "") {
   const place = find("trouble");
   if (place.textContent === sentence) return;
+  place.dataset.passes = passes;
   place.textContent = sentence;
   place.hidden = !sentence;
 }
@@ -71,11 +73,11 @@ async function say(entry, message) {
   const thread = active;
   if (!thread) return complain("Choose whose phone this is first.");
   const said = thread.say(entry);
+  complain("");
   show(thread);
   try {
     await line.send(thread.phone, message);
     if (said.state === "sending") said.state = "sent";
-    complain("");
   } catch (trouble) {
     said.state = "failed";
     thread.awaiting = false;
@@ -143,6 +145,7 @@ find("file").addEventListener("change", () => {
     find("preview-picture").src = picture;
     find("preview-name").textContent = file.name;
     find("preview").hidden = false;
+    find("log").scrollTop = find("log").scrollHeight;
     complain("");
     find("words").focus();
   });
