@@ -117,6 +117,7 @@ async def test_send_money_to_a_friend(tab: Tab, hero: Hero, ada: Admin, platform
     await handset.page.keyboard.press("Enter")
     await expect(handset.dialog).to_be_hidden(timeout=_MILLISECONDS)
     await expect(handset.log).to_contain_text(re.compile(r"txn_\w+"), timeout=_MILLISECONDS)
+    await tab.picture("readme/phone", full=False)
     await handset.require_no(hero.pin, wrong)
     require_not_logged(platform, hero.pin, wrong)
 

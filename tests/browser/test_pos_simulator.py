@@ -94,12 +94,14 @@ async def test_pay_and_see_the_entries(till: Till, hero: Hero) -> None:
     await expect(till.screen).to_contain_text("12.50 SLE")
     await expect(till.receipt).to_contain_text(f"•••• {hero.card[-4:]}")
     assert await till.tab.grave_findings() == []
+    await till.tab.picture("readme/pos")
     transaction = await till.transaction()
     await till.receipt.get_by_role("link").click()
     await expect(page).to_have_url(re.compile(f"/console/transactions/{transaction}$"))
     entries = page.get_by_role("region", name="Ledger entries").locator("tbody tr")
     await expect(entries.filter(has_text="12.50 SLE")).to_have_count(1)
     await expect(entries.filter(has_text=hero.name).first).to_be_visible()
+    await till.tab.picture("readme/transaction")
 
 
 async def test_what_is_shown_as_signed_is_what_the_signature_is_of(till: Till, hero: Hero) -> None:
@@ -242,7 +244,7 @@ async def test_find_a_card_by_its_holder(till: Till, hero: Hero) -> None:
     page = till.page
     await page.get_by_label("Card", exact=True).press_sequentially(hero.name.split()[1][:4])
     cards = page.locator("#cards button")
-    await expect(cards.filter(has_text=hero.name)).to_be_visible()
+    await expect(cards.filter(has_text=hero.card)).to_contain_text(hero.name)
     await page.get_by_label("Card", exact=True).fill("nobody is called this")
     await expect(page.locator("#card-count")).to_contain_text("No card is like that")
 

@@ -27,7 +27,7 @@ class Admin(Caller):
     def __init__(self, client: httpx2.AsyncClient, token: str, me: Record) -> None:
         super().__init__(client, Bearer(token, me["id"]))
         self.id: str = me["id"]
-        self.email: str = me["email"]
+        self.email: str | None = me.get("email")
 
     @classmethod
     async def logged_in(cls, client: httpx2.AsyncClient, email: str, password: str) -> Self:

@@ -128,7 +128,8 @@
   document.addEventListener("DOMContentLoaded", () => {
     showTimes(document);
     dialog()?.addEventListener("close", () => {
-      document.getElementById("dialog-body").replaceChildren();
+      // Told a moment later: by then another form may be in it.
+      if (!dialog().open) document.getElementById("dialog-body").replaceChildren();
     });
     // Escape must not lose what is shown only once.
     dialog()?.addEventListener("cancel", (event) => {
