@@ -118,9 +118,8 @@ async def _looked_at(tab: Tab, name: str, rule: str | None = None) -> list[str]:
     too_wide = await tab.page.evaluate(
         "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     )
-    return await tab.grave_findings(rule) + (
-        [f"{too_wide} pixels too wide"] if too_wide > 0 else []
-    )
+    found = await tab.grave_findings(rule)
+    return [*found, f"{too_wide} pixels too wide"] if too_wide > 0 else found
 
 
 def _named(path: str) -> str:
