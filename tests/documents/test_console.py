@@ -1,0 +1,37 @@
+"""docs/console.md knows every page of the navigation, docs/inventory.md what a browser keeps."""
+
+import re
+from pathlib import Path
+
+import tapgate.console
+import tapgate.simulators
+
+ROOT = Path(__file__).parents[2]
+CONSOLE = Path(tapgate.console.__file__).parent
+SIMULATORS = Path(tapgate.simulators.__file__).parent
+
+
+def section(document: str, heading: str) -> str:
+    text = (ROOT / "docs" / document).read_text()
+    return text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def test_every_page_of_the_navigation_is_told() -> None:
+    navigation = (CONSOLE / "templates" / "base.html").read_text()
+    pages = re.findall(r'nav_item\("[^"]+", "([^"]+)"', navigation)
+    rows = re.findall(r"^\| ([^|]+) \|", section("console.md", "What is on it"), re.MULTILINE)
+    told = {page for row in rows for page in row.split(", ")} - {"Page", "---"}
+    assert len(pages) > 10
+    assert told == set(pages)
+
+
+def test_all_that_a_browser_keeps_is_told() -> None:
+    scripts = [*CONSOLE.glob("assets/*.js"), *SIMULATORS.glob("assets/*.js")]
+    own = [script.read_text() for script in scripts if script.name != "htmx.min.js"]
+    assert not re.search(r"localStorage|indexedDB|document\.cookie", "".join(own))
+    keeping = [text for text in own if "sessionStorage" in text]
+    stored = {re.findall(r'KEPT = "([^"]+)"', text)[0] for text in keeping}
+    cookies = set(re.findall(r'"((?:__Host-)?tapgate_\w+)"', (CONSOLE / "session.py").read_text()))
+    assert len(stored) > 1 and len(cookies) > 2
+    told = section("inventory.md", "What a browser keeps")
+    assert [name for name in stored | cookies if f"`{name}`" not in told] == []
