@@ -109,6 +109,26 @@ async def test_signing_out_ends_the_session_everywhere(
     assert (await other_client.get("/api/v1/admin/me", headers=bearer)).status_code == 401
 
 
+async def test_signing_out_clears_what_pages_kept(stranger: Visitor) -> None:
+    await stranger.sign_in(EMAIL, PASSWORD)
+    answer = await stranger.post("/console/sign-out")
+    assert answer.headers["Clear-Site-Data"] == '"storage"'
+    assert (await stranger.get("/console/sign-in")).headers["Cache-Control"] == "no-store"
+
+
+async def test_signing_in_again_ends_the_session_before(
+    stranger: Visitor, other_client: httpx2.AsyncClient
+) -> None:
+    await stranger.sign_in(EMAIL, PASSWORD)
+    first = stranger.session
+    await stranger.sign_in(EMAIL, "incorrect horse")
+    assert await _is_in(stranger), "only who gets in ends it"
+    await stranger.sign_in(EMAIL, PASSWORD)
+    assert await _is_in(stranger)
+    bearer = {"Authorization": f"Bearer {first}"}
+    assert (await other_client.get("/api/v1/admin/me", headers=bearer)).status_code == 401
+
+
 async def test_signing_out_needs_a_form_of_the_session(stranger: Visitor) -> None:
     await stranger.sign_in(EMAIL, PASSWORD)
     assert (await stranger.get("/console/sign-out")).status_code == 405

@@ -15,18 +15,19 @@ from tapgate.errors import ApiError, Code
 CSRF_HEADER: Final = b"x-csrf-token"
 CSRF_FIELD: Final = "csrf"
 
-_SAID: Final = "tapgate_said"
 _SAID_SECONDS: Final = 30
+#: Elsewhere and in production, where the browser itself makes sure that nobody else has set it.
+_SESSION: Final = ("tapgate_session", "__Host-tapgate_session")
+_SAID: Final = ("tapgate_said", "__Host-tapgate_said")
 _LONGEST_SAID: Final = 500
 
 
-def _name(call: Call) -> str:
-    """In production the browser itself makes sure that nobody else has set the cookie."""
-    return "__Host-tapgate_session" if call.services.settings.production else "tapgate_session"
+def _name(call: Call, names: tuple[str, str]) -> str:
+    return names[call.services.settings.production]
 
 
 async def signed_in(call: Call) -> Principal | None:
-    token = cookies(call.header(b"cookie")).get(_name(call))
+    token = cookies(call.header(b"cookie")).get(_name(call, _SESSION))
     if token is None:
         return None
     try:
@@ -39,21 +40,21 @@ async def signed_in(call: Call) -> Principal | None:
 
 def begin(call: Call, token: str) -> str:
     """The `Set-Cookie` of a session. It ends with its token."""
-    return _cookie(call, _name(call), token, int(LIFETIME.total_seconds()))
+    return _cookie(call, _name(call, _SESSION), token, int(LIFETIME.total_seconds()))
 
 
 def end(call: Call) -> str:
-    return _cookie(call, _name(call), "", 0)
+    return _cookie(call, _name(call, _SESSION), "", 0)
 
 
 def say(call: Call, sentence: str) -> str:
     """The `Set-Cookie` of a sentence for the next page."""
     text = base64.urlsafe_b64encode(sentence[:_LONGEST_SAID].encode()).decode()
-    return _cookie(call, _SAID, text, _SAID_SECONDS)
+    return _cookie(call, _name(call, _SAID), text, _SAID_SECONDS)
 
 
 def said(call: Call) -> str | None:
-    text = cookies(call.header(b"cookie")).get(_SAID)
+    text = cookies(call.header(b"cookie")).get(_name(call, _SAID))
     if not text:
         return None
     try:
@@ -63,7 +64,7 @@ def said(call: Call) -> str | None:
 
 
 def nothing_said(call: Call) -> str:
-    return _cookie(call, _SAID, "", 0)
+    return _cookie(call, _name(call, _SAID), "", 0)
 
 
 def _cookie(call: Call, name: str, value: str, seconds: int) -> str:

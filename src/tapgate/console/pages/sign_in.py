@@ -28,13 +28,23 @@ async def sign_in(visit: Visit) -> Reply[bytes]:
         )
     except ApiError as error:
         return visit.page("sign_in.html", error.status, problem=_problem(error), email=email)
+    if visit.call.caller is not None:
+        # Whoever was signed in here before would stay so with a token that nobody holds any more.
+        await _end_session(visit)
     return visit.go(_HOME, cookie=session.begin(visit.call, tokens["token"]))
 
 
 @pages.post("/console/sign-out")
 async def sign_out(visit: Visit) -> Reply[bytes]:
+    await _end_session(visit)
+    reply = visit.go("/console/sign-in", cookie=session.end(visit.call))
+    # What the simulators keep in the tab's memory.
+    reply.headers = {**reply.headers, "Clear-Site-Data": '"storage"'}
+    return reply
+
+
+async def _end_session(visit: Visit) -> None:
     await visit.send("POST", "/api/v1/admin/logout")
-    return visit.go("/console/sign-in", cookie=session.end(visit.call))
 
 
 def _problem(error: ApiError) -> str:
