@@ -126,6 +126,8 @@ class App(AsgiApp):
             refusal = None if route.public else route.refusal(call.principal)
             if refusal is not None:
                 raise refusal
+            if len(call.body) > route.body_limit:
+                raise ApiError(Code.PAYLOAD_TOO_LARGE)
             return await route.run(call, names)
         except ApiError as error:
             await self._record_denial(route, call, error)
