@@ -80,6 +80,7 @@ _DECLINES: Final = frozenset(
         Code.SUBSCRIBER_BLOCKED,
         Code.AGENT_NOT_ACTIVE,
         Code.PROCESSOR_SUSPENDED,
+        Code.PARTNER_SUSPENDED,
         Code.COMPLIANCE_REJECTED,
         Code.TRANSACTION_LIMIT_EXCEEDED,
         Code.DAILY_LIMIT_EXCEEDED,
