@@ -97,7 +97,7 @@ def act_pages(acts: Iterable[Act]) -> Pages:
 
     @pages.get("/console/acts/{name}")
     async def ask(visit: Visit, name: str) -> Reply[bytes]:
-        act = _allowed(visit, by_name.get(name))
+        act = await _allowed(visit, by_name.get(name))
         values: dict[str, Any] = {}
         if act.reads is not None:
             values = await visit.get(at(act.reads, _names(act, visit.query)))
@@ -106,7 +106,7 @@ def act_pages(acts: Iterable[Act]) -> Pages:
 
     @pages.post("/console/acts/{name}")
     async def do(visit: Visit, name: str) -> Reply[bytes]:
-        act = _allowed(visit, by_name.get(name))
+        act = await _allowed(visit, by_name.get(name))
         names, form = _names(act, visit.query), visit.form
         body: dict[str, Any] | None = None
         if act.fields or act.moves_money:
@@ -137,11 +137,10 @@ def _id_of_next(visit: Visit, act: Act, error: ApiError) -> str | None:
     return _new_request_id(visit, act) if declined else visit.form.get("request_id")
 
 
-def _allowed(visit: Visit, act: Act | None) -> Act:
+async def _allowed(visit: Visit, act: Act | None) -> Act:
     if act is None:
         raise ApiError(Code.NOT_FOUND)
-    if not visit.may(act.endpoint, act.needs_field):
-        raise ApiError(Code.FORBIDDEN, "Your role may not do this")
+    await visit.require(act.endpoint, act.needs_field)
     fields = tuple(field for field in act.fields if visit.may(act.endpoint, field.name))
     return msgspec.structs.replace(act, fields=fields)
 

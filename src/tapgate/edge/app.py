@@ -136,6 +136,14 @@ class App(AsgiApp):
     def admits(self, principal: Principal, endpoint: str, field: str | None = None) -> bool:
         return self._named[endpoint].refusal(principal, field) is None
 
+    async def require(self, call: Call, endpoint: str, field: str | None, sentence: str) -> None:
+        route = self._named[endpoint]
+        refusal = route.refusal(call.principal, field)
+        if refusal is not None:
+            refusal.message = sentence
+            await self._record_denial(route, call, refusal)
+            raise refusal
+
     def _site(self, path: str, methods: Mapping[str, Route]) -> tuple[Site, _Place]:
         for site, place in self._sites:
             if path == site.prefix or path.startswith(f"{site.prefix}/"):
