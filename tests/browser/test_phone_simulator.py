@@ -221,3 +221,16 @@ async def test_what_cannot_be_sent_is_told(tab: Tab, hero: Hero) -> None:
     await handset.say("balance")
     await expect(trouble).to_be_hidden()
     await handset.hears(re.compile(r"[\d,]+\.\d\d SLE"))
+
+
+async def test_no_pin_is_kept_while_it_is_unknown_how_they_are_asked_for(tab: Tab) -> None:
+    async def away(route: Route) -> None:
+        await route.fulfill(json={"problem": "The messenger does not answer."})
+
+    await tab.page.route("**/simulator/phone/form-key", away)
+    handset = Handset(tab)
+    await handset.open(new_phone())
+    await handset.say("7413")
+    await expect(handset.log).to_contain_text("••••")
+    assert "7413" not in await tab.page.evaluate("JSON.stringify(sessionStorage)")
+    assert "7413" not in await tab.page.locator("#phone").inner_text()

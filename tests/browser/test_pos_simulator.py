@@ -196,7 +196,10 @@ async def test_the_balance_is_told_to_who_knows_the_pin(till: Till, hero: Hero) 
     await expect(till.screen).to_contain_text("Card is active")
 
 
-async def test_a_key_lives_as_long_as_the_page(till: Till, hero: Hero, ada: Admin) -> None:
+@pytest.mark.parametrize("leaving", ["for another page", "by signing out"])
+async def test_a_key_lives_as_long_as_the_page(
+    till: Till, hero: Hero, ada: Admin, leaving: str
+) -> None:
     page = till.page
     await till.press("Look up")
     await till.tap()
@@ -210,7 +213,11 @@ async def test_a_key_lives_as_long_as_the_page(till: Till, hero: Hero, ada: Admi
         return key not in [one["api_key_id"] for one in keys]
 
     assert not await is_gone()
-    await till.tab.open("/simulator")
+    if leaving == "by signing out":
+        await page.get_by_role("button", name="Sign out").click()
+        await expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+    else:
+        await till.tab.open("/simulator")
     await until(is_gone)
 
 

@@ -21,7 +21,11 @@ ANSWERS: Final = {
 
 #: Files in the data folder that may hold any secret of the installation, closed to all but its
 #: owner.
-FILES: Final = {"secrets.json": "what was made because no secret was given"}
+FILES: Final = {
+    "secrets.json": "what was made because no secret was given",
+    "forms.pem": "made for the forms of simulated phones",
+    "administrator.txt": "made for the first administrator, in development",
+}
 
 _EVERY_SERVICE: Final = {
     "TAPGATE_DATABASE_URL": "both use the database",

@@ -123,8 +123,8 @@ def test_in_a_file(tmp_path: Path, secret: str) -> None:
     assert named(heard(secret), [*places.files(tmp_path)]) == {"file left/behind.txt"}
 
 
-def test_a_file_that_may_hold_secrets_is_open_to_nobody_else(tmp_path: Path) -> None:
-    (name,) = exceptions.FILES
+@pytest.mark.parametrize("name", exceptions.FILES)
+def test_a_file_that_may_hold_secrets_is_open_to_nobody_else(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(API_KEY)
     (tmp_path / name).chmod(0o640)
     with pytest.raises(AssertionError, match="open to others"):

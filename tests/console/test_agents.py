@@ -1,10 +1,11 @@
 """Agents on pages: trees with their float, low floats, hostile names, and who may do what."""
 
 from collections.abc import Awaitable, Callable
+from urllib.parse import parse_qsl
 
 import pytest
 
-from console.visitor import Visitor, Visitors
+from console.visitor import Visitor, Visitors, request_id_in
 from world import World
 
 HOSTILE = "<script>alert(1)</script>"
@@ -123,3 +124,38 @@ async def test_who_may_what(visitors: Visitors, register: Register) -> None:
 async def test_an_agent_that_is_not_there(ada: Visitor) -> None:
     assert (await ada.get("/console/agents/agt_0800000000000")).status_code == 404
     assert (await ada.get("/console/agents?cursor=nonsense")).status_code == 422
+
+
+async def _pass_on(ada: Visitor, form: str, request_id: str, amount: str, pin: str) -> str:
+    """What is shown then; empty when it is done."""
+    fields = {"request_id": request_id, "amount": amount, "pin": pin}
+    names = dict(parse_qsl(form.partition("?")[2]))
+    return (await ada.post_part(form, {**names, **fields})).text
+
+
+async def test_what_was_declined_can_be_corrected(ada: Visitor, register: Register) -> None:
+    top = await register("Mariama Conteh")
+    sub = await register("Alie Bangura", top)
+    await ada.act("agent.fund", {"amount": "100"}, id=top)
+    form = f"/console/acts/agent.transfer?from_agent_id={top}&to_agent_id={sub}"
+    first = request_id_in((await ada.part(form)).text)
+    shown = await _pass_on(ada, form, first, "500", "2580")
+    assert "Insufficient float" in shown
+    corrected = request_id_in(shown)
+    assert await _pass_on(ada, form, corrected, "60", "2580") == ""
+    assert ">60.00 SLE<" in await ada.page(f"/console/agents/{sub}")
+
+
+async def test_what_may_have_been_done_is_never_done_under_another_name(
+    ada: Visitor, register: Register
+) -> None:
+    """The answer is lost, and somebody types something else into the form that is still there."""
+    top = await register("Mariama Conteh")
+    sub = await register("Alie Bangura", top)
+    await ada.act("agent.fund", {"amount": "100"}, id=top)
+    form = f"/console/acts/agent.transfer?from_agent_id={top}&to_agent_id={sub}"
+    own = request_id_in((await ada.part(form)).text)
+    assert await _pass_on(ada, form, own, "10", "2580") == ""
+    for amount, pin in (("20", "2580"), ("ten", "2580"), ("20", "25"), ("500", "2580")):
+        assert request_id_in(await _pass_on(ada, form, own, amount, pin)) == own, (amount, pin)
+    assert ">10.00 SLE<" in await ada.page(f"/console/agents/{sub}")

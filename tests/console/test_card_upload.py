@@ -83,3 +83,12 @@ async def test_only_pages_of_this_session_upload(ada: Visitor) -> None:
     answer = await ada.post_file(URL, f"{HEADER}UP-8,\n".encode(), csrf="0" * 64)
     assert answer.status_code == 403
     assert "UP-8" not in await ada.page("/console/cards")
+
+
+async def test_a_page_takes_no_larger_file_than_the_interface(ada: Visitor) -> None:
+    """What is around the endpoints has room for the form; what is passed on keeps their limits."""
+    content = f"{HEADER}UP-LARGE,\n".encode()
+    content += b"\n".ljust(60_000, b" ") * ((8 * 1024 * 1024 - len(content)) // 60_000 + 1)
+    answer = await ada.post_file(URL, content)
+    assert "Request body too large" in answer.text and tallies(answer.text) == []
+    assert "/console/cards/UP-LARGE" not in await ada.page("/console/cards?search=UP-LARGE")

@@ -10,6 +10,7 @@ from tapgate.console.acts import Act
 from tapgate.console.console import ACTS, PAGES
 from tapgate.edge.endpoint import ROLES, Endpoint
 from tapgate.gateway import NOUNS
+from world import World
 
 _ENDPOINTS = {endpoint.name: endpoint for noun in NOUNS for endpoint in noun}
 _ADDRESSES = {page.path for pages in PAGES for page in pages if page.method == "GET"}
@@ -104,3 +105,20 @@ async def test_by_its_address_a_page_says_who_may(visitors: Visitors) -> None:
     assert "Those who may: Compliance user, System admin." in answer.text
     part = await support.part("/console/audit/verify")
     assert part.status_code == 403 and "<html" not in part.text
+
+
+async def test_what_a_page_refuses_is_in_the_audit_log(visitors: Visitors, world: World) -> None:
+    """As what the interface itself refuses is: nobody tries things out unnoticed."""
+    support, person = await visitors.of("S"), (await world.subscriber())["id"]
+    for page, endpoint in (
+        ("/console/cards/upload", "POST /api/v1/cards/upload-csv"),
+        ("/console/limits/fees/transfer_p2p", "PUT /api/v1/fee-rules/{type}"),
+        ("/simulator/pos", "POST /api/v1/processors/{id}/keys"),
+        ("/console/acts/agent.fund", "POST /api/v1/agents/{id}/fund"),
+        (f"/console/acts/subscriber.level?id={person}", "PUT /api/v1/subscribers/{id}"),
+    ):
+        assert (await support.get(page)).status_code == 403, page
+        assert len(await world.audit(endpoint, "access.denied")) == 1, page
+    answer = await support.post_part("/console/acts/agent.fund?id=agt_1", {"amount": "5"})
+    assert answer.status_code == 403
+    assert len(await world.audit("POST /api/v1/agents/{id}/fund", "access.denied")) == 2

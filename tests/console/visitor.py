@@ -20,6 +20,13 @@ _REQUEST_ID: Final = re.compile(r'name="request_id" value="([^"]+)"')
 SESSION: Final = "tapgate_session"
 
 
+def request_id_in(form: str) -> str:
+    """Under which a form that moves money is sent."""
+    found = _REQUEST_ID.search(form)
+    assert found is not None, form
+    return found[1]
+
+
 class Visitor:
     """`at` is the page that forms are sent from."""
 

@@ -11,7 +11,7 @@ import pytest
 
 from ledger.books import PIN, WRONG_PIN, Books, Clock, request, require_sound
 from ledger.orders import cash_in, p2p, pay, refund, without_limits
-from tapgate.errors import Code
+from tapgate.errors import ApiError, Code
 from tapgate.ledger.commands import Order, Settlement
 from tapgate.ledger.figures import Folding, quarter_of
 from tapgate.store.database import Database
@@ -195,3 +195,54 @@ async def test_what_is_over_is_folded_and_what_is_not_stays(processes: list[Book
     await folding.fold()
     assert [row["slot"] for row in await one.database.fetch(slots)] == [-1]
     assert await counted(one.database) == await written(one.database)
+
+
+async def test_folding_what_is_being_added_to_loses_nothing(processes: list[Books]) -> None:
+    """Two processes fold all the time what three add to: as when a clock was set back by hours."""
+    town, first = Town(7), processes[0]
+    await town.open(first)
+    later = first.clock() + timedelta(hours=2)
+    folders = [Folding(books.database, lambda: later) for books in processes[:2]]
+    done = asyncio.Event()
+
+    async def fold(folding: Folding) -> int:
+        times = 0
+        while not done.is_set():
+            await folding.fold()
+            times += 1
+        return times
+
+    async def submit(books: Books) -> None:
+        for _ in range(60):
+            await town.submit(books)
+
+    folded = [asyncio.create_task(fold(one)) for one in folders]
+    await asyncio.gather(*(submit(books) for books in processes for _ in range(3)))
+    done.set()
+    assert min(await asyncio.gather(*folded)) > 1
+    assert await counted(first.database) == await written(first.database)
+    await folders[0].fold()
+    slots = await first.database.fetch("SELECT DISTINCT slot FROM figures")
+    assert [row["slot"] for row in slots] == [-1]
+    assert await counted(first.database) == await written(first.database)
+
+
+async def test_a_batch_that_is_carried_again_counts_once(books: Books) -> None:
+    """One order cannot be stored: the others were counted in a batch that was taken back."""
+    payer, merchant = await books.subscriber(100_00), await books.processor()
+
+    async def refuse(_tx: Any, _answer: Any) -> None:
+        raise RuntimeError("cannot be stored")
+
+    same = request("same")
+    orders = [
+        pay(payer, merchant, 10_00, request=same),
+        pay(payer, merchant, 20_00, witness=refuse),
+        pay(payer, merchant, 10_00, request=same),
+        pay(payer, merchant, 500_00),
+    ]
+    outcomes = await asyncio.gather(*map(books.submit, orders), return_exceptions=True)
+    assert isinstance(outcomes[1], ApiError)
+    assert await counted(books.database) == await written(books.database)
+    await books.ledger.replays.write_down(books.database)
+    assert await books.database.fetchval("SELECT sum(count) FROM replays") == 1

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from pos.stage import Shop
 from tapgate.ledger.verify import CLAIMS
 from tapgate.overview.operations import _LOCK_KEY
@@ -76,3 +78,27 @@ async def test_others_are_served_while_it_takes_long(world: World) -> None:
         assert {answer.status_code for answer in listed} == {200}
         assert not proving.done()
     assert (await proving).status_code == 200
+
+
+_PROVING = "SELECT pid FROM pg_locks WHERE locktype = 'relation' AND NOT granted"
+
+
+@pytest.mark.parametrize("end", ["whoever asked goes away", "the database drops it"])
+async def test_a_proof_that_ends_early_stands_in_nobodys_way(world: World, end: str) -> None:
+    admin, database = await world.admin(), world.services.database
+    async with database.apart() as connection, connection.transaction():
+        await connection.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
+        proving = asyncio.create_task(world.client.post(URL, auth=admin))
+        while (backend := await database.fetchval(_PROVING)) is None:
+            await asyncio.sleep(0.01)
+        if end == "the database drops it":
+            await database.fetchval("SELECT pg_terminate_backend($1)", backend)
+            assert (await proving).status_code == 503
+        else:
+            proving.cancel()
+            await asyncio.wait([proving])
+        # Its lock is free although what it waited for is not there yet.
+        while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK_KEY):
+            await asyncio.sleep(0.01)
+        await connection.fetchval("SELECT pg_advisory_unlock($1)", _LOCK_KEY)
+    assert (await world.client.post(URL, auth=admin)).status_code == 200

@@ -71,6 +71,24 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
 
 _FORM: Final = "act.html"
 
+#: Said by the ledger alone, and only when it has found nothing that was moved under the request's
+#: id. The decline itself may have used that id up.
+_DECLINES: Final = frozenset(
+    {
+        Code.INSUFFICIENT_FUNDS,
+        Code.INSUFFICIENT_FLOAT,
+        Code.SUBSCRIBER_BLOCKED,
+        Code.AGENT_NOT_ACTIVE,
+        Code.PROCESSOR_SUSPENDED,
+        Code.PARTNER_SUSPENDED,
+        Code.COMPLIANCE_REJECTED,
+        Code.TRANSACTION_LIMIT_EXCEEDED,
+        Code.DAILY_LIMIT_EXCEEDED,
+        Code.MONTHLY_LIMIT_EXCEEDED,
+        Code.MAX_BALANCE_EXCEEDED,
+    }
+)
+
 
 def act_pages(acts: Iterable[Act]) -> Pages:
     """The forms of all acts, and their doing."""
@@ -79,17 +97,16 @@ def act_pages(acts: Iterable[Act]) -> Pages:
 
     @pages.get("/console/acts/{name}")
     async def ask(visit: Visit, name: str) -> Reply[bytes]:
-        act = _allowed(visit, by_name.get(name))
+        act = await _allowed(visit, by_name.get(name))
         values: dict[str, Any] = {}
         if act.reads is not None:
             values = await visit.get(at(act.reads, _names(act, visit.query)))
         shown = {field.name: _first(field, values, visit.query) for field in act.fields}
-        request_id = f"console-{visit.call.services.new_id():x}" if act.moves_money else None
-        return _form(visit, act, shown, request_id=request_id)
+        return _form(visit, act, shown, request_id=_new_request_id(visit, act))
 
     @pages.post("/console/acts/{name}")
     async def do(visit: Visit, name: str) -> Reply[bytes]:
-        act = _allowed(visit, by_name.get(name))
+        act = await _allowed(visit, by_name.get(name))
         names, form = _names(act, visit.query), visit.form
         body: dict[str, Any] | None = None
         if act.fields or act.moves_money:
@@ -100,7 +117,7 @@ def act_pages(acts: Iterable[Act]) -> Pages:
             if error.code is Code.UNAUTHORIZED:
                 raise
             typed = {field.name: _typed(field, form) for field in act.fields}
-            return _form(visit, act, typed, request_id=form.get("request_id"), error=error)
+            return _form(visit, act, typed, request_id=_id_of_next(visit, act, error), error=error)
         if act.shows is not None:
             return visit.page(act.shows, answer=answer, act=act, names=names)
         then = visit.came_from if act.then is None else at(act.then, {**_texts(answer), **names})
@@ -109,11 +126,21 @@ def act_pages(acts: Iterable[Act]) -> Pages:
     return pages
 
 
-def _allowed(visit: Visit, act: Act | None) -> Act:
+def _new_request_id(visit: Visit, act: Act) -> str | None:
+    return f"console-{visit.call.services.new_id():x}" if act.moves_money else None
+
+
+def _id_of_next(visit: Visit, act: Act, error: ApiError) -> str | None:
+    """What was declined is decided: once it is corrected, it is another request. After everything
+    else the same request may have been carried out before, unnoticed, and must not be again."""
+    declined = error.code in _DECLINES
+    return _new_request_id(visit, act) if declined else visit.form.get("request_id")
+
+
+async def _allowed(visit: Visit, act: Act | None) -> Act:
     if act is None:
         raise ApiError(Code.NOT_FOUND)
-    if not visit.may(act.endpoint, act.needs_field):
-        raise ApiError(Code.FORBIDDEN, "Your role may not do this")
+    await visit.require(act.endpoint, act.needs_field)
     fields = tuple(field for field in act.fields if visit.may(act.endpoint, field.name))
     return msgspec.structs.replace(act, fields=fields)
 

@@ -92,6 +92,12 @@ class Visit:
         """Whether this admin may: `POST /api/v1/agents/{id}/fund`."""
         return self._inside.admits(self.principal, endpoint, field)
 
+    async def require(
+        self, endpoint: str, field: str | None = None, sentence: str = "Your role may not do this"
+    ) -> None:
+        """Refuses who may not; the audit log knows it, as if the endpoint had been called."""
+        await self._inside.require(self.call, endpoint, field, sentence)
+
     async def get_file(self, path: str) -> Reply[bytes]:
         """A picture or a document, as the interface gives it."""
         reply = await self.get(path)

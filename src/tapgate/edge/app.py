@@ -126,6 +126,8 @@ class App(AsgiApp):
             refusal = None if route.public else route.refusal(call.principal)
             if refusal is not None:
                 raise refusal
+            if len(call.body) > route.body_limit:
+                raise ApiError(Code.PAYLOAD_TOO_LARGE)
             return await route.run(call, names)
         except ApiError as error:
             await self._record_denial(route, call, error)
@@ -133,6 +135,14 @@ class App(AsgiApp):
 
     def admits(self, principal: Principal, endpoint: str, field: str | None = None) -> bool:
         return self._named[endpoint].refusal(principal, field) is None
+
+    async def require(self, call: Call, endpoint: str, field: str | None, sentence: str) -> None:
+        route = self._named[endpoint]
+        refusal = route.refusal(call.principal, field)
+        if refusal is not None:
+            refusal.message = sentence
+            await self._record_denial(route, call, refusal)
+            raise refusal
 
     def _site(self, path: str, methods: Mapping[str, Route]) -> tuple[Site, _Place]:
         for site, place in self._sites:

@@ -19,6 +19,9 @@ class Inside(Protocol):
         """Whether somebody may call an endpoint, `POST /api/v1/agents/{id}/fund`, or may send a
         field that fewer callers may send."""
 
+    async def require(self, call: Call, endpoint: str, field: str | None, sentence: str) -> None:
+        """Refuses whom `admits` does not admit, in these words, and records that it did."""
+
     async def take(self, call: Call, key: str) -> None:
         """One request of a rate; refused where none is left."""
 

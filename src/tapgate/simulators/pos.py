@@ -13,7 +13,6 @@ from tapgate.console.site import Pages
 from tapgate.console.visit import Visit, at
 from tapgate.demo import examples
 from tapgate.edge.endpoint import Reply
-from tapgate.errors import ApiError, Code
 from tapgate.settings import DEVELOPMENT
 
 pages: Final = Pages()
@@ -37,7 +36,10 @@ _FEW_PEOPLE: Final = 4
 
 @pages.get("/simulator/pos")
 async def terminal(visit: Visit) -> Reply[bytes]:
-    _require_who_may_make_keys(visit)
+    await visit.require(
+        f"POST {_KEYS}",
+        sentence="The simulated terminal makes itself a signing key, which your role may not",
+    )
     merchants = await _merchants(visit)
     settings = visit.call.services.settings
     return visit.page(
@@ -47,15 +49,6 @@ async def terminal(visit: Visit) -> Reply[bytes]:
         decimals=money.decimals(settings.currency),
         example=_example(visit),
     )
-
-
-def _require_who_may_make_keys(visit: Visit) -> None:
-    if not visit.may(f"POST {_KEYS}"):
-        raise ApiError(
-            Code.FORBIDDEN,
-            "The simulated terminal makes itself a signing key, which your role may not",
-            details={"required": ["system_admin"]},
-        )
 
 
 async def _merchants(visit: Visit) -> list[dict[str, Any]]:

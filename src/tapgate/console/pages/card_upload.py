@@ -27,8 +27,7 @@ _NOT_ABOUT_THE_FILE: Final = (Code.UNAUTHORIZED, Code.FORBIDDEN)
 
 @pages.get("/console/cards/upload")
 async def upload_form(visit: Visit) -> Reply[bytes]:
-    if not visit.may(f"POST {_UPLOAD}"):
-        raise ApiError(Code.FORBIDDEN, "Only system administrators upload cards")
+    await visit.require(f"POST {_UPLOAD}", sentence="Only system administrators upload cards")
     example = spreadsheet.written(_EXAMPLE)
     return visit.page(
         "cards/upload.html",

@@ -142,8 +142,7 @@ async def change_fee(visit: Visit, type: str) -> Reply[bytes]:
 async def _now(visit: Visit, kind: str) -> list[Any]:
     if kind not in CHARGED:
         raise ApiError(Code.NOT_FOUND)
-    if not visit.may(_FEE.endpoint):
-        raise ApiError(Code.FORBIDDEN, "Your role may not do this")
+    await visit.require(_FEE.endpoint)
     return _of(kind, await visit.get(_FEES))
 
 

@@ -48,11 +48,19 @@ export function keyring(csrf, terminal) {
 
   const named = (gone) => ({ processor_id: gone.processor, api_key_id: gone.id });
 
-  function putAway() {
+  async function putAway() {
     const gone = key;
     key = null;
     show();
-    if (gone) post("/simulator/pos/keys/delete", named(gone), csrf).catch(() => {});
+    if (gone) await post("/simulator/pos/keys/delete", named(gone), csrf).catch(() => {});
+  }
+
+  // Whoever has signed out may not delete it any more: first the key, then the form.
+  async function putAwayBefore(event) {
+    if (!key) return;
+    event.preventDefault();
+    await putAway();
+    event.target.submit();
   }
 
   function leave() {
@@ -63,6 +71,7 @@ export function keyring(csrf, terminal) {
   part("key-reveal").addEventListener("click", (event) => {
     reveal(event.currentTarget.getAttribute("aria-pressed") !== "true");
   });
+  addEventListener("submit", putAwayBefore);
   addEventListener("pagehide", leave);
   addEventListener("pageshow", (event) => { if (event.persisted) show(); });
   return { current, putAway };

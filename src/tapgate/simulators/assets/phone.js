@@ -25,7 +25,8 @@ const SUGGESTED = ["menu", "balance", "help"];
 let { threads, active } = restored();
 let timer = 0;
 let picture = null;
-let textPins = false;
+// Until the messenger says otherwise: what is shown is kept, and a PIN must not be.
+let textPins = true;
 
 // Looking for what came in
 
