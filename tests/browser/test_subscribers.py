@@ -1,11 +1,14 @@
 """Looking after people: find one, block, unblock."""
 
 import re
+from pathlib import Path
 
+from PIL import Image
 from playwright.async_api import expect
 
 from browser.chromium import Tab
 from browser.conftest import Hero
+from journeys.staff import Admin
 
 
 async def test_find_a_person_while_typing(tab: Tab, hero: Hero) -> None:
@@ -36,3 +39,19 @@ async def test_block_and_unblock(tab: Tab, hero: Hero) -> None:
     await page.get_by_role("button", name="Unblock").click()
     await dialog.get_by_role("button", name="Unblock").click()
     await expect(page.get_by_role("heading", level=1)).to_contain_text("Active")
+
+
+async def test_a_document_is_photographed(tab: Tab, ada: Admin, tmp_path: Path) -> None:
+    photo = tmp_path / "front.png"
+    Image.new("RGB", (320, 200), (90, 120, 60)).save(photo)
+    app = await ada.app()
+    person = await app.register("Hawa Sankoh")
+    page = tab.page
+    await tab.open(f"/console/subscribers/{person.id}")
+    await page.get_by_role("button", name="Add a document").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Photo").set_input_files(photo)
+    assert await tab.grave_findings() == []
+    await dialog.get_by_role("button", name="Add a document").click()
+    await expect(page.get_by_role("img", name="ID front")).to_be_visible()
+    assert await page.get_by_role("img", name="ID front").evaluate("image => image.naturalWidth")

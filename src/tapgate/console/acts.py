@@ -15,7 +15,7 @@ from tapgate.errors import ApiError, Code
 
 Kind = Literal[
     "text", "long", "number", "money", "choice", "whole_choice", "many", "check", "secret", "pin",
-    "email", "tel", "date", "moment", "hidden", "lines",
+    "email", "tel", "date", "moment", "picture", "hidden", "lines",
 ]  # fmt: skip
 
 
@@ -79,6 +79,8 @@ _DECLINES: Final = frozenset(
         Code.INSUFFICIENT_FLOAT,
         Code.SUBSCRIBER_BLOCKED,
         Code.AGENT_NOT_ACTIVE,
+        Code.CARD_NOT_ACTIVE,
+        Code.CARD_LIMIT_EXCEEDED,
         Code.PROCESSOR_SUSPENDED,
         Code.PARTNER_SUSPENDED,
         Code.COMPLIANCE_REJECTED,
@@ -168,7 +170,7 @@ def _first(field: Field, values: Mapping[str, Any], query: Fields) -> Any:
 
 def _typed(field: Field, form: Fields) -> Any:
     """What is shown again in a form that was refused: everything but secrets."""
-    if field.kind in ("secret", "pin"):
+    if field.kind in ("secret", "pin", "picture"):
         return None
     if field.kind == "many":
         return form.all(field.name)
@@ -176,10 +178,16 @@ def _typed(field: Field, form: Fields) -> Any:
 
 
 def _body(visit: Visit, act: Act, form: Fields) -> dict[str, Any]:
-    body = {field.name: _read(field, form) for field in act.fields}
+    body: dict[str, Any] = {}
+    for field in act.fields:
+        value = _read(field, form)
+        if value is not None:
+            # `details.note` is `note` inside of `details`.
+            outer, _, inner = field.name.partition(".")
+            body[outer] = {**body.get(outer, {}), inner: value} if inner else value
     if act.moves_money:
         body["request_id"] = form.get("request_id")
-    return {name: value for name, value in body.items() if value is not None}
+    return body
 
 
 def _read(field: Field, form: Fields) -> Any:

@@ -20,6 +20,7 @@ from tapgate.console.pages import (
     sign_in,
     subscribers,
     transactions,
+    wallets,
     webhooks,
 )
 from tapgate.console.rendering import environment
@@ -50,6 +51,7 @@ PAGES: Final[tuple[Pages, ...]] = (
 ACTS: Final[tuple[Act, ...]] = (
     *overview.ACTS,
     *subscribers.ACTS,
+    *wallets.ACTS,
     *cards.ACTS,
     *agents.ACTS,
     *processors.ACTS,

@@ -1,0 +1,37 @@
+// A photo that is chosen in a form becomes the text of a hidden field, as the interface takes it.
+"use strict";
+
+(() => {
+  const LARGEST = 5 * 1024 * 1024;
+
+  function read(file) {
+    return new Promise((resolve, reject) => {
+      const reader = new FileReader();
+      reader.onload = () => resolve(reader.result);
+      reader.onerror = () => reject(reader.error);
+      reader.readAsDataURL(file);
+    });
+  }
+
+  async function take(input) {
+    const [file] = input.files;
+    const field = input.form.elements.namedItem(input.dataset.picture);
+    const button = input.form.querySelector("button[type=submit]");
+    input.setCustomValidity(file && file.size > LARGEST ? "Choose one of at most 5 MB." : "");
+    field.value = "";
+    if (!file || !input.reportValidity()) return;
+    button.disabled = true;
+    try {
+      field.value = await read(file);
+    } catch {
+      input.setCustomValidity("This file cannot be read.");
+      input.reportValidity();
+    } finally {
+      button.disabled = false;
+    }
+  }
+
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("input[data-picture]")) take(event.target);
+  });
+})();

@@ -1,0 +1,127 @@
+"""What finance and support do with a person's money, PIN and documents."""
+
+import base64
+import io
+import re
+
+from PIL import Image
+
+from console.visitor import Visitor, Visitors, request_id_in
+from tapgate.console.console import ACTS
+from tapgate.gateway import NOUNS
+from world import PIN, WRONG_PIN, World
+
+#: Done elsewhere than in the form of an act.
+_ELSEWHERE = {
+    "POST /api/v1/cards/upload-csv": "the page of the upload",
+    "PUT /api/v1/fee-rules/{type}": "the form of one type's fees",
+    "PUT /api/v1/fee-rules": "one type after the other",
+    "POST /api/v1/admin/logout": "the button to sign out",
+}
+
+
+def test_whatever_an_admin_may_do_over_the_interface_can_be_done_here() -> None:
+    endpoints = [endpoint for noun in NOUNS for endpoint in noun]
+    changing = {one.name for one in endpoints if one.access.roles and one.method != "GET"}
+    assert changing == {act.endpoint for act in ACTS} | set(_ELSEWHERE)
+
+
+def _photo() -> str:
+    file = io.BytesIO()
+    Image.new("RGB", (40, 30), (200, 120, 40)).save(file, "JPEG")
+    return f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}"
+
+
+async def test_money_is_sent_with_the_senders_pin(visitors: Visitors, world: World) -> None:
+    finance = await visitors.of("F")
+    sender = await world.subscriber(balance="500")
+    receiver = await world.subscriber()
+    form = {
+        "sender_id": sender["id"],
+        "recipient_card_serial": await world.card(receiver["id"]),
+        "amount": "20",
+    }
+    refused = await finance.act("wallet.send", {**form, "pin": WRONG_PIN})
+    assert "Invalid PIN" in refused.text and WRONG_PIN not in refused.text
+    sent = await finance.act("wallet.send", {**form, "pin": PIN})
+    assert "HX-Redirect" in sent.headers, sent.text
+    assert "20.00 SLE" in await finance.page(f"/console/subscribers/{receiver['id']}")
+
+
+async def test_a_payment_that_was_declined_can_be_corrected(ada: Visitor, world: World) -> None:
+    sender = await world.subscriber(balance="10")
+    receiver = await world.subscriber()
+    accounts = {"from_account_id": sender["account_id"], "to_account_id": receiver["account_id"]}
+    form = {**accounts, "amount": "500", "pin": PIN}
+    declined = await ada.act("wallet.transfer", form)
+    assert "Insufficient funds" in declined.text
+    corrected = {**form, "amount": "5", "request_id": request_id_in(declined.text)}
+    done = await ada.post_part("/console/acts/wallet.transfer", corrected)
+    assert "HX-Redirect" in done.headers, done.text
+
+
+async def test_a_statement_can_be_fetched(visitors: Visitors, world: World) -> None:
+    support = await visitors.of("S")
+    person = await world.subscriber(balance="500")
+    day = world.services.clock().date().isoformat()
+    form = {"subscriber_id": person["id"], "from_date": day, "to_date": day, "format": "csv"}
+    drawn_up = await support.act("wallet.statement", form)
+    link = re.search(r'href="(/api/v1/statements/[^"]+)"', drawn_up.text)
+    assert link is not None, drawn_up.text
+    file = await support.client.get(link[1])
+    assert file.headers["Content-Type"].startswith("text/csv")
+
+
+async def test_what_it_would_cost(visitors: Visitors, world: World) -> None:
+    finance = await visitors.of("F")
+    person = await world.subscriber(balance="10")
+    form = {"sender_id": person["id"], "type": "transfer_p2p", "amount": "100"}
+    told = await finance.act("wallet.quote", form)
+    assert "In all" in told.text and "INSUFFICIENT_FUNDS" in told.text
+
+
+async def test_a_forgotten_pin(visitors: Visitors, world: World) -> None:
+    support = await visitors.of("S")
+    person = await world.subscriber()
+    await support.act("subscriber.reset_pin", id=person["id"])
+    code = await world.code_sent_to(person["phone_number"])
+    new = {"otp": code, "new_pin": "8352"}
+    assert "HX-Redirect" in (await support.act("subscriber.set_pin", new, id=person["id"])).headers
+    for pin, expected in (("8352", 200), (PIN, 400)):
+        answer = await support.act("subscriber.verify_pin", {"pin": pin}, id=person["id"])
+        assert ("HX-Redirect" in answer.headers) == (expected == 200)
+    change = {"old_pin": "8352", "new_pin": "1975"}
+    changed = await support.act("subscriber.change_pin", change, id=person["id"])
+    assert "HX-Redirect" in changed.headers, changed.text
+
+
+async def test_a_document_is_added_and_shown(visitors: Visitors, world: World) -> None:
+    compliance, support = await visitors.of("C"), await visitors.of("S")
+    person = await world.subscriber()
+    form = {"document_type": "id_front", "image": _photo()}
+    added = await support.act("subscriber.document", form, id=person["id"])
+    assert "HX-Redirect" in added.headers, added.text
+    page = await compliance.page(f"/console/subscribers/{person['id']}")
+    picture = re.search(r'src="(/console/subscribers/[^"]+/documents/[^"]+)"', page)
+    assert picture is not None
+    shown = await compliance.get(picture[1])
+    assert shown.headers["Content-Type"] == "image/jpeg"
+    assert "ID front" in await support.page(f"/console/subscribers/{person['id']}")
+    refused = await support.act(
+        "subscriber.document", {**form, "image": "no picture"}, id=person["id"]
+    )
+    assert "data URI" in refused.text
+
+
+async def test_an_alert_is_raised_by_hand(visitors: Visitors, world: World) -> None:
+    compliance = await visitors.of("C")
+    person = await world.subscriber()
+    form = {
+        "subscriber_id": person["id"],
+        "alert_type": "stolen phone",
+        "severity": "HIGH",
+        "details.note": "<b>Called at noon</b>",
+    }
+    raised = await compliance.act("subscriber.alert", form)
+    assert "HX-Redirect" in raised.headers, raised.text
+    assert "Stolen phone" in await compliance.page(f"/console/subscribers/{person['id']}")
