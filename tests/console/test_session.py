@@ -153,7 +153,8 @@ async def test_a_session_that_ends_before_a_form_is_sent_is_told(stranger: Visit
 
 
 @pytest.mark.parametrize(
-    "elsewhere", ["//evil.example", "https://evil.example", "/\\evil.example", "x", "/\t/evil.example"]
+    "elsewhere",
+    ["//evil.example", "https://evil.example", "/\\evil.example", "x", "/\t/evil.example"],
 )
 async def test_signing_in_leads_to_no_other_site(stranger: Visitor, elsewhere: str) -> None:
     address = f"/console/sign-in?{urlencode({'to': elsewhere})}"
