@@ -1,11 +1,14 @@
 """Nobody loses their place: what they typed, what they opened, where the keyboard is."""
 
+import random
 import re
 
 from playwright.async_api import Page, expect
 
 from browser.chromium import Tab
 from gateway.running import ADMIN
+from journeys.caller import done
+from journeys.staff import Admin
 
 
 async def _registering(tab: Tab) -> Page:
@@ -90,6 +93,23 @@ async def test_a_refusal_is_told_in_the_dialog_and_loses_nothing(tab: Tab) -> No
     await expect(dialog.get_by_label("PIN")).to_have_value("1357")
     await page.keyboard.press("Escape")
     await expect(page.get_by_role("button", name="Register a subscriber")).to_be_focused()
+
+
+async def test_a_name_of_one_long_word_stays_in_its_place(tab: Tab, ada: Admin) -> None:
+    person = await ada.post(
+        "subscribers",
+        first_name="W" * 80,
+        last_name="محمد",
+        phone_number=f"+2327699{random.randrange(10_000):04}",
+        pin="1357",
+    )
+    who = done(person)["subscriber_id"]
+    too_wide = "element => element.scrollWidth - element.clientWidth"
+    await tab.open(f"/console/subscribers/{who}")
+    assert await tab.page.locator("html").evaluate(too_wide) == 0
+    await tab.open(f"/console/subscribers?search={who}")
+    await expect(tab.page.locator("#rows tr")).to_have_count(1)
+    assert await tab.page.locator(".scroll").evaluate(too_wide) == 0
 
 
 async def test_a_session_that_has_ended_goes_on_after_signing_in(tab: Tab) -> None:
