@@ -50,12 +50,10 @@ async def started() -> AsyncIterator[Browser]:
 
 
 @contextlib.asynccontextmanager
-async def tab(
-    browser: Browser, address: str, size: ViewportSize, scheme: Scheme = "light"
-) -> AsyncIterator["Tab"]:
+async def tab(browser: Browser, address: str, size: ViewportSize) -> AsyncIterator["Tab"]:
     """In the end nothing may have gone wrong in it."""
     context = await browser.new_context(
-        viewport=size, color_scheme=scheme, locale="en-GB", timezone_id="Africa/Freetown"
+        viewport=size, locale="en-GB", timezone_id="Africa/Freetown"
     )
     try:
         opened = Tab(await context.new_page(), address.rstrip("/"))
@@ -111,14 +109,16 @@ class Tab:
         await self.page.get_by_role("button", name="Sign in").click()
         await self.page.wait_for_url(lambda url: "sign-in" not in url)
 
-    async def grave_findings(self, rule: str | None = None) -> list[str]:
-        """What the accessibility checker finds serious or critical on the page as it is; by all of
-        its rules, or by one."""
-        # Evaluated, not added as a script: the page's own policy stays as it is.
-        await self.page.evaluate(_AXE.read_text())
-        options = {"resultTypes": ["violations"], **({} if rule is None else {"runOnly": [rule]})}
+    async def grave_findings(self, rule: str | None = None, within: str = "html") -> list[str]:
+        """What the accessibility checker finds serious or critical on the page as it is, or in a
+        part of it; by all of its rules, or by one."""
+        if not await self.page.evaluate("'axe' in window"):
+            # Evaluated, not added as a script: the page's own policy stays as it is.
+            await self.page.evaluate(_AXE.read_text())
+        options = {"resultTypes": ["violations"], "preload": False}
+        only = {} if rule is None else {"runOnly": [rule]}
         found: dict[str, Any] = await self.page.evaluate(
-            "options => axe.run(document, options)", options
+            "([within, options]) => axe.run(within, options)", [within, options | only]
         )
         return [
             f"{one['id']}: {one['help']}: {node['html'][:200]}"

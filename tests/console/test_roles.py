@@ -8,6 +8,7 @@ import pytest
 from console.visitor import Visitor, Visitors
 from tapgate.console.acts import Act
 from tapgate.console.console import ACTS, PAGES
+from tapgate.console.rendering import page_of
 from tapgate.edge.endpoint import ROLES, Endpoint
 from tapgate.gateway import NOUNS
 from world import World
@@ -96,6 +97,24 @@ async def test_lists_offer_only_what_a_role_may_do(one: tuple[str, Visitor]) -> 
         for name in set(re.findall(r'hx-get="/console/acts/([\w.]+)', page)):
             act = next(act for act in ACTS if act.name == name)
             assert _may(_ENDPOINTS[act.endpoint], role, act.needs_field), f"{role} {name}"
+
+
+async def test_the_simulators_are_offered_to_those_whom_they_let_in(
+    one: tuple[str, Visitor],
+) -> None:
+    role, visitor = one
+    assert ('href="/simulator/' in await visitor.page("/console")) == (role == "A")
+    for path in ("/simulator/pos", "/simulator/phone"):
+        assert (await visitor.get(path)).status_code == (200 if role == "A" else 403)
+
+
+def test_an_identifier_is_a_link_for_those_who_may_open_its_page() -> None:
+    asked: list[str] = []
+    for start in ("sub_", "agt_", "prc_", "ptn_", "txn_", "alr_"):
+        assert page_of(f"{start}1", lambda endpoint: asked.append(endpoint) is None) is not None
+        assert page_of(f"{start}1", lambda endpoint: False) is None
+    assert set(asked) <= set(_ENDPOINTS), "they are operations of the interface"
+    assert page_of("key_1", lambda endpoint: True) is None
 
 
 async def test_by_its_address_a_page_says_who_may(visitors: Visitors) -> None:

@@ -1,7 +1,10 @@
 """Signing in and out: the cookie, what errors tell, and when a session is over."""
 
+import html
+import re
 from http.cookies import SimpleCookie
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx2
 import msgspec
@@ -146,7 +149,37 @@ async def test_a_disabled_admin_is_out_at_once(
     await ada.act("administrator.disable", id=ben.id)
     assert not await _is_in(visitor)
     part = await visitor.part("/console/subscribers")
-    assert part.headers["HX-Redirect"] == "/console/sign-in"
+    assert part.headers["HX-Redirect"].startswith("/console/sign-in?")
+
+
+async def test_whoever_signs_in_gets_to_the_page_they_came_for(stranger: Visitor) -> None:
+    asked = await stranger.get("/console/subscribers?search=ami&status=ACTIVE")
+    address = asked.headers["Location"]
+    assert "session has ended" not in await stranger.page(address), "nobody had signed in"
+    wrong = await stranger.send(address, {"email": EMAIL, "password": "wrong"})
+    again = re.search(r'action="([^"]+)"', wrong.text)
+    assert again is not None
+    answer = await stranger.send(html.unescape(again[1]), {"email": EMAIL, "password": PASSWORD})
+    assert answer.headers["Location"] == "/console/subscribers?search=ami&status=ACTIVE"
+
+
+async def test_a_session_that_ends_before_a_form_is_sent_is_told(stranger: Visitor) -> None:
+    stranger.at = page = "/console/subscribers?search=ami"
+    answer = await stranger.part("/console/acts/subscriber.register")
+    address = answer.headers["HX-Redirect"]
+    assert "Your session has ended" in await stranger.page(address)
+    answer = await stranger.send(address, {"email": EMAIL, "password": PASSWORD})
+    assert answer.headers["Location"] == page
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    ["//evil.example", "https://evil.example", "/\\evil.example", "x", "/\t/evil.example"],
+)
+async def test_signing_in_leads_to_no_other_site(stranger: Visitor, elsewhere: str) -> None:
+    address = f"/console/sign-in?{urlencode({'to': elsewhere})}"
+    answer = await stranger.send(address, {"email": EMAIL, "password": PASSWORD})
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/console")
 
 
 NO_SESSIONS = ("x", "", "é", "a=b", '"quoted"', "ey.J.x", "x" * 5000, "%00", "tapgate_session")

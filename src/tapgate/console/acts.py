@@ -229,8 +229,11 @@ def _form(
     error: ApiError | None = None,
 ) -> Reply[bytes]:
     wrong = (error.details or {}).get("fields", {}) if error is not None else {}
+    marked = {field.name for field in act.fields if field.kind != "hidden"}
+    told = {f"{name} {sentence}" for name, sentence in wrong.items() if name in marked}
     return visit.page(
         _FORM,
+        is_marked=error is not None and error.message in told,
         act=act,
         values=values,
         request_id=request_id,

@@ -1,6 +1,7 @@
 """From templates to pages. What people wrote is always escaped; nothing is inline that a browser
 would run."""
 
+from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from typing import Final
@@ -10,14 +11,14 @@ from markupsafe import Markup, escape
 
 from tapgate import ids
 
-#: How an identifier begins -> where its page is.
+#: How an identifier begins -> where its page is, and what that page reads.
 _PAGES: Final = {
-    ids.SUBSCRIBER: "/console/subscribers/",
-    ids.AGENT: "/console/agents/",
-    ids.PROCESSOR: "/console/processors/",
-    ids.PARTNER: "/console/partners/",
-    ids.TRANSACTION: "/console/transactions/",
-    ids.ALERT: "/console/compliance/alerts/",
+    ids.SUBSCRIBER: ("/console/subscribers/", "GET /api/v1/subscribers/{id}"),
+    ids.AGENT: ("/console/agents/", "GET /api/v1/agents/{id}"),
+    ids.PROCESSOR: ("/console/processors/", "GET /api/v1/processors/{id}"),
+    ids.PARTNER: ("/console/partners/", "GET /api/v1/admin/partners/{id}"),
+    ids.TRANSACTION: ("/console/transactions/", "GET /api/v1/transactions/{id}"),
+    ids.ALERT: ("/console/compliance/alerts/", "GET /api/v1/compliance/alerts/{id}"),
 }
 
 _AS_WRITTEN: Final = {
@@ -36,7 +37,6 @@ def environment(*packages: str) -> Environment:
         lstrip_blocks=True,
     )
     found.filters |= {"money": money, "when": when, "words": words, "number": number, "age": age}
-    found.globals |= {"page_of": page_of}
     return found
 
 
@@ -88,7 +88,7 @@ def words(name: str | None) -> str:
     return sentence[0].upper() + sentence[1:]
 
 
-def page_of(public_id: str | None) -> str | None:
-    """Where what an identifier names is shown, if it has a page."""
-    start = None if public_id is None else _PAGES.get(public_id[:4])
-    return None if start is None else start + str(escape(public_id))
+def page_of(public_id: str | None, may: Callable[[str], bool]) -> str | None:
+    """Where what an identifier names is shown, if it has a page that the viewer may open."""
+    page = None if public_id is None else _PAGES.get(public_id[:4])
+    return page[0] + str(escape(public_id)) if page is not None and may(page[1]) else None

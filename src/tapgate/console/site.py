@@ -17,8 +17,6 @@ from tapgate.errors import ApiError, Code
 from tapgate.service import logs
 from tapgate.service.addresses import counted_as
 
-SIGN_IN: Final = "/console/sign-in"
-
 _LARGEST_BODY: Final = 9 * MEBIBYTE  # a file of cards or a picture, and the form around it
 _LARGEST_OF_A_STRANGER: Final = 16 * 1024
 
@@ -114,7 +112,7 @@ class PageSite:
             session.require_own_page(call)
         if not page.public:
             if call.caller is None:
-                return visit.go(SIGN_IN, cookie=session.end(call))
+                return visit.sign_in()
             if page.method != "GET":
                 session.require_csrf(call, call.caller, visit.form.get(session.CSRF_FIELD))
         return await page.handler(visit, *names)
@@ -134,7 +132,7 @@ def _without_query(call: Call) -> Call:
 
 def _refused(visit: Visit, error: ApiError) -> Reply[bytes]:
     if error.code is Code.UNAUTHORIZED:
-        return visit.go(SIGN_IN, cookie=session.end(visit.call))
+        return visit.sign_in()
     template = "problem.html" if visit.is_part else "error.html"
     reply = visit.page(template, error.status, error=error)
     reply.headers = {**error.headers, **reply.headers}

@@ -9,6 +9,7 @@ from jinja2 import Environment
 
 from tapgate.console import session
 from tapgate.console.asked import FORM, Fields
+from tapgate.console.rendering import page_of
 from tapgate.credentials.principals import Principal
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Reply
@@ -28,7 +29,8 @@ HEADERS: Final[Mapping[str, str]] = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 _HTML: Final = "text/html; charset=utf-8"
-_HOME: Final = "/console"
+HOME: Final = "/console"
+SIGN_IN: Final = "/console/sign-in"
 
 
 class Visit:
@@ -126,7 +128,8 @@ class Visit:
             is_part=self.is_part,
             csrf=None if caller is None else session.csrf_token(self.call, caller),
             environment=settings.environment,
-            has_simulators=settings.has_simulators,
+            page_of=lambda public_id: page_of(public_id, self.may),
+            has_simulators=self._has_simulators,
             currency=settings.currency,
             zone=str(settings.timezone),
         )
@@ -136,6 +139,12 @@ class Visit:
             headers={**HEADERS, **cookie, "Vary": "HX-Request"},
             content_type=_HTML,
         )
+
+    @property
+    def _has_simulators(self) -> bool:
+        """They act for any customer and any terminal, so they are for system administrators."""
+        caller, settings = self.call.caller, self.call.services.settings
+        return settings.has_simulators and caller is not None and caller.role == "system_admin"
 
     def go(self, path: str, said: str | None = None, cookie: str | None = None) -> Reply[bytes]:
         """To another page of this site, with a sentence for the person to read there."""
@@ -158,17 +167,33 @@ class Visit:
     @property
     def came_from(self) -> str:
         """The page that a part was asked from."""
-        try:
-            parts = urlsplit(self.call.header(b"hx-current-url") or "")
-        except ValueError:
-            return _HOME
-        path = f"{parts.path}?{parts.query}" if parts.query else parts.path
-        is_own = path.startswith("/") and not path.startswith("//") and "\\" not in path
-        return path if is_own and path.isascii() and path.isprintable() else _HOME
+        return own_path(self.call.header(b"hx-current-url") or "")
+
+    def sign_in(self) -> Reply[bytes]:
+        """To where one signs in, and from there back to this page. What stood in a form that could
+        not be sent is gone, so it is said that the session has ended."""
+        called = {}
+        if self.is_part:
+            called = {"to": self.came_from, "ended": "yes"}
+        elif self.call.method == "GET" and self.call.path != HOME:
+            called = {"to": own_path(f"{self.call.path}?{self.call.query.decode('latin-1')}")}
+        address = f"{SIGN_IN}?{urlencode(called)}" if called else SIGN_IN
+        return self.go(address, cookie=session.end(self.call))
 
     def json(self, value: Any) -> Reply[bytes]:
         """For a script of one of the pages."""
         return Reply(msgspec.json.encode(value), headers=HEADERS)
+
+
+def own_path(address: str) -> str:
+    """The path and the query of an address; where they may lead to another site, the first page."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return HOME
+    path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    is_own = path.startswith("/") and not path.startswith("//") and "\\" not in path
+    return path if is_own and path.isascii() and path.isprintable() else HOME
 
 
 def at(template: str, names: Mapping[str, str]) -> str:

@@ -1,7 +1,9 @@
-// What pages need beyond htmx: the dialog of acts, times in the viewer's zone, copying, progress.
+// What pages need beyond htmx: the dialog of acts, times in the viewer's zone, copying, progress,
+// problems told where they are seen, and that nobody loses their place when a part of a page changes.
 "use strict";
 
 (() => {
+  const UNREACHABLE = "The server does not answer. Nothing was sent twice; try again in a moment.";
   const dialog = () => document.getElementById("dialog");
   const shortTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
   const longTime = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
@@ -15,12 +17,51 @@
     }
   }
 
+  // --- What went wrong ---
+
+  // An open dialog hides the rest of the page from everybody, so it has a place of its own.
+  function say(text = "") {
+    const place = document.getElementById(dialog()?.open ? "dialog-problem" : "problem");
+    if (!place || place.textContent === text) return;
+    place.replaceChildren();
+    if (!text) return;
+    const said = document.createElement("p");
+    said.className = "problem";
+    said.textContent = text;
+    place.append(said);
+    said.scrollIntoView({ block: "nearest" });
+  }
+
+  function saysUnreachable() {
+    return ["problem", "dialog-problem"].some((id) => document.getElementById(id)?.textContent === UNREACHABLE);
+  }
+
+  // What a refusal says: it comes as a part of a page, or as the API's own answer.
+  function plain(text) {
+    try {
+      const { message, error } = JSON.parse(text);
+      return message || error;
+    } catch {
+      return new DOMParser().parseFromString(text, "text/html").body.textContent.trim();
+    }
+  }
+
+  // --- The dialog ---
+
   function openDialog() {
     if (!dialog().open) dialog().showModal();
     const wrong = dialog().querySelector("[aria-invalid], .problem");
     const first = dialog().querySelector("input:not([type=hidden]), select, textarea, button, a");
-    (dialog().querySelector("[aria-invalid]") || first)?.focus();
+    const marked = dialog().querySelector("[aria-invalid]");
+    (marked?.matches("fieldset") ? marked.querySelector("input") : marked || first)?.focus();
     if (wrong) wrong.scrollIntoView({ block: "nearest" });
+  }
+
+  function emptyDialog() {
+    // Told a moment later: by then another form may be in it.
+    if (dialog().open) return;
+    document.getElementById("dialog-body").replaceChildren();
+    document.getElementById("dialog-problem").replaceChildren();
   }
 
   async function copy(button) {
@@ -36,6 +77,47 @@
     setTimeout(() => { button.textContent = label; }, 1500);
   }
 
+  // --- Places: what is opened, where the keyboard is, how much of a list is shown ---
+
+  const nameOf = (element) =>
+    element.id || element.getAttribute("href") || element.getAttribute("aria-label") || element.textContent;
+
+  // What follows by itself must not close what somebody reads, nor take the keyboard from it.
+  function placesIn(root) {
+    const opened = [...root.querySelectorAll("details[open]")].map(({ id }) => id);
+    const active = root.contains(document.activeElement) ? document.activeElement : null;
+    return () => {
+      for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
+      if (!active) return;
+      const same = [...root.querySelectorAll(active.tagName)].find((one) => nameOf(one) === nameOf(active));
+      same?.focus({ preventScroll: true });
+    };
+  }
+
+  // The button is gone with what it brought: the keyboard goes on at the first new row.
+  function firstAfter(row) {
+    return () => row?.nextElementSibling?.querySelector("a, button")?.focus({ preventScroll: true });
+  }
+
+  function remember(values) {
+    history.replaceState({ ...history.state, ...values }, "");
+  }
+
+  // Whoever comes back to a list finds as much of it as they had, where they were in it.
+  function showAgain({ pages, height = 0 }) {
+    const button = document.querySelector(".more button");
+    comesBack = pages > 0 && button !== null;
+    if (comesBack) {
+      document.addEventListener("htmx:afterSettle", () => showAgain({ pages: pages - 1, height }), { once: true });
+      button.click();
+    } else if (height) scrollTo(0, height);
+  }
+
+  let comesBack = false;
+  let restore = null;
+
+  // --- Files ---
+
   function showProgress(form, { loaded, total }) {
     const bar = form.querySelector("progress[data-upload]");
     if (!bar || !total) return;
@@ -49,15 +131,12 @@
     if (percent >= 100) bar.removeAttribute("value");
   }
 
-  function say(...nodes) {
-    document.getElementById("problem")?.replaceChildren(...nodes);
-  }
-
-  function paragraph(text, name) {
-    const made = document.createElement("p");
-    made.className = name;
-    made.textContent = text;
-    return made;
+  function endProgress(form) {
+    const bar = form.querySelector?.("progress[data-upload]");
+    if (!bar) return;
+    bar.hidden = true;
+    const note = form.querySelector("[data-upload-note]");
+    if (note) note.textContent = "";
   }
 
   function checkSize(input) {
@@ -99,9 +178,10 @@
     if (link.dataset.download === "listed") address.search = location.search;
     link.setAttribute("aria-disabled", "true");
     try {
-      const answer = await fetch(address, { headers: { "HX-Request": "true" } });
+      const current = { "HX-Request": "true", "HX-Current-URL": location.href };
+      const answer = await fetch(address, { headers: current });
       if (answer.headers.has("HX-Redirect")) location.assign(answer.headers.get("HX-Redirect"));
-      else if (!answer.ok) say(paragraph(plain(await answer.text()), "problem"));
+      else if (!answer.ok) say(plain(await answer.text()));
       else {
         const named = /filename="([^"]+)"/.exec(answer.headers.get("Content-Disposition") || "");
         save(await answer.blob(), named ? named[1] : "export.csv");
@@ -109,32 +189,27 @@
         tellOfNext(address, answer.headers.get("X-Next-Cursor"));
       }
     } catch {
-      say(paragraph("The server does not answer. Try again in a moment.", "problem"));
+      say(UNREACHABLE);
     } finally {
       link.removeAttribute("aria-disabled");
     }
   }
 
-  // What a refusal says: it comes as a part of a page, or as the API's own answer.
-  function plain(text) {
-    try {
-      const { message, error } = JSON.parse(text);
-      return message || error;
-    } catch {
-      return new DOMParser().parseFromString(text, "text/html").body.textContent.trim();
-    }
-  }
+  // --- When ---
 
   document.addEventListener("DOMContentLoaded", () => {
     showTimes(document);
-    dialog()?.addEventListener("close", () => {
-      // Told a moment later: by then another form may be in it.
-      if (!dialog().open) document.getElementById("dialog-body").replaceChildren();
-    });
+    dialog()?.addEventListener("close", emptyDialog);
     // Escape must not lose what is shown only once.
     dialog()?.addEventListener("cancel", (event) => {
       if (dialog().querySelector("[data-kept]")) event.preventDefault();
     });
+  });
+  window.addEventListener("load", () => {
+    if (history.state?.pages) showAgain(history.state);
+  });
+  window.addEventListener("pagehide", () => {
+    if (history.state?.pages) remember({ height: scrollY });
   });
 
   document.addEventListener("click", (event) => {
@@ -151,30 +226,38 @@
     if (event.target.matches("input[data-largest]")) checkSize(event.target);
   });
 
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    // What follows by itself takes away no sentence that somebody may be reading.
+    if (event.detail.requestConfig.triggeringEvent) say();
+  });
+  // A refusal is told; what is on the page stays, with all that was typed.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { xhr, target } = event.detail;
+    if (xhr.status >= 400) {
+      event.detail.shouldSwap = false;
+      say(plain(xhr.responseText));
+    } else if (target.matches(".more") && !comesBack) {
+      restore = firstAfter(target.previousElementSibling);
+      remember({ pages: (history.state?.pages || 0) + 1 });
+    } else if (target.id === "figures") {
+      restore = placesIn(target);
+    }
+  });
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.target.id === "dialog-body") openDialog();
+  });
+  document.addEventListener("htmx:afterSettle", () => {
+    restore?.();
+    restore = null;
   });
   document.addEventListener("htmx:load", (event) => showTimes(event.detail.elt.parentElement || document));
   document.addEventListener("htmx:xhr:progress", (event) => {
     const form = event.target.closest?.("form");
     if (form && event.detail.lengthComputable) showProgress(form, event.detail);
   });
-  document.addEventListener("htmx:beforeRequest", () => say());
-  // What is refused before any page is asked, such as too much at once, is no part of one.
-  document.addEventListener("htmx:beforeSwap", (event) => {
-    const { xhr } = event.detail;
-    if (!(xhr.getResponseHeader("Content-Type") || "").startsWith("application/json")) return;
-    event.detail.shouldSwap = false;
-    say(paragraph(plain(xhr.responseText), "problem"));
-  });
   document.addEventListener("htmx:afterRequest", (event) => {
-    const bar = event.target.querySelector?.("progress[data-upload]");
-    if (!bar) return;
-    bar.hidden = true;
-    const note = event.target.querySelector("[data-upload-note]");
-    if (note) note.textContent = "";
+    endProgress(event.target);
+    if (event.detail.successful && saysUnreachable()) say();
   });
-  document.addEventListener("htmx:sendError", () => {
-    say(paragraph("The server does not answer. Nothing was sent twice; try again in a moment.", "problem"));
-  });
+  document.addEventListener("htmx:sendError", () => say(UNREACHABLE));
 })();

@@ -1,0 +1,123 @@
+"""Nobody loses their place: what they typed, what they opened, where the keyboard is."""
+
+import random
+import re
+
+from playwright.async_api import Page, expect
+
+from browser.chromium import Tab
+from gateway.running import ADMIN
+from journeys.caller import done
+from journeys.staff import Admin
+
+
+async def _registering(tab: Tab) -> Page:
+    """The form of somebody new, with something in it."""
+    await tab.open("/console/subscribers")
+    await tab.page.get_by_role("button", name="Register a subscriber").press("Enter")
+    await tab.page.get_by_label("First name").fill("Zoë محمد 👩🏽‍💻")
+    await tab.page.get_by_label("Last name").fill("K" * 80)
+    await tab.page.get_by_label("Phone").fill("123")
+    await tab.page.get_by_label("PIN").fill("1357")
+    return tab.page
+
+
+async def test_more_of_a_list_and_back_to_it(tab: Tab) -> None:
+    page = tab.page
+    await tab.open("/console/transactions")
+    rows = page.locator("#rows tr:not(.more)")
+    first = await rows.count()
+    await page.get_by_role("button", name="Show more").press("Enter")
+    await expect(rows.nth(first).get_by_role("link").first).to_be_focused()
+    await expect(page.locator("#found")).to_have_text(re.compile(r"\d+ more rows"))
+    both = await rows.count()
+    await rows.nth(first + 5).get_by_role("link").first.click()
+    await expect(page.get_by_role("heading", name="Ledger entries")).to_be_visible()
+    await page.go_back()
+    await expect(rows).to_have_count(both)
+
+
+async def test_how_many_are_found_is_told(tab: Tab) -> None:
+    page = tab.page
+    await tab.open("/console/agents")
+    await page.get_by_label("Search").press_sequentially("nobody at all")
+    await expect(page.locator("#found")).to_have_text("Nothing found.")
+    await tab.open("/console/subscribers")
+    await page.get_by_label("Search").press_sequentially("nobody at all")
+    await expect(page.locator("#found")).to_have_text("Nothing found.")
+
+
+async def test_what_is_read_stays_open_while_figures_follow(tab: Tab) -> None:
+    page = tab.page
+    await page.clock.install()
+    await tab.open("/console?period=week")
+    table = page.locator("#chart-counts-table")
+    summary = table.get_by_text("As a table")
+    await summary.press("Enter")
+    old = await table.element_handle()
+    async with page.expect_response(re.compile("period=week")):
+        await page.clock.fast_forward(16_000)
+    await page.wait_for_function("old => !old.isConnected", arg=old)
+    await expect(table).to_have_attribute("open", "")
+    await expect(summary).to_be_focused()
+
+
+async def test_what_is_wrong_is_marked_and_the_rest_stays(tab: Tab) -> None:
+    page = await _registering(tab)
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("button", name="Register").click()
+    await expect(dialog.locator(".problem")).to_contain_text("look at what is marked")
+    await expect(dialog.get_by_label("Phone")).to_be_focused()
+    await expect(dialog.locator("#about-phone_number")).to_contain_text("Phone must")
+    await expect(dialog.get_by_label("Last name")).to_have_value("K" * 80)
+    assert await tab.grave_findings() == []
+
+
+async def test_a_refusal_is_told_in_the_dialog_and_loses_nothing(tab: Tab) -> None:
+    tab.watched.expected = ("503", "ERR_CONNECTION_REFUSED", "net::", "htmx:")
+    page = await _registering(tab)
+    dialog = page.get_by_role("dialog")
+    register = dialog.get_by_role("button", name="Register")
+    acts = "**/console/acts/**"
+    await page.route(acts, lambda route: route.abort("connectionrefused"))
+    await register.click()
+    await expect(dialog.locator(".problem")).to_contain_text("The server does not answer")
+    await page.unroute(acts)
+    await page.route(
+        acts,
+        lambda route: route.fulfill(status=503, json={"error": "x", "message": "Too busy now"}),
+    )
+    await register.click()
+    await expect(dialog.locator(".problem")).to_have_text("Too busy now")
+    await expect(dialog.get_by_label("Last name")).to_have_value("K" * 80)
+    await expect(dialog.get_by_label("PIN")).to_have_value("1357")
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("button", name="Register a subscriber")).to_be_focused()
+
+
+async def test_a_name_of_one_long_word_stays_in_its_place(tab: Tab, ada: Admin) -> None:
+    person = await ada.post(
+        "subscribers",
+        first_name="W" * 80,
+        last_name="محمد",
+        phone_number=f"+2327699{random.randrange(10_000):04}",
+        pin="1357",
+    )
+    who = done(person)["subscriber_id"]
+    too_wide = "element => element.scrollWidth - element.clientWidth"
+    await tab.open(f"/console/subscribers/{who}")
+    assert await tab.page.locator("html").evaluate(too_wide) == 0
+    await tab.open(f"/console/subscribers?search={who}")
+    await expect(tab.page.locator("#rows tr")).to_have_count(1)
+    assert await tab.page.locator(".scroll").evaluate(too_wide) == 0
+
+
+async def test_a_session_that_has_ended_goes_on_after_signing_in(tab: Tab) -> None:
+    page = await _registering(tab)
+    await page.context.clear_cookies()
+    await page.get_by_role("dialog").get_by_role("button", name="Register").click()
+    await expect(page.get_by_text("Your session has ended")).to_be_visible()
+    await page.get_by_label("E-mail").fill(ADMIN["email"])
+    await page.get_by_label("Password").fill(ADMIN["password"])
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Subscribers")
