@@ -52,8 +52,9 @@ async def started() -> AsyncIterator[Browser]:
 @contextlib.asynccontextmanager
 async def tab(browser: Browser, address: str, size: ViewportSize) -> AsyncIterator["Tab"]:
     """In the end nothing may have gone wrong in it."""
+    # Without motion: a colour on its way to another is none that anybody reads.
     context = await browser.new_context(
-        viewport=size, locale="en-GB", timezone_id="Africa/Freetown"
+        viewport=size, locale="en-GB", timezone_id="Africa/Freetown", reduced_motion="reduce"
     )
     try:
         opened = Tab(await context.new_page(), address.rstrip("/"))
