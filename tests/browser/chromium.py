@@ -18,6 +18,7 @@ from playwright.async_api import (
 )
 
 Scheme = Literal["light", "dark"]
+Look = Literal["structure", "contrast", "all"]
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 DESKTOP: Final[ViewportSize] = {"width": 1280, "height": 900}
@@ -29,6 +30,11 @@ _ARGUMENTS: Final = (
     " --disable-component-update --disable-sync"
 ).split()
 _AXE: Final = Path(__file__).parent / "axe" / "axe.min.js"
+_LOOKS: Final[dict[Look, dict[str, Any]]] = {
+    "structure": {"rules": {"color-contrast": {"enabled": False}}},
+    "contrast": {"runOnly": ["color-contrast"]},
+    "all": {},
+}
 _GRAVE: Final = ("serious", "critical")
 
 
@@ -110,16 +116,16 @@ class Tab:
         await self.page.get_by_role("button", name="Sign in").click()
         await self.page.wait_for_url(lambda url: "sign-in" not in url)
 
-    async def grave_findings(self, rule: str | None = None, within: str = "html") -> list[str]:
+    async def grave_findings(self, look: Look = "structure", within: str = "html") -> list[str]:
         """What the accessibility checker finds serious or critical on the page as it is, or in a
-        part of it; by all of its rules, or by one."""
+        part of it. Contrasts take longer than everything else together; each page is looked at for
+        them once."""
         if not await self.page.evaluate("'axe' in window"):
             # Evaluated, not added as a script: the page's own policy stays as it is.
             await self.page.evaluate(_AXE.read_text())
         options = {"resultTypes": ["violations"], "preload": False}
-        only = {} if rule is None else {"runOnly": [rule]}
         found: dict[str, Any] = await self.page.evaluate(
-            "([within, options]) => axe.run(within, options)", [within, options | only]
+            "([within, options]) => axe.run(within, options)", [within, options | _LOOKS[look]]
         )
         return [
             f"{one['id']}: {one['help']}: {node['html'][:200]}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from browser import chromium
 from browser.chromium import DESKTOP, Tab
@@ -18,6 +18,9 @@ from journeys.lines import connected
 from journeys.platform import Platform
 from journeys.staff import Admin
 from tapgate.demo.examples import kept
+
+#: What is awaited comes at once on an idle machine; this one may be busy with other tests.
+expect.set_options(timeout=20_000)
 
 _MISSING = f"needs a Chromium: none of {', '.join(chromium.NAMES)} is on the PATH"
 

@@ -95,9 +95,20 @@ async def at_rest(database_url: str) -> dict[str, str]:
     for _ in range(100):
         await asyncio.sleep(0.5)
         before, found = found, await everything_written(database_url)
-        if found == before:
+        if found == before and await _all_sealed(database_url):
             return found
     raise AssertionError("it never comes to rest")
+
+
+async def _all_sealed(database_url: str) -> bool:
+    connection = await asyncpg.connect(database_url)
+    try:
+        waiting = await connection.fetchval(
+            "SELECT EXISTS (SELECT FROM audit_entries WHERE hash IS NULL)"
+        )
+        return not waiting
+    finally:
+        await connection.close()
 
 
 async def everything_written(database_url: str) -> dict[str, str]:
