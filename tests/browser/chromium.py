@@ -42,6 +42,10 @@ def executable() -> str | None:
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
+def pictures_wanted() -> bool:
+    return bool(os.environ.get("TAPGATE_PICTURES"))
+
+
 @contextlib.asynccontextmanager
 async def started() -> AsyncIterator[Browser]:
     as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
@@ -136,7 +140,6 @@ class Tab:
 
     async def picture(self, name: str, *, full: bool = True) -> None:
         """Of the whole page or of what is seen of it, where somebody wants to look at it."""
-        folder = os.environ.get("TAPGATE_PICTURES")
-        if folder:
-            path = Path(folder) / f"{name}.png"
+        if pictures_wanted():
+            path = Path(os.environ["TAPGATE_PICTURES"]) / f"{name}.png"
             await self.page.screenshot(path=path, full_page=full, animations="disabled")
