@@ -125,3 +125,10 @@ async def test_an_alert_is_raised_by_hand(visitors: Visitors, world: World) -> N
     raised = await compliance.act("subscriber.alert", form)
     assert "HX-Redirect" in raised.headers, raised.text
     assert "Stolen phone" in await compliance.page(f"/console/subscribers/{person['id']}")
+
+
+async def test_who_is_registered_is_shown(visitors: Visitors, world: World) -> None:
+    support = await visitors.of("S")
+    form = {"first_name": "Isatu", "last_name": "Bangura", "phone_number": world.phone()}
+    done = await support.act("subscriber.register", {**form, "category": "standard", "pin": PIN})
+    assert "Isatu Bangura" in await support.page(done.headers["HX-Redirect"])

@@ -112,7 +112,7 @@ def act_pages(acts: Iterable[Act]) -> Pages:
         names, form = _names(act, visit.query), visit.form
         body: dict[str, Any] | None = None
         if act.fields or act.moves_money:
-            body = _body(visit, act, form)
+            body = _body(act, form)
         try:
             answer = await visit.send(act.method, at(act.path, names), body)
         except ApiError as error:
@@ -177,7 +177,7 @@ def _typed(field: Field, form: Fields) -> Any:
     return field.name in form if field.kind == "check" else form.get(field.name)
 
 
-def _body(visit: Visit, act: Act, form: Fields) -> dict[str, Any]:
+def _body(act: Act, form: Fields) -> dict[str, Any]:
     body: dict[str, Any] = {}
     for field in act.fields:
         value = _read(field, form)

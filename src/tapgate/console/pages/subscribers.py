@@ -41,6 +41,7 @@ ACTS = (
         button="Register",
         fields=(*_PROFILE, Field("pin", "PIN", "pin", hint="Four digits")),
         done="The subscriber is registered.",
+        then="/console/subscribers/{subscriber_id}",
     ),
     Act(
         name="subscriber.update",
