@@ -155,11 +155,13 @@ async def page(
         conditions.add(f"t.status = '{filters.status}'")
     conditions.where("t.failure_code = {}", filters.failure_code)
     start, end = start_of(filters.from_, zone), end_of(filters.to, zone)
-    conditions.where("t.created_at >= {}", start)
-    conditions.where("t.created_at < {}", end)
-    # The same again, roughly, for the index.
-    conditions.where("t.id >= {}", start and _first_id(start - _SLACK))
-    conditions.where("t.id < {}", end and _first_id(end + _SLACK))
+    # Roughly, for the index; then exactly.
+    if start is not None:
+        conditions.where("t.id >= {}", _first_id(start - _SLACK))
+        conditions.hardly_ever_fails(f"t.created_at >= {conditions.bind(start)}")
+    if end is not None:
+        conditions.where("t.id < {}", _first_id(end + _SLACK))
+        conditions.hardly_ever_fails(f"t.created_at < {conditions.bind(end)}")
     show_only_open_accounts(conditions, caller, now, "t.from_account", "t.to_account")
     # In two steps: what is guessed about the first, too much by far, would let PostgreSQL read all
     # accounts for the second.
