@@ -23,7 +23,7 @@ async def _fill(database: Database) -> None:
         DAYS,
         A_DAY,
     )
-    await database.execute("ANALYZE audit_entries")
+    await database.execute("VACUUM ANALYZE audit_entries")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ async def test_what_waits_is_not_gone_through_at_every_look(services: Services) 
         WAITING,
         slow,
     )
-    await services.database.execute("ANALYZE")
+    await services.database.execute("VACUUM ANALYZE")
     recorder: Any = Recorder(services.database)
     await outbox.end_for_deleted_endpoints(recorder, services.clock())
     await outbox.due_endpoints(recorder, services.clock())
