@@ -90,5 +90,5 @@ async def stranger(browser: Browser, platform: Platform) -> AsyncIterator[Tab]:
 @pytest.fixture
 async def tab(stranger: Tab) -> Tab:
     """A system_admin's."""
-    await stranger.sign_in(ADMIN["email"], ADMIN["password"])
+    await stranger.is_signed_in(ADMIN["email"], ADMIN["password"])
     return stranger

@@ -13,6 +13,7 @@ async def test_a_limit_is_changed_and_holds(tab: Tab, ada: Admin) -> None:
     friend = await ada.customer_with("1.00", app, "Musa Conteh")
     before = done(await ada.get("account-rules/1"))
     page = tab.page
+    await tab.open("/console")
     await page.get_by_role("link", name="Limits and fees").click()
     await expect(page.get_by_role("row", name="One payment")).to_contain_text("50,000.00")
     assert await tab.grave_findings() == []

@@ -35,6 +35,7 @@ async def test_sign_in_and_out(stranger: Tab) -> None:
 
 async def test_the_figures_are_the_interfaces(tab: Tab, ada: Admin) -> None:
     page = tab.page
+    await tab.open("/console")
     await page.get_by_role("link", name="30 days").click()
     await expect(page.get_by_role("link", name="30 days")).to_have_attribute("aria-current", "page")
     found = done(await ada.get("overview", period="month"))
@@ -52,6 +53,7 @@ async def test_the_figures_are_the_interfaces(tab: Tab, ada: Admin) -> None:
 
 async def test_prove_the_books(tab: Tab) -> None:
     page = tab.page
+    await tab.open("/console")
     await page.get_by_role("button", name="Prove the books").click()
     dialog = page.get_by_role("dialog")
     await dialog.get_by_role("button", name="Prove the books").click()

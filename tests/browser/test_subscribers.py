@@ -13,6 +13,7 @@ from journeys.staff import Admin
 
 async def test_find_a_person_while_typing(tab: Tab, hero: Hero) -> None:
     page = tab.page
+    await tab.open("/console")
     await page.get_by_role("link", name="Subscribers").click()
     rows = page.locator("#rows tr")
     assert await rows.count() > 10

@@ -21,6 +21,7 @@ async def _status_of_a_call(platform: Platform, key: str) -> int:
 
 async def test_a_key_is_created_works_and_is_revoked(tab: Tab, platform: Platform) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
+    await tab.open("/console")
     await page.get_by_role("link", name="API keys").click()
     await page.get_by_role("button", name="Create key").click()
     assert await tab.grave_findings() == []
@@ -52,6 +53,7 @@ async def test_somebody_new_for_support_sees_what_is_theirs(
     tab: Tab, browser: Browser, platform: Platform
 ) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
+    await tab.open("/console")
     await page.get_by_role("link", name="Administrators").click()
     await expect(page.locator("#rows tr").filter(has_text="you")).to_contain_text(
         "Nobody disables oneself"
@@ -87,6 +89,7 @@ async def test_somebody_new_for_support_sees_what_is_theirs(
 
 async def test_a_test_event_arrives_and_is_seen(tab: Tab, ada: Admin) -> None:
     page, dialog = tab.page, tab.page.get_by_role("dialog")
+    await tab.open("/console")
     receiver = Receiver()
     async with receiver.listening():
         await page.get_by_role("link", name="Webhooks").click()
@@ -121,6 +124,7 @@ async def test_a_test_event_arrives_and_is_seen(tab: Tab, ada: Admin) -> None:
 
 async def test_the_chain_is_verified(tab: Tab) -> None:
     page = tab.page
+    await tab.open("/console")
     await page.get_by_role("link", name="Audit trail").click()
     await page.get_by_role("button", name="Verify the chain").click()
     outcome = page.locator("#verified")

@@ -13,6 +13,7 @@ from journeys.staff import Admin
 
 async def test_look_at_one_of_a_persons_payments(tab: Tab, hero: Hero, ada: Admin) -> None:
     page = tab.page
+    await tab.open("/console")
     await page.get_by_role("link", name="Transactions").click()
     assert await tab.grave_findings() == []
     await page.get_by_label("User").fill(hero.id)

@@ -248,7 +248,7 @@ def possible(step: Step, made: int) -> bool:
     return step.original is None or step.original < made
 
 
-@settings(max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=1_000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(sequences)
 def test_decisions_agree_with_the_model(sequence: list[Step]) -> None:
     ledger, plain = InMemory(), new_model()

@@ -1,6 +1,7 @@
 """The rules of a type's fields, compiled once into one function that checks a decoded value."""
 
 from collections.abc import Callable
+from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -51,6 +52,7 @@ def compiled(kind: Any, currency: str) -> Check | None:
     return own
 
 
+@cache
 def _struct_check(kind: type[msgspec.Struct], currency: str) -> Check:
     if kind.__struct_config__.frozen:
         raise TypeError(f"{kind.__name__} is frozen: the checks keep values in their normal form")
