@@ -7,6 +7,7 @@ key with every bit of the initial vector flipped, so that no vector is used twic
 import base64
 import binascii
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -98,7 +99,9 @@ def _bytes(encoded: str) -> bytes:
     return content
 
 
+@lru_cache(maxsize=1)
 def _rsa_key(pem: str) -> RSAPrivateKey:
+    """Kept: that its factors are primes takes a good tenth of a second to prove."""
     try:
         key = load_pem_private_key(pem.encode(), password=None)
     except TypeError:
