@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tapgate import ids, money, private_files
+from tapgate.admin import audit_log
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
@@ -22,7 +23,6 @@ from tapgate.admin.model import SCOPES, NewApiKey
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
 from tapgate.agents.queries import record as agent_record
-from tapgate.audit import routes as audit
 from tapgate.audit.chain import Sealer
 from tapgate.audit.trail import record_denial
 from tapgate.cards import routes as cards
@@ -106,7 +106,7 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
     compliance_rules.endpoints,
     account_rules.endpoints,
     admin.endpoints,
-    audit.endpoints,
+    audit_log.endpoints,
     webhooks.endpoints,
     overview.endpoints,
 )

@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from tapgate.admin.audit_log import LogQuery, page_query
 from tapgate.audit import entry
-from tapgate.audit.routes import LogQuery, page_query
 from tapgate.store.database import Database
 from transactions.many import Recorder, rows_read
 

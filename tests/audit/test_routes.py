@@ -10,7 +10,9 @@ from audit.stage import ORIGIN, Write, seals
 from tapgate import clock, ids
 from tapgate.audit.chain import Sealer
 from tapgate.edge.services import Services
+from tapgate.ledger import chart
 from tapgate.store.database import Database
+from transactions.movements import move, processor
 from world import Bearer, World
 
 LOGS = "/api/v1/audit/logs"
@@ -161,3 +163,48 @@ async def test_who_was_denied_is_an_entry(
     assert (entry["resource_type"], entry["resource_id"]) == ("endpoint", f"GET {LOGS}")
     assert entry["actor"]["role"] == "support_user"
     assert entry["request_id"] == answer.headers["X-Request-ID"]
+
+
+async def test_of_restricted_people_no_value_is_told_until_a_code_was_verified(
+    client: httpx2.AsyncClient, database: Database, world: World, reader: Bearer, write: Write
+) -> None:
+    person, other = await world.subscriber(balance="50"), await world.subscriber(balance="50")
+    card, shop = await world.card(person["id"]), await processor(world)
+    paid = await move(world, chart.POS_PAYMENT, card, shop, "10")
+    url = f"/api/v1/subscribers/{person['id']}"
+    admin = await world.admin()
+    for answer in (
+        await client.put(url, json={"address": "5 Road"}, auth=admin),
+        await client.put(
+            f"/api/v1/subscribers/{other['id']}", json={"address": "6 Road"}, auth=admin
+        ),
+        await client.post(f"/api/v1/cards/{card}/block", json={"reason": "lost"}, auth=admin),
+        await client.put(url, json={"restricted": True}, auth=admin),
+    ):
+        assert answer.status_code == 200, answer.text
+    async with database.transaction() as tx:
+        told = {"note": (None, "for 5 Road")}
+        await write(tx, resource_type="transaction", resource_id=paid, changes=told)
+
+    async def about(resource_id: str) -> list[dict[str, Any]]:
+        answer = await client.get(LOGS, params={"resource_id": resource_id}, auth=reader)
+        entries: list[dict[str, Any]] = answer.json()["data"]
+        assert entries, resource_id
+        return entries
+
+    for resource_id in (person["id"], card, paid):
+        for entry in await about(resource_id):
+            assert all(pair == ["***", "***"] for pair in entry["changes"].values())
+            assert entry["reason"] in (None, "***")
+    assert "address" in (await about(person["id"]))[1]["changes"]  # what, but not how
+    assert (await about(card))[0]["reason"] == "***"
+    assert (await about(other["id"]))[0]["changes"]["address"] == [None, "6 Road"]
+
+    await client.post(f"{url}/restricted-access", auth=reader)
+    code = await world.code_sent_to(person["phone_number"])
+    opened = await client.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=reader)
+    assert opened.status_code == 200
+    changed = [entry["changes"].get("address") for entry in await about(person["id"])]
+    assert [None, "5 Road"] in changed
+    assert (await about(card))[0]["reason"] == "lost"
+    assert (await about(paid))[0]["changes"] == {"note": [None, "for 5 Road"]}

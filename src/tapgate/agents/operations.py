@@ -6,7 +6,8 @@ import msgspec
 from tapgate.agents import model, queries
 from tapgate.agents.model import Agent, AgentRegistration, Status
 from tapgate.audit.changes import changes_between
-from tapgate.audit.trail import MASK, Trail
+from tapgate.audit.entry import MASK
+from tapgate.audit.trail import Trail
 from tapgate.edge.call import Call
 from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code

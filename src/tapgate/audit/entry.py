@@ -7,6 +7,9 @@ import msgspec
 
 from tapgate import clock, ids
 
+#: Stands for what is not told.
+MASK = "***"
+
 #: The columns of `audit_entries` that `shown` and `canonical` read.
 COLUMNS = """id, sequence, occurred_at, event, actor, resource_type, resource_id, result, reason,
     changes, ip, request_id, previous_hash, hash"""
@@ -31,14 +34,19 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     hash: str | None
 
 
-def shown(row: Mapping[str, Any]) -> Entry:
-    return Entry(**_facts(row), previous_hash=_hex(row["previous_hash"]), hash=_hex(row["hash"]))
+def shown(row: Mapping[str, Any], *, masked: bool = False) -> Entry:
+    """Masked for whom what it is about is closed: that something was done, but not what."""
+    facts = _facts(row)
+    if masked:
+        facts["changes"] = {field: [MASK, MASK] for field in facts["changes"]}
+        facts["reason"] = facts["reason"] and MASK
+    return Entry(**facts, previous_hash=_hex(row["previous_hash"]), hash=_hex(row["hash"]))
 
 
 def canonical(row: Mapping[str, Any]) -> bytes:
     """The entry as clients see it, without the two hashes: compact JSON, keys sorted.
 
-    Who has read the log over HTTP can recompute the chain from it.
+    Who has read the log over HTTP can recompute the chain from it, but for masked entries.
     """
     return _encoder.encode(_facts(row))
 

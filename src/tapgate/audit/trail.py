@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import asyncpg
 
+from tapgate.audit.entry import MASK
 from tapgate.edge.call import Call
 from tapgate.edge.origin import Origin
 from tapgate.edge.services import Services
@@ -14,7 +15,6 @@ Result = Literal["success", "failure", "denied"]
 #: field -> (what it was, what it is now)
 Changes = Mapping[str, tuple[Any, Any]]
 
-MASK = "***"
 _SECRET_WORDS = frozenset({"pin", "password", "secret", "token", "otp", "key"})
 #: What a field is that only speaks about a secret: `key_id`, `pin_locked_until`, `no_pin_limit`.
 _HARMLESS_ENDINGS = frozenset({"id", "at", "until", "limit", "prefix"})

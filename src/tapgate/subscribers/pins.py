@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from tapgate.audit.trail import MASK
+from tapgate.audit.entry import MASK
 from tapgate.credentials.one_time_codes import Question
 from tapgate.credentials.pins import is_weak
 from tapgate.edge.call import Call

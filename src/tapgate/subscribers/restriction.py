@@ -45,6 +45,21 @@ async def require_open_accounts(
         await require_open(reader, call, row["id"], restricted=True)
 
 
+async def closed_accounts(call: Call, account_ids: Collection[int | None]) -> set[int]:
+    """Those of the accounts whose holders are closed to the caller."""
+    conditions = Conditions()
+    closed = _is_closed(conditions, call.principal, call.services.clock())
+    if closed is None or not account_ids:
+        return set()
+    accounts = conditions.bind(list(account_ids))
+    rows = await call.services.database.fetch(
+        f"""SELECT s.account_id FROM subscribers s
+            WHERE s.account_id = ANY ({accounts}::bigint[]) AND {closed}""",
+        *conditions.values,
+    )
+    return {row["account_id"] for row in rows}
+
+
 async def require_changeable(
     reader: Database | asyncpg.Connection, call: Call, subscriber: Subscriber
 ) -> None:
