@@ -7,6 +7,8 @@ import httpx2
 
 from compliance.stage import ALERTS, alerts, change_rule, listen, number, resolve, rules, send, told
 from tapgate.compliance.alerts import queries
+from tapgate.ledger import chart
+from transactions.movements import move
 from world import World
 
 NEW: dict[str, Any] = {"alert_type": "UNUSUAL_AMOUNT", "details": {"seen": "twice"}}
@@ -136,9 +138,11 @@ async def test_a_bad_value_is_named(world: World) -> None:
         assert list(answer.json()["details"]["fields"]) == [field]
 
 
-async def test_lists_by_status_severity_and_subscriber(world: World) -> None:
-    subscriber = await world.subscriber()
-    plain = await created(world)
+async def test_lists_by_what_alerts_are_about(world: World) -> None:
+    subscriber = await world.subscriber(balance="10")
+    friend = await world.subscriber()
+    paid = await move(world, chart.TRANSFER_P2P, subscriber["id"], friend["id"], "1")
+    plain = await created(world, transaction_id=paid)
     grave = await created(world, severity="HIGH")
     about = await created(world, subscriber_id=subscriber["id"])
     await resolve(world, plain["id"], status="false_positive")
@@ -153,11 +157,13 @@ async def test_lists_by_status_severity_and_subscriber(world: World) -> None:
     assert await listed(subscriber_id=subscriber["id"]) == [about["id"]]
     assert await listed(subscriber_id=subscriber["id"], severity="LOW") == []
     assert await listed(subscriber_id="sub_0000000000001") == []
+    assert await listed(transaction_id=paid) == [plain["id"]]
+    assert await listed(transaction_id="txn_0000000000001") == []
     admin = await world.admin("C")
     page = (await world.client.get(f"{ALERTS}?limit=2", auth=admin)).json()
     rest = await world.client.get(f"{ALERTS}?cursor={page['next_cursor']}", auth=admin)
     assert [alert["id"] for alert in rest.json()["data"]] == [plain["id"]]
-    for query in ("status=closed", "severity=high", "limit=0"):
+    for query in ("status=closed", "severity=high", "limit=0", "transaction_id=sub_0000000000001"):
         answer = await world.client.get(f"{ALERTS}?{query}", auth=admin)
         assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
 

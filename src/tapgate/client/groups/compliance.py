@@ -60,9 +60,16 @@ class Compliance(Group[M]):
         status: str | None = None,
         severity: str | None = None,
         subscriber_id: str | None = None,
+        transaction_id: str | None = None,
         limit: int | None = None,
     ) -> Listing[Alert]:
-        query = given(status=status, severity=severity, subscriber_id=subscriber_id, limit=limit)
+        query = given(
+            status=status,
+            severity=severity,
+            subscriber_id=subscriber_id,
+            transaction_id=transaction_id,
+            limit=limit,
+        )
         return listed(_ALERTS, Alert, query)
 
     @operation

@@ -82,6 +82,7 @@ class Filters(PageQuery, kw_only=True):
     status: Status | None = None
     severity: Severity | None = None
     subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
+    transaction_id: Annotated[str, IdRule(ids.TRANSACTION)] | None = None
 
 
 class NewAlert(msgspec.Struct, kw_only=True):

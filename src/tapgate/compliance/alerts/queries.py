@@ -44,6 +44,8 @@ async def page(database: Database, filters: Filters) -> list[Alert]:
     conditions.where("severity = {}", filters.severity)
     subject = filters.subscriber_id
     conditions.where("subscriber_id = {}", subject and ids.read(ids.SUBSCRIBER, subject))
+    payment = filters.transaction_id
+    conditions.where("transaction_id = {}", payment and ids.read(ids.TRANSACTION, payment))
     limit = conditions.bind(filters.limit + 1)
     rows = await database.fetch(
         f"SELECT {_COLUMNS} FROM alerts WHERE {conditions} ORDER BY id DESC LIMIT {limit}",

@@ -28,7 +28,6 @@ _FILTERS: Final = {
     "from": "From",
     "to": "To",
 }
-_MOST_ALERTS: Final = 100
 
 
 @pages.get("/console/transactions")
@@ -69,7 +68,9 @@ async def transaction(visit: Visit, id: str) -> Reply[bytes]:
             raise
         return visit.page("transactions/restricted.html", id=id)
     booked, chain, alerts = await asyncio.gather(
-        visit.get(f"{one}/entries"), visit.get(f"{one}/chain"), _alerts(visit, record)
+        visit.get(f"{one}/entries"),
+        visit.get(f"{one}/chain"),
+        visit.get_if_allowed(f"GET {_ALERTS}", _ALERTS, {"transaction_id": id}),
     )
     entries = booked["entries"]
     return visit.page(
@@ -82,7 +83,7 @@ async def transaction(visit: Visit, id: str) -> Reply[bytes]:
         failure=_failure(record["failure_code"]),
         failure_details=_as_text(record.get("failure_details") or {}),
         metadata=_as_text(record["metadata"] or {}),
-        alerts=alerts,
+        alerts=alerts and alerts["data"],
     )
 
 
@@ -95,15 +96,6 @@ def _to_the_person(visit: Visit, error: ApiError) -> Reply[bytes]:
         at("/console/subscribers/{id}", {"id": user_id}),
         "These transactions are of a restricted subscriber. Ask for a code first, then come back.",
     )
-
-
-async def _alerts(visit: Visit, record: dict[str, Any]) -> list[Any] | None:
-    """Those about this transaction: they are alerts about its payer. None for who may not."""
-    payer = record["from"]
-    if payer is None or payer["type"] != "subscriber" or not visit.may(f"GET {_ALERTS}"):
-        return None
-    about_payer = await visit.get(_ALERTS, {"subscriber_id": payer["id"], "limit": _MOST_ALERTS})
-    return [alert for alert in about_payer["data"] if alert["transaction_id"] == record["id"]]
 
 
 def _refundable(record: dict[str, Any]) -> str | None:
