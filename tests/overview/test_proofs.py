@@ -57,7 +57,8 @@ async def test_one_at_a_time(world: World) -> None:
         await connection.execute("SELECT pg_advisory_lock($1)", _LOCK_KEY)
         refused = await world.client.post(URL, auth=admin)
         await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK_KEY)
-    assert (refused.status_code, refused.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
+    assert (refused.status_code, refused.json()["code"]) == (429, "RATE_LIMITED")
+    assert refused.headers["Retry-After"] == "1"
     assert "already" in refused.json()["message"]
     assert await last_proof(world) is None
     for _ in range(3):

@@ -7,7 +7,7 @@ from typing import Final
 from tapgate import clock
 from tapgate.audit.trail import Trail
 from tapgate.edge.call import Call
-from tapgate.errors import unavailable
+from tapgate.errors import ApiError, Code
 from tapgate.ledger import proofs
 from tapgate.ledger.verify import Proof, verify
 from tapgate.overview import periods, queries, sums
@@ -58,7 +58,11 @@ async def prove(call: Call) -> tuple[proofs.Recorded, Proof]:
     services = call.services
     async with services.database.apart() as connection:
         if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK_KEY):
-            raise unavailable("The books are being proven already; ask again when that is done")
+            raise ApiError(
+                Code.RATE_LIMITED,
+                "The books are being proven already; ask again when that is done",
+                headers={"Retry-After": "1"},
+            )
         try:
             began, started = services.clock(), perf_counter()
             proof = await verify(connection)

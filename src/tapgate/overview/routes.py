@@ -27,7 +27,7 @@ async def verify_ledger(call: Call) -> LedgerProof:
 
     The same as `tapgate verify` does for the books, in one snapshot, and recorded like it. With
     millions of transactions it takes many seconds; payments go on meanwhile. One at a time: while
-    one is under way, another is answered 503. Books that do not hold are answered 200 too, with
+    one is under way, another is answered 429. Books that do not hold are answered 200 too, with
     `holds` false and, for each claim, how many contradict it and some of them.
     """
     return shown_claims(*await operations.prove(call))
