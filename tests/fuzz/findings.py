@@ -38,8 +38,9 @@ _BEYOND_SCHEMAS = (
     "must be a whole number",
     "threshold must be a string",
 )
-#: The provider sends what it likes; what is not understood is taken and left alone.
-_TAKES_ANYTHING = ("POST /api/v1/webhooks/messaging",)
+#: The provider sends what it likes; what is not understood is taken and left alone. So is what
+#: somebody sends in its place.
+_TAKES_ANYTHING = ("POST /api/v1/webhooks/messaging", "POST /api/v1/simulator/deliveries")
 _BY_GATEWAY = {"error", "code", "message", "details"}
 _BY_MESSENGER = {"error", "status", "retryAfter", "answer"}
 

@@ -8,7 +8,7 @@ from tapgate.messenger.flows.provider_side import Exchange
 from tapgate.subscribers.kyc_documents.model import ImageRule
 
 
-@recipe(f"POST {V1}/webhooks/messaging/flows")
+@recipe(f"POST {V1}/webhooks/messaging/flows", f"POST {V1}/simulator/flows")
 async def ping(here: Company, _: Caller) -> Ready:
     sealed = Exchange(flow_key()[1]).encrypted({"version": "3.0", "action": "ping"})
     return Ready(content=(sealed, "application/json"))
