@@ -59,3 +59,11 @@ async def test_what_somebody_else_has_changed_meanwhile_is_not_undone(
     assert record.json()["address"] == "Wilkinson Road"
     shown = await ada.act("subscriber.update", {"first_name": "Amie"}, id=person["id"])
     assert "HX-Redirect" in shown.headers
+
+
+async def test_what_is_left_empty_is_said_to_stay(ada: Visitor, world: World) -> None:
+    person = await world.subscriber(email="aminata@example.com")
+    form = await ada.page(f"/console/acts/subscriber.update?id={person['id']}")
+    await ada.act("subscriber.update", {"email": ""}, id=person["id"])
+    assert "aminata@example.com" in await ada.page(f"/console/subscribers/{person['id']}")
+    assert "What you leave empty stays as it is" in form
