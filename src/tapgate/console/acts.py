@@ -41,10 +41,10 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
 
     `needs_field` is a field without which the act has no meaning, where fewer may send it.
     `reads` is where the values come from that are there already; they are sent again with those
-    that were typed, so it is refused when somebody else has changed one meanwhile. `then` is where to go when it is
-    done, else back to the page; names in it may also come from the answer. `shows` is a template
-    for an answer that is seen only once; `says` is the field of the answer that tells what became
-    of it, where that is not known before.
+    that were typed, so it is refused when somebody else has changed one meanwhile. `then` is where
+    to go when it is done, else back to the page; names in it may also come from the answer. `shows`
+    is a template for an answer that is seen only once; `says` is the field of the answer that tells
+    what became of it, where that is not known before.
     """
 
     name: str
