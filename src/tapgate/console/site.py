@@ -110,6 +110,7 @@ class PageSite:
             raise _no_page(methods)
         if page.method != "GET":
             session.require_own_page(call)
+            await visit.read_form()
         if not page.public:
             if call.caller is None:
                 return visit.sign_in()
