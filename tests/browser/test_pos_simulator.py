@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable
 
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from browser.chromium import PHONE, Tab
 from browser.conftest import Hero
@@ -102,6 +102,26 @@ async def test_pay_and_see_the_entries(till: Till, hero: Hero) -> None:
     await expect(entries.filter(has_text="12.50 SLE")).to_have_count(1)
     await expect(entries.filter(has_text=hero.name).first).to_be_visible()
     await till.tab.picture("readme/transaction")
+
+
+async def test_no_other_terminal_is_taken_while_a_payment_is_under_way(
+    till: Till, hero: Hero
+) -> None:
+    """Its answer would find another terminal, and no receipt would tell that money has moved."""
+    page, answered = till.page, asyncio.Event()
+
+    async def late(route: Route) -> None:
+        await answered.wait()
+        await route.continue_()
+
+    await page.route("**/api/v1/pos/payment", late)
+    await till.pay("375", hero.pin)
+    await expect(till.screen).to_contain_text("One moment")
+    await expect(page.get_by_label("Terminal", exact=True)).to_be_disabled()
+    answered.set()
+    await expect(till.screen).to_contain_text("Approved")
+    await expect(page.get_by_label("Terminal", exact=True)).to_be_enabled()
+    await expect(till.receipt).to_contain_text("3.75 SLE")
 
 
 async def test_what_is_shown_as_signed_is_what_the_signature_is_of(till: Till, hero: Hero) -> None:

@@ -127,6 +127,22 @@ async def test_an_alert_without_a_payment_is_resolved_without_a_decision(
     assert alert in (await officer.get(f"{QUEUE}?status=all&severity=MEDIUM")).text
 
 
+@pytest.mark.parametrize(
+    "details",
+    [{"action": ["review"]}, {"action": {"review": 1}}, {"figure": "²"}, {"figure": "9" * 4000}],
+)
+async def test_no_details_of_an_alert_break_its_page(
+    officer: Visitor, world: World, details: dict[str, Any]
+) -> None:
+    answer = await world.client.post(
+        "/api/v1/compliance/alerts",
+        json={"alert_type": "by hand", "details": details},
+        auth=world.service(),
+    )
+    assert answer.status_code == 201, answer.text
+    await officer.page(f"{QUEUE}/alerts/{answer.json()['alert_id']}")
+
+
 async def test_a_rule_is_changed_and_switched_off(officer: Visitor, world: World) -> None:
     shown = await officer.page(f"{QUEUE}/rules")
     assert "After 20 payments within a day, each further one is refused" in shown

@@ -1,8 +1,12 @@
 """A form is taken from pages of its own session only, and leads to pages of this site only."""
 
+import threading
+
 import msgspec
+import pytest
 
 from console.visitor import Visitor, Visitors
+from tapgate.console.asked import Fields
 from world import World
 
 
@@ -145,3 +149,24 @@ async def test_what_a_role_may_not_send_is_not_passed_on(visitors: Visitors, wor
     answer = await world.client.get(f"/api/v1/subscribers/{person['id']}", auth=world.service())
     record = msgspec.convert(answer.json(), dict[str, object])
     assert (record["first_name"], record["kyc_level"]) == ("Mariama", person["kyc_level"])
+
+
+async def test_a_large_form_is_read_once_and_beside_everything_else(
+    ada: Visitor, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A photo in a form takes long to read: payments of the same process must not wait for it."""
+    person, csrf = (await world.subscriber())["id"], await ada.csrf()
+    read: list[tuple[int, bool]] = []
+
+    def recorded(encoded: bytes) -> Fields:
+        read.append((len(encoded), threading.current_thread() is threading.main_thread()))
+        return Fields(encoded)
+
+    monkeypatch.setattr("tapgate.console.visit.Fields", recorded)
+    answer = await ada.send(
+        f"/console/acts/subscriber.document?id={person}",
+        {"document_type": "id_front", "image": "+/" * 1_000_000},
+        **{"X-CSRF-Token": csrf},
+    )
+    assert answer.status_code == 200 and "JPEG or PNG" in answer.text
+    assert [in_line for size, in_line in read if size > 1_000_000] == [False]

@@ -172,6 +172,17 @@ async def test_a_session_that_ends_before_a_form_is_sent_is_told(stranger: Visit
     assert answer.headers["Location"] == page
 
 
+async def test_who_sends_a_file_after_the_session_has_ended_is_told_that(ada: Visitor) -> None:
+    """And not that it was too large, which it is for a stranger alone."""
+    page, csrf = "/console/cards/upload", await ada.csrf()
+    await ada.get(page)
+    await ada.post("/console/sign-out")
+    answer = await ada.post_file(page, b"Serial No.\n" + b"x" * 100_000, csrf=csrf)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["HX-Redirect"].startswith("/console/sign-in?to=%2Fconsole%2Fcards")
+    assert "ended" in answer.headers["HX-Redirect"]
+
+
 @pytest.mark.parametrize(
     "elsewhere",
     ["//evil.example", "https://evil.example", "/\\evil.example", "x", "/\t/evil.example"],

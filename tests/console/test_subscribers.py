@@ -1,5 +1,7 @@
 """Subscribers on pages: hostile names, and what is refused is said in the dialog."""
 
+import re
+
 from console.visitor import Visitor, Visitors
 from world import World
 
@@ -37,3 +39,31 @@ async def test_a_part_of_the_list_is_its_rows(visitors: Visitors, world: World) 
     found = await support.part("/console/subscribers?search=fatmata")
     assert found.text.count("<tr>") == 1 and "Fatmata" in found.text
     assert "<html" not in found.text
+
+
+async def test_what_somebody_else_has_changed_meanwhile_is_not_undone(
+    ada: Visitor, visitors: Visitors, world: World
+) -> None:
+    """A form sends all of its fields, also those that nobody has touched."""
+    person = await world.subscriber(first_name="Aminata", address="Kissy Road")
+    address = f"/console/acts/subscriber.update?id={person['id']}"
+    seen = dict(re.findall(r'name="(seen)" value="([^"]+)"', (await ada.part(address)).text))
+    other = await visitors.of("S")
+    await other.act("subscriber.update", {"address": "Wilkinson Road"}, id=person["id"])
+    late = {**seen, "first_name": "Amie", "address": "Kissy Road"}
+    for _ in range(2):  # sent again it is as late
+        answer = await ada.post_part(address, late)
+        assert "changed this meanwhile" in answer.text and 'value="Amie"' in answer.text
+        assert dict(re.findall(r'name="(seen)" value="([^"]+)"', answer.text)) == seen
+    record = await world.client.get(f"/api/v1/subscribers/{person['id']}", auth=world.service())
+    assert record.json()["address"] == "Wilkinson Road"
+    shown = await ada.act("subscriber.update", {"first_name": "Amie"}, id=person["id"])
+    assert "HX-Redirect" in shown.headers
+
+
+async def test_what_is_left_empty_is_said_to_stay(ada: Visitor, world: World) -> None:
+    person = await world.subscriber(email="aminata@example.com")
+    form = await ada.page(f"/console/acts/subscriber.update?id={person['id']}")
+    await ada.act("subscriber.update", {"email": ""}, id=person["id"])
+    assert "aminata@example.com" in await ada.page(f"/console/subscribers/{person['id']}")
+    assert "What you leave empty stays as it is" in form

@@ -7,6 +7,7 @@ import pytest
 
 from console.visitor import Visitor, Visitors
 from ledger.books import request
+from pos.stage import Shop
 from tapgate.ledger import chart
 from transactions.movements import move, processor, refund, set_kyc_level, shown_id, submit
 from world import World
@@ -29,6 +30,23 @@ async def test_a_payment_its_entries_and_its_refunds(ada: Visitor, world: World)
     assert f'href="{URL}/{back}"' in shown
     shown = await ada.page(f"{URL}/{back}")
     assert f'gives back a part or all of <a href="{URL}/{paid}"' in shown
+
+
+async def test_a_refund_that_was_declined_gives_nothing_back(ada: Visitor, world: World) -> None:
+    shop, owner = await Shop.open(world), await world.subscriber()
+    paid = (await shop.pay("100.00")).json()["transaction_id"]
+    merchant = await world.processor_of(shop.till)
+    await move(world, chart.PROCESSOR_TRANSFER, merchant, owner["id"], "90")
+    assert (await shop.refund(paid)).json()["code"] == "INSUFFICIENT_FUNDS"
+    (declined,) = (
+        await world.client.get(
+            "/api/v1/transactions",
+            params={"type": "refund", "status": "failed"},
+            auth=await world.admin(),
+        )
+    ).json()["data"]
+    text = await ada.page(f"/console/transactions/{declined['id']}")
+    assert "It was to give back" in text and "It gives back" not in text
 
 
 async def test_the_sum_is_that_of_the_entries(ada: Visitor, world: World) -> None:

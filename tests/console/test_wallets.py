@@ -78,6 +78,9 @@ async def test_what_it_would_cost(visitors: Visitors, world: World) -> None:
     form = {"sender_id": person["id"], "type": "transfer_p2p", "amount": "100"}
     told = await finance.act("wallet.quote", form)
     assert "In all" in told.text and "INSUFFICIENT_FUNDS" in told.text
+    assert "Denied" in told.text
+    told = await finance.act("wallet.quote", form | {"amount": "5"})
+    assert "Allowed</span>" in told.text and "Active" not in told.text
 
 
 async def test_a_forgotten_pin(visitors: Visitors, world: World) -> None:

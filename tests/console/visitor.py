@@ -17,6 +17,7 @@ Form = Mapping[str, str | Sequence[str]]
 
 _CSRF: Final = re.compile(r'hx-headers=\'{"X-CSRF-Token": "([0-9a-f]+)"}\'')
 _REQUEST_ID: Final = re.compile(r'name="request_id" value="([^"]+)"')
+_UNSEEN: Final = re.compile(r'type="hidden" name="(request_id|seen)" value="([^"]+)"')
 SESSION: Final = "tapgate_session"
 
 
@@ -102,8 +103,7 @@ class Visitor:
         address = f"/console/acts/{name}" + (f"?{urlencode(names)}" if names else "")
         asked = await self.part(address)
         assert asked.status_code == 200, f"{address}: {asked.status_code} {asked.text}"
-        request_id = _REQUEST_ID.search(asked.text)
-        hidden = {} if request_id is None else {"request_id": request_id[1]}
+        hidden = dict(_UNSEEN.findall(asked.text))
         return await self.post_part(address, {**hidden, **(form or {})})
 
     def _as_part(self) -> dict[str, str]:

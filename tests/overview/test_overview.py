@@ -1,5 +1,6 @@
 """How the platform is doing, as admins see it."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -103,11 +104,32 @@ async def test_what_there_is(world: World) -> None:
     await shop.pay("50.50")
     seen = (await overview(world))["standing"]
     assert seen["cards"] == {
-        "total": 2, "active": 1, "blocked": 0, "lost": 0, "unassigned": 1,
+        "total": 2, "active": 1, "blocked": 0, "lost": 0, "unassigned": 1, "expired": 0,
     }  # fmt: skip
     assert seen["subscribers"] == {"total": 1, "active": 1, "blocked": 0, "closed": 0}
     assert seen["money"]["wallets"] == "200.00"
     assert seen["money"]["settlements"] == "49.99"  # without the fee, half up
+
+
+async def test_cards_are_counted_as_they_are_listed(world: World) -> None:
+    person = await world.subscriber()
+    for state, days in (("ACTIVE", 1), ("ACTIVE", 3), ("BLOCKED", 1), ("LOST", 1), ("ACTIVE", 0)):
+        serial = await world.card(person["id"])
+        await world.services.database.execute(
+            "UPDATE cards SET status = $2, expires_at = $3 WHERE serial = $1",
+            serial,
+            state,
+            world.services.clock() + timedelta(days=days) if days else None,
+        )
+    world.forward(days=2)
+    seen = (await overview(world))["standing"]["cards"]
+    assert seen.pop("total") == 5
+    for state, counted in seen.items():
+        answer = await world.client.get(
+            "/api/v1/cards", params={"status": state.upper()}, auth=await world.admin()
+        )
+        assert counted == len(answer.json()["data"]), state
+    assert (seen["active"], seen["expired"], seen["lost"]) == (2, 2, 1)
 
 
 async def test_what_there_is_is_kept_for_seconds_and_what_moved_is_not(world: World) -> None:

@@ -98,3 +98,13 @@ def test_the_words_of_templates() -> None:
     )
     assert template("of_tomorrow", "{} a", "b")["text"] == "_Template of_tomorrow_\n{} a\nb"
     assert phone_templates.shown({"name": "one_time_code"})["text"] == "_Template one_time_code_"
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"\xff", b"[]", b'{"from": 1}', b'{"from": "\xff"}', b'{"x": ' + b"[" * 100_000]
+)
+async def test_what_is_no_message_is_said(ada: Visitor, body: bytes) -> None:
+    headers = {"X-CSRF-Token": await ada.csrf()}
+    answer = await ada.client.post("/simulator/phone/send", content=body, headers=headers)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["problem"] == "The page sent something that is no message."

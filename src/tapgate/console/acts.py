@@ -3,6 +3,7 @@ says what it means and asks before it is done."""
 
 import math
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -39,10 +40,11 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
     """`endpoint` names the operation; the names in its path come with the address of the form.
 
     `needs_field` is a field without which the act has no meaning, where fewer may send it.
-    `reads` is where the values come from that are there already. `then` is where to go when it is
-    done, else back to the page; names in it may also come from the answer. `shows` is a template
-    for an answer that is seen only once; `says` is the field of the answer that tells what became
-    of it, where that is not known before.
+    `reads` is where the values come from that are there already; they are sent again with those
+    that were typed, so it is refused when somebody else has changed one meanwhile. `then` is where
+    to go when it is done, else back to the page; names in it may also come from the answer. `shows`
+    is a template for an answer that is seen only once; `says` is the field of the answer that tells
+    what became of it, where that is not known before.
     """
 
     name: str
@@ -100,11 +102,10 @@ def act_pages(acts: Iterable[Act]) -> Pages:
     @pages.get("/console/acts/{name}")
     async def ask(visit: Visit, name: str) -> Reply[bytes]:
         act = await _allowed(visit, by_name.get(name))
-        values: dict[str, Any] = {}
-        if act.reads is not None:
-            values = await visit.get(at(act.reads, _names(act, visit.query)))
+        values = await _now(visit, act)
         shown = {field.name: _first(field, values, visit.query) for field in act.fields}
-        return _form(visit, act, shown, request_id=_new_request_id(visit, act))
+        request_id = _new_request_id(visit, act)
+        return _form(visit, act, shown, request_id=request_id, seen=_told(act, values))
 
     @pages.post("/console/acts/{name}")
     async def do(visit: Visit, name: str) -> Reply[bytes]:
@@ -114,18 +115,46 @@ def act_pages(acts: Iterable[Act]) -> Pages:
         if act.fields or act.moves_money:
             body = _body(act, form)
         try:
+            if form.get("seen") != _told(act, await _now(visit, act)):
+                raise ApiError(
+                    Code.INVALID_REQUEST,
+                    "Somebody else has changed this meanwhile. Close this form and look again",
+                )
             answer = await visit.send(act.method, at(act.path, names), body)
         except ApiError as error:
             if error.code is Code.UNAUTHORIZED:
                 raise
             typed = {field.name: _typed(field, form) for field in act.fields}
-            return _form(visit, act, typed, request_id=_id_of_next(visit, act, error), error=error)
+            return _form(
+                visit,
+                act,
+                typed,
+                request_id=_id_of_next(visit, act, error),
+                seen=form.get("seen"),
+                error=error,
+            )
         if act.shows is not None:
             return visit.page(act.shows, answer=answer, act=act, names=names)
         then = visit.came_from if act.then is None else at(act.then, {**_texts(answer), **names})
         return visit.go(then, act.done if act.says is None else f"{answer[act.says]}.")
 
     return pages
+
+
+async def _now(visit: Visit, act: Act) -> dict[str, Any]:
+    """What there is already of what an act changes."""
+    if act.reads is None:
+        return {}
+    values: dict[str, Any] = await visit.get(at(act.reads, _names(act, visit.query)))
+    return values
+
+
+def _told(act: Act, values: Mapping[str, Any]) -> str | None:
+    """Those values in a few characters, to know whether they are still what somebody has seen."""
+    if act.reads is None:
+        return None
+    there = msgspec.json.encode([values.get(field.name) for field in act.fields])
+    return sha256(there).hexdigest()[:32]
 
 
 def _new_request_id(visit: Visit, act: Act) -> str | None:
@@ -226,6 +255,7 @@ def _form(
     values: Mapping[str, Any],
     *,
     request_id: str | None,
+    seen: str | None,
     error: ApiError | None = None,
 ) -> Reply[bytes]:
     wrong = (error.details or {}).get("fields", {}) if error is not None else {}
@@ -237,6 +267,7 @@ def _form(
         act=act,
         values=values,
         request_id=request_id,
+        seen=seen,
         error=error,
         wrong=wrong,
         address=f"{visit.call.path}?{visit.call.query.decode('ascii', 'ignore')}",

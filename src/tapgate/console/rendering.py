@@ -46,7 +46,7 @@ def money(amount: str | None, currency: str = "") -> str:
         return "–"
     sign = "−" if amount.startswith("-") else ""
     whole, point, part = amount.removeprefix("-").partition(".")
-    grouped = f"{int(whole):,}" if whole.isdigit() else whole
+    grouped = f"{int(whole):,}" if whole.isascii() and whole.isdigit() else whole
     return f"{sign}{grouped}{point}{part}{' ' if currency else ''}{currency}"
 
 

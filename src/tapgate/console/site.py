@@ -7,7 +7,7 @@ import structlog
 from jinja2 import Environment
 
 from tapgate.console import session
-from tapgate.console.visit import Visit
+from tapgate.console.visit import SIGN_IN, Visit
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import MEBIBYTE, Reply
 from tapgate.edge.packaged_files import PackagedFiles
@@ -94,7 +94,11 @@ class PageSite:
 
     def refused(self, inside: Inside, call: Call, error: ApiError) -> Reply[bytes]:
         """Before anything of the request was looked at."""
-        return _refused(Visit(inside, _without_query(call), self._templates), error)
+        visit = Visit(inside, _without_query(call), self._templates)
+        is_large = error.code is Code.PAYLOAD_TOO_LARGE
+        if is_large and call.caller is None and call.path != SIGN_IN:
+            return visit.sign_in()  # it is too large for a stranger, but the session has ended
+        return _refused(visit, error)
 
     def _asset(self, call: Call) -> Reply[bytes] | None:
         start = f"{self.prefix}/assets/"
@@ -110,6 +114,7 @@ class PageSite:
             raise _no_page(methods)
         if page.method != "GET":
             session.require_own_page(call)
+            await visit.read_form()
         if not page.public:
             if call.caller is None:
                 return visit.sign_in()

@@ -1,5 +1,6 @@
 """One request of a person's browser, and what a page may do with it."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -29,6 +30,7 @@ HEADERS: Final[Mapping[str, str]] = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 _HTML: Final = "text/html; charset=utf-8"
+_LARGE: Final = 64 * 1024
 HOME: Final = "/console"
 SIGN_IN: Final = "/console/sign-in"
 
@@ -39,6 +41,7 @@ class Visit:
     def __init__(self, inside: Inside, call: Call, templates: Environment) -> None:
         self.call = call
         self.query = Fields(call.query)
+        self.form = Fields(b"")
         self._inside = inside
         self._templates = templates
 
@@ -51,12 +54,15 @@ class Visit:
         """Whether a page that is there already asks for a part of itself."""
         return self.call.header(b"hx-request") == "true"
 
-    @property
-    def form(self) -> Fields:
+    async def read_form(self) -> None:
         """What was sent; a file comes as the body itself."""
-        if (self.call.header(b"content-type") or "").partition(";")[0].strip().lower() != FORM:
-            return Fields(b"")
-        return Fields(self.call.body)
+        kind = (self.call.header(b"content-type") or "").partition(";")[0].strip().lower()
+        sent = self.call.body if kind == FORM else b""
+        if len(sent) > _LARGE:
+            # With a photo in it that takes long, and payments would wait.
+            self.form = await asyncio.to_thread(Fields, sent)
+        else:
+            self.form = Fields(sent)
 
     async def get(self, path: str, query: Mapping[str, str | int] | None = None) -> Any:
         """What the interface answers, as an API client would read it."""

@@ -52,6 +52,7 @@ class Cards(msgspec.Struct, kw_only=True):
     blocked: int
     lost: int
     unassigned: int
+    expired: int
 
 
 class Subscribers(msgspec.Struct, kw_only=True):

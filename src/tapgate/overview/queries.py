@@ -62,8 +62,9 @@ async def _figures(tx: Any, which: str, starts: Sequence[datetime]) -> list[Figu
     ]
 
 
-async def standing(database: Database) -> tuple[list[AccountSum], dict[str, int]]:
-    """The sums of all accounts by kind and state, and the cards by state; of one snapshot."""
+async def standing(database: Database, now: datetime) -> tuple[list[AccountSum], dict[str, int]]:
+    """The sums of all accounts by kind and state, and the cards by the state that they are listed
+    with; of one snapshot."""
     async with (
         database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
@@ -74,7 +75,10 @@ async def standing(database: Database) -> tuple[list[AccountSum], dict[str, int]
             timeout=_PATIENCE_SECONDS,
         )
         cards = await connection.fetch(
-            "SELECT status, count(*) FROM cards GROUP BY status", timeout=_PATIENCE_SECONDS
+            """SELECT CASE WHEN status <> 'LOST' AND expires_at <= $1 THEN 'EXPIRED'
+                           ELSE status END AS status, count(*) FROM cards GROUP BY 1""",
+            now,
+            timeout=_PATIENCE_SECONDS,
         )
     sums = [
         AccountSum(kind, status, number, int(balance), int(held))

@@ -47,7 +47,7 @@ async def standing(services: Services) -> Standing:
         if (known := kept.good(now)) is not None:
             return known
         started = perf_counter()
-        accounts, cards = await queries.standing(services.database)
+        accounts, cards = await queries.standing(services.database, now)
         seconds = max(_KEPT_SECONDS, _REST * (perf_counter() - started))
         kept.standing = _counted(accounts, cards, services.settings.currency, now)
         kept.since, kept.until = now, now + timedelta(seconds=seconds)
@@ -70,6 +70,7 @@ def _counted(
             blocked=cards.get("BLOCKED", 0),
             lost=cards.get("LOST", 0),
             unassigned=cards.get("UNASSIGNED", 0),
+            expired=cards.get("EXPIRED", 0),
         ),
         subscribers=Subscribers(
             total=people.total(),

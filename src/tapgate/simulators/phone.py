@@ -93,7 +93,7 @@ async def messages(visit: Visit) -> Any:
 async def send(visit: Visit) -> Any:
     try:
         sent = msgspec.json.decode(visit.call.body, type=Sent)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise MessengerError("The page sent something that is no message.") from None
     await _messenger(visit).deliver(_number(sent.sender), _content(sent))
     return {}

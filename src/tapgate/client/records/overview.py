@@ -40,6 +40,7 @@ class Cards(Record, frozen=True, kw_only=True):
     blocked: int
     lost: int
     unassigned: int
+    expired: int
 
 
 class Subscribers(Record, frozen=True, kw_only=True):

@@ -47,6 +47,7 @@ ACTS = (
         name="subscriber.update",
         endpoint=f"PUT {_ONE}",
         title="Change the profile",
+        explains="What you leave empty stays as it is.",
         button="Change profile",
         fields=_PROFILE,
         reads=_ONE,

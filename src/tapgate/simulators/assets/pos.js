@@ -45,6 +45,7 @@ function switchOn() {
     part("screen-note").textContent = note;
     part("screen").className = `screen ${tone}`;
     part("device").dataset.screen = screen;
+    part("terminal").disabled = screen === "busy"; // the answer is for the one that asked
     part("again").hidden = screen !== "done" || !order?.value.request_id;
     part("fresh").hidden = screen !== "done";
   }
@@ -58,7 +59,7 @@ function switchOn() {
   function askAmount(note = "") {
     screen = "amount";
     const title = refunded ? `Refund of ${refunded.amount}` : "Amount";
-    show(title, money.shown(minor || "0"), note || (minor ? "OK goes on." : "Type it in the smallest coins: 3 5 0 0 is 35.00."));
+    show(title, money.shown(minor || "0"), note || (minor ? "OK goes on." : `Type it in the smallest coins: 3 5 0 0 is ${money.shown("3500")}.`));
   }
 
   function askTap(note = "") {

@@ -1,0 +1,41 @@
+"""Pages of a platform that counts in another currency than one of hundredths."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from compliance.stage import alerts, change_rule, number
+from console.visitor import Visitors
+from tapgate import money
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command
+from tapgate.settings import Settings, load
+from world import World
+
+
+@pytest.fixture(params=["JPY", "KWD"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path, database_url: str) -> Settings:
+    chosen: Mapping[str, str] = {
+        "TAPGATE_DATA_DIR": str(tmp_path),
+        "TAPGATE_DATABASE_URL": database_url,
+        "TAPGATE_CURRENCY": request.param,
+    }
+    return load(chosen)
+
+
+async def test_a_fee_is_spoken_of_where_there_is_one(visitors: Visitors, world: World) -> None:
+    currency = world.services.settings.currency
+    payer, receiver = await world.subscriber(balance="500"), await world.subscriber()
+    await change_rule(world, "Large amount", threshold="50")
+    order = Command(
+        type=chart.TRANSFER,
+        channel="admin",
+        payer=commands.subscriber(number(payer["id"])),
+        payee=commands.subscriber(number(receiver["id"])),
+        amount=money.parse("100", currency),
+    )
+    assert (await world.services.ledger.submit(order)).accepted().status == "under_review"
+    (alert,) = await alerts(world)
+    shown = await (await visitors.of("C")).page(f"/console/compliance/alerts/{alert['id']}")
+    assert f"{currency} are held" in shown and "a fee of" not in shown

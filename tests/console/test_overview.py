@@ -1,0 +1,38 @@
+"""The first page: that its words are those of the figures."""
+
+import re
+
+import pytest
+
+from console.visitor import Visitors
+from world import World
+
+
+def tile(page: str, label: str) -> str:
+    """What one tile says, without its marks."""
+    found = re.search(rf"<dt>{label}</dt><dd>(.*?)</dd>", page, re.DOTALL)
+    assert found is not None, page
+    return " ".join(re.sub(r"<[^>]+>", " ", found[1]).split())
+
+
+@pytest.mark.parametrize(
+    ("severities", "said"),
+    [
+        (["CRITICAL", "HIGH", "HIGH", "LOW"], "4 ■ Critical 1 ■ High 2"),
+        (["CRITICAL"], "1 ■ Critical 1"),
+        (["HIGH", "MEDIUM"], "2 ■ High 1"),
+        (["LOW"], "1 none is severe"),
+    ],
+)
+async def test_alerts_are_counted_by_their_own_severity(
+    visitors: Visitors, world: World, severities: list[str], said: str
+) -> None:
+    for severity in severities:
+        answer = await world.client.post(
+            "/api/v1/compliance/alerts",
+            json={"alert_type": "by hand", "severity": severity, "details": {}},
+            auth=world.service(),
+        )
+        assert answer.status_code == 201, answer.text
+    page = await (await visitors.of("C")).page("/console")
+    assert tile(page, "Open alerts") == said
