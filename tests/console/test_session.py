@@ -172,6 +172,14 @@ async def test_a_session_that_ends_before_a_form_is_sent_is_told(stranger: Visit
     assert answer.headers["Location"] == page
 
 
+async def test_a_session_that_ends_before_a_file_is_sent_is_told(stranger: Visitor) -> None:
+    stranger.at = page = "/console/cards/upload"
+    file = b"Serial No.,MAC Address\n" + b"OLD-1,\n" * 5000
+    answer = await stranger.post_file(page, file, csrf="of the session before")
+    assert answer.status_code == 200
+    assert "Your session has ended" in await stranger.page(answer.headers["HX-Redirect"])
+
+
 @pytest.mark.parametrize(
     "elsewhere",
     ["//evil.example", "https://evil.example", "/\\evil.example", "x", "/\t/evil.example"],

@@ -7,7 +7,7 @@ import structlog
 from jinja2 import Environment
 
 from tapgate.console import session
-from tapgate.console.visit import Visit
+from tapgate.console.visit import SIGN_IN, Visit
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import MEBIBYTE, Reply
 from tapgate.edge.packaged_files import PackagedFiles
@@ -94,7 +94,11 @@ class PageSite:
 
     def refused(self, inside: Inside, call: Call, error: ApiError) -> Reply[bytes]:
         """Before anything of the request was looked at."""
-        return _refused(Visit(inside, _without_query(call), self._templates), error)
+        visit = Visit(inside, _without_query(call), self._templates)
+        if error.code is Code.PAYLOAD_TOO_LARGE and call.caller is None and call.path != SIGN_IN:
+            # No stranger has a form that large: it was begun in a session that has ended.
+            return visit.sign_in()
+        return _refused(visit, error)
 
     def _asset(self, call: Call) -> Reply[bytes] | None:
         start = f"{self.prefix}/assets/"
