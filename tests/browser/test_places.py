@@ -114,6 +114,24 @@ async def test_a_name_of_one_long_word_stays_in_its_place(tab: Tab, ada: Admin) 
     assert await tab.page.locator(".scroll").evaluate(too_wide) == 0
 
 
+async def test_on_paper_and_with_large_text_all_of_it_is_read(tab: Tab) -> None:
+    page = tab.page
+    await tab.open("/console/administrators")
+    # Wider than the page then, and scrolled in a place of its own.
+    await page.locator("html").evaluate("html => { html.style.fontSize = '24px'; }")
+    too_wide = "element => element.scrollWidth - element.clientWidth"
+    assert await page.locator("html").evaluate(too_wide) == 0
+    await tab.open("/console/transactions")
+    await page.set_viewport_size({"width": 718, "height": 1000})
+    await page.emulate_media(media="print", color_scheme="dark")
+    await expect(page.get_by_role("columnheader", name="Amount")).to_be_visible()
+    for what in ("Export CSV", "Overview", "Show more"):
+        await expect(page.get_by_text(what, exact=True).first).to_be_hidden()
+    assert await page.locator("html").evaluate(too_wide) == 0
+    ink = await page.locator("h1").evaluate("heading => getComputedStyle(heading).color")
+    assert ink == "rgb(23, 26, 31)"
+
+
 async def test_a_session_that_has_ended_goes_on_after_signing_in(tab: Tab) -> None:
     page = await _registering(tab)
     await page.context.clear_cookies()
