@@ -128,8 +128,8 @@ async def test_on_paper_and_with_large_text_all_of_it_is_read(tab: Tab) -> None:
     for what in ("Export CSV", "Overview", "Show more"):
         await expect(page.get_by_text(what, exact=True).first).to_be_hidden()
     assert await page.locator("html").evaluate(too_wide) == 0
-    ink = await page.locator("h1").evaluate("heading => getComputedStyle(heading).color")
-    assert ink == "rgb(23, 26, 31)"
+    style = "element => [getComputedStyle(element).color, getComputedStyle(element).colorScheme]"
+    assert await page.locator("h1").evaluate(style) == ["rgb(23, 26, 31)", "light"]
 
 
 async def test_a_session_that_has_ended_goes_on_after_signing_in(tab: Tab) -> None:
