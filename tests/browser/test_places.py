@@ -1,9 +1,11 @@
 """Nobody loses their place: what they typed, what they opened, where the keyboard is."""
 
+import asyncio
 import random
 import re
+from typing import Final
 
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from browser.chromium import Tab
 from gateway.running import ADMIN
@@ -112,6 +114,24 @@ async def test_a_name_of_one_long_word_stays_in_its_place(tab: Tab, ada: Admin) 
     assert await tab.page.locator(".scroll").evaluate(too_wide) == 0
 
 
+async def test_on_paper_and_with_large_text_all_of_it_is_read(tab: Tab) -> None:
+    page = tab.page
+    await tab.open("/console/administrators")
+    # Wider than the page then, and scrolled in a place of its own.
+    await page.locator("html").evaluate("html => { html.style.fontSize = '24px'; }")
+    too_wide = "element => element.scrollWidth - element.clientWidth"
+    assert await page.locator("html").evaluate(too_wide) == 0
+    await tab.open("/console/transactions")
+    await page.set_viewport_size({"width": 718, "height": 1000})
+    await page.emulate_media(media="print", color_scheme="dark")
+    await expect(page.get_by_role("columnheader", name="Amount")).to_be_visible()
+    for what in ("Export CSV", "Overview", "Show more"):
+        await expect(page.get_by_text(what, exact=True).first).to_be_hidden()
+    assert await page.locator("html").evaluate(too_wide) == 0
+    style = "element => [getComputedStyle(element).color, getComputedStyle(element).colorScheme]"
+    assert await page.locator("h1").evaluate(style) == ["rgb(23, 26, 31)", "light"]
+
+
 async def test_a_session_that_has_ended_goes_on_after_signing_in(tab: Tab) -> None:
     page = await _registering(tab)
     await page.context.clear_cookies()
@@ -121,3 +141,52 @@ async def test_a_session_that_has_ended_goes_on_after_signing_in(tab: Tab) -> No
     await page.get_by_label("Password").fill(ADMIN["password"])
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", level=1)).to_have_text("Subscribers")
+
+
+#: How the form is left when the answer has come and leads to another page, which is not there yet.
+_AS_LEFT: Final = """() => addEventListener("htmx:afterRequest", ({ target: form }) => {
+    const { disabled } = form.querySelector("[type=submit]");
+    sessionStorage.setItem("left", `${form.className}, ${disabled ? "disabled" : "waits"}`);
+})"""
+
+
+async def test_on_a_slow_line_nothing_is_sent_twice_nor_lost(tab: Tab) -> None:
+    page, comes = tab.page, asyncio.Event()
+    asked: list[str] = []
+
+    async def slowly(route: Route) -> None:
+        asked.append(route.request.method)
+        await comes.wait()
+        await route.continue_()
+
+    await tab.open("/console/subscribers")
+    await page.route("**/console/acts/**", slowly)
+    opener = page.get_by_role("button", name="Register a subscriber")
+    await opener.dblclick()
+    await expect(opener).to_have_class(re.compile("htmx-request"))
+    comes.set()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("First name").fill("Slow")
+    await dialog.get_by_label("Last name").fill("Line")
+    await dialog.get_by_label("Phone").fill(f"+2327698{random.randrange(10_000):04}")
+    await dialog.get_by_label("PIN").fill("1357")
+    await page.evaluate(_AS_LEFT)
+    await dialog.get_by_role("button", name="Register").dblclick()
+    await expect(page.get_by_role("heading", level=1)).to_contain_text("Slow Line")
+    assert asked == ["GET", "POST"]
+    assert await page.evaluate("sessionStorage.getItem('left')") == "act htmx-request, disabled"
+
+
+async def test_what_is_on_the_way_back_is_not_told_as_sent(tab: Tab) -> None:
+    await tab.open("/console/cards/upload")
+    heard = """([loaded, total]) => document.querySelector("#file").form.dispatchEvent(
+        new CustomEvent("htmx:xhr:progress",
+            { bubbles: true, detail: { lengthComputable: true, loaded, total } }))"""
+    note = tab.page.locator("[data-upload-note]")
+    for progress, told in (
+        ([500, 1000], "50 % sent"),
+        ([1000, 1000], "Sent. Looking at the rows …"),
+        ([10, 20], "Sent. Looking at the rows …"),
+    ):
+        await tab.page.evaluate(heard, progress)
+        await expect(note).to_have_text(told)

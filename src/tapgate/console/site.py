@@ -95,9 +95,9 @@ class PageSite:
     def refused(self, inside: Inside, call: Call, error: ApiError) -> Reply[bytes]:
         """Before anything of the request was looked at."""
         visit = Visit(inside, _without_query(call), self._templates)
-        is_large = error.code is Code.PAYLOAD_TOO_LARGE
-        if is_large and call.caller is None and call.path != SIGN_IN:
-            return visit.sign_in()  # it is too large for a stranger, but the session has ended
+        if error.code is Code.PAYLOAD_TOO_LARGE and call.caller is None and call.path != SIGN_IN:
+            # No stranger has a form that large: it was begun in a session that has ended.
+            return visit.sign_in()
         return _refused(visit, error)
 
     def _asset(self, call: Call) -> Reply[bytes] | None:

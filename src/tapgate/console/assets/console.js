@@ -64,6 +64,12 @@
     document.getElementById("dialog-problem").replaceChildren();
   }
 
+  // What is done is done: until the next page is there, the form must not look as if it waited.
+  function stayBusy(form) {
+    form.classList.add("htmx-request");
+    for (const button of form.querySelectorAll("button")) button.disabled = true;
+  }
+
   async function copy(button) {
     try {
       await navigator.clipboard.writeText(button.dataset.copy);
@@ -120,7 +126,8 @@
 
   function showProgress(form, { loaded, total }) {
     const bar = form.querySelector("progress[data-upload]");
-    if (!bar || !total) return;
+    // Once all is sent, what is told is how much of the answer has come.
+    if (!bar || !total || bar.position < 0) return;
     bar.hidden = false;
     bar.max = total;
     bar.value = loaded;
@@ -135,6 +142,7 @@
     const bar = form.querySelector?.("progress[data-upload]");
     if (!bar) return;
     bar.hidden = true;
+    bar.value = 0;
     const note = form.querySelector("[data-upload-note]");
     if (note) note.textContent = "";
   }
@@ -208,6 +216,9 @@
   window.addEventListener("load", () => {
     if (history.state?.pages) showAgain(history.state);
   });
+  window.addEventListener("pageshow", ({ persisted }) => {
+    if (persisted) dialog()?.close();
+  });
   window.addEventListener("pagehide", () => {
     if (history.state?.pages) remember({ height: scrollY });
   });
@@ -257,6 +268,7 @@
   });
   document.addEventListener("htmx:afterRequest", (event) => {
     endProgress(event.target);
+    if (event.detail.xhr.getResponseHeader("HX-Redirect")) stayBusy(event.target);
     if (event.detail.successful && saysUnreachable()) say();
   });
   document.addEventListener("htmx:sendError", () => say(UNREACHABLE));

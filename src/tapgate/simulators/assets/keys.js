@@ -6,7 +6,7 @@ const MASK = "••••••••••••";
 async function post(path, fields, csrf) {
   const response = await fetch(path, {
     method: "POST",
-    headers: { "X-CSRF-Token": csrf, "HX-Request": "true" },
+    headers: { "X-CSRF-Token": csrf, "HX-Request": "true", "HX-Current-URL": location.href },
     body: new URLSearchParams(fields),
     keepalive: true,
   });
