@@ -92,3 +92,8 @@ async def test_a_broken_chain_is_told(ada: Visitor, world: World) -> None:
         await tx.execute("UPDATE audit_entries SET reason = 'another'")
     broken = (await ada.part("/console/audit/verify")).text
     assert "The chain is broken at aud_" in broken and "whole" not in broken
+
+
+async def test_what_is_lost_by_an_act_is_named_before(ada: Visitor, world: World) -> None:
+    key = await world.api_key("cards:read")
+    assert f"<code>{key.id}</code>" in await ada.page(f"/console/acts/api_key.revoke?id={key.id}")

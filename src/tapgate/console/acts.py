@@ -270,5 +270,6 @@ def _form(
         seen=seen,
         error=error,
         wrong=wrong,
+        names=_names(act, visit.query),
         address=f"{visit.call.path}?{visit.call.query.decode('ascii', 'ignore')}",
     )
