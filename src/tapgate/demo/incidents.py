@@ -1,12 +1,15 @@
 """What does not happen every day: a card is lost, somebody is blocked, a house is sold."""
 
 from datetime import timedelta
+from typing import Final
 
 from tapgate.demo import founding
 from tapgate.demo.dealings import Dealings
 from tapgate.demo.founding import Founder
 from tapgate.demo.past import PastClock
 from tapgate.demo.residents import Country
+
+_PRICE_OF_THE_HOUSE: Final = 620_000
 
 
 class Incidents:
@@ -22,6 +25,8 @@ class Incidents:
     async def happen(self, days_left: int) -> None:
         """What happens late on that day."""
         match days_left:
+            case 40:
+                await self._a_loan_is_paid_out()
             case 25:
                 await self._somebody_is_restricted()
             case 20:
@@ -55,14 +60,18 @@ class Incidents:
         self._pass_minutes(4)
         await self._dealings.send(resident, resident.friends[0], 100 * self._unit, None)
 
+    async def _a_loan_is_paid_out(self) -> None:
+        """Long before the house is bought: in the month that is looked at first, everything else
+        would be too small to be seen beside it."""
+        loan = _PRICE_OF_THE_HOUSE * 21 // 20 * self._unit
+        await self._dealings.deposit(loan)
+        await self._dealings.receive(self._country.residents[founding.RICH], loan, "LOAN")
+
     async def _a_house_is_sold(self) -> None:
         """More than half a million at once is looked at before it moves."""
         buyer = self._country.residents[founding.RICH]
         seller = self._country.residents[founding.EMPLOYER]
-        price = 620_000 * self._unit
-        await self._dealings.deposit(price)
-        await self._dealings.receive(buyer, price + price // 50, "LOAN")
-        self._pass_minutes(11)
+        price = _PRICE_OF_THE_HOUSE * self._unit
         await self._dealings.send(buyer, seller, price, "house in Aberdeen")
 
     def _pass_minutes(self, minutes: int) -> None:

@@ -107,16 +107,19 @@ class Life:
 
     def _morning(self, number: int, day: date) -> list[list[Dealing]]:
         """One list after the other: what the later ones need is there by then."""
-        payday = day.day == 1 or number == 0
+        first = number == 0
         salaries = [
             self._dealings.receive(resident, resident.salary, f"SALARY-{day:%Y-%m}")
             for resident in self._here
-            if payday and resident.salary and resident.active
+            if resident.salary and resident.active and (first or resident.payday == day.day)
         ]
         deposits = []
-        if payday:
-            total = sum(resident.salary for resident in self._country.residents)
-            deposits.append(self._dealings.deposit(total + 100_000 * self._unit))
+        if first or day.weekday() == _MONDAY:
+            month = sum(resident.salary for resident in self._country.residents)
+            # Every week a quarter of it, and what relatives abroad send.
+            thousands = (month if first else month // 3) // (1_000 * self._unit)
+            deposits.append(self._dealings.deposit(thousands * 1_000 * self._unit))
+        if first or day.day == 1:
             employer = self._country.residents[founding.EMPLOYER]
             salaries.append(self._dealings.receive(employer, 9_000 * self._unit, "DUES"))
         return [deposits, self._floats(), self._passed_on(), salaries, *self._weekly(day)]

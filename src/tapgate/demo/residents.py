@@ -44,6 +44,11 @@ class Resident:
     def public_id(self) -> str:
         return ids.show(ids.SUBSCRIBER, self.id)
 
+    @property
+    def payday(self) -> int:
+        """The day of the month: employers have days of their own."""
+        return 1 + self.number % 28
+
 
 @dataclass(slots=True, kw_only=True)
 class Agent:
