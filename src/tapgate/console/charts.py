@@ -14,7 +14,7 @@ _TOP: Final = 10
 _BOTTOM: Final = 24
 _MOST_LABELS: Final = 8
 _GAP: Final = Decimal("0.22")  # of a bar's place
-_STEPS: Final = tuple(Decimal(step) for step in ("1", "2", "4", "6", "8", "10"))
+_STEPS: Final = tuple(Decimal(step) for step in ("1", "2", "3", "4", "6", "8", "10"))
 
 
 class Part(NamedTuple):
@@ -95,11 +95,11 @@ def _y(value: Decimal, top: Decimal) -> Decimal:
 
 
 def _round_up(value: Decimal) -> Decimal:
-    """The next round value, at which the chart ends; half of it is round too."""
+    """The next round value, at which the chart ends; half of it is a whole number too."""
     if value <= 1:
         return Decimal(2)
     power = Decimal(10) ** value.adjusted()
-    return next(step * power for step in _STEPS if step * power >= value)
+    return next(top for step in _STEPS if (top := step * power) >= value and top % 2 == 0)
 
 
 def _short(value: Decimal) -> str:
