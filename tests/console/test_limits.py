@@ -105,7 +105,7 @@ async def test_what_somebody_else_has_changed_meanwhile_is_not_lost(
     await bob.post_part(P2P, await filled(bob, P2P) | {"rate_last": "0.25"})
     between = await fees(world)
     answer = await ada.post_part(P2P, form | {"rate_last": "0.9"})
-    assert "Somebody else has changed this fee meanwhile" in answer.text
+    assert "Somebody else has changed this meanwhile" in answer.text
     assert await fees(world) == between
 
 

@@ -3,11 +3,11 @@ says what it means and asks before it is done."""
 
 import math
 from collections.abc import Iterable, Mapping
-from hashlib import sha256
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
+from tapgate.console import seen
 from tapgate.console.asked import Fields
 from tapgate.console.site import Pages
 from tapgate.console.visit import Visit, at
@@ -104,8 +104,13 @@ def act_pages(acts: Iterable[Act]) -> Pages:
         act = await _allowed(visit, by_name.get(name))
         values = await _now(visit, act)
         shown = {field.name: _first(field, values, visit.query) for field in act.fields}
-        request_id = _new_request_id(visit, act)
-        return _form(visit, act, shown, request_id=request_id, seen=_told(act, values))
+        return _form(
+            visit,
+            act,
+            shown,
+            request_id=_new_request_id(visit, act),
+            mark=None if act.reads is None else seen.mark(_of_fields(act, values)),
+        )
 
     @pages.post("/console/acts/{name}")
     async def do(visit: Visit, name: str) -> Reply[bytes]:
@@ -115,11 +120,8 @@ def act_pages(acts: Iterable[Act]) -> Pages:
         if act.fields or act.moves_money:
             body = _body(act, form)
         try:
-            if form.get("seen") != _told(act, await _now(visit, act)):
-                raise ApiError(
-                    Code.INVALID_REQUEST,
-                    "Somebody else has changed this meanwhile. Close this form and look again",
-                )
+            if act.reads is not None:
+                seen.require_still(form.get("seen"), _of_fields(act, await _now(visit, act)))
             answer = await visit.send(act.method, at(act.path, names), body)
         except ApiError as error:
             if error.code is Code.UNAUTHORIZED:
@@ -130,7 +132,7 @@ def act_pages(acts: Iterable[Act]) -> Pages:
                 act,
                 typed,
                 request_id=_id_of_next(visit, act, error),
-                seen=form.get("seen"),
+                mark=form.get("seen"),
                 error=error,
             )
         if act.shows is not None:
@@ -149,12 +151,8 @@ async def _now(visit: Visit, act: Act) -> dict[str, Any]:
     return values
 
 
-def _told(act: Act, values: Mapping[str, Any]) -> str | None:
-    """Those values in a few characters, to know whether they are still what somebody has seen."""
-    if act.reads is None:
-        return None
-    there = msgspec.json.encode([values.get(field.name) for field in act.fields])
-    return sha256(there).hexdigest()[:32]
+def _of_fields(act: Act, values: Mapping[str, Any]) -> list[Any]:
+    return [values.get(field.name) for field in act.fields]
 
 
 def _new_request_id(visit: Visit, act: Act) -> str | None:
@@ -255,7 +253,7 @@ def _form(
     values: Mapping[str, Any],
     *,
     request_id: str | None,
-    seen: str | None,
+    mark: str | None,
     error: ApiError | None = None,
 ) -> Reply[bytes]:
     wrong = (error.details or {}).get("fields", {}) if error is not None else {}
@@ -267,7 +265,7 @@ def _form(
         act=act,
         values=values,
         request_id=request_id,
-        seen=seen,
+        seen=mark,
         error=error,
         wrong=wrong,
         names=_names(act, visit.query),

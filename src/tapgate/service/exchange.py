@@ -1,26 +1,33 @@
 """One request on a connection, as a service takes it, and how far its answer is."""
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from tapgate.errors import ApiError, Code
 from tapgate.service.http import Disconnected
 
-if TYPE_CHECKING:
-    from tapgate.service.wire import Wire
-
 _LONGEST_NUMBER = 20  # digits of a declared length that are looked at
+
+
+class Connection(Protocol):
+    """What the request came in on."""
+
+    closed: bool
+
+    def go_on(self, exchange: "Exchange") -> None:
+        """Let more of its body come in."""
 
 
 class Exchange:
     """Is a `tapgate.service.http.Request`."""
 
-    __slots__ = ("_parts", "_waiter", "_wire", "answered", "complete", "headers", "keep_alive",
-                 "method", "path", "peer", "query", "size", "task", "told_to_continue")  # fmt: skip
+    __slots__ = ("_connection", "_parts", "_waiter", "answered", "complete", "headers",
+                 "keep_alive", "method", "path", "peer", "query", "size", "task",
+                 "told_to_continue")  # fmt: skip
 
     def __init__(
         self,
-        wire: "Wire",
+        connection: Connection,
         method: str,
         path: str,
         query: bytes,
@@ -28,7 +35,7 @@ class Exchange:
         peer: str,
         keep_alive: bool,
     ) -> None:
-        self._wire = wire
+        self._connection = connection
         self._parts: list[bytes] = []
         self._waiter: asyncio.Future[None] | None = None
         self.method = method
@@ -60,9 +67,9 @@ class Exchange:
             self.size = 0
             if self.complete:
                 return taken[0] if len(taken) == 1 else b"".join(taken)
-            if self._wire.closed:
+            if self._connection.closed:
                 raise Disconnected
-            self._wire.go_on(self)
+            self._connection.go_on(self)
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
 

@@ -13,14 +13,13 @@ import asyncio
 import secrets
 from abc import abstractmethod
 from collections import deque
-from functools import lru_cache
-from http import HTTPStatus
 from typing import Any, Protocol, cast
 
 import httptools
 import structlog
 
 from tapgate.service import logs
+from tapgate.service.encoding import encoded
 from tapgate.service.exchange import Exchange
 from tapgate.service.http import Answer, Disconnected, add_header, header
 
@@ -43,9 +42,6 @@ _LINGER_BYTES = 16 * 1024 * 1024
 _LINGER_SECONDS = 5.0
 
 _NEVER = float("inf")
-_STATUS_LINES = {
-    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
-}
 
 
 class ServerState(Protocol):
@@ -310,7 +306,7 @@ class Wire(asyncio.Protocol):
         if current is None or not current.answered:
             answer = self.not_http("This is not HTTP/1.1")
             named = answer._replace(head=answer.head + header("x-request-id", secrets.token_hex(8)))
-            self._transport.write(self._encoded(named, keep_alive=False))
+            self._transport.write(encoded(named, self._server.default_headers, keep_alive=False))
         # Who is still sending must come to read the answer: it would be lost with the connection.
         self._unheard = 0
         self._deadline = self._loop.time() + _LINGER_SECONDS
@@ -333,7 +329,7 @@ class Wire(asyncio.Protocol):
         keep_alive = goes_on and exchange.keep_alive and exchange.complete
         if exchange.method == "HEAD":
             answer = answer._replace(body=b"")
-        data = self._encoded(answer, keep_alive=keep_alive)
+        data = encoded(answer, self._server.default_headers, keep_alive=keep_alive)
         exchange.answered = True
         if self.closed:
             return
@@ -351,18 +347,6 @@ class Wire(asyncio.Protocol):
             exchange.size = 0
             self._deadline = self._loop.time() + _LINGER_SECONDS
             self._resume_reading()
-
-    def _encoded(self, answer: Answer, *, keep_alive: bool) -> bytes:
-        status, head, body, _ = answer
-        return b"".join(
-            (
-                _STATUS_LINES.get(status) or b"HTTP/1.1 %d Other\r\n" % status,
-                _lines(*self._server.default_headers),
-                head,
-                b"\r\n" if keep_alive else b"connection: close\r\n\r\n",
-                body,
-            )
-        )
 
     def _go_on_reading(self) -> None:
         if not self._last:
@@ -395,9 +379,3 @@ class Wire(asyncio.Protocol):
         self._server.tasks.discard(exchange.task)
         if not exchange.answered:
             self._transport.abort()
-
-
-@lru_cache(maxsize=2)
-def _lines(*headers: tuple[bytes, bytes]) -> bytes:
-    """What the server says with every answer: the date, which changes once a second."""
-    return b"".join([b"%b: %b\r\n" % header for header in headers])

@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from tapgate.console import seen
 from tapgate.console.acts import Act, Field
 from tapgate.console.asked import Fields
 from tapgate.console.rendering import words
@@ -117,7 +118,7 @@ async def ask_fee(visit: Visit, type: str) -> Reply[bytes]:
             steps=[(step["up_to"], step["rate"]) for step in steps[:-1]],
             last_rate=steps[-1]["rate"] if steps else "0",
             payer=steps[0]["payer"] if steps else None,
-            seen=_told(steps),
+            seen=seen.mark(steps),
         ),
     )
 
@@ -126,11 +127,7 @@ async def ask_fee(visit: Visit, type: str) -> Reply[bytes]:
 async def change_fee(visit: Visit, type: str) -> Reply[bytes]:
     typed, now = _read(visit.form), await _now(visit, type)
     try:
-        if typed.seen != _told(now):
-            raise ApiError(
-                Code.INVALID_REQUEST,
-                "Somebody else has changed this fee meanwhile. Close this form and look again",
-            )
+        seen.require_still(typed.seen, now)
         await visit.send("PUT", at(_OF_TYPE, {"type": type}), {"data": _asked(type, typed)})
     except ApiError as error:
         if error.code is Code.UNAUTHORIZED:
@@ -150,11 +147,6 @@ def _of(kind: str, fees: Any) -> list[Any]:
     return [step for step in fees["data"] if step["type"] == kind]
 
 
-def _told(steps: list[Any]) -> str:
-    """A fee in a few characters, to know whether it is still the one that somebody has seen."""
-    return ";".join(f"{step['up_to']}:{step['rate']}:{step['payer']}" for step in steps)
-
-
 def _read(form: Fields) -> _Typed:
     """A row that is empty is none."""
     steps = [(form.get(f"up_to_{row}"), form.get(f"rate_{row}")) for row in range(_MOST_STEPS)]
@@ -162,7 +154,7 @@ def _read(form: Fields) -> _Typed:
         steps=[step for step in steps if any(step)],
         last_rate=form.get(f"rate_{_LAST}"),
         payer=form.get("payer"),
-        seen=form.exact("seen"),
+        seen=form.get("seen"),
     )
 
 
