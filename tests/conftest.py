@@ -9,6 +9,7 @@ from typing import Self
 
 import asyncpg
 import httpx2
+import hypothesis
 import pytest
 
 from tapgate.edge.services import Services
@@ -20,6 +21,12 @@ from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
 from world import World
+
+#: How long an example takes says how busy the machine is; what tests share serves all examples.
+hypothesis.settings.register_profile(
+    "tests", deadline=None, suppress_health_check=list(hypothesis.HealthCheck)
+)
+hypothesis.settings.load_profile("tests")
 
 _TEMPLATE = "template_of_tests"
 _numbers = itertools.count(1)
@@ -212,6 +219,7 @@ async def copies(postgres: str) -> AsyncIterator[Copies]:
         # What a test writes need not outlive the machine.
         await connection.execute("ALTER SYSTEM SET fsync = off")
         await connection.execute("SELECT pg_reload_conf()")
+        await connection.execute(_MANY_TRANSACTIONS)
         await connection.execute(f"CREATE DATABASE {_TEMPLATE}")
         await migrate(url_of(_TEMPLATE, postgres))
         copies = Copies(connection, postgres)
@@ -220,6 +228,17 @@ async def copies(postgres: str) -> AsyncIterator[Copies]:
         copies.close()
     finally:
         await connection.close()
+
+
+#: PostgreSQL counts them from some hundreds on: a number of four digits may be anybody's PIN, which
+#: is then found in a log where nobody has put it.
+_MANY_TRANSACTIONS = """
+    DO $$ BEGIN
+        FOR n IN 1..10000 LOOP
+            PERFORM pg_current_xact_id();
+            COMMIT;
+        END LOOP;
+    END $$"""
 
 
 @pytest.fixture

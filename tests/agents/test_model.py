@@ -3,7 +3,7 @@ every balance is the model's, and all accounts together hold nothing."""
 
 from typing import Any, NamedTuple
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from agents.stage import AGENT_PIN, URL, new_agent, new_sub_agent
@@ -234,11 +234,9 @@ class Town:
 @given(sequences)
 @settings(
     max_examples=25,
-    deadline=None,
     derandomize=True,
     database=None,
     phases=[Phase.generate],  # to find a smaller example takes minutes
-    suppress_health_check=[HealthCheck.function_scoped_fixture],  # each example builds its own
 )
 async def test_random_days_agree_with_the_model(world: World, sequence: list[Step]) -> None:
     model, town = Model(), await Town.build(world)

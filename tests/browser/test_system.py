@@ -105,14 +105,14 @@ async def test_a_test_event_arrives_and_is_seen(tab: Tab, ada: Admin) -> None:
         await page.get_by_role("button", name="Send a test event").click()
         await dialog.get_by_role("button", name="Send a test event").click()
         delivery = page.locator("#deliveries tbody tr")
-        await expect(delivery).to_contain_text("Delivered", timeout=15_000)
+        await expect(delivery).to_contain_text("Delivered", timeout=30_000)
         await expect(delivery).to_contain_text("204")
         (received,) = receiver.received
         assert received.content["type"] == "webhook.test" and received.is_signed_with(secret)
         assert await tab.grave_findings() == []
         await delivery.get_by_role("button", name="Send again").click()
         await dialog.get_by_role("button", name="Send again").click()
-        await expect(delivery.get_by_role("cell").nth(3)).to_have_text("2", timeout=15_000)
+        await expect(delivery.get_by_role("cell").nth(3)).to_have_text("2", timeout=30_000)
         assert [one.id for one in receiver.received] == [received.id] * 2
         await page.get_by_role("button", name="Delete").click()
         await expect(dialog).to_contain_text("cannot be undone")

@@ -209,7 +209,7 @@ async def test_an_answer_that_does_not_come_in_time_is_asked_for_again(
     stage: Stage, unsteady: Unsteady, payment: Payment
 ) -> None:
     unsteady.plan = [HANG]
-    async with AsyncGateway(unsteady.url, stage.secret, retries=AT_ONCE, timeout=0.5) as gateway:
+    async with AsyncGateway(unsteady.url, stage.secret, retries=AT_ONCE, timeout=2) as gateway:
         await gateway.wallet.transfer_p2p(**payment.asked)
     assert await payment.moved() == 1
 

@@ -57,7 +57,7 @@ async def accepts(stage: Stage, credential: Credential, kind: str) -> None:
     transport = httpx2.ASGITransport(door)
     gateway = AsyncGateway(URL, credential, http=transport, retries=NO_RETRIES)
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(OPERATIONS)
     def check(asked: tuple[str, str, dict[str, str], bytes]) -> None:
         assume(asked[1] not in (".", ".."))

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from credentials.stage import Process, SetClock, World, unauthorized
@@ -49,7 +49,6 @@ async def test_a_query_may_be_absent(process: Process, clock: SetClock) -> None:
     assert await unauthorized(sent(process, signed(clock), query=b"")) == NOT_GENUINE
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(data=st.data())
 async def test_a_changed_byte_of_a_service_request_is_refused(
     data: st.DataObject, process: Process, clock: SetClock

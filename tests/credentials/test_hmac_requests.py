@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from credentials.stage import Process, SetClock, World, refusal, unauthorized
@@ -116,7 +116,6 @@ async def test_the_database_does_not_hold_the_secret(
         vault.open(stored, b"hmac_key 1")
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(data=st.data())
 async def test_a_changed_byte_of_the_request_is_refused(
     data: st.DataObject, process: Process, key: NewHmacKey, clock: SetClock

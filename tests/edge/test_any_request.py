@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edge.stage import GOOD_THING, WRITER, Stage, bearer, stage
@@ -41,9 +41,7 @@ near_things = st.dictionaries(fields, canaries | values, min_size=1, max_size=2)
 bodies = (near_things | values).map(lambda value: json.dumps(value).encode()) | st.binary(
     max_size=60
 )
-anything = settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+anything = settings(max_examples=300)
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_a_token_comes_back_after_its_period(tmp_path: Path) -> None:
         assert buckets.take("key").allowed
         refused = buckets.take("key")
         assert not refused.allowed
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 30
         while not buckets.take("key").allowed:
             assert time.monotonic() < deadline
     finally:
@@ -176,7 +176,7 @@ async def test_the_cache_forgets_a_bucket_that_is_full(valkey: ValkeyServer) -> 
     node = CacheBuckets(valkey.connection_url, Rate(100, 2))
     try:
         assert (await node.take("brief")).allowed
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 30
         while await node._redis.exists("tapgate:rate:brief"):
             assert time.monotonic() < deadline
     finally:
@@ -197,7 +197,7 @@ async def test_without_the_cache_the_node_counts_and_comes_back(
         assert (await throttle.take("key")).allowed
         assert throttle._cache_away_until is not None
         with ValkeyServer(port=port):
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + 30
             while throttle._cache_away_until is not None:
                 assert time.monotonic() < deadline
                 await throttle.take("key")

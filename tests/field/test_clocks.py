@@ -183,8 +183,6 @@ steps = st.lists(
 @hypothesis.given(steps)
 @hypothesis.settings(
     max_examples=20,
-    deadline=None,
-    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
 )
 async def test_however_clocks_jump_no_day_has_two_limits(
     two_ledgers: TwoLedgers, plan: list[tuple[int, int, int, bool]]

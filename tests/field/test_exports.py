@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tapgate
@@ -54,7 +54,6 @@ def drawn(memo: str, name: str = "Mohamed S.") -> str:
     return csv_file.rendered(sample(0, movements=[movement], opening_balance=-1000)).decode()
 
 
-@settings(deadline=None)
 @given(st.text(st.sampled_from(list(SIGNS + ";,|\n\"' a1()"))))
 def test_no_cell_is_a_formula_in_any_country(text: str) -> None:
     """A memo of a payment is written by one person and opened by another, in a spreadsheet where

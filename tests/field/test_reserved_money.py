@@ -77,7 +77,7 @@ async def test_a_killed_database_session_leaves_nothing_reserved(market: Market)
     async with database.transaction() as tx:
         await _locked(tx, aminata)
         asked = asyncio.create_task(till.pay("60", aminata.card, request_id=name))
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(30):
             while not await tx.fetchval(
                 """SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
                    WHERE datname = current_database() AND wait_event_type = 'Lock'"""
@@ -124,7 +124,7 @@ async def test_a_killed_worker_leaves_nothing_reserved(
     process.kill()
     await process.communicate()
     # The next one who wants the same wallets has them at once.
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(30):
         codes = await two_ledgers.spend_at_once(wallets[0], wallets[1], 1, times=10)
     assert codes == {None: 10}
     assert await _reserved(database) == (0, 0)

@@ -9,6 +9,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import NamedTuple
 
+import httpx2
+import psutil
+
 TAPGATE = Path(sys.executable).with_name("tapgate")
 ADMIN = {"email": "ada@example.com", "password": "correct horse battery"}
 
@@ -16,6 +19,22 @@ ADMIN = {"email": "ada@example.com", "password": "correct horse battery"}
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
+
+
+def workers_of(address: httpx2.URL | str) -> list[psutil.Process]:
+    """The processes that answer requests there, not their supervisor; nor those of another gateway
+    that was started from here too."""
+    port = str(httpx2.URL(address).port)
+    return [one for one in psutil.Process().children(recursive=True) if _answers_at(port, one)]
+
+
+def _answers_at(port: str, process: psutil.Process) -> bool:
+    try:
+        if "tapgate.gateway" not in process.cmdline():
+            return False
+        return process.environ().get("TAPGATE_PORT") == port
+    except psutil.Error:
+        return False  # it has ended meanwhile
 
 
 class Running(NamedTuple):

@@ -19,7 +19,9 @@ async def test_work_that_ends_by_itself_is_said_aloud(
     monkeypatch.setattr(Courier, "run", broken)
     with capture_logs() as lines:
         async with gateway._background(services):
-            await asyncio.sleep(0.05)
+            async with asyncio.timeout(30):
+                while not any(line["event"] == "background.ended" for line in lines):
+                    await asyncio.sleep(0.01)
     (line,) = [line for line in lines if line["event"] == "background.ended"]
     assert line["log_level"] == "error"
     assert line["failure"]["types"] == ["builtins.OSError"]

@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import os
-import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -12,11 +10,11 @@ import httpx2
 import psutil
 import pytest
 
-from gateway.running import ADMIN, gateway
+from gateway.running import ADMIN, gateway, workers_of
 from tapgate.store.embedded import EmbeddedPostgres
 
-#: Longer than the promised five seconds only by what a busy machine may need.
-PATIENCE = 8.0
+#: For an answer that is promised within five: a hang, however busy the machine is.
+PATIENCE = 30.0
 
 
 @pytest.fixture
@@ -140,7 +138,7 @@ async def test_a_killed_worker_is_replaced_and_nothing_acknowledged_is_lost(
 
         tasks = [asyncio.create_task(register(number)) for number in range(200)]
         await until(lambda: len(acknowledged) > 20)
-        os.kill(worker_of(address), signal.SIGKILL)
+        workers_of(address)[0].kill()
         await asyncio.gather(*tasks)
         assert len(acknowledged) == 200
         listed = await client.get("/api/v1/subscribers?limit=1&search=Aminata")
@@ -148,14 +146,3 @@ async def test_a_killed_worker_is_replaced_and_nothing_acknowledged_is_lost(
         for phone in acknowledged:
             page = await client.get("/api/v1/subscribers", params={"phone_number": phone})
             assert len(page.json()["data"]) == 1
-
-
-def worker_of(address: str) -> int:
-    """The number of one of the two processes that serve there."""
-    port = address.rpartition(":")[2]
-    for process in psutil.process_iter(["pid", "cmdline", "environ"]):
-        words = process.info["cmdline"] or []
-        environ = process.info["environ"] or {}
-        if "tapgate.gateway" in words and environ.get("TAPGATE_PORT") == port:
-            return int(process.info["pid"])
-    raise AssertionError("no worker found")

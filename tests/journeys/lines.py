@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 import httpx2
 import psutil
 
+from gateway.running import workers_of
+
 _LINES = 25
 #: Less than the five seconds after which the gateway hangs up.
 _IDLE_SECONDS = 4
@@ -31,7 +33,7 @@ async def _require_no_failure(answer: httpx2.Response) -> None:
 @contextlib.asynccontextmanager
 async def to_each_process(address: httpx2.URL) -> AsyncIterator[list[httpx2.AsyncClient]]:
     """A client for each process. While it opens its connections, the others stand still."""
-    processes = _gateways_processes()
+    processes = workers_of(address)
     async with contextlib.AsyncExitStack() as stack:
         clients = []
         for process in processes:
@@ -40,15 +42,6 @@ async def to_each_process(address: httpx2.URL) -> AsyncIterator[list[httpx2.Asyn
             with _standing_still(other for other in processes if other != process):
                 await asyncio.gather(*(client.get("/health") for _ in range(_LINES)))
         yield clients
-
-
-def _gateways_processes() -> list[psutil.Process]:
-    """Those that answer requests, not their supervisor."""
-    return [
-        process
-        for process in psutil.Process().children(recursive=True)
-        if "tapgate.gateway" in process.cmdline()
-    ]
 
 
 @contextlib.contextmanager

@@ -134,7 +134,7 @@ async def test_a_caller_who_leaves_does_not_take_the_order_back(books: Books) ->
     await asyncio.sleep(0)
     asking.cancel()
     payee = order.payee.key
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while await books.balance(int(payee)) != 1_00:
             await asyncio.sleep(0.01)
 

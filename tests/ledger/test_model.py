@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from ledger import model
@@ -248,7 +248,7 @@ def possible(step: Step, made: int) -> bool:
     return step.original is None or step.original < made
 
 
-@settings(max_examples=1_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=1_000)
 @given(sequences)
 def test_decisions_agree_with_the_model(sequence: list[Step]) -> None:
     ledger, plain = InMemory(), new_model()
@@ -407,9 +407,7 @@ def draw(number: int) -> tuple[list[Step], set[int]]:
     @settings(
         max_examples=10,  # the first ones are the simplest
         database=None,
-        deadline=None,
         phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
     )
     @seed(number)
     @given(sequences, st.sets(st.integers(0, 40), max_size=8))

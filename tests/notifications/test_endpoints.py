@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+from datetime import timedelta
 from typing import Any
 
 import httpx2
@@ -14,6 +15,7 @@ from tapgate import ids
 from tapgate.edge.services import Services
 from tapgate.ledger.rules import EVENTS
 from tapgate.notifications.events import TYPES, publish
+from tapgate.notifications.webhooks import model
 from tapgate.notifications.webhooks.deliverer import Deliverer
 from world import Bearer, World
 
@@ -274,12 +276,14 @@ async def test_what_was_given_up_has_all_its_attempts_again_when_asked_for(
     (failed,) = (await client.get(path, auth=admin)).json()["data"]
     receiver.status(500)
     await client.post(f"{path}/{failed['id']}/redeliver", auth=admin)
+    before = services.clock()
     await deliver(services)
+    after = services.clock()
     row = await services.database.fetchrow("SELECT * FROM deliveries")
     assert row is not None
     assert (row["status"], row["attempts"], row["last_status"]) == ("pending", 11, 500)
-    pause = (row["next_attempt_at"] - services.clock()).total_seconds()
-    assert 3 < pause < 6
+    first_pause = timedelta(seconds=model.PAUSES[0])
+    assert before + 0.9 * first_pause <= row["next_attempt_at"] <= after + 1.1 * first_pause
 
 
 async def test_asking_again_is_not_undone_by_the_attempt_under_way(

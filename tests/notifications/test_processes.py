@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import psutil
 
-from gateway.running import ADMIN, gateway
+from gateway.running import ADMIN, gateway, workers_of
 from notifications.receiver import Receiver
 from notifications.stage import happen, until
 from tapgate.edge.services import Services
@@ -22,18 +21,6 @@ async def create_endpoint(client: httpx2.AsyncClient, url: str) -> dict[str, Any
     assert answer.status_code == 201, answer.text
     created: dict[str, Any] = answer.json()
     return created
-
-
-def kill_workers() -> int:
-    """The gateway's processes, not their supervisor, which starts new ones."""
-    workers = [
-        process
-        for process in psutil.Process().children(recursive=True)
-        if "tapgate.gateway" in process.cmdline()
-    ]
-    for worker in workers:
-        worker.kill()
-    return len(workers)
 
 
 async def test_events_are_delivered_by_whichever_process_also_when_all_are_killed(
@@ -53,7 +40,10 @@ async def test_events_are_delivered_by_whichever_process_also_when_all_are_kille
         created = await create_endpoint(client, f"{receiver.url}/slow")
         await happen(services)
         await until(received, 1)
-        assert kill_workers() == 2
+        workers = workers_of(address)
+        assert len(workers) == 2
+        for worker in workers:
+            worker.kill()
         receiver.hurry.set()
         # As if the time of the claim were over.
         await asyncio.sleep(0.5)

@@ -167,14 +167,14 @@ async def test_names_that_nobody_answers_for_hold_up_nobody_else(
 
     def slow(host: str, *args: Any, **more: Any) -> Any:
         if host == "slow.example.com":
-            answered.wait(timeout=20)
+            answered.wait(timeout=60)
         return by_system("127.0.0.1", *args, **more)
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
     waiting = [asyncio.create_task(resolve_by_system("slow.example.com")) for _ in range(100)]
     await asyncio.sleep(0.1)
     try:
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(20):
             assert await resolve_by_system("quick.example.com") == ["127.0.0.1"]
             assert await asyncio.to_thread(lambda: "not held up") == "not held up"
     finally:

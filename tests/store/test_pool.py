@@ -5,7 +5,7 @@ from typing import Any
 
 import asyncpg
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tapgate.store import pool as pool_module
@@ -104,7 +104,7 @@ async def test_one_that_is_handed_to_somebody_who_has_just_gone(pool: Pool) -> N
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert await pool.take(SOON) is taken[0]
+    assert await pool.take(LATE) is taken[0]
 
 
 async def test_a_failure_to_open_leaves_room(pool: Pool, exchange: Exchange) -> None:
@@ -139,7 +139,7 @@ async def test_closing_waits_for_what_is_in_use(pool: Pool, exchange: Exchange) 
     assert exchange.open == 0
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.differing_executors])
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(["take", "give", "break", "cancel", "away", "back"]), max_size=60))
 def test_none_is_lost_and_none_is_shared(steps: list[str]) -> None:
     asyncio.run(_walk(steps))
@@ -174,5 +174,5 @@ async def _walk(steps: list[str]) -> None:
     await asyncio.gather(*asked, return_exceptions=True)
     for line in held:
         pool.give_back(line)
-    everything = [await pool.take(SOON) for _ in range(SIZE)]
+    everything = [await pool.take(LATE) for _ in range(SIZE)]
     assert len(set(everything)) == SIZE

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import httpx2
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tapgate import ids
@@ -214,7 +214,7 @@ async def _prove(
 async def test_every_period_of_every_history_adds_up(world: World, now: Now) -> None:
     loop = asyncio.get_running_loop()
 
-    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=40)
     @given(
         st.lists(STEPS, min_size=1, max_size=25),
         st.lists(st.tuples(st.integers(-3, 90), st.integers(0, 60)), min_size=1, max_size=6),

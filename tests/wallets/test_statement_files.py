@@ -269,7 +269,7 @@ def test_letters_of_west_africa_are_drawn_and_others_do_no_harm() -> None:
     assert "+232*****456" in page
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text(), st.floats(1, 500))
 def test_any_text_can_be_drawn_and_fits(text: str, width: float) -> None:
     assert "\n" not in drawable(text)
@@ -279,7 +279,6 @@ def test_any_text_can_be_drawn_and_fits(text: str, width: float) -> None:
     assert pdf_file.rendered(sample(0, movements=[movement], holder_name=text or "x"))
 
 
-@settings(deadline=None)
 @given(st.text(), st.sampled_from(["", "=", "+", "-", "@", "\t", "\r", "\n", '"', ","]))
 def test_any_text_comes_through_csv_and_is_no_formula(text: str, start: str) -> None:
     description = start + text

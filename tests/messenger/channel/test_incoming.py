@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from messenger.channel.deliveries import DOCUMENTED, delivery, message
@@ -24,7 +24,6 @@ from tapgate.messenger.model.incoming import (
 
 PHONE = "+23276123456"
 #: A busy machine makes neither an example nor its making wrong.
-UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def _content(kind: str, part: object) -> Content:
@@ -227,13 +226,11 @@ JSON = st.recursive(
 )
 
 
-@UNHURRIED
 @given(st.dictionaries(st.sampled_from(["entry", "object"]) | st.text(), JSON, max_size=3))
 def test_any_object_is_read(body: dict[str, Any]) -> None:
     read(json.dumps(body).encode())
 
 
-@UNHURRIED
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_malformed(body: bytes) -> None:
     with contextlib.suppress(MalformedDelivery):
@@ -248,7 +245,6 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *inner] if path else inner
 
 
-@UNHURRIED
 @given(st.data())
 def test_a_real_delivery_with_something_else_in_any_place(data: st.DataObject) -> None:
     body = copy.deepcopy(DOCUMENTED)

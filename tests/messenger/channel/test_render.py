@@ -1,7 +1,7 @@
 """Whatever is said fits the provider's limits, and whatever is offered can be reached."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -17,7 +17,6 @@ from tapgate.messenger.model.replies import File, Offer, Option, Outgoing, PinFo
 
 PHONE = "+23276123456"
 #: A busy machine makes neither an example nor its making wrong.
-UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 MORE = Option(id="more:1", title="More")
 
 
@@ -221,7 +220,6 @@ TEMPLATES = st.builds(
 )
 
 
-@UNHURRIED
 @given(st.builds(Say, text=TEXT) | OFFERS | FORMS | FILES | TEMPLATES)
 def test_whatever_it_is_the_provider_takes_it(message: Outgoing) -> None:
     rendered = payloads(message, PHONE)
@@ -230,7 +228,6 @@ def test_whatever_it_is_the_provider_takes_it(message: Outgoing) -> None:
         shapes.check(payload)
 
 
-@UNHURRIED
 @given(OFFERS)
 def test_every_option_is_reached_by_asking_for_more(offer: Offer) -> None:
     seen: list[Option] = []
@@ -245,7 +242,6 @@ def test_every_option_is_reached_by_asking_for_more(offer: Offer) -> None:
     assert tuple(seen) + options == offer.options
 
 
-@UNHURRIED
 @given(st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"]), min_size=1, max_size=9000))
 def test_not_a_letter_of_a_text_is_lost(text: str) -> None:
     parts = payloads(Say(text=text), PHONE)

@@ -3,7 +3,7 @@
 import re
 
 import msgspec
-from hypothesis import HealthCheck, event, settings
+from hypothesis import event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -379,6 +379,4 @@ TestAnyStory = AnyStory.TestCase
 TestAnyStory.settings = settings(
     max_examples=150,
     stateful_step_count=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

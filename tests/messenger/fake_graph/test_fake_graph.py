@@ -104,7 +104,7 @@ async def test_a_message_is_taken_and_its_fate_is_told(
     (sent,) = (await graph.get(f"/_fake/sent?to=+{PHONE}")).json()["data"]
     assert (sent["id"], sent["message"]) == (message_id, TEXT)
     assert (await graph.get("/_fake/sent?to=1")).json() == {"data": []}
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while len(webhook.received) < 2:
             await asyncio.sleep(0.01)
     fate = msgspec.json.decode(webhook.received[1][0])["entry"][0]["changes"][0]["value"]
@@ -242,7 +242,7 @@ async def test_deliveries_are_signed_and_repeated_until_they_are_answered(
 ) -> None:
     webhook.statuses = [500]
     message_id = await _say(graph, text="hi", copies=2)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while len(webhook.received) < 3:
             await asyncio.sleep(0.01)
     assert {one.message_id for one in _messages(webhook)} == {message_id}

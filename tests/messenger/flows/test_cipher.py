@@ -46,7 +46,7 @@ def test_a_request_made_by_others_is_opened_and_answered() -> None:
     assert opened.seal(VECTOR["answer"]) == VECTOR["sealed_answer"]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(json_objects, json_objects)
 def test_both_sides_understand_each_other(request: dict[str, Any], answer: dict[str, Any]) -> None:
     client = Exchange(PUBLIC_PEM)
@@ -55,7 +55,7 @@ def test_both_sides_understand_each_other(request: dict[str, Any], answer: dict[
     assert client.decrypted(opened.seal(answer)) == answer
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, len(BODY) - 1), st.integers(1, 255))
 def test_a_changed_byte_anywhere_is_noticed(place: int, flip: int) -> None:
     changed = bytearray(BODY)
@@ -64,7 +64,7 @@ def test_a_changed_byte_anywhere_is_noticed(place: int, flip: int) -> None:
         KEY.open(bytes(changed))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.binary(max_size=300) | json_values.map(lambda value: json.dumps(value).encode()))
 def test_anything_else_cannot_be_opened(body: bytes) -> None:
     with pytest.raises(CannotOpen):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import structlog
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from messenger.flows.stage import (
@@ -209,9 +209,7 @@ requests = st.fixed_dictionaries(
 )
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60)
 @given(requests, st.booleans())
 async def test_whatever_is_asked_is_answered(
     stage: Stage, request: dict[str, Any], known: bool

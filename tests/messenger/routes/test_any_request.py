@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from messenger.routes.stage import (
@@ -45,9 +45,7 @@ near_messages = st.fixed_dictionaries(
 near_codes = st.fixed_dictionaries(
     {}, optional=dict.fromkeys(["to", "template", "language", "parameters"], values)
 ).map(lambda changes: CODE | changes)
-anything = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+anything = settings(max_examples=150)
 
 
 @pytest.fixture
