@@ -16,6 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from gateway.running import free_port
+
 #: A supervisor over the stand-in service.
 _PROGRAM = """
 import asyncio, os, sys
@@ -39,11 +41,6 @@ try:
 except (StartError, StoreError) as error:
     sys.exit(str(error))
 """
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -2,7 +2,6 @@
 
 import base64
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from cli.pretend_messenger import HANG_UP, Answer, answered, pretend_messenger, refused
 from cli.terminal import OnTerminal, on_terminal
+from gateway.running import free_port
 from tapgate.cli import app
 from tapgate.cli.chat.pins import asks_for_pin
 from tapgate.demo.examples import keep
@@ -136,8 +136,7 @@ def test_what_goes_wrong_is_one_line_and_ends_a_script(
 
 
 def test_no_messenger_is_one_line(environ: dict[str, str]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    url = f"http://127.0.0.1:{free_port()}"
     ended = subprocess.run(
         [TAPGATE, "chat", "--once", "menu", "--url", url],
         env=environ | {"HTTP_PROXY": "http://127.0.0.1:1"},

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import secrets
 import socket
 import sys
 from collections.abc import AsyncIterator
@@ -17,8 +18,12 @@ ADMIN = {"email": "ada@example.com", "password": "correct horse battery"}
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+    """Below those that the system gives to connections, one of which may be in use a moment later;
+    by chance, since other test processes look for one too."""
+    while True:
+        port = 10_000 + secrets.randbelow(20_000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def workers_of(address: httpx2.URL | str) -> list[psutil.Process]:
