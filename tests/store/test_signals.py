@@ -175,7 +175,7 @@ async def test_stopped_while_somebody_settles_nothing_is_complained_about(
             await asyncio.gather(settling, return_exceptions=True)
             await signals.stop()
             await asyncio.sleep(0.01)
-            gc.collect()
+        gc.collect()
     finally:
         loop.set_exception_handler(before)
     assert complaints == []
