@@ -36,3 +36,21 @@ async def test_alerts_are_counted_by_their_own_severity(
         assert answer.status_code == 201, answer.text
     page = await (await visitors.of("C")).page("/console")
     assert tile(page, "Open alerts") == said
+
+
+async def test_alerts_that_are_investigated_are_counted_apart(
+    visitors: Visitors, world: World
+) -> None:
+    visitor = await visitors.of("C")
+    for severity in ("HIGH", "CRITICAL"):
+        raised = await world.client.post(
+            "/api/v1/compliance/alerts",
+            json={"alert_type": "by hand", "severity": severity, "details": {}},
+            auth=world.service(),
+        )
+        alert = raised.json()["alert_id"]
+    await world.client.post(
+        f"/api/v1/compliance/alerts/{alert}/investigate", auth=await world.admin("C")
+    )
+    page = await visitor.page("/console")
+    assert tile(page, "Open alerts") == "1 ■ High 1, 1 being investigated"

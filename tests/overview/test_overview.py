@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from compliance.stage import held, resolve
+from compliance.stage import ALERTS, held, resolve
 from pos.stage import Shop
 from tapgate.ledger.figures import Folding
 from world import World
@@ -93,6 +93,18 @@ async def test_a_review_and_its_end(world: World) -> None:
     assert seen["totals"]["under_review"] == 0
     assert seen["standing"]["money"]["under_review"] == "0.00"
     assert seen["alerts"]["total"] == 0
+
+
+async def test_an_alert_that_is_investigated_is_not_open_any_more(world: World) -> None:
+    alert, _, _ = await held(world)
+    seen = (await overview(world))["alerts"]
+    assert (seen["total"], seen["high"] + seen["medium"], seen["investigating"]) == (1, 1, 0)
+    begun = await world.client.post(
+        f"{ALERTS}/{alert['id']}/investigate", auth=await world.admin("C")
+    )
+    assert begun.status_code == 200
+    seen = (await overview(world))["alerts"]
+    assert (seen["total"], seen["high"] + seen["medium"], seen["investigating"]) == (0, 0, 1)
 
 
 async def test_what_there_is(world: World) -> None:

@@ -94,6 +94,7 @@ class OpenAlerts(msgspec.Struct, kw_only=True):
     medium: int
     high: int
     critical: int
+    investigating: int
 
 
 class ProofRecord(msgspec.Struct, kw_only=True):

@@ -35,7 +35,7 @@ async def look(call: Call, period: str) -> Overview:
     figures = await figures_of(services.database, period, starts)
     alerts = None
     if call.principal.role in _SEES_ALERTS:
-        alerts = _alerts(await queries.open_alerts(services.database))
+        alerts = _alerts(await queries.unresolved_alerts(services.database))
     return Overview(
         currency=settings.currency,
         timezone=settings.timezone.key,
@@ -82,13 +82,16 @@ async def prove(call: Call) -> tuple[proofs.Recorded, Proof]:
     return recorded, proof
 
 
-def _alerts(open_: Mapping[str, int]) -> OpenAlerts:
+def _alerts(unresolved: Mapping[tuple[str, str], int]) -> OpenAlerts:
+    open_ = {severity: n for (status, severity), n in unresolved.items() if status == "open"}
+    total = sum(open_.values())
     return OpenAlerts(
-        total=sum(open_.values()),
+        total=total,
         low=open_.get("LOW", 0),
         medium=open_.get("MEDIUM", 0),
         high=open_.get("HIGH", 0),
         critical=open_.get("CRITICAL", 0),
+        investigating=sum(unresolved.values()) - total,
     )
 
 

@@ -87,12 +87,13 @@ async def standing(database: Database, now: datetime) -> tuple[list[AccountSum],
     return sums, {row["status"]: row["count"] for row in cards}
 
 
-async def open_alerts(database: Database) -> dict[str, int]:
+async def unresolved_alerts(database: Database) -> dict[tuple[str, str], int]:
+    """By status and severity."""
     rows = await database.fetch(
-        """SELECT severity, count(*) FROM alerts WHERE status IN ('open', 'investigating')
-           GROUP BY severity"""
+        """SELECT status, severity, count(*) FROM alerts WHERE status IN ('open', 'investigating')
+           GROUP BY status, severity"""
     )
-    return {row["severity"]: row["count"] for row in rows}
+    return {(row["status"], row["severity"]): row["count"] for row in rows}
 
 
 async def sealed(database: Database) -> Sealed:

@@ -14,9 +14,9 @@ async def get_overview(call: Call, query: OverviewQuery) -> Overview:
 
     What moved in the last 24 hours by hour, or in the last 7 or 30 days by day of the platform's
     time zone; the last of them is not over yet. These figures are exact at any moment.
-    `standing` is what there is, counted at `as_of`, a few seconds ago. `alerts` are the open ones;
-    null for who may not list alerts. `engine` is of this node: how long the ledger's batches and
-    the requests that move money took.
+    `standing` is what there is, counted at `as_of`, a few seconds ago. `alerts` are the open ones,
+    and beside them how many are being investigated; null for who may not list alerts. `engine` is
+    of this node: how long the ledger's batches and the requests that move money took.
     """
     return await operations.look(call, query.period)
 

@@ -82,6 +82,7 @@ class OpenAlerts(Record, frozen=True, kw_only=True):
     medium: int
     high: int
     critical: int
+    investigating: int
 
 
 class ProofRecord(Record, frozen=True, kw_only=True):
