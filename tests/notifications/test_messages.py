@@ -19,7 +19,8 @@ from tapgate.notifications import messages
 from tapgate.notifications.messages import Courier, pending, send_template
 
 PHONE = "+23276123456"
-CODE = "402917"
+#: Longer than a real one, which the number of a row or sealed bytes may have in them by chance.
+CODE = "402917402917402917"
 SECRET = "what the gateway signs with"
 
 
