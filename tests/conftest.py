@@ -1,9 +1,11 @@
 """What tests share: one embedded PostgreSQL per test process, one fresh database per test."""
 
+import asyncio
 import itertools
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
 
@@ -42,6 +44,16 @@ def folder() -> Iterator[Path]:
     """For what another system user must reach: pytest closes its own folders to all others."""
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
         yield Path(name)
+
+
+@pytest.fixture
+async def within_a_day() -> None:
+    """For a test that goes by the day it is: no day begins meanwhile, in any time zone of whole
+    hours."""
+    now = datetime.now(UTC)
+    following = now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+    if following - now < timedelta(seconds=30):
+        await asyncio.sleep((following - now).total_seconds() + 0.1)
 
 
 @pytest.fixture(scope="session")
