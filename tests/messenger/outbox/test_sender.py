@@ -266,7 +266,7 @@ async def test_it_runs_is_woken_and_ends_what_is_under_way(
 
     sender = stage.sender()
     task = asyncio.create_task(sender.run())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         for number in range(3):
             await stage.put(f"early {number}")
         sender.wake()
@@ -299,7 +299,7 @@ async def test_it_outlives_the_database(stage: Stage, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(claims, "claim", sometimes)
     task = asyncio.create_task(stage.sender().run())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         while not stage.texts():
             await asyncio.sleep(0.01)
         task.cancel()
