@@ -8,6 +8,7 @@ import pytest
 from messenger.flows.stage import words
 from messenger.journeys.phone import text
 from messenger.journeys.town import Messenger, Town
+from tapgate.messenger import runner
 from tapgate.messenger.model.replies import Offer, PinForm
 from world import PIN, WRONG_PIN
 
@@ -111,8 +112,10 @@ async def test_yes_and_the_pin_many_times_at_once(
 
 
 async def test_a_form_filled_in_many_times_at_once(
-    town: Town, messenger: Messenger, pair: dict[str, Any]
+    town: Town, messenger: Messenger, pair: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Each waits for the one before, however busy the machine is.
+    monkeypatch.setattr(runner, "_FORM_PATIENCE_SECONDS", 30.0)
     phone = messenger.phone(pair["sender"]["phone_number"])
     await phone.say(f"send 100 to {pair['serial']}")
     await phone.say("yes")

@@ -255,6 +255,7 @@ async def test_it_runs_is_woken_and_ends_what_is_under_way(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tapgate.messenger.outbox.sender.TICK_SECONDS", 3600.0)
+    monkeypatch.setattr("tapgate.messenger.outbox.sender._FAREWELL_SECONDS", 30.0)
     await stage.written_by(PHONE)
     sending, go_on = asyncio.Event(), asyncio.Event()
     send = stage.graph.send
