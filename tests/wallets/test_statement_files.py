@@ -228,6 +228,7 @@ async def _fill(world: World, account_id: int) -> None:
             account_id,
             world.services.clock(),
             MANY,
+            timeout=60,
         )
         await tx.execute(
             """INSERT INTO entries
@@ -237,6 +238,7 @@ async def _fill(world: World, account_id: int) -> None:
             cash,
             account_id,
             MANY,
+            timeout=60,
         )
         await tx.execute(
             "UPDATE accounts SET balance = balance + $2 WHERE id = $1", account_id, MANY * 100
