@@ -19,6 +19,7 @@ from tapgate.gateway import create_app, wired
 from tapgate.ids import IdSource
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings, load
+from tapgate.store import signals
 from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
@@ -29,6 +30,10 @@ hypothesis.settings.register_profile(
     "tests", deadline=None, suppress_health_check=list(hypothesis.HealthCheck)
 )
 hypothesis.settings.load_profile("tests")
+
+#: Whoever changed something goes on after a second, for the sake of those who wait for an answer;
+#: a busy machine may not have told everybody by then, and the test's next step goes by what was.
+signals._SETTLE_SECONDS = 30.0
 
 _TEMPLATE = "template_of_tests"
 _numbers = itertools.count(1)
