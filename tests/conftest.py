@@ -1,9 +1,11 @@
 """What tests share: one embedded PostgreSQL per test process, one fresh database per test."""
 
+import asyncio
 import itertools
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
 
@@ -17,6 +19,7 @@ from tapgate.gateway import create_app, wired
 from tapgate.ids import IdSource
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings, load
+from tapgate.store import signals
 from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
@@ -27,6 +30,10 @@ hypothesis.settings.register_profile(
     "tests", deadline=None, suppress_health_check=list(hypothesis.HealthCheck)
 )
 hypothesis.settings.load_profile("tests")
+
+#: Whoever changed something goes on after a second, for the sake of those who wait for an answer;
+#: a busy machine may not have told everybody by then, and the test's next step goes by what was.
+signals._SETTLE_SECONDS = 30.0
 
 _TEMPLATE = "template_of_tests"
 _numbers = itertools.count(1)
@@ -42,6 +49,16 @@ def folder() -> Iterator[Path]:
     """For what another system user must reach: pytest closes its own folders to all others."""
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
         yield Path(name)
+
+
+@pytest.fixture
+async def within_a_day() -> None:
+    """For a test that goes by the day it is: no day begins meanwhile, in any time zone of whole
+    hours."""
+    now = datetime.now(UTC)
+    following = now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
+    if following - now < timedelta(seconds=30):
+        await asyncio.sleep((following - now).total_seconds() + 0.1)
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,20 @@ import pytest
 from notifications.receiver import Receiver
 from notifications.stage import SetClock
 from tapgate.edge.services import Services
+from tapgate.notifications import messages
+from tapgate.notifications.webhooks import deliverer, sending
+from tapgate.store import signals
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may stand still for longer than anybody waits for an answer or a farewell;
+    that a connection was believed to be lost would be among the lines that a test counts."""
+    monkeypatch.setattr(signals, "_ANSWER_SECONDS", 30.0)
+    monkeypatch.setattr(sending, "PATIENCE_SECONDS", 30.0)
+    monkeypatch.setattr(sending, "_CONNECT_SECONDS", 30.0)
+    monkeypatch.setattr(deliverer, "_FAREWELL_SECONDS", 30.0)
+    monkeypatch.setattr(messages, "_PATIENCE_SECONDS", 30.0)
 
 
 @pytest.fixture

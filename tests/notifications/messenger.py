@@ -22,6 +22,8 @@ class Messenger:
         #: While this is not set, nobody is answered.
         self.answers = asyncio.Event()
         self.answers.set()
+        #: How many were heard to the end, answered or not.
+        self.heard = 0
         #: What came: the body, with the message's id beside it.
         self.received: list[dict[str, Any]] = []
         self._secret = secret.encode()
@@ -39,8 +41,8 @@ class Messenger:
             await server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.closing(writer), contextlib.suppress(asyncio.IncompleteReadError):
-            # Who is killed may go away before it has asked for anything.
+        with contextlib.closing(writer), contextlib.suppress(EOFError, ConnectionError):
+            # Who is killed may go away before it has asked for anything, or been answered.
             await self._answer(reader, writer)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -49,6 +51,7 @@ class Messenger:
             name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:])
         }
         body = await reader.readexactly(int(headers["content-length"]))
+        self.heard += 1
         await self.answers.wait()
         status = self._judge(head[0], headers, body)
         writer.write(

@@ -17,17 +17,19 @@ async def test_what_waits_is_not_gone_through_at_every_look(services: Services) 
         await services.database.execute(
             "UPDATE webhook_endpoints SET deleted_at = now() WHERE id = $1", deleted
         )
-    await services.database.execute(
-        """WITH told AS (
+    async with services.database.connection() as connection:
+        await connection.execute(
+            """WITH told AS (
                INSERT INTO events (id, type, data, occurred_at)
                SELECT number, 'card.linked', '{}', now() FROM generate_series(1, $1) AS number
                RETURNING id)
            INSERT INTO deliveries (event_id, endpoint_id, next_attempt_at, created_at)
            SELECT id, $2, now() + interval '1 hour', now() FROM told""",
-        WAITING,
-        slow,
-    )
-    await services.database.execute("VACUUM ANALYZE")
+            WAITING,
+            slow,
+            timeout=60,
+        )
+        await connection.execute("VACUUM ANALYZE", timeout=60)
     recorder: Any = Recorder(services.database)
     await outbox.end_for_deleted_endpoints(recorder, services.clock())
     await outbox.due_endpoints(recorder, services.clock())

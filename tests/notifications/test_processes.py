@@ -35,7 +35,7 @@ async def test_events_are_delivered_by_whichever_process_also_when_all_are_kille
 
     async with (
         gateway(folder, database_url, workers=2) as address,
-        httpx2.AsyncClient(base_url=address, trust_env=False) as client,
+        httpx2.AsyncClient(base_url=address, trust_env=False, timeout=30) as client,
     ):
         created = await create_endpoint(client, f"{receiver.url}/slow")
         await happen(services)

@@ -174,7 +174,7 @@ async def test_names_that_nobody_answers_for_hold_up_nobody_else(
     waiting = [asyncio.create_task(resolve_by_system("slow.example.com")) for _ in range(100)]
     await asyncio.sleep(0.1)
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(30):
             assert await resolve_by_system("quick.example.com") == ["127.0.0.1"]
             assert await asyncio.to_thread(lambda: "not held up") == "not held up"
     finally:

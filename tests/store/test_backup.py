@@ -1,6 +1,7 @@
 """What is saved comes back, all of it or nothing; what does not fit is refused in one line."""
 
 import asyncio
+import contextlib
 import io
 import stat
 import subprocess
@@ -20,7 +21,7 @@ from tapgate.store import StoreError, restore
 from tapgate.store.backup import save
 from tapgate.store.backup_file import BackupWriter, Manifest, new_file, read_manifest
 from tapgate.store.embedded import PROGRAMS, EmbeddedPostgres
-from tapgate.store.migrate import migrate
+from tapgate.store.migrate import LOCK_KEY, migrate
 from tapgate.store.server_user import server_user
 from world import World
 
@@ -379,28 +380,43 @@ async def test_by_url_with_a_password(by_password: str, tmp_path: Path) -> None:
 async def test_a_server_that_is_lost_on_the_way_is_one_line(
     postgres: str, database_url: str, empty_url: str, tmp_path: Path
 ) -> None:
-    """Its sessions are ended while it is being saved, and while it is being filled."""
+    """Its sessions are ended while it is being saved, and while it is being filled: each is met
+    where it waits for somebody, since it may be over sooner than it is looked for."""
     await saved(database_url, tmp_path / "backup")
 
     async def end_all(name: str) -> None:
         while not await rows(
             postgres,
             f"""SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-                WHERE datname = '{name}' AND application_name IN ('pg_dump', 'psql')""",
+                WHERE datname = '{name}' AND application_name IN ('pg_dump', 'psql')
+                  AND wait_event_type = 'Lock'""",
         ):
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0.01)
 
-    ending = asyncio.create_task(end_all(name_of(database_url)))
-    with pytest.raises(StoreError, match="pg_dump failed: ") as refused:
-        await saved(database_url, tmp_path / "other")
-    await ending
+    async with in_the_way(database_url, "DROP SEQUENCE process_slots"):
+        ending = asyncio.create_task(end_all(name_of(database_url)))
+        with pytest.raises(StoreError, match="pg_dump failed: ") as refused:
+            await saved(database_url, tmp_path / "other")
+        await ending
     assert "\n" not in str(refused.value)
     assert files_in(tmp_path) == ["backup"]
-    ending = asyncio.create_task(end_all(name_of(empty_url)))
-    with pytest.raises(StoreError, match="nothing was restored: "):
-        await load(empty_url, tmp_path / "backup")
-    await ending
+    async with in_the_way(empty_url, f"SELECT pg_advisory_xact_lock({LOCK_KEY})"):
+        ending = asyncio.create_task(end_all(name_of(empty_url)))
+        with pytest.raises(StoreError, match="nothing was restored: "):
+            await load(empty_url, tmp_path / "backup")
+        await ending
     assert await is_empty(empty_url)
+
+
+@contextlib.asynccontextmanager
+async def in_the_way(url: str, sql: str) -> AsyncIterator[None]:
+    """Of whoever wants the same, until it is taken back."""
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute(f"BEGIN; {sql}")
+        yield
+    finally:
+        await connection.close()
 
 
 def name_of(url: str) -> str:

@@ -107,6 +107,21 @@ async def test_one_that_is_handed_to_somebody_who_has_just_gone(pool: Pool) -> N
     assert await pool.take(LATE) is taken[0]
 
 
+async def test_room_that_is_offered_to_somebody_who_has_just_gone(pool: Pool) -> None:
+    taken = [await pool.take(LATE) for _ in range(SIZE)]
+    gone, waiting = [asyncio.create_task(pool.take(LATE)) for _ in range(2)]
+    await asyncio.sleep(0)
+    taken[0].terminate()
+    pool.give_back(taken[0])
+    gone.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    for _ in range(4):
+        await asyncio.sleep(0)
+    assert waiting.done(), "it waits although there is room"
+    assert await waiting not in taken
+
+
 async def test_a_failure_to_open_leaves_room(pool: Pool, exchange: Exchange) -> None:
     exchange.away = True
     for _ in range(SIZE + 1):

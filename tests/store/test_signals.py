@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import itertools
 import signal
 import subprocess
 import sys
@@ -26,6 +27,8 @@ async def main():
     signals = Signals(sys.argv[1])
     signals.on("keys", lambda payload: print(payload, flush=True))
     await signals.start()
+    while not signals.listening:  # it goes on trying by itself
+        await asyncio.sleep(0.01)
     print("listening", flush=True)
     await asyncio.sleep(60)
 
@@ -35,8 +38,10 @@ asyncio.run(main())
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine an answer may take longer than whoever changed something waits."""
-    monkeypatch.setattr(signals_module, "_SETTLE_SECONDS", 20.0)
+    """On a busy machine an answer may take longer than whoever changed something waits, or than a
+    connection is believed to be there."""
+    monkeypatch.setattr(signals_module, "_SETTLE_SECONDS", 30.0)
+    monkeypatch.setattr(signals_module, "_ANSWER_SECONDS", 30.0)
 
 
 @pytest.fixture
@@ -148,16 +153,19 @@ async def test_settling_survives_a_connection_lost_on_the_way(
     await until(lambda: signals.listening and others.listening)
     heard: list[str] = []
     others.on("keys", heard.append)
-    async with asyncio.timeout(30):  # the last cut may not have been noticed yet
-        while not heard:
-            await change(database, signals, "afterwards")
-    assert heard == ["afterwards"]
+    async with asyncio.timeout(60):  # the last cut may not have been noticed yet
+        for number in itertools.count():
+            await change(database, signals, f"afterwards {number}")
+            if heard:
+                break
+    assert len(set(heard)) == len(heard)
 
 
 async def test_stopped_while_somebody_settles_nothing_is_complained_about(
     database: Database, database_url: str
 ) -> None:
     """Who settles has gone, and so has the connection: the question's failure is nobody's."""
+    gc.collect()  # what others left behind is not complained about here
     complaints: list[object] = []
     loop = asyncio.get_running_loop()
     before = loop.get_exception_handler()
@@ -205,7 +213,10 @@ async def test_other_processes_and_one_that_hangs_or_dies(
         await other.wait()
 
 
-async def test_starting_without_a_database_keeps_trying(database_url: str) -> None:
+async def test_starting_without_a_database_keeps_trying(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signals_module, "_ANSWER_SECONDS", 1.0)
     database_name = database_url.partition("@/")[2].partition("?")[0]
     signals = Signals(database_url.replace(database_name, "not_there"))
     await signals.start()

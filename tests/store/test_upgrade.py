@@ -194,7 +194,8 @@ async def test_by_many_at_once(first: str, database_url: str) -> None:
 async def test_killed_in_the_middle_and_done_again(first: str, database_url: str) -> None:
     columns = await columns_of(first)
     before = await contents(first, columns)
-    waiting = "SELECT FROM pg_locks WHERE NOT granted AND mode = 'ShareLock'"
+    waiting = """SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
+                 WHERE datname = current_database() AND NOT granted AND mode = 'ShareLock'"""
     holder = await asyncpg.connect(first)
     async with holder.transaction():
         # Nobody can make an index on it.

@@ -28,6 +28,7 @@ async def fill(database: Database) -> None:
                SELECT n, 'wallet', n + 1000000, 'Aminata Kamara', 'Aminata K.', 'SLE', 1, true
                FROM generate_series(1, $1) n""",
             ACCOUNTS,
+            timeout=60,
         )
         await tx.execute(
             """INSERT INTO subscribers (id, account_id, phone_number, first_name, last_name,
@@ -35,6 +36,7 @@ async def fill(database: Database) -> None:
                SELECT n + 1000000, n, '+232' || n, 'Aminata', 'Kamara', n % 100 = 99, now(), now()
                FROM generate_series(1, $1) n""",
             ACCOUNTS,
+            timeout=60,
         )
         await tx.execute(
             """INSERT INTO transactions

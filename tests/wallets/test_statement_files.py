@@ -30,7 +30,7 @@ COLUMNS = "date transaction_id type description debit credit balance".split()
 
 
 @pytest.fixture
-async def key(world: World) -> Bearer:
+async def key(world: World, within_a_day: None) -> Bearer:
     return await world.api_key("payments:read")
 
 
@@ -228,6 +228,7 @@ async def _fill(world: World, account_id: int) -> None:
             account_id,
             world.services.clock(),
             MANY,
+            timeout=60,
         )
         await tx.execute(
             """INSERT INTO entries
@@ -237,6 +238,7 @@ async def _fill(world: World, account_id: int) -> None:
             cash,
             account_id,
             MANY,
+            timeout=60,
         )
         await tx.execute(
             "UPDATE accounts SET balance = balance + $2 WHERE id = $1", account_id, MANY * 100

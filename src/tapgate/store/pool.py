@@ -88,8 +88,11 @@ class Pool:
         try:
             return await waiter
         except BaseException:
-            if not waiter.cancelled() and (connection := waiter.result()) is not None:
-                self.give_back(connection)  # handed over too late
+            if not waiter.cancelled():  # handed over too late
+                if (connection := waiter.result()) is not None:
+                    self.give_back(connection)
+                else:
+                    self._hand_over(None)
             raise
 
     async def _opened(self) -> asyncpg.Connection:

@@ -47,5 +47,5 @@ class Webhook:
 
 def calling(url: str) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(
-        base_url=url, headers={"Authorization": f"Bearer {TOKEN}"}, trust_env=False
+        base_url=url, headers={"Authorization": f"Bearer {TOKEN}"}, trust_env=False, timeout=30
     )

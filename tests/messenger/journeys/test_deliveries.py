@@ -16,8 +16,8 @@ from tapgate.messenger.model.replies import Offer, PinForm, Say
 from world import PIN
 
 
-async def waiting(messenger: Messenger) -> int:
-    count: int = await messenger.services.database.fetchval(
+async def waiting(town: Town) -> int:
+    count: int = await town.world.services.database.fetchval(
         "SELECT count(*) FROM messenger.received WHERE status = 'waiting'"
     )
     return count
@@ -131,9 +131,9 @@ async def test_what_was_acknowledged_is_acted_on_after_a_restart(town: Town) -> 
         await phone.deliver(phone.message(text("balance")))
         await deaf.called.wait()
         # Stopped here, in the middle of it.
+    assert await waiting(town) == 1
     async with town.messenger() as second:
         phone = second.phone(subscriber["phone_number"])
-        assert await waiting(second) == 1
         await phone.handled()
         assert any("77.00 SLE" in getattr(one, "text", "") for one in await phone.replies())
 
@@ -375,15 +375,21 @@ async def test_messages_of_one_second_are_handled_in_their_order(
 
 
 class Crowded(httpx2.AsyncBaseTransport):
-    """A gateway that takes its time, and counts how much is asked of it meanwhile."""
+    """A gateway that takes its time, and counts how much is asked of it meanwhile. The first who
+    asks waits until somebody else does."""
 
     def __init__(self, town: Town) -> None:
         self._gateway = httpx2.ASGITransport(create_app(town.world.services))
         self._now = self.most = 0
+        self._two_at_once = asyncio.Event()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         self._now += 1
         self.most = max(self.most, self._now)
+        if self._now == 2:
+            self._two_at_once.set()
+        async with asyncio.timeout(30):
+            await self._two_at_once.wait()
         await asyncio.sleep(0.05)
         self._now -= 1
         return await self._gateway.handle_async_request(request)

@@ -133,7 +133,7 @@ async def stage(
         yield running, made, gateway
         watch.look_at_processes()
         for service in (running.gateway, running.messenger):
-            async with httpx2.AsyncClient(trust_env=False) as client:
+            async with httpx2.AsyncClient(trust_env=False, timeout=30) as client:
                 metrics = await client.get(f"{service}/metrics")
             watch.look_into(f"metrics of {service}", metrics.content)
     watch.look_into("logs", running.logged())

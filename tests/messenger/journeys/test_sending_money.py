@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from messenger.flows.stage import words
 from messenger.journeys.phone import text
 from messenger.journeys.town import Messenger, Town
+from tapgate.messenger import runner
 from tapgate.messenger.model.replies import Offer, PinForm
 from world import PIN, WRONG_PIN
 
@@ -51,7 +53,7 @@ async def test_over_the_webhook_with_a_form_for_the_pin(
     form = await phone.last(PinForm)
     status, screen = await phone.fill_in({"pin": PIN})
     assert (status, screen["screen"]) == (200, "SUCCESS")
-    assert PIN not in str(screen)
+    assert PIN not in words(str(screen))
     await phone.replies()
     assert await moved(town, pair) == ("492.50", "500.00", 1)
     (transfer,) = await town.transfers(pair["sender"]["id"])
@@ -92,10 +94,10 @@ async def test_over_the_compatibility_endpoint(
     assert await moved(town, pair) == ("1000.00", "0.00", 0)
     receipt = await phone.ask(PIN)
     assert "492.50 SLE" in receipt
-    assert PIN not in receipt
+    assert PIN not in words(receipt)
     for repeated in (PIN, "yes", PIN):
         answer = await phone.ask(repeated)
-        assert PIN not in answer
+        assert PIN not in words(answer)
     assert await moved(town, pair) == ("492.50", "500.00", 1)
 
 
@@ -110,8 +112,10 @@ async def test_yes_and_the_pin_many_times_at_once(
 
 
 async def test_a_form_filled_in_many_times_at_once(
-    town: Town, messenger: Messenger, pair: dict[str, Any]
+    town: Town, messenger: Messenger, pair: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Each waits for the one before, however busy the machine is.
+    monkeypatch.setattr(runner, "_FORM_PATIENCE_SECONDS", 30.0)
     phone = messenger.phone(pair["sender"]["phone_number"])
     await phone.say(f"send 100 to {pair['serial']}")
     await phone.say("yes")

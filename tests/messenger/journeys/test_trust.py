@@ -55,9 +55,8 @@ async def test_a_code_is_tried_three_times_and_not_sent_to_pester(
     await write(eve, "balance")
     await write(eve, subscriber["phone_number"])
     code = await code_for(messenger, subscriber["phone_number"])
-    for guess in ("000001", "000002", "000003"):
-        assert guess != code
-        await write(eve, guess)
+    for step in (1, 2, 3):
+        await write(eve, f"{(int(code) + step) % 1_000_000:06d}")
     assert "77.00" not in await write(eve, code)
     for _ in range(3):
         await write(eve, "balance")

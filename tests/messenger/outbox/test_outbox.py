@@ -13,7 +13,8 @@ from tapgate.messenger.outbox.queries import recent
 from tapgate.messenger.outbox.sealed import UnreadableError, opened, seal
 from tapgate.vault import Vault
 
-CODE = "402917"
+#: Longer than a real one, which the number of a row or sealed bytes may have in them by chance.
+CODE = "402917402917402917"
 TEMPLATE = Template(name="one_time_code", language="en", parameters=(CODE,))
 MORE = Option(id="m", title="More")
 

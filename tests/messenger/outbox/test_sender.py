@@ -255,6 +255,7 @@ async def test_it_runs_is_woken_and_ends_what_is_under_way(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tapgate.messenger.outbox.sender.TICK_SECONDS", 3600.0)
+    monkeypatch.setattr("tapgate.messenger.outbox.sender._FAREWELL_SECONDS", 30.0)
     await stage.written_by(PHONE)
     sending, go_on = asyncio.Event(), asyncio.Event()
     send = stage.graph.send
@@ -266,7 +267,7 @@ async def test_it_runs_is_woken_and_ends_what_is_under_way(
 
     sender = stage.sender()
     task = asyncio.create_task(sender.run())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         for number in range(3):
             await stage.put(f"early {number}")
         sender.wake()
@@ -299,7 +300,7 @@ async def test_it_outlives_the_database(stage: Stage, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(claims, "claim", sometimes)
     task = asyncio.create_task(stage.sender().run())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         while not stage.texts():
             await asyncio.sleep(0.01)
         task.cancel()

@@ -1,5 +1,6 @@
 """What is the same for every route: paths, methods, sizes, ids, log lines, failures."""
 
+import gc
 import json
 import logging
 from collections.abc import Iterator
@@ -44,6 +45,7 @@ class Lines:
 
 @pytest.fixture
 def lines() -> Iterator[Lines]:
+    gc.collect()  # what others left behind is not told in these lines
     kept = logging.root.handlers[:], logging.root.level, structlog.get_config()
     lines = Lines()
     logs.configure(lines)
