@@ -19,6 +19,7 @@ from tapgate.ids import IdSource
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings, load
 from tapgate.store import database as database_module
+from tapgate.store import signals as signals_module
 from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
@@ -30,9 +31,10 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("tests")
 
-#: Those who pay must not wait long for a database that is away. Tests are about what it says, on a
-#: machine that may stand still for some seconds.
+#: Those who pay must not wait long for a database that is away, or for another process that hangs.
+#: Tests are about what they say, on a machine that may stand still for some seconds.
 database_module.PATIENCE_SECONDS = 30.0
+signals_module._SETTLE_SECONDS = 30.0
 
 _A_DAY_SECONDS = 24 * 60 * 60
 _LONGEST_TEST_SECONDS = 120
