@@ -1,11 +1,10 @@
 """What tests share: one embedded PostgreSQL per test process, one fresh database per test."""
 
-import asyncio
 import itertools
 import subprocess
 import tempfile
+import time
 from collections.abc import AsyncIterator, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
 
@@ -19,7 +18,8 @@ from tapgate.gateway import create_app, wired
 from tapgate.ids import IdSource
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings, load
-from tapgate.store import signals
+from tapgate.store import database as database_module
+from tapgate.store import signals as signals_module
 from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
@@ -31,10 +31,13 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("tests")
 
-#: Whoever changed something goes on after a second, for the sake of those who wait for an answer;
-#: a busy machine may not have told everybody by then, and the test's next step goes by what was.
-signals._SETTLE_SECONDS = 30.0
+#: Those who pay must not wait long for a database that is away, or for another process that hangs.
+#: Tests are about what they say, on a machine that may stand still for some seconds.
+database_module.PATIENCE_SECONDS = 30.0
+signals_module._SETTLE_SECONDS = 30.0
 
+_A_DAY_SECONDS = 24 * 60 * 60
+_LONGEST_TEST_SECONDS = 120
 _TEMPLATE = "template_of_tests"
 _numbers = itertools.count(1)
 
@@ -44,21 +47,20 @@ def url_of(database: str, server_url: str) -> str:
     return server_url.replace("@/tapgate?", f"@/{database}?")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """What counts for a day or a month begins anew at midnight: no test is under way then. Tests of
+    that have a clock of their own."""
+    left = _A_DAY_SECONDS - time.time() % _A_DAY_SECONDS
+    if left < _LONGEST_TEST_SECONDS:
+        time.sleep(left + 0.1)
+
+
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """For what another system user must reach: pytest closes its own folders to all others."""
     with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
         yield Path(name)
-
-
-@pytest.fixture
-async def within_a_day() -> None:
-    """For a test that goes by the day it is: no day begins meanwhile, in any time zone of whole
-    hours."""
-    now = datetime.now(UTC)
-    following = now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
-    if following - now < timedelta(seconds=30):
-        await asyncio.sleep((following - now).total_seconds() + 0.1)
 
 
 @pytest.fixture(scope="session")

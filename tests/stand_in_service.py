@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from tapgate.service.worker import run, serve
@@ -10,9 +11,14 @@ from tapgate.service.worker import run, serve
 
 async def app(scope: Any, receive: Any, send: Any) -> None:
     if scope["path"] == "/late":
+        _tell_that_it_is_asked()
         await asyncio.sleep(1)
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": str(os.getpid()).encode()})
+
+
+def _tell_that_it_is_asked() -> None:
+    Path(os.environ["TAPGATE_DATA_DIR"], "asked").touch()
 
 
 async def main() -> None:

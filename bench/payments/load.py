@@ -39,8 +39,9 @@ class Plan(msgspec.Struct):
 
 
 class Tally(msgspec.Struct, kw_only=True):
-    """`in_time` of the answers came within `seconds`; the rest were waited for, not counted. Those
-    that a client did not take for an answer are among the statuses, not among the latencies."""
+    """`in_time` of the answers came within `seconds`; the rest were waited for, not counted. One
+    is counted however late it came. Those that a client did not take for an answer are among the
+    statuses, not among the latencies."""
 
     seconds: float
     in_time: int
@@ -138,6 +139,8 @@ class Run:
         self._ended = now
         self._under_way -= 1
         self._latencies.append(now - connection.sent)
+        if self._in_time == self._early:
+            self._deadline = max(self._deadline, now)  # it goes on until there is one to count
         if now <= self._deadline:
             self._in_time += 1
             self._early += now < self._counts_from

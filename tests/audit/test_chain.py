@@ -328,6 +328,11 @@ async def test_sealing_goes_on_when_the_database_is_back(
         await admin.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name
         )
+        async with asyncio.timeout(30):
+            while await admin.fetchval(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = $1", name
+            ):
+                await asyncio.sleep(0.02)
         await asyncio.sleep(0.2)
         assert not sealing.done()
         await admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")

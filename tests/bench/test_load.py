@@ -28,13 +28,14 @@ async def tally_of(plan: dict[str, Any]) -> Any:
     return msgspec.msgpack.decode(said.removeprefix(b"ready\n"))
 
 
-async def told(requests: int, refusals: int, **how: float | bool) -> Any:
-    """By a server that refuses each request that often before it takes it."""
+async def told(requests: int, refusals: int, *, pause: float = 0, **how: float | bool) -> Any:
+    """By a server that refuses each request that often before it takes it, after a pause."""
     seen: dict[bytes, int] = {}
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while line := await reader.readline():
             seen[line] = seen.get(line, 0) + 1
+            await asyncio.sleep(pause)
             writer.write(_DONE if seen[line] > refusals else _LATER)
         writer.close()
         await writer.wait_closed()
@@ -65,3 +66,10 @@ async def test_who_does_not_insist_goes_on_with_the_next() -> None:
     assert tally["statuses"] == {"503": 10}
     assert tally["in_time"] == 10
     assert tally["first_refusals"] == b""
+
+
+async def test_it_goes_on_until_there_is_something_to_count() -> None:
+    """Else a machine that stands still for a moment has a speed of nothing at all."""
+    tally = await told(10, 0, seconds=0.01, pause=0.2)
+    assert tally["statuses"] == {"200": 2}
+    assert tally["in_time"] == 1

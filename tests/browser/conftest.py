@@ -20,7 +20,7 @@ from journeys.staff import Admin
 from tapgate.demo.examples import kept
 
 #: What is awaited comes at once on an idle machine; this one may be busy with other tests.
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=30_000)
 
 _MISSING = f"needs a Chromium: none of {', '.join(chromium.NAMES)} is on the PATH"
 

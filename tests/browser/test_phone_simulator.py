@@ -14,7 +14,13 @@ from journeys.caller import done, new_phone
 from journeys.platform import Platform
 from journeys.staff import Admin
 
-_MILLISECONDS = 20_000
+_MILLISECONDS = 30_000
+
+
+def says(text: str, pin: str) -> bool:
+    """On its own: any four digits may stand by chance in an id, a moment, an amount, or in what is
+    encrypted."""
+    return re.search(rf"(?<![\w+/.,-]){pin}(?![\w+/-]|[.,]\d)", text) is not None
 
 
 class Handset:
@@ -74,15 +80,14 @@ class Handset:
         kept = await self.page.evaluate("JSON.stringify(sessionStorage)")
         shown = await self.page.locator("#phone").inner_text()
         for pin in pins:
-            alone = re.compile(rf"(?<!\d){pin}(?!\d)")
             for where in (shown, kept, *self.sent):
-                assert not alone.search(where), where
+                assert not says(where, pin), where
 
 
 def require_not_logged(platform: Platform, *pins: str) -> None:
     logged = (platform.settings.data_dir.parent / "log").read_text()
     for pin in pins:
-        assert not re.search(rf"(?<![\w.]){pin}(?![\w.])", logged)
+        assert not says(logged, pin)
 
 
 async def balance(ada: Admin, subscriber_id: str) -> str:
@@ -232,5 +237,6 @@ async def test_no_pin_is_kept_while_it_is_unknown_how_they_are_asked_for(tab: Ta
     await handset.open(new_phone())
     await handset.say("7413")
     await expect(handset.log).to_contain_text("••••")
-    assert "7413" not in await tab.page.evaluate("JSON.stringify(sessionStorage)")
-    assert "7413" not in await tab.page.locator("#phone").inner_text()
+    kept = await tab.page.evaluate("JSON.stringify(sessionStorage)")
+    shown = await tab.page.locator("#phone").inner_text()
+    assert not says(kept, "7413") and not says(shown, "7413")

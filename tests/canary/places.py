@@ -124,6 +124,8 @@ def processes() -> Iterator[Place]:
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             words, environ = process.cmdline(), process.environ()
+            if not words:
+                continue  # it is just ending, and has nothing any more
             yield Place(f"command line of {words[:3]}", " ".join(words).encode())
             ran = words[2] if words[1:2] == ["-m"] else ""
             if ran in exceptions.ENVIRONMENTS or "postgres" in words[0]:

@@ -136,14 +136,18 @@ def test_a_file_that_may_hold_secrets_is_open_to_nobody_else(tmp_path: Path, nam
 async def test_in_a_command_line_and_an_environment(tmp_path: Path) -> None:
     """A process that looks like one of the gateway's, and is given what it need not know."""
     (tmp_path / "tapgate").mkdir()
-    (tmp_path / "tapgate" / "gateway.py").write_text("input()")
+    (tmp_path / "tapgate" / "__init__.py").touch()  # else it would be the real one, which ends
+    (tmp_path / "tapgate" / "gateway.py").write_text("input(print('here', flush=True))")
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "tapgate.gateway", PASSWORD),
         cwd=tmp_path,
         env={"TAPGATE_SECRET_KEY": JWT, "TAPGATE_ADMIN_PASSWORD": API_KEY},
         stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
     )
     try:
+        assert process.stdout is not None
+        assert await process.stdout.readline() == b"here\n"
         looked_at = list(places.processes())
     finally:
         process.kill()

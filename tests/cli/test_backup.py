@@ -12,10 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx2
+import asyncpg
 import pytest
 
 from gateway.running import ADMIN, TAPGATE, gateway, started
+from journeys.lines import connected
 from store.test_backup import files_in, is_empty, quiet, rows
 from tapgate.edge.services import Services
 from tapgate.ledger.verify import CLAIMS
@@ -118,7 +119,7 @@ async def test_a_running_installation(folder: Path) -> None:
     assert pay is not None
     async with (
         gateway(there, "", workers=1) as address,
-        httpx2.AsyncClient(base_url=address) as client,
+        connected(address) as client,
     ):
         paid = await client.post(
             "/api/v1/wallet/transfer-p2p",
@@ -144,14 +145,16 @@ async def test_to_standard_output(services: Services, folder: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 async def test_an_interrupted_backup_is_no_file(
-    number: signal.Signals, services: Services, postgres: str, folder: Path
+    number: signal.Signals, services: Services, folder: Path
 ) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)
 
     async def interrupt(process: asyncio.subprocess.Process) -> None:
         """While it waits for a table, having written some of the file."""
         while not await rows(
-            postgres, "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'relation'"
+            url,
+            """SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
+               WHERE NOT granted AND locktype = 'relation' AND datname = current_database()""",
         ):
             assert process.returncode is None
             await asyncio.sleep(0.01)
@@ -168,6 +171,16 @@ async def test_an_interrupted_backup_is_no_file(
         assert files_in(folder) == []
 
 
+#: Whoever makes an index waits for whoever holds the lock: by then the tables are filled.
+_BEFORE_THE_INDEXES = """
+    CREATE SCHEMA held;
+    CREATE FUNCTION held.wait() RETURNS event_trigger LANGUAGE plpgsql
+        AS $$ BEGIN PERFORM pg_advisory_xact_lock(4711); END $$;
+    CREATE EVENT TRIGGER held ON ddl_command_start WHEN TAG IN ('CREATE INDEX')
+        EXECUTE FUNCTION held.wait();
+    SELECT pg_advisory_lock(4711)"""
+
+
 async def test_a_killed_restore_is_nothing_and_can_be_repeated(
     world: World, empty_url: str, folder: Path
 ) -> None:
@@ -181,15 +194,20 @@ async def test_a_killed_restore_is_nothing_and_can_be_repeated(
         """When tables have been filled but not all is done."""
         while not await rows(
             empty_url,
-            """SELECT FROM pg_stat_activity JOIN pg_locks USING (pid)
+            """SELECT FROM pg_stat_activity
                WHERE application_name = 'psql' AND datname = current_database()
-                 AND backend_xid IS NOT NULL AND locktype = 'relation'
-                 AND mode = 'AccessExclusiveLock' LIMIT 1""",
+                 AND backend_xid IS NOT NULL AND wait_event = 'advisory'""",
         ):
             assert process.returncode is None
+            await asyncio.sleep(0.01)
         process.kill()
 
-    status, _, complaint = await tapgate(data, "restore", path, url=empty_url, then=interrupt)
+    holder = await asyncpg.connect(empty_url)
+    try:
+        await holder.execute(_BEFORE_THE_INDEXES)
+        status, _, complaint = await tapgate(data, "restore", path, url=empty_url, then=interrupt)
+    finally:
+        await holder.close()
     assert (status, complaint) == (-signal.SIGKILL, "")
     await quiet(empty_url)
     assert await is_empty(empty_url)

@@ -26,7 +26,8 @@ from tapgate.client.records.admin import Tokens
 from tapgate.client.records.processors import SigningKeyCreated
 
 SECRET = "s3cr3t"
-PIN = "8352"
+#: Four digits alone would also be found in a port or in a request id.
+PIN = "pin-8352-of-ada"
 
 
 @pytest.mark.parametrize(

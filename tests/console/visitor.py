@@ -28,6 +28,11 @@ def request_id_in(form: str) -> str:
     return found[1]
 
 
+def says(text: str, digits: str) -> bool:
+    """On their own: any four digits may stand by chance in an id or in a token."""
+    return re.search(rf"(?<![\w-]){digits}(?![\w-])", text) is not None
+
+
 class Visitor:
     """`at` is the page that forms are sent from."""
 

@@ -1,6 +1,7 @@
 """A whole gateway in processes of its own, as an operator runs it."""
 
 import asyncio
+import atexit
 import contextlib
 import os
 import secrets
@@ -17,13 +18,30 @@ TAPGATE = Path(sys.executable).with_name("tapgate")
 ADMIN = {"email": "ada@example.com", "password": "correct horse battery"}
 
 
+#: What is held here nobody else is given, neither in this process nor in another one that tests:
+#: nobody uses UDP.
+_given: list[socket.socket] = []
+
+
 def free_port() -> int:
     """Below those that the system gives to connections, one of which may be in use a moment later;
-    by chance, since other test processes look for one too."""
+    and given to nobody else while this process runs."""
     while True:
         port = 10_000 + secrets.randbelow(20_000)
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
+        mark = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            mark.bind(("127.0.0.1", port))
+            with socket.create_server(("127.0.0.1", port)):
+                _given.append(mark)
+                return port
+        except OSError:
+            mark.close()
+
+
+@atexit.register
+def _give_back() -> None:
+    for mark in _given:
+        mark.close()
 
 
 def workers_of(address: httpx2.URL | str) -> list[psutil.Process]:

@@ -12,8 +12,6 @@ from tapgate.ledger import chart
 from transactions.movements import move, processor, refund, submit
 from world import World
 
-pytestmark = pytest.mark.usefixtures("within_a_day")
-
 
 async def limits(world: World, subscriber_id: str, caller: Any = None) -> dict[str, Any]:
     answer = await world.client.get(

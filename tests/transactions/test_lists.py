@@ -121,7 +121,6 @@ async def test_pages_show_everything_once_while_money_moves(
     assert len(set(seen)) == len(seen)
 
 
-@pytest.mark.usefixtures("within_a_day")
 async def test_a_period_is_exact_to_the_millisecond(world: World, key: Bearer) -> None:
     subscriber = await world.subscriber()
     for _ in range(3):

@@ -30,7 +30,7 @@ COLUMNS = "date transaction_id type description debit credit balance".split()
 
 
 @pytest.fixture
-async def key(world: World, within_a_day: None) -> Bearer:
+async def key(world: World) -> Bearer:
     return await world.api_key("payments:read")
 
 

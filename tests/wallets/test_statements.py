@@ -12,7 +12,6 @@ from transactions.movements import move, processor, refund, set_kyc_level, settl
 from world import PIN, WRONG_PIN, Bearer, World
 
 URL = "/api/v1/wallet/account-statement"
-pytestmark = pytest.mark.usefixtures("within_a_day")
 
 
 def today(world: World) -> str:
