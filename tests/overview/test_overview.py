@@ -134,6 +134,8 @@ async def test_cards_are_counted_as_they_are_listed(world: World) -> None:
 
 async def test_what_there_is_is_kept_for_seconds_and_what_moved_is_not(world: World) -> None:
     shop = await Shop.open(world, balance="100")
+    now = world.services.clock()
+    world.services.clock = lambda: now
     before = await overview(world)
     await shop.pay("10.00")
     at_once = await overview(world)
