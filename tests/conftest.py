@@ -17,6 +17,8 @@ from tapgate.gateway import create_app, wired
 from tapgate.ids import IdSource
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings, load
+from tapgate.store import database as database_module
+from tapgate.store import signals as signals_module
 from tapgate.store.database import Database
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
@@ -27,6 +29,12 @@ hypothesis.settings.register_profile(
     "tests", deadline=None, suppress_health_check=list(hypothesis.HealthCheck)
 )
 hypothesis.settings.load_profile("tests")
+
+#: Who serves people gives up after seconds, which a busy machine may take for what a test has in
+#: this process: hundreds of requests at once, or what every process must have heard of. Tests of
+#: giving up say how soon.
+database_module.PATIENCE_SECONDS = 30.0
+signals_module._SETTLE_SECONDS = 20.0
 
 _TEMPLATE = "template_of_tests"
 _numbers = itertools.count(1)
