@@ -3,6 +3,7 @@
 import itertools
 import subprocess
 import tempfile
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Self
@@ -35,6 +36,19 @@ hypothesis.settings.load_profile("tests")
 #: giving up say how soon.
 database_module.PATIENCE_SECONDS = 30.0
 signals_module._SETTLE_SECONDS = 20.0
+
+#: Longer than nearly all tests take.
+_BEFORE_MIDNIGHT_SECONDS = 45
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Limits, lists and statements of a day begin anew at midnight. Tests of that have a clock of
+    their own; others, which go by the machine's, do not begin so late that it could strike."""
+    left = 86_400 - time.time() % 86_400
+    if left < _BEFORE_MIDNIGHT_SECONDS:
+        time.sleep(left + 0.1)
+
 
 _TEMPLATE = "template_of_tests"
 _numbers = itertools.count(1)
