@@ -85,7 +85,7 @@ async def only_delivery(services: Services) -> asyncpg.Record:
 
 
 async def until(look: Callable[[], Awaitable[Any]], expected: object) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while await look() != expected:
             await asyncio.sleep(0.01)
 
