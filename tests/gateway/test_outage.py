@@ -34,9 +34,11 @@ def freeze(server: EmbeddedPostgres) -> Callable[[], object]:
     """It is there and takes connections, but does nothing: the worst kind of outage."""
     pid = int((server.data_dir / "pgdata" / "postmaster.pid").read_text().split()[0])
     postmaster = psutil.Process(pid)
+    postmaster.suspend()  # first, so that it starts no more of them
     frozen = [postmaster, *postmaster.children()]
     for process in frozen:
-        process.suspend()
+        with contextlib.suppress(psutil.NoSuchProcess):  # a session that has just ended
+            process.suspend()
 
     def thaw() -> None:
         for process in frozen:
