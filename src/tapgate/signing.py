@@ -22,7 +22,9 @@ STANDARD_SECRET_PREFIX = "whsec_"  # noqa: S105 - not a secret, what every one b
 _STANDARD_SECRET_BYTES = 32
 
 _RFC3339_UTC = re.compile(
-    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)", re.ASCII | re.IGNORECASE
+    # Without 24:00, which is another day's midnight to some readers, and an error to others.
+    r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)",
+    re.ASCII | re.IGNORECASE,
 )
 _UNIX_SECONDS = re.compile(r"\d{1,11}", re.ASCII)
 

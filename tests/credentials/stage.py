@@ -1,5 +1,6 @@
 """What the tests of credentials play on: processes, a clock to set, and owners for keys."""
 
+import itertools
 from collections.abc import Awaitable
 from datetime import UTC, datetime, timedelta
 
@@ -18,6 +19,7 @@ from tapgate.store.signals import Signals
 
 EMAIL = "ada@example.com"
 PASSWORD = "correct horse battery"
+_numbers = itertools.count(1)
 CHEAP = argon2.Parameters(argon2.Type.ID, 19, 16, 32, 1, 8, 1)
 
 
@@ -106,7 +108,7 @@ class World:
             "created_at, updated_at) VALUES ($1, $2, $3, 'Aminata', 'Kamara', $4, $4)",
             subscriber_id,
             await self._account(subscriber_id, "wallet", "Aminata Kamara"),
-            f"+232760{subscriber_id % 100000:05}",
+            f"+232760{next(_numbers):05}",
             self._clock(),
         )
         return subscriber_id

@@ -168,7 +168,10 @@ async def test_a_missing_header_is_named(
     assert await unauthorized(sent(process, headers)) == message
 
 
-@pytest.mark.parametrize("timestamp", ["", "now", "1769854530", "2026-01-31T11:15:30+01:00"])
+@pytest.mark.parametrize(
+    "timestamp",
+    ["", "now", "1769854530", "2026-01-31T11:15:30+01:00", "2026-01-31T24:00:00Z"],
+)
 async def test_a_malformed_timestamp_is_named(
     process: Process, key: NewHmacKey, clock: SetClock, timestamp: str
 ) -> None:

@@ -82,7 +82,7 @@ class Line:
         await self._writer.drain()
 
     async def answer(self) -> httpx2.Response:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             head = await self._reader.readuntil(b"\r\n\r\n")
             status_line, *lines = head.decode("latin-1").split("\r\n")
             headers = dict(header.split(": ", 1) for header in lines if header)
@@ -90,7 +90,7 @@ class Line:
         return httpx2.Response(int(status_line.split()[1]), headers=headers, content=body)
 
     async def is_closed(self) -> bool:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await self._reader.read(1) == b""
 
     def end(self) -> None:

@@ -279,6 +279,10 @@ async def stage(folder: Path, **environ: str) -> AsyncIterator[Stage]:
     await services.throttle.close()
 
 
+#: Ids that are made are hexadecimal by chance: one in some thousands has the digits of a PIN.
+TRACED = {"X-Request-ID": "traced"}
+
+
 def bearer(principal: Principal) -> dict[str, str]:
     return {"Authorization": f"Bearer {principal.id}"}
 

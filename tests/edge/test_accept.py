@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import socket
+import sys
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, cast
 
@@ -46,10 +47,18 @@ async def server(gateway: Stage, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 
 
 async def connect(listener: socket.socket, count: int) -> list[socket.socket]:
-    address = listener.getsockname()
+    address, before = listener.getsockname(), waiting(listener)
     clients = [socket.create_connection(address) for _ in range(count)]
-    await asyncio.sleep(0.05)  # until the kernel has them all in its queue
+    async with asyncio.timeout(60):
+        while waiting(listener) < before + count:
+            await asyncio.sleep(0.01)
     return clients
+
+
+def waiting(listener: socket.socket) -> int:
+    """How many connections the kernel has in its queue (`tcpi_unacked` of who listens)."""
+    told = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 28)
+    return int.from_bytes(told[24:28], sys.byteorder)
 
 
 async def taken(server: _Server, listener: socket.socket) -> int:

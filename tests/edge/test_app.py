@@ -10,6 +10,7 @@ from edge.stage import (
     READER,
     SUPPORT,
     TERMINAL,
+    TRACED,
     WRITER,
     Stage,
     bearer,
@@ -255,7 +256,8 @@ async def test_order_of_checks(gateway: Stage) -> None:
 
 
 async def test_unexpected_failure(gateway: Stage) -> None:
-    answer = await gateway.client.post("/api/v1/fails", json=GOOD_THING, headers=bearer(WRITER))
+    headers = bearer(WRITER) | TRACED
+    answer = await gateway.client.post("/api/v1/fails", json=GOOD_THING, headers=headers)
     body = assert_refused(answer, 500, "INTERNAL_ERROR")
     assert body["details"] == {"request_id": answer.headers["x-request-id"]}
     assert GOOD_THING["pin"] not in answer.text

@@ -44,7 +44,7 @@ async def filled(server: Server, request: bytes = WAITS) -> AsyncIterator[list[L
         lines = [await stack.enter_async_context(connected(server.port)) for _ in range(MOST)]
         for line in lines:
             await line.send(request)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (server.under_way if request == WAITS else server.begun) < MOST:
                 await asyncio.sleep(0.01)
         yield lines

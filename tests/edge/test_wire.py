@@ -202,14 +202,14 @@ async def test_a_client_that_does_not_read_is_not_answered_without_limit(port: i
 async def test_a_last_answer_that_is_not_read_does_not_keep_the_connection(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wire, "_IDLE_SECONDS", 0.3)
     monkeypatch.setattr(wire, "_LONGEST_LOOK_SECONDS", 0.05)
     last = b"GET /api/v1/large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
     async with connected(server.port, window=4096) as line:
-        await line.send(last)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not server.connections:
                 await asyncio.sleep(0.01)
+            monkeypatch.setattr(wire, "_IDLE_SECONDS", 0.3)
+            await line.send(last)
             while server.connections:
                 await asyncio.sleep(0.05)
         with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
@@ -239,8 +239,8 @@ async def test_a_client_that_takes_its_time_is_cut_off(
     monkeypatch.setattr(wire, "_LONGEST_LOOK_SECONDS", 0.05)
     port: int = request.getfixturevalue("port")
     async with connected(port) as line:
-        await line.send(sent)
         with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+            await line.send(sent)
             await line.answer()
 
 
@@ -252,6 +252,9 @@ async def test_what_is_under_way_is_answered_before_the_end(
         await idle.send(HEALTH)
         assert (await idle.answer()).status_code == 200
         await line.send(WAITS)
+        async with asyncio.timeout(60):
+            while not server.under_way:
+                await asyncio.sleep(0.01)
         with caplog.at_level(logging.INFO, logger="uvicorn.error"):
             server.ask_to_stop()
             assert await idle.is_closed()

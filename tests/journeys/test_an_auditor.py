@@ -96,7 +96,8 @@ async def test_who_did_what_and_whether_the_log_is_whole(platform: Platform, ada
     assert about_her[1]["changes"]["kyc_level"] == [1, 2]
     assert about_her[0]["actor"]["type"] == "api_key"
     assert all(PIN not in str(entry["changes"]) for entry in about_her)
-    (card,) = await auditor.everything("audit/logs", resource_type="card", event="card.blocked")
+    about_cards = {"resource_type": "card", "event": "card.blocked"}
+    (card,) = await auditor.everything("audit/logs", actor_id=app.id, **about_cards)
     assert card["resource_id"] == aminata.card
 
     # What did not work, and when.
