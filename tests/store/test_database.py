@@ -120,6 +120,8 @@ class TestOutage:
     async def test_a_server_that_does_not_answer(
         self, server: EmbeddedPostgres, lonely: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        # What must still succeed has some seconds, also on a busy machine.
+        monkeypatch.setattr(database_module, "PATIENCE_SECONDS", 4.0)
         impatient = await Database.connect(server.url)
         async with impatient.transaction() as tx:
             session = await tx.fetchval("SELECT pg_backend_pid()")
@@ -127,12 +129,11 @@ class TestOutage:
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
         try:
-            async with asyncio.timeout(30):  # instead of for ever
+            async with asyncio.timeout(60):  # instead of for ever
                 await expect_unavailable(impatient)  # on the connection there is
-                with monkeypatch.context() as sooner:
-                    sooner.setattr(database_module, "PATIENCE_SECONDS", 1.0)
-                    await expect_unavailable(impatient)  # on a new one
-                    await impatient.close()
+                monkeypatch.setattr(database_module, "PATIENCE_SECONDS", 1.0)
+                await expect_unavailable(impatient)  # on a new one
+                await impatient.close()
         finally:
             for pid in pids:
                 os.kill(pid, signal.SIGCONT)
