@@ -64,6 +64,24 @@ async def test_what_is_read_stays_open_while_figures_follow(tab: Tab) -> None:
     await expect(summary).to_be_focused()
 
 
+async def test_figures_do_not_follow_under_the_pointer(tab: Tab) -> None:
+    page = tab.page
+    await page.clock.install()
+    await tab.open("/console?period=week")
+    await page.locator("#figures").hover(position={"x": 5, "y": 5})
+    old = await page.locator("#chart-counts-table").element_handle()
+    await page.mouse.down()
+    async with page.expect_response(re.compile("period=week")) as answered:
+        await page.clock.fast_forward(16_000)
+    await (await answered.value).finished()
+    await page.evaluate("new Promise(requestAnimationFrame)")
+    assert await page.evaluate("old => old.isConnected", old)
+    await page.mouse.up()
+    async with page.expect_response(re.compile("period=week")):
+        await page.clock.fast_forward(16_000)
+    await page.wait_for_function("old => !old.isConnected", arg=old)
+
+
 async def test_what_is_wrong_is_marked_and_the_rest_stays(tab: Tab) -> None:
     page = await _registering(tab)
     dialog = page.get_by_role("dialog")

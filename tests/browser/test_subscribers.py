@@ -25,6 +25,20 @@ async def test_find_a_person_while_typing(tab: Tab, hero: Hero) -> None:
     assert await tab.grave_findings() == []
 
 
+async def test_a_finger_stays_on_the_button_for_a_moment(tab: Tab, hero: Hero) -> None:
+    """Leaving the field of the search must not fetch the list again from under the pointer."""
+    page = tab.page
+    await tab.open("/console/subscribers")
+    await page.get_by_label("Search").press_sequentially(hero.phone[-8:])
+    await expect(page.locator("#rows tr")).to_have_count(1)
+    await expect(page).to_have_url(re.compile("search="))
+    await page.get_by_role("link", name=hero.name).hover()
+    await page.mouse.down()
+    await page.wait_for_timeout(500)
+    await page.mouse.up()
+    await expect(page.get_by_role("heading", level=1)).to_contain_text(hero.name)
+
+
 async def test_block_and_unblock(tab: Tab, hero: Hero) -> None:
     page = tab.page
     await tab.open(f"/console/subscribers/{hero.id}")

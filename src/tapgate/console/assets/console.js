@@ -78,9 +78,22 @@
       if (text) getSelection().selectAllChildren(text);
       return;
     }
-    const label = button.textContent;
+    button.dataset.label ??= button.textContent;
     button.textContent = "Copied";
-    setTimeout(() => { button.textContent = label; }, 1500);
+    setTimeout(() => { button.textContent = button.dataset.label; }, 1500);
+  }
+
+  // --- Nothing changes under the pointer of somebody who is about to click ---
+
+  let pressed = false;
+  const asked = new WeakMap();
+
+  // Leaving a field says once more what was said while typing: that list is there already.
+  function isAskedAlready(form, event) {
+    const filters = String(new URLSearchParams(new FormData(form)));
+    if (event?.type !== "submit" && asked.get(form) === filters) return true;
+    asked.set(form, filters);
+    return false;
   }
 
   // --- Places: what is opened, where the keyboard is, how much of a list is shown ---
@@ -237,6 +250,15 @@
     if (event.target.matches("input[data-largest]")) checkSize(event.target);
   });
 
+  document.addEventListener("pointerdown", () => { pressed = true; });
+  for (const ended of ["pointerup", "pointercancel"]) {
+    document.addEventListener(ended, () => { pressed = false; });
+  }
+
+  document.addEventListener("htmx:confirm", (event) => {
+    const { elt, triggeringEvent } = event.detail;
+    if (elt.matches("form.filters") && isAskedAlready(elt, triggeringEvent)) event.preventDefault();
+  });
   document.addEventListener("htmx:beforeRequest", (event) => {
     // What follows by itself takes away no sentence that somebody may be reading.
     if (event.detail.requestConfig.triggeringEvent) say();
@@ -251,7 +273,8 @@
       restore = firstAfter(target.previousElementSibling);
       remember({ pages: (history.state?.pages || 0) + 1 });
     } else if (target.id === "figures") {
-      restore = placesIn(target);
+      if (pressed) event.detail.shouldSwap = false;
+      else restore = placesIn(target);
     }
   });
   document.addEventListener("htmx:afterSwap", (event) => {
@@ -271,5 +294,9 @@
     if (event.detail.xhr.getResponseHeader("HX-Redirect")) stayBusy(event.target);
     if (event.detail.successful && saysUnreachable()) say();
   });
-  document.addEventListener("htmx:sendError", () => say(UNREACHABLE));
+  document.addEventListener("htmx:responseError", (event) => asked.delete(event.target));
+  document.addEventListener("htmx:sendError", (event) => {
+    asked.delete(event.target);
+    say(UNREACHABLE);
+  });
 })();
