@@ -38,9 +38,7 @@ asyncio.run(main())
 
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a busy machine an answer may take longer than whoever changed something waits, or than a
-    connection is believed to be there."""
-    monkeypatch.setattr(signals_module, "_SETTLE_SECONDS", 30.0)
+    """On a busy machine an answer may take longer than a connection is believed to be there."""
     monkeypatch.setattr(signals_module, "_ANSWER_SECONDS", 30.0)
 
 
