@@ -5,16 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from production import PRODUCTION, SERVICE_SECRETS
 from tapgate.edge.fields import EmailRule
 from tapgate.settings import Settings, SettingsError, load
 
-_SECRET = "a secret of more than thirty-two characters"
-_PRODUCTION = {
-    "TAPGATE_ENVIRONMENT": "production",
-    "TAPGATE_JWT_SECRET": _SECRET,
-    "TAPGATE_SECRET_KEY": _SECRET,
-    "TAPGATE_SERVICE_SECRETS": '{"messenger": "one", "gateway": "two"}',
-    "TAPGATE_MESSENGER_VERIFY_TOKEN": "a token",
+_ADMIN = {
+    "TAPGATE_ADMIN_EMAIL": "ada@example.com",
+    "TAPGATE_ADMIN_PASSWORD": "correct horse battery",
 }
 
 
@@ -40,7 +37,7 @@ def test_the_defaults() -> None:
     assert (settings.admin_email, settings.admin_password) == (None, None)
     assert (settings.rate_limit, settings.rate_burst) == (100, 200)
     assert (settings.currency, str(settings.timezone)) == ("SLE", "UTC")
-    assert (settings.refuse_weak_pins, settings.demo) == (False, "small")
+    assert (settings.refuse_weak_pins, settings.demo) == (True, "small")
     assert (settings.float_low, settings.receipts) == (1000, "received")
     assert settings.messenger_verify_token == "dev-verify-token"
     assert (settings.messenger_rate, settings.messenger_text_pin) == (30, False)
@@ -94,7 +91,7 @@ def test_a_database_may_have_several_hosts_with_ports() -> None:
         ("MESSENGER_TEXT_PIN", "2"),
         ("DEMO", "huge"),
         *(("RECEIPTS", value) for value in ("some", "All", "on")),
-        ("ENVIRONMENT", "Production"),
+        *(("ENVIRONMENT", value) for value in ("Production", "prod", "live", "dev", "production ")),
         *(("DATABASE_URL", value) for value in ("mysql://x/y", "localhost", "postgresql://h:p/d")),
         ("DATABASE_URL", "postgresql://one:5432,two:p/d"),
         ("CACHE_URL", "http://localhost"),
@@ -172,34 +169,56 @@ class TestSecrets:
         assert "a long password" not in repr(settings)
 
 
+@pytest.mark.parametrize("environment", ["staging", "production"])
 class TestProduction:
-    def test_with_all_it_needs(self) -> None:
-        settings = load(_PRODUCTION)
-        assert settings.production
+    def test_starts_with_what_it_needs(self, environment: str) -> None:
+        settings = load(PRODUCTION | _ADMIN | {"TAPGATE_ENVIRONMENT": environment})
+        assert settings.needs_secrets
+        assert settings.production is (environment == "production")
         assert settings.demo == "off"
-        assert settings.service_secrets == {"messenger": "one", "gateway": "two"}
+        assert settings.service_secrets == SERVICE_SECRETS
         assert not settings.data_dir.exists()
 
-    @pytest.mark.parametrize("name", [name for name in _PRODUCTION if name[8:] != "ENVIRONMENT"])
-    def test_refuses_to_make_up(self, name: str) -> None:
+    @pytest.mark.parametrize("name", [name for name in PRODUCTION if name[8:] != "ENVIRONMENT"])
+    def test_refuses_to_start_without(self, environment: str, name: str) -> None:
         for value in ({}, {name: ""}):
-            rest = {key: given for key, given in _PRODUCTION.items() if key != name}
-            with pytest.raises(SettingsError, match=f"{name} must be set in production"):
+            rest = {key: given for key, given in PRODUCTION.items() if key != name}
+            rest["TAPGATE_ENVIRONMENT"] = environment
+            with pytest.raises(SettingsError, match=f"{name} must be set in {environment}"):
                 load(rest | value)
 
-    @pytest.mark.parametrize("name", ["TAPGATE_JWT_SECRET", "TAPGATE_SECRET_KEY"])
-    def test_refuses_short_secrets(self, name: str) -> None:
-        with pytest.raises(SettingsError, match=f"{name} must have at least 32 characters"):
-            load(_PRODUCTION | {name: "x" * 31})
+    @pytest.mark.parametrize(
+        ("name", "value", "reason"),
+        [
+            ("JWT_SECRET", "x7Kd-22Qm-pa9Z", "must have at least 32 characters"),
+            ("SECRET_KEY", "x7Kd-22Qm-pa9Z", "must have at least 32 characters"),
+            ("JWT_SECRET", "x" * 32, "is easy to guess"),
+            ("SECRET_KEY", "changeme" * 4, "is easy to guess"),
+            ("SERVICE_SECRETS", '{"gateway": "secret"}', "(gateway) is easy to guess"),
+            ("MESSENGER_BRIDGE_TOKEN", "bridge", "is easy to guess"),
+            ("JWT_SECRET", PRODUCTION["TAPGATE_SECRET_KEY"], "must differ from"),
+            ("MESSENGER_APP_SECRET", SERVICE_SECRETS["gateway"], "must differ from"),
+            ("MESSENGER_VERIFY_TOKEN", SERVICE_SECRETS["gateway"], "must differ from"),
+            ("MESSENGER_VERIFY_TOKEN", "dev-verify-token", "must not be an example"),
+            ("ADMIN_PASSWORD", "a long pass phrase", "must not be an example"),
+            ("ADMIN_PASSWORD", "short-$7Kq", "must have at least 12 characters"),
+            ("ADMIN_PASSWORD", "Password1234!", "must not be easy to guess"),
+            ("ADMIN_PASSWORD", "ada@example.com", "must not be easy to guess"),
+        ],
+    )
+    def test_refuses_a_bad_secret(
+        self, environment: str, name: str, value: str, reason: str
+    ) -> None:
+        given = PRODUCTION | _ADMIN | {"TAPGATE_ENVIRONMENT": environment}
+        with pytest.raises(SettingsError) as refusal:
+            load(given | {f"TAPGATE_{name}": value})
+        assert str(refusal.value).startswith("TAPGATE_")
+        assert reason in str(refusal.value)
+        assert value not in str(refusal.value)
 
-    def test_refuses_a_short_password(self) -> None:
-        admin = {"TAPGATE_ADMIN_EMAIL": "a@example.com", "TAPGATE_ADMIN_PASSWORD": "x" * 11}
-        with pytest.raises(SettingsError, match="TAPGATE_ADMIN_PASSWORD must have at least 12"):
-            load(_PRODUCTION | admin)
 
-
-def test_a_staging_environment_makes_secrets_but_no_demo_and_no_known_token() -> None:
-    settings = loaded(ENVIRONMENT="staging")
+def test_testing_generates_secrets_but_no_demo_and_no_known_token() -> None:
+    settings = loaded(ENVIRONMENT="testing")
     assert (settings.demo, settings.messenger_verify_token) == ("off", "")
     assert len(settings.secret_key) >= 32
 

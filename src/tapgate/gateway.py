@@ -192,6 +192,8 @@ async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:
     """
     async with wired(settings, database_url) as services:
         await require_same_installation(services)
+        for line in await services.throttle.warnings():
+            yield line
         async with services.database.transaction() as tx:
             await rules.insert_defaults(tx, settings.currency, services.new_id)
         is_new = await _is_new(services)
@@ -254,7 +256,7 @@ async def _first_admin(services: Services) -> list[str]:
     if email is not None and password is not None:
         await admin_operations.first_admin(services, email=email, password=password)
         return [f"The first administrator is {email}."]
-    if settings.production:
+    if settings.needs_secrets:
         raise SettingsError(
             "TAPGATE_ADMIN_EMAIL and TAPGATE_ADMIN_PASSWORD are needed for the first start"
         )

@@ -13,10 +13,13 @@ import msgspec
 
 from tapgate.made_secrets import Secrets, made_secrets
 from tapgate.money import is_currency
+from tapgate.password_strength import find_bad_secret, is_weak_password
 
 DEVELOPMENT = "development"
 TESTING = "testing"
+STAGING = "staging"
 PRODUCTION = "production"
+ENVIRONMENTS = (DEVELOPMENT, TESTING, STAGING, PRODUCTION)
 NO_DEMO = "off"
 DEMO_SIZES = (NO_DEMO, "small", "medium", "large")
 NO_RECEIPTS = "off"
@@ -86,6 +89,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return self.environment == PRODUCTION
 
     @property
+    def needs_secrets(self) -> bool:
+        """Whether secrets must be given and strong. Elsewhere missing ones are generated."""
+        return _needs_secrets(self.environment)
+
+    @property
     def has_simulators(self) -> bool:
         """A terminal and a phone to play with: nothing for where people's money is."""
         return self.environment in (DEVELOPMENT, TESTING)
@@ -101,7 +109,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load(environ: Mapping[str, str]) -> Settings:
-    """All settings, checked. Outside production it makes and keeps the secrets not given."""
+    """Return all settings, validated. Development and testing generate missing secrets."""
     read = _Reader(environ)
     host, port = read.text("HOST") or "127.0.0.1", read.integer("PORT", 8000, 1, 65535)
     messenger_port = read.integer("MESSENGER_PORT", 8001, 1, 65535)
@@ -111,11 +119,15 @@ def load(environ: Mapping[str, str]) -> Settings:
     data_dir = Path(read.text("DATA_DIR") or ".tapgate").expanduser()
     kept = read.secrets(environment, data_dir)
     admin_email, admin_password = read.first_admin(environment)
+    verify_token = read.verify_token(environment)
+    public_url = read.public_url(environment)
+    if _needs_secrets(environment):
+        read.require_own_secrets(kept, verify_token)
     return Settings(
         host=host,
         port=port,
         messenger_port=messenger_port,
-        public_url=read.url("PUBLIC_URL") or _local_url(host, port),
+        public_url=public_url or _local_url(host, port),
         messenger_url=read.url("MESSENGER_URL") or _local_url(host, messenger_port),
         gateway_url=read.url("GATEWAY_URL") or _local_url(host, port),
         database_url=read.url("DATABASE_URL", schemes=("postgresql", "postgres")),
@@ -132,12 +144,12 @@ def load(environ: Mapping[str, str]) -> Settings:
         rate_burst=read.integer("RATE_BURST", 200, 1, 1_000_000),
         currency=read.currency(),
         timezone=read.timezone(),
-        refuse_weak_pins=read.flag("REFUSE_WEAK_PINS"),
+        refuse_weak_pins=read.flag("REFUSE_WEAK_PINS", default=True),
         float_low=read.integer("FLOAT_LOW", 1000, 0, 999_999_999),
         receipts=read.choice("RECEIPTS", RECEIVED_ONLY, RECEIPTS),
         demo=read.demo(environment),
         trusted_proxies=read.networks("TRUSTED_PROXIES"),
-        messenger_verify_token=read.verify_token(environment),
+        messenger_verify_token=verify_token,
         messenger_app_secret=read.text("MESSENGER_APP_SECRET"),
         messenger_bridge_token=read.text("MESSENGER_BRIDGE_TOKEN"),
         messenger_rate=read.integer("MESSENGER_RATE", 30, 1, 1_000_000),
@@ -172,8 +184,8 @@ class _Reader:
             raise self.error(name, f"must be a whole number from {least} to {most}")
         return int(text)
 
-    def flag(self, name: str) -> bool:
-        text = (self.text(name) or "off").lower()
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        text = (self.text(name) or ("on" if default else "off")).lower()
         if text not in _ON | _OFF:
             raise self.error(name, "must be on or off")
         return text in _ON
@@ -199,10 +211,12 @@ class _Reader:
         return text.rstrip("/")
 
     def environment(self) -> str:
-        text = self.text("ENVIRONMENT") or DEVELOPMENT
-        if not re.fullmatch(r"[a-z][a-z0-9_-]{0,31}", text):
-            raise self.error("ENVIRONMENT", "must be a word such as development or production")
-        return text
+        return self.choice("ENVIRONMENT", DEVELOPMENT, ENVIRONMENTS)
+
+    def public_url(self, environment: str) -> str | None:
+        if _needs_secrets(environment):
+            self._required("PUBLIC_URL", environment)
+        return self.url("PUBLIC_URL")
 
     def currency(self) -> str:
         text = self.text("CURRENCY") or "SLE"
@@ -226,8 +240,8 @@ class _Reader:
 
     def verify_token(self, environment: str) -> str:
         name = "MESSENGER_VERIFY_TOKEN"
-        if environment == PRODUCTION:
-            return self._required(name)
+        if _needs_secrets(environment):
+            return self._required(name, environment)
         default = "dev-verify-token" if environment == DEVELOPMENT else ""
         # Set to nothing is a decision of its own here: it never matches.
         return self._environ.get(_PREFIX + name, default)
@@ -241,8 +255,12 @@ class _Reader:
             raise self.error("ADMIN_EMAIL", "must be an e-mail address")
         if password is not None and len(password) > _LONGEST_PASSWORD:
             raise self.error("ADMIN_PASSWORD", f"must have at most {_LONGEST_PASSWORD} characters")
-        if environment == PRODUCTION and password is not None and len(password) < _LONG_PASSWORD:
-            raise self.error("ADMIN_PASSWORD", f"must have at least {_LONG_PASSWORD} characters")
+        if _needs_secrets(environment) and email is not None and password is not None:
+            if len(password) < _LONG_PASSWORD:
+                sentence = f"must have at least {_LONG_PASSWORD} characters"
+                raise self.error("ADMIN_PASSWORD", sentence)
+            if is_weak_password(password, (email,)):
+                raise self.error("ADMIN_PASSWORD", "must not be easy to guess")
         return email, password
 
     def networks(self, name: str) -> tuple[IPv4Network | IPv6Network, ...]:
@@ -263,10 +281,11 @@ class _Reader:
 
     def secrets(self, environment: str, data_dir: Path) -> Secrets:
         given = self._service_secrets()
-        if environment == PRODUCTION:
-            jwt_secret, secret_key = self._long("JWT_SECRET"), self._long("SECRET_KEY")
+        if _needs_secrets(environment):
+            jwt_secret = self._long("JWT_SECRET", environment)
+            secret_key = self._long("SECRET_KEY", environment)
             if not given:
-                self._required("SERVICE_SECRETS")
+                self._required("SERVICE_SECRETS", environment)
             return Secrets(jwt_secret=jwt_secret, secret_key=secret_key, service_secrets=given)
         made = _made_secrets(data_dir)
         return Secrets(
@@ -286,17 +305,35 @@ class _Reader:
             raise self.error(name, sentence)
         return dict(given)
 
-    def _required(self, name: str) -> str:
+    def require_own_secrets(self, kept: Secrets, verify_token: str) -> None:
+        """Refuse secrets that are guessable, published or used twice."""
+        chosen = {"JWT_SECRET": kept.jwt_secret, "SECRET_KEY": kept.secret_key}
+        for service, secret in kept.service_secrets.items():
+            chosen[f"SERVICE_SECRETS ({service})"] = secret
+        if bridge_token := self.text("MESSENGER_BRIDGE_TOKEN"):
+            chosen["MESSENGER_BRIDGE_TOKEN"] = bridge_token
+        others = {"MESSENGER_VERIFY_TOKEN": verify_token}
+        for name in ("MESSENGER_APP_SECRET", "ADMIN_PASSWORD"):
+            if text := self.text(name):
+                others[name] = text
+        if bad := find_bad_secret(chosen | others, chosen):
+            raise self.error(*bad)
+
+    def _required(self, name: str, environment: str) -> str:
         text = self.text(name)
         if not text:
-            raise self.error(name, "must be set in production")
+            raise self.error(name, f"must be set in {environment}")
         return text
 
-    def _long(self, name: str) -> str:
-        text = self._required(name)
+    def _long(self, name: str, environment: str) -> str:
+        text = self._required(name, environment)
         if len(text) < _LONG_SECRET:
             raise self.error(name, f"must have at least {_LONG_SECRET} characters")
         return text
+
+
+def _needs_secrets(environment: str) -> bool:
+    return environment in (STAGING, PRODUCTION)
 
 
 def _is_text_by_name(value: Any) -> bool:

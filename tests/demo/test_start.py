@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gateway.running import TAPGATE, Running, started
+from production import PRODUCTION
 from tapgate.cli import DemoSize, app
 from tapgate.demo.country import SIZES
 from tapgate.demo.examples import kept_phone
@@ -99,15 +100,7 @@ async def demo(
 
 
 def test_production_has_no_demo(tmp_path: Path) -> None:
-    secret = "x" * 32
-    production = {
-        "TAPGATE_DATA_DIR": str(tmp_path),
-        "TAPGATE_ENVIRONMENT": "production",
-        "TAPGATE_JWT_SECRET": secret,
-        "TAPGATE_SECRET_KEY": secret,
-        "TAPGATE_SERVICE_SECRETS": '{"messenger": "m"}',
-        "TAPGATE_MESSENGER_VERIFY_TOKEN": "v",
-    }
+    production = PRODUCTION | {"TAPGATE_DATA_DIR": str(tmp_path)}
     refused = CliRunner().invoke(app, ["demo"], env=production)
     assert (refused.exit_code, refused.output) == (1, "tapgate: the demo is not for production\n")
     with pytest.raises(SettingsError, match="TAPGATE_DEMO must be off in production"):

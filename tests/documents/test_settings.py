@@ -1,5 +1,6 @@
 """docs/settings.md has every setting that is read, with its default, and none that is not."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -7,7 +8,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tapgate.settings import PRODUCTION, Settings, SettingsError, load
+import production
+from tapgate.password_strength import DOCUMENTED_SECRETS
+from tapgate.settings import PRODUCTION, STAGING, Settings, SettingsError, load
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "settings.md"
 SETTING = re.compile(r"TAPGATE_[A-Z_]+")
@@ -15,6 +18,14 @@ ADD = (
     "Add a row to the table where it belongs in docs/settings.md:"
     " | `TAPGATE_NAME` | `default` | what it does | in production | `example` |"
 )
+
+
+OWN_SECRETS = {
+    **production.PRODUCTION,
+    "TAPGATE_ADMIN_PASSWORD": "correct horse battery",
+    "TAPGATE_MESSENGER_APP_SECRET": "0c7f2d5b9a1e4836",
+    "TAPGATE_MESSENGER_BRIDGE_TOKEN": "Vd8sKq2LmX5rTz0bWc4n",
+}
 
 
 class Row(NamedTuple):
@@ -61,15 +72,16 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read_settings() -> set[str]:
-    """Every variable that is looked at, in development and in production."""
-    development, production = Watched({}), Watched(examples())
+    """Return every variable that is read, in development and in production."""
+    development, everything = Watched({}), Watched(examples())
     load(development)
-    assert load(production).production
-    return development.asked | production.asked
+    assert load(everything).production
+    return development.asked | everything.asked
 
 
 def examples() -> dict[str, str]:
-    return {row.name: row.example for row in ROWS.values()}
+    """The documented examples, with secrets of one's own: production refuses the published ones."""
+    return {row.name: row.example for row in ROWS.values()} | OWN_SECRETS
 
 
 def test_every_setting_is_documented_and_nothing_else() -> None:
@@ -111,11 +123,22 @@ def test_the_examples_are_accepted_together() -> None:
     settings = load(examples())
     assert settings.environment == PRODUCTION
     for row in ROWS.values():
-        load({**examples(), row.name: row.example})
+        load({**examples(), row.name: row.example} | OWN_SECRETS)
+
+
+@pytest.mark.parametrize("environment", [STAGING, PRODUCTION])
+def test_documented_secrets_are_refused_where_secrets_matter(environment: str) -> None:
+    published = set[str]()
+    for name in OWN_SECRETS.keys() - {"TAPGATE_ENVIRONMENT", "TAPGATE_PUBLIC_URL"}:
+        example = ROWS[name].example
+        published |= set(json.loads(example).values()) if example.startswith("{") else {example}
+        with pytest.raises(SettingsError, match=name):
+            load({**examples(), "TAPGATE_ENVIRONMENT": environment, name: example})
+    assert published | {"dev-verify-token"} == DOCUMENTED_SECRETS
 
 
 def test_what_production_requires_is_said() -> None:
-    """Asks for one after another, as an operator would who reads only what is complained about."""
+    """Add one setting after another, as an operator does who reads only the error messages."""
     given = {"TAPGATE_ENVIRONMENT": PRODUCTION}
     required: set[str] = set()
     while True:

@@ -2,6 +2,7 @@ from ipaddress import ip_network
 
 import pytest
 
+from edge.log_lines import Lines
 from tapgate.service.addresses import Addresses, counted_as
 from tapgate.service.http import add_header
 
@@ -27,6 +28,17 @@ def test_whose_address_counts(peer: str, forwarded: bytes, address: str) -> None
 
 def test_without_trusted_proxies_only_the_peer_counts() -> None:
     assert Addresses([]).of("127.0.0.1", {b"x-forwarded-for": b"203.0.113.7"}) == "127.0.0.1"
+
+
+def test_forwarded_address_without_a_trusted_proxy_is_logged_once(lines: Lines) -> None:
+    addresses = Addresses([])
+    for _ in range(3):
+        addresses.of("203.0.113.9", {b"x-forwarded-for": b"198.51.100.1"})
+        addresses.of("203.0.113.9", {})
+    BEHIND.of("10.0.0.1", {b"x-forwarded-for": b"203.0.113.7"})
+    (line,) = lines.all
+    assert (line["event"], line["level"]) == ("addresses.untrusted_proxy", "warning")
+    assert "TAPGATE_TRUSTED_PROXIES" in line["hint"]
 
 
 def test_proxies_may_add_lines_of_their_own() -> None:

@@ -214,6 +214,20 @@ async def test_the_cache_forgets_a_bucket_that_is_full(valkey: ValkeyServer) -> 
 
 
 @pytest.mark.usefixtures("_patient")
+async def test_unreachable_cache_is_a_warning_at_start(tmp_path: Path) -> None:
+    port = free_port()
+    with ValkeyServer(port=port) as server:
+        url = server.connection_url
+        throttle = Throttle(settings_for(tmp_path, TAPGATE_CACHE_URL=url))
+        assert await throttle.warnings() == []
+    try:
+        (warning,) = await throttle.warnings()
+        assert warning.startswith("Warning: TAPGATE_CACHE_URL cannot be reached (")
+    finally:
+        await throttle.close()
+
+
+@pytest.mark.usefixtures("_patient")
 async def test_without_the_cache_the_node_counts_and_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

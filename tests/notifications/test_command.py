@@ -6,19 +6,13 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
+from production import PRODUCTION
 from tapgate.edge.services import Services
 from tapgate.notifications.messages import send_template
 
 TAPGATE = Path(sys.executable).with_name("tapgate")
 PHONE = "+23276123456"
 CODE = "402917"
-PRODUCTION = {
-    "TAPGATE_ENVIRONMENT": "production",
-    "TAPGATE_JWT_SECRET": "j" * 32,
-    "TAPGATE_SECRET_KEY": "k" * 32,
-    "TAPGATE_SERVICE_SECRETS": '{"gateway": "secret"}',
-    "TAPGATE_MESSENGER_VERIFY_TOKEN": "token",
-}
 
 
 async def _messages(services: Services, **variables: str) -> tuple[int | None, str, str]:

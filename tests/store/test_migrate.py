@@ -6,6 +6,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from conftest import url_of
 from tapgate.store import StoreError
 from tapgate.store.migrate import Migration, migrate, outstanding
 
@@ -86,5 +87,19 @@ async def rows(url: str, sql: str) -> list[tuple[object, ...]]:
     connection = await asyncpg.connect(url)
     try:
         return [tuple(row) for row in await connection.fetch(sql)]
+    finally:
+        await connection.close()
+
+
+async def test_database_with_another_encoding_is_refused(postgres: str) -> None:
+    connection = await asyncpg.connect(postgres)
+    try:
+        await connection.execute(
+            "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C'"
+            " TEMPLATE template0"
+        )
+        with pytest.raises(StoreError, match="the database's encoding is LATIN1: create it with"):
+            await migrate(url_of("latin", postgres))
+        await connection.execute("DROP DATABASE latin")
     finally:
         await connection.close()

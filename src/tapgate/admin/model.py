@@ -7,10 +7,10 @@ import msgspec
 
 from tapgate import clock, ids
 from tapgate.credentials.api_keys import ApiKey
-from tapgate.credentials.guessable import is_guessable
 from tapgate.edge.endpoint import ROLES
 from tapgate.edge.fields import Choice, CompanyEmail, Moment, Password, Rule, TextRule, Unacceptable
 from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.password_strength import is_weak_password
 
 SYSTEM_ADMIN = ROLES["A"]
 
@@ -90,13 +90,13 @@ class CreatedApiKey(ShownApiKey, frozen=True, kw_only=True):
     key: str
 
 
-def refuse_guessable(new: NewAdmin, *, production: bool) -> None:
-    """Twelve characters are no use when they are the first ones that anybody would try. Elsewhere
-    than in production the interface's own rule is enough: it is tried out with such passwords."""
-    own = (new.email, new.name)
-    if new.password.casefold() in [text.casefold() for text in own]:
+def require_strong_password(new: NewAdmin, *, strict: bool) -> None:
+    """Refuse a password that is the admin's own name or e-mail address and, where `strict`, one
+    that is easy to guess. Development accepts what the interface accepts: twelve characters."""
+    personal = (new.email, new.name)
+    if new.password.casefold() in [text.casefold() for text in personal]:
         raise invalid_field("password", "must not be the e-mail address or the name")
-    if production and is_guessable(new.password, own):
+    if strict and is_weak_password(new.password, personal):
         raise invalid_field("password", "must not be easy to guess")
 
 

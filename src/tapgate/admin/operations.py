@@ -1,5 +1,6 @@
 """What can happen to admins: each change with its audit entry, in one database transaction."""
 
+import asyncio
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -60,7 +61,8 @@ async def log_out(services: Services, origin: Origin, *, admin_id: int, session_
 
 
 async def create(services: Services, origin: Origin, new: NewAdmin) -> asyncpg.Record:
-    model.refuse_guessable(new, production=services.settings.production)
+    strict = services.settings.needs_secrets
+    await asyncio.to_thread(model.require_strong_password, new, strict=strict)
     password_hash = await services.authenticator.passwords.hash(new.password)
     async with services.database.transaction() as tx:
         return await _insert(

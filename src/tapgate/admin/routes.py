@@ -71,10 +71,10 @@ async def create_admin(call: Call, body: NewAdmin) -> Admin:
     """Create an admin.
 
     The password has 12 to 255 characters, of any kind, and is neither the e-mail address nor the
-    name. In production it is not easy to guess either: not one word, the name or the e-mail address
-    with figures around it, nothing repeated, no walk over the keyboard. The role decides what the
-    admin may do: `system_admin` everything, `compliance_user` alerts, rules and blocking,
-    `support_user` reading and basic support, `finance_user` transactions and funding.
+    name. In staging and production it must not be easy to guess either: common passwords, names,
+    dates, repetitions and keyboard patterns are refused, several unrelated words are fine. The
+    role decides what the admin may do: `system_admin` everything, `compliance_user` alerts, rules
+    and blocking, `support_user` reading and basic support, `finance_user` transactions and funding.
     """
     return model.admin(await operations.create(call.services, call.origin, body))
 

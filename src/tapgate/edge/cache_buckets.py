@@ -38,5 +38,11 @@ class CacheBuckets:
             raise CacheAwayError(type(error).__name__) from error
         return self._rate.taken(bool(allowed), int(full_in))
 
+    async def require_reachable(self) -> None:
+        try:
+            await self._redis.ping()
+        except (RedisError, OSError) as error:
+            raise CacheAwayError(type(error).__name__) from error
+
     async def close(self) -> None:
         await self._redis.aclose()

@@ -42,6 +42,19 @@ class Throttle:
             self._cache_away_until = None
         return taken
 
+    async def warnings(self) -> list[str]:
+        """Return what an operator should know at start: whether the cache can be reached."""
+        if self._cache is None:
+            return []
+        try:
+            await self._cache.require_reachable()
+        except CacheAwayError as error:
+            return [
+                f"Warning: TAPGATE_CACHE_URL cannot be reached ({error}). Until it can be,"
+                " each node enforces rate limits on its own."
+            ]
+        return []
+
     def _shared(self, url: str | None) -> "CacheBuckets | None":
         if url is None:
             return None

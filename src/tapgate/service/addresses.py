@@ -5,6 +5,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 
+import structlog
+
+_log = structlog.get_logger()
+
 Network = IPv4Network | IPv6Network
 
 #: What one customer of a provider has at the least: all of it is one household.
@@ -17,11 +21,23 @@ class Addresses:
     def __init__(self, trusted_proxies: Sequence[Network]) -> None:
         self._trusted = tuple(trusted_proxies)
         self._named = lru_cache(maxsize=4096)(self._read)
+        self._warned = False
 
     def of(self, peer: str, headers: Mapping[bytes, bytes]) -> str:
         if not self._trusted:
+            if b"x-forwarded-for" in headers and not self._warned:
+                self._warn(peer)
             return peer
         return self._named(peer, headers.get(b"x-forwarded-for", b""))
+
+    def _warn(self, peer: str) -> None:
+        """Log once per process: clients behind an untrusted proxy share one address's limits."""
+        self._warned = True
+        _log.warning(
+            "addresses.untrusted_proxy",
+            peer=peer,
+            hint="X-Forwarded-For is ignored; set TAPGATE_TRUSTED_PROXIES if a proxy sent it",
+        )
 
     def _read(self, peer: str, forwarded: bytes) -> str:
         """The last address that no trusted proxy has: what is before it, a client can make up."""

@@ -118,7 +118,14 @@ class EmbeddedPostgres:
         (self._socket_dir / f"{_SOCKET_NAME}.lock").unlink(missing_ok=True)  # as postmaster.pid
         self._server = self._launch(user)
         self._wait_until_ready(self._server)
-        create_database = [PROGRAMS / "psql", "-h", self._socket_dir, "-U", SUPERUSER, "-qX"]
+        create_database: list[str | Path] = [
+            PROGRAMS / "psql",
+            "-h",
+            self._socket_dir,
+            "-U",
+            SUPERUSER,
+            "-qX",
+        ]
         _run(create_database, stdin=_CREATE_DATABASE)
 
     def _end_previous_server(self) -> None:

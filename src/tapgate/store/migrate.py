@@ -96,6 +96,13 @@ async def connect(url: str) -> asyncpg.Connection:
     if connection.get_server_version().major < _OLDEST_POSTGRES:
         await connection.close(timeout=_CONNECT_SECONDS)
         raise StoreError(f"PostgreSQL {_OLDEST_POSTGRES} or newer is needed")
+    encoding = await connection.fetchval("SHOW server_encoding")
+    if encoding != "UTF8":
+        await connection.close(timeout=_CONNECT_SECONDS)
+        raise StoreError(
+            f"the database's encoding is {encoding}: create it with ENCODING 'UTF8', so that it can"
+            " store every name"
+        )
     return connection
 
 

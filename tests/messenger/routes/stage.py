@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx2
 
+from production import PRODUCTION  # noqa: F401 - used by the tests of routes
 from tapgate import ids, signing
 from tapgate.clock import system_clock
 from tapgate.messenger.app import App
@@ -30,14 +31,6 @@ HEALTH = "/health"
 PHONE = "+23276123456"
 MESSAGE = {"event": "message", "from": "23276123456", "phoneE164": PHONE, "message": "menu"}
 CODE = {"to": PHONE, "template": "one_time_code", "parameters": ["918273"]}
-
-PRODUCTION = {
-    "TAPGATE_ENVIRONMENT": "production",
-    "TAPGATE_JWT_SECRET": "j" * 32,
-    "TAPGATE_SECRET_KEY": "s" * 32,
-    "TAPGATE_SERVICE_SECRETS": '{"gateway": "the gateway\'s secret"}',
-    "TAPGATE_MESSENGER_VERIFY_TOKEN": "verify me",
-}
 
 
 class StandInGateway:

@@ -25,7 +25,11 @@ from tapgate.messenger.routes.access import (
 from tapgate.messenger.routes.route import Route
 from world import Bearer, RequestSignature, ServiceSignature
 
-BRIDGE_TOKEN, APP_SECRET, VERIFY_TOKEN = "the bridge's token", "the channel's secret", "verify me"
+BRIDGE_TOKEN, APP_SECRET, VERIFY_TOKEN = (
+    "kT4-the bridge's token-9w",
+    "the channel's secret",
+    "verify me",
+)
 LOCKED = {
     "TAPGATE_MESSENGER_BRIDGE_TOKEN": BRIDGE_TOKEN,
     "TAPGATE_MESSENGER_APP_SECRET": APP_SECRET,

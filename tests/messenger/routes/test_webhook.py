@@ -9,7 +9,7 @@ import pytest
 from messenger.routes.stage import FLOWS, PRODUCTION, WEBHOOK, Stage, delivery, error, stage
 from tapgate import signing
 
-SECRET = "the app's secret"
+SECRET = "the secret of the app"
 WRONG = error("hub.mode or hub.verify_token is wrong")
 
 

@@ -1,0 +1,76 @@
+"""Strength of passwords and secrets, estimated by zxcvbn from how attackers guess."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
+
+#: Estimation time grows quickly with the length. A password whose first characters are strong is
+#: strong, and what is still weak after so many characters is a repetition.
+MAX_ESTIMATED: Final = 32
+#: zxcvbn's highest score: more than 10^10 guesses.
+STRONG_SCORE: Final = 4
+#: Decimal digits of the number of guesses that a secret must withstand. An attacker tries secrets
+#: offline, so they need more than a password.
+MIN_SECRET_DIGITS: Final = 16
+
+#: Words that an attacker of this product tries first.
+_PRODUCT_WORDS: Final = ("tapgate", "gateway", "messenger", "wallet", "systemadmin", "freetown")
+
+
+#: The secrets in the documentation's examples, which everybody can read.
+DOCUMENTED_SECRETS: Final = frozenset(
+    {
+        "a long pass phrase",
+        "at-least-32-random-characters-of-your-own",
+        "another-32-random-characters-of-your-own",
+        "one secret",
+        "another",
+        "a token of your own",
+        "the app's secret",
+        "a long token",
+        "dev-verify-token",
+    }
+)
+
+
+def find_bad_secret(secrets: Mapping[str, str], chosen: Collection[str]) -> tuple[str, str] | None:
+    """Return the name of a secret that must not be used and the reason, or None.
+
+    Every secret must differ from the others and from the documentation's examples. Those that the
+    operator chooses (`chosen`) must also be hard to guess; others come from a provider.
+    """
+    names: dict[str, str] = {}
+    for name, secret in secrets.items():
+        if secret in DOCUMENTED_SECRETS:
+            return name, "must not be an example from the documentation"
+        if secret in names:
+            return name, f"must differ from TAPGATE_{names[secret]}"
+        if name in chosen and is_weak_secret(secret):
+            return name, "is easy to guess: use a random one, such as openssl rand -base64 32 gives"
+        names[secret] = name
+    return None
+
+
+def is_weak_password(password: str, personal: Iterable[str] = ()) -> bool:
+    """Return whether a password is easy to guess. `personal` is what others know of its owner."""
+    return int(_estimate(password, personal)["score"]) < STRONG_SCORE
+
+
+def is_weak_secret(secret: str) -> bool:
+    """Return whether a secret is easier to guess than a random one of eight octets."""
+    return float(_estimate(secret, ())["guesses_log10"]) < MIN_SECRET_DIGITS
+
+
+def _estimate(text: str, personal: Iterable[str]) -> dict[str, float]:
+    if not text:  # which zxcvbn cannot estimate
+        return {"score": 0, "guesses_log10": 0}
+    # Imported here because only few processes ever need it, and it loads its dictionaries.
+    from zxcvbn import zxcvbn  # noqa: PLC0415
+
+    words = [word for known in personal for word in (known, *_parts(known))]
+    estimate: dict[str, float] = zxcvbn(text[:MAX_ESTIMATED], user_inputs=[*_PRODUCT_WORDS, *words])
+    return estimate
+
+
+def _parts(text: str) -> list[str]:
+    """Return the words of a name or an e-mail address."""
+    return "".join(letter if letter.isalnum() else " " for letter in text).split()
