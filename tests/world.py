@@ -23,7 +23,7 @@ from tapgate.ledger.commands import Command
 from tapgate.notifications.messages import pending
 
 PIN = "4071"
-WRONG_PIN = "9999"
+WRONG_PIN = "9183"
 
 _numbers = itertools.count(1)
 
@@ -290,10 +290,10 @@ class World:
         clock = self.services.clock
         self.services.clock = lambda: clock() + timedelta(**time)
 
-    def refuse_weak_pins(self) -> None:
-        """Switch the setting on, for this test only."""
+    def allow_weak_pins(self, allowed: bool = True) -> None:
+        """Change the setting for this test only."""
         self.services.settings = msgspec.structs.replace(
-            self.services.settings, refuse_weak_pins=True
+            self.services.settings, refuse_weak_pins=not allowed
         )
 
     async def audit(self, resource_id: str, event: str) -> list[dict[str, Any]]:

@@ -83,7 +83,6 @@ async def test_a_malformed_change_is_400_and_no_try(world: World) -> None:
 
 async def test_a_weak_new_pin_is_400_where_weak_ones_are_refused(world: World) -> None:
     agent = await new_agent(world)
-    world.refuse_weak_pins()
     answer = await change(world, agent, new_pin="1111")
     assert refusal(answer) == (400, "INVALID_REQUEST")
     assert list(answer.json()["details"]["fields"]) == ["new_pin"]

@@ -164,9 +164,10 @@ async def test_a_phone_number_belongs_to_one_agent(world: World) -> None:
     assert (await world.subscriber(phone_number=phone))["phone_number"] == phone
 
 
-async def test_weak_pins_are_refused_where_the_platform_says_so(world: World) -> None:
+async def test_weak_pins_are_refused_unless_the_platform_allows_them(world: World) -> None:
+    world.allow_weak_pins()
     assert (await register(world, pin="1111")).status_code == 201
-    world.refuse_weak_pins()
+    world.allow_weak_pins(False)
     answer = await register(world, pin="1111")
     assert refusal(answer) == (422, "VALIDATION_FAILED")
     assert list(answer.json()["details"]["fields"]) == ["pin"]

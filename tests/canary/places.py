@@ -6,6 +6,7 @@ import zlib
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 import msgspec
@@ -59,7 +60,8 @@ async def every_statement_logged(url: str) -> AsyncIterator[Path]:
         name = await connection.fetchval("SELECT current_database()")
         for setting, value in _TALKATIVE.items():
             await connection.execute(f"ALTER DATABASE {name} SET {setting} = '{value}'")
-        yield Path(await connection.fetchval("SHOW data_directory")).parent / "postgres.log"
+        (socket_folder,) = parse_qs(urlsplit(url).query)["host"]  # the server's data folder
+        yield Path(socket_folder).parent / "postgres.log"
         await connection.execute(f"ALTER DATABASE {name} RESET ALL")
     finally:
         await connection.close()

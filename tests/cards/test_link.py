@@ -274,7 +274,6 @@ async def test_cards_that_are_gone_for_good_make_room_for_another(world: World) 
 
 async def test_weak_child_pins_are_refused_where_that_is_wanted(world: World) -> None:
     holder, serial = await world.subscriber(), await new_card(world)
-    world.refuse_weak_pins()
     answer = await link_to_child(world, serial, holder["id"], child_pin="1234")
     assert answer.status_code == 422
     assert list(answer.json()["details"]["fields"]) == ["child_pin"]

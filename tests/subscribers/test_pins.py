@@ -200,7 +200,6 @@ async def test_a_malformed_change_is_400_and_no_try(world: World) -> None:
 
 async def test_a_weak_new_pin_is_400_where_weak_ones_are_refused(world: World) -> None:
     record = await world.subscriber()
-    world.refuse_weak_pins()
     answer = await change(world, record, new_pin="1111")
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
     assert list(answer.json()["details"]["fields"]) == ["new_pin"]
@@ -307,7 +306,6 @@ async def test_a_malformed_confirmation_is_no_try(world: World) -> None:
 async def test_a_weak_pin_does_not_use_the_code_up(world: World) -> None:
     record = await world.subscriber()
     code = await ask_for_code(world, record)
-    world.refuse_weak_pins()
     answer = await confirm(world, record, code, "1111")
     assert answer.status_code == 422
     assert list(answer.json()["details"]["fields"]) == ["new_pin"]

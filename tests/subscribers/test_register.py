@@ -238,7 +238,6 @@ async def test_weak_pins_are_refused_where_the_platform_says_so(
     client: httpx2.AsyncClient, world: World
 ) -> None:
     body = registration(world, pin="1234")
-    world.refuse_weak_pins()
     answer = await client.post(URL, json=body, auth=world.service())
     assert answer.status_code == 422
     assert list(answer.json()["details"]["fields"]) == ["pin"]
