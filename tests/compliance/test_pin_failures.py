@@ -15,7 +15,7 @@ async def test_wrong_pins_at_the_phone_are_noticed_and_block_the_next_payment(
     await world.client.post(f"{url}/verify-pin", json={"pin": WRONG_PIN}, auth=world.service())
     assert (await send(world, subscriber["id"], receiver["id"], "1")).code is None
     assert await alerts(world) == []
-    change = {"old_pin": WRONG_PIN, "new_pin": "2222"}
+    change = {"old_pin": WRONG_PIN, "new_pin": "8164"}
     await world.client.post(f"{url}/change-pin", json=change, auth=world.service())
     (alert,) = await alerts(world)
     assert (alert["alert_type"], alert["rule_id"]) == ("PIN_FAILURES", rule["id"])

@@ -19,7 +19,7 @@ def register(ada: Visitor, world: World) -> Register:
 
     async def new(name: str, parent: str | None = None, **fields: str) -> str:
         kind = "super_agent" if parent is None else "sub_agent"
-        form = {"agent_type": kind, "name": name, "phone_number": world.phone(), "pin": "2580"}
+        form = {"agent_type": kind, "name": name, "phone_number": world.phone(), "pin": "2639"}
         if parent is not None:
             form["parent_agent_id"] = parent
         act = "agent.register" if parent is None else "agent.register_sub"
@@ -86,7 +86,7 @@ async def test_float_is_passed_on(ada: Visitor, register: Register) -> None:
     order = {"from_agent_id": top, "to_agent_id": sub_agent, "amount": "200"}
     wrong = await ada.act("agent.transfer", {**order, "pin": "1111"})
     assert 'role="alert"' in wrong.text and not says(wrong.text, "1111")
-    assert "HX-Redirect" in (await ada.act("agent.transfer", {**order, "pin": "2580"})).headers
+    assert "HX-Redirect" in (await ada.act("agent.transfer", {**order, "pin": "2639"})).headers
     shown = await ada.page(f"/console/agents/{sub_agent}")
     assert "200.00 SLE" in shown and "Mariama Conteh" in shown
 
@@ -139,10 +139,10 @@ async def test_what_was_declined_can_be_corrected(ada: Visitor, register: Regist
     await ada.act("agent.fund", {"amount": "100"}, id=top)
     form = f"/console/acts/agent.transfer?from_agent_id={top}&to_agent_id={sub}"
     first = request_id_in((await ada.part(form)).text)
-    shown = await _pass_on(ada, form, first, "500", "2580")
+    shown = await _pass_on(ada, form, first, "500", "2639")
     assert "Insufficient float" in shown
     corrected = request_id_in(shown)
-    assert await _pass_on(ada, form, corrected, "60", "2580") == ""
+    assert await _pass_on(ada, form, corrected, "60", "2639") == ""
     assert ">60.00 SLE<" in await ada.page(f"/console/agents/{sub}")
 
 
@@ -155,7 +155,7 @@ async def test_what_may_have_been_done_is_never_done_under_another_name(
     await ada.act("agent.fund", {"amount": "100"}, id=top)
     form = f"/console/acts/agent.transfer?from_agent_id={top}&to_agent_id={sub}"
     own = request_id_in((await ada.part(form)).text)
-    assert await _pass_on(ada, form, own, "10", "2580") == ""
-    for amount, pin in (("20", "2580"), ("ten", "2580"), ("20", "25"), ("500", "2580")):
+    assert await _pass_on(ada, form, own, "10", "2639") == ""
+    for amount, pin in (("20", "2639"), ("ten", "2639"), ("20", "25"), ("500", "2639")):
         assert request_id_in(await _pass_on(ada, form, own, amount, pin)) == own, (amount, pin)
     assert ">10.00 SLE<" in await ada.page(f"/console/agents/{sub}")

@@ -55,7 +55,7 @@ async def test_child_cards_of_one_wallet_do_not_overdraw_it(market: Market) -> N
             parent_subscriber_id=parent.id,
             card_serial=serial,
             parent_pin=PIN,
-            child_pin="2580",
+            child_pin="2639",
             daily_limit="60",
             child_name="Fatu",
         )

@@ -18,7 +18,7 @@ FAM-0006,04:A1:00:00:00:00:06,
 FAM-0007,not a number,
 FAM-0008,04:A1:00:00:00:00:01,
 """
-IBRAHIMS_PIN, FATUS_PIN = "1111", "2222"
+IBRAHIMS_PIN, FATUS_PIN = "6158", "8317"
 
 
 async def child_card(app: App, mother: Customer, serial: str, name: str, pin: str) -> Record:
@@ -71,13 +71,13 @@ async def test_a_family_with_child_cards(ada: Admin) -> None:
     assert (card["type"], card["parent_subscriber_id"]) == ("CHILD", mother.id)
     assert (card["daily_limit"], card["spent_today"]) == ("100.00", "0.00")
     await child_card(app, mother, "FAM-0003", "Fatu Kamara", FATUS_PIN)
-    await child_card(app, mother, "FAM-0004", "Sia Kamara", "3333")
-    await child_card(app, mother, "FAM-0005", "Alpha Kamara", "4444")
+    await child_card(app, mother, "FAM-0004", "Sia Kamara", "4093")
+    await child_card(app, mother, "FAM-0005", "Alpha Kamara", "5826")
     fifth = {
         "parent_subscriber_id": mother.id,
         "card_serial": "FAM-0006",
         "parent_pin": mother.pin,
-        "child_pin": "5555",
+        "child_pin": "7261",
         "daily_limit": "10",
         "child_name": "Cousin Kamara",
     }
@@ -105,7 +105,7 @@ async def test_a_family_with_child_cards(ada: Admin) -> None:
     # The mother's card is blocked for a while: the children's go on, and so does her wallet.
     done(await app.post("cards/FAM-0001/block", reason="customer_request"))
     assert refused(await till.pay("10", "FAM-0001", PIN)) == (403, "CARD_NOT_ACTIVE")
-    books = done(await till.pay("30.00", "FAM-0004", "3333"))
+    books = done(await till.pay("30.00", "FAM-0004", "4093"))
     done(await app.post("cards/FAM-0001/unblock"))
     done(await till.pay("10.00", "FAM-0001", PIN))
 
@@ -133,7 +133,7 @@ async def test_a_family_with_child_cards(ada: Admin) -> None:
 
     # When the mother herself is blocked, nobody in the family pays.
     done(await support.post(f"subscribers/{mother.id}/block", reason="asked by her"))
-    for serial, pin in (("FAM-0001", PIN), ("FAM-0002", IBRAHIMS_PIN), ("FAM-0006", "5555")):
+    for serial, pin in (("FAM-0001", PIN), ("FAM-0002", IBRAHIMS_PIN), ("FAM-0006", "7261")):
         assert refused(await till.pay("1", serial, pin)) == (403, "SUBSCRIBER_BLOCKED")
 
     # What is given back still arrives.
