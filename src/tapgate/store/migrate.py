@@ -8,6 +8,7 @@ from typing import NamedTuple
 import asyncpg
 
 from tapgate.store import StoreError
+from tapgate.store.connect import open_connection
 from tapgate.store.database import FAILURES
 
 _FOLDER = Path(__file__).parent / "migrations"
@@ -90,7 +91,7 @@ async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
 
 async def connect(url: str) -> asyncpg.Connection:
     try:
-        connection = await asyncpg.connect(url, timeout=_CONNECT_SECONDS)
+        connection = await open_connection(url, timeout=_CONNECT_SECONDS)
     except (*FAILURES, ValueError) as error:
         raise StoreError(f"the database cannot be reached: {in_one_line(error)}") from error
     if connection.get_server_version().major < _OLDEST_POSTGRES:
