@@ -5,7 +5,7 @@ import contextlib
 import datetime
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 from cryptography import x509
@@ -18,9 +18,14 @@ _SSL_REQUEST = b"\x00\x00\x00\x08\x04\xd2\x16\x2f"
 _NO_ENCRYPTION = b"SFATAL\x00C28000\x00Mno pg_hba.conf entry for this host, no encryption\x00\x00"
 _CHUNK = 1 << 16
 
+#: Receives what the server answers; True cuts the connection instead of passing it on.
+Hook = Callable[[bytes], Awaitable[bool]]
+
 
 @contextlib.asynccontextmanager
-async def listening(url: str, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
+async def listening(
+    url: str, tls: ssl.SSLContext | None = None, hook: Hook | None = None
+) -> AsyncIterator[int]:
     """The port. With TLS, a client that does not ask for it is refused as PostgreSQL would."""
     folder = parse_url(url).hosts[0][0]
     loop, lines = asyncio.get_running_loop(), set[asyncio.Task[None]]()
@@ -30,7 +35,7 @@ async def listening(url: str, tls: ssl.SSLContext | None = None) -> AsyncIterato
         async def accept() -> None:
             while True:
                 line, _ = await loop.sock_accept(listener)
-                task = asyncio.create_task(_serve(line, f"{folder}/.s.PGSQL.5432", tls))
+                task = asyncio.create_task(_serve(line, f"{folder}/.s.PGSQL.5432", tls, hook))
                 lines.add(task)
                 task.add_done_callback(lines.discard)
 
@@ -43,7 +48,9 @@ async def listening(url: str, tls: ssl.SSLContext | None = None) -> AsyncIterato
             await asyncio.gather(accepting, *lines, return_exceptions=True)
 
 
-async def _serve(line: socket.socket, path: str, tls: ssl.SSLContext | None) -> None:
+async def _serve(
+    line: socket.socket, path: str, tls: ssl.SSLContext | None, hook: Hook | None
+) -> None:
     loop = asyncio.get_running_loop()
     first = await loop.sock_recv(line, 8)
     if first == _SSL_REQUEST:
@@ -62,14 +69,18 @@ async def _serve(line: socket.socket, path: str, tls: ssl.SSLContext | None) -> 
         answers, server = await asyncio.open_unix_connection(path)
         server.write(first)
         try:
-            await asyncio.gather(_pump(reader, server), _pump(answers, writer))
+            await asyncio.gather(_pump(reader, server), _pump(answers, writer, hook))
         finally:
             server.close()
             writer.close()
 
 
-async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+async def _pump(
+    source: asyncio.StreamReader, target: asyncio.StreamWriter, hook: Hook | None = None
+) -> None:
     while data := await source.read(_CHUNK):
+        if hook is not None and await hook(data):
+            break
         target.write(data)
         await target.drain()
     target.close()

@@ -76,6 +76,17 @@ def refuse_unknown(applied: Mapping[str, str]) -> None:
     outstanding(_read(_FOLDER), applied)
 
 
+async def create_schema(connection: asyncpg.Connection, applied: Mapping[str, str]) -> None:
+    """Bring an empty database to the schema that these migrations made, in this transaction.
+
+    They must have passed `refuse_unknown`. The rows of schema_migrations are left to the caller.
+    """
+    await connection.execute(_CREATE_TABLE)
+    for migration in _read(_FOLDER):
+        if migration.name in applied:
+            await connection.execute(migration.sql)
+
+
 async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
     try:
         async with connection.transaction():
