@@ -5,10 +5,12 @@ import socket
 import pytest
 
 from gateway.running import free_port
+from store.conftest import Tls
 from tapgate.store import StoreError
 from tapgate.store.connect import open_connection
 from tapgate.store.database import Database
-from tapgate.store.migrate import connect
+from tapgate.store.migrate import connect, migrate
+from tapgate.store.signals import Signals
 from tapgate.store.url import parse_url
 
 SECRET = "s3cret"
@@ -214,3 +216,17 @@ async def test_keepalives_are_set_on_the_socket(by_tcp: str, keepalives: int) ->
         assert line.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 9000
     finally:
         await connection.close()
+
+
+async def test_tls_is_used_wherever_a_url_is(database_url: str, tls: Tls) -> None:
+    verified = f"sslmode=verify-full&sslrootcert={tls.root}&channel_binding=require"
+    url = f"{tls.url(database_url)}?{verified}"
+    assert await migrate(url) == []
+    database, signals = await Database.connect(url), Signals(url)
+    try:
+        assert await database.fetchval("SELECT 1") == 1
+        await signals.start()
+        assert signals.listening
+    finally:
+        await signals.stop()
+        await database.close()

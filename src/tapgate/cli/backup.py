@@ -1,4 +1,4 @@
-"""`tapgate backup` and `tapgate restore`: what an operator is told on the way and in the end."""
+"""`tapgate backup` and `tapgate restore`: progress, outcome and warnings for the operator."""
 
 import asyncio
 import contextlib

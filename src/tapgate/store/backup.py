@@ -1,6 +1,6 @@
 """Saves a database while it is used: everything is read in one snapshot.
 
-What a manifest says is read in the snapshot that is saved, so a backup knows what is in it.
+The manifest is computed in the same snapshot as the rows, so a restore can be compared with it.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from tapgate.store.migrate import connect, in_one_line
 from tapgate.store.schema import Schema, read_schema
 from tapgate.vault import Vault
 
-#: What is saved must come back with these values too, where there is such a table.
+#: Checked after a restore, besides the number of rows, if the table exists.
 FIGURES = {
     "entries: sum of amounts": ("entries", "SELECT sum(amount)::text FROM entries"),
     "accounts: sum of balances": ("accounts", "SELECT sum(balance)::text FROM accounts"),
@@ -39,12 +39,12 @@ COPY_SETTINGS = """
     SET extra_float_digits = 3;
     SET row_security = off"""
 
-#: Receives how many bytes are written, and of which table.
+#: Receives the bytes written so far and the current table.
 Report = Callable[[int, str], None]
 
 
 async def save(url: str, file: BinaryIO, vault: Vault, report: Report) -> tuple[Manifest, int]:
-    """Write a backup of the whole database as of now, sealed with the key of its installation.
+    """Write a backup of the whole database, sealed with the secret key of its installation.
 
     Returns its manifest and its size in bytes.
     """
@@ -112,8 +112,8 @@ async def _manifest(connection: asyncpg.Connection, schema: Schema) -> Manifest:
     return Manifest(
         tapgate=VERSION,
         postgres=await connection.fetchval("SELECT current_setting('server_version')"),
-        # When the database transaction began: before its snapshot, so that it promises no more
-        # than there is.
+        # The start of the database transaction, which precedes its snapshot: everything that was
+        # acknowledged before this moment is in the backup.
         moment=await connection.fetchval("SELECT now()"),
         migrations={row["name"]: row["sha256"] for row in migrations},
         currency=installation.get("currency"),

@@ -24,15 +24,15 @@ FORMAT = 2
 _LENGTH_BYTES = 4
 _MAX_RECORD_BYTES = 1 << 20
 _ROWS_BYTES = 1 << 18
-#: More would take the processor from the payments for a file that is hardly smaller.
+#: Higher levels cost the CPU time of payments and hardly shrink the file.
 _COMPRESSION_LEVEL = 1
 
-#: Receives how much of a file was read, in percent.
+#: Receives the percentage of the file that was read.
 Report = Callable[[int], None]
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What was saved, all of it as of one moment: what comes back must be the same.
+    """Description of a backup, against which a restore is verified.
 
     A table in the schema of the gateway has its plain name, one of the messenger's is
     `messenger.name`: the gateway's schema may have another name where the backup is restored.
@@ -40,11 +40,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
     tapgate: str
     postgres: str
-    #: Whatever was acknowledged before it is in the backup.
+    #: Everything acknowledged before it is in the backup.
     moment: datetime
     #: name -> checksum
     migrations: dict[str, str]
-    #: None: nothing was ever started on this database.
+    #: None if no gateway was ever started on this database.
     currency: str | None
     secret_fingerprint: str | None
     #: table -> rows
@@ -133,7 +133,7 @@ class BackupReader:
         return self.manifest.sequences
 
     async def tables(self) -> AsyncGenerator[TableRows, None]:
-        """Each table's rows are to be consumed before the next table is asked for."""
+        """Yield the tables. Consume each table's rows before advancing to the next."""
         for _ in self.manifest.tables:
             try:
                 header = msgspec.json.decode(self._records.read(), type=TableHeader)
@@ -161,7 +161,7 @@ def unreadable() -> StoreError:
 
 
 class _Records:
-    """Records of a compressed stream, of which at most a few chunks are in memory."""
+    """Records of a compressed stream. At most a few chunks are in memory."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
         self._chunks = chunks

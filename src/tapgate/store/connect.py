@@ -14,8 +14,8 @@ import asyncpg
 from tapgate.store import StoreError
 from tapgate.store.url import DatabaseUrl, parse_url
 
-#: How long a pooler may take to lend a second connection. One that lends none has given the only
-#: one it had to the first session, as it should.
+#: How long the probe waits for a second connection. A pooler in session mode whose pool is used up
+#: does not serve it, which is the expected behavior of that mode.
 _PROBE_SECONDS = 2.0
 _ROUNDS = 3
 _APPLICATION_NAME = "application_name"
@@ -27,7 +27,7 @@ _SET_ALL = """
 
 #: Failures after which another host of the URL is tried.
 _TRY_NEXT = (OSError, asyncpg.CannotConnectNowError, asyncpg.TargetServerAttributeNotMatched)
-#: What sharing a connection with other clients between transactions breaks first.
+#: Prepared statements break when clients share a connection between transactions.
 _SHARED = (
     asyncpg.DuplicatePreparedStatementError,
     asyncpg.InvalidSQLStatementNameError,
@@ -52,7 +52,7 @@ async def open_connection(
 ) -> asyncpg.Connection:
     """Connect to the first host of the URL that serves.
 
-    The settings given here win over those of the URL, except for the application's name.
+    `settings` override the settings of the URL, except for the application name.
     """
     target = parse_url(url)
     session = {**target.settings, **(settings or {})}
@@ -65,7 +65,7 @@ async def open_connection(
         pid, _ = await connection.fetchrow(
             _SET_ALL, list(session), list(session.values()), timeout=seconds
         )
-        # A pooler tells its clients a process id of its own.
+        # A pooler reports a process id of its own to its clients.
         if pid != connection.get_server_pid() and url not in _session_pooled:
             await _require_session(connection, pid, target, seconds)
             _session_pooled.add(url)
@@ -79,7 +79,7 @@ async def open_connection(
 
 
 def _timeout(target: DatabaseUrl, default: float) -> float:
-    """Of one host: a host that does not answer must not use up the time of the next."""
+    """Return the timeout for one host: a silent host must not use up the time of the next."""
     chosen = target.numbers.get("connect_timeout", 0)
     return float(chosen) if chosen > 0 else default / len(target.hosts)
 
@@ -111,7 +111,7 @@ async def _connect(
 
 
 def _set_keepalives(connection: asyncpg.Connection, numbers: Mapping[str, int]) -> None:
-    """As libpq does: on unless they are switched off, with the system's times unless given."""
+    """Apply libpq's keepalive parameters: on by default, with the intervals of the system."""
     line: Any = connection._transport.get_extra_info("socket")
     if line is None or line.family not in (socket.AF_INET, socket.AF_INET6):
         return
@@ -134,8 +134,8 @@ async def _require_session(
 ) -> None:
     """Raise one of _SHARED or a StoreError unless the connection keeps its PostgreSQL process.
 
-    A pooler that lends connections for one transaction hands the process of an idle client to the
-    next that asks, or lends idle clients another one in turn.
+    A pooler in transaction mode serves the second client from the process that the first one used,
+    or serves the first one from several processes in turn.
     """
     pids = set()
     other = await _connect(target, seconds, None)

@@ -1,9 +1,9 @@
 """Fills an empty database from a backup: all of it, or nothing.
 
 One database transaction checks that the database is empty, creates the schema from the migrations
-of this code, fills it, compares what came back with what was saved, ends what must not come back to
-life, and commits. Nothing from the file is executed: names in it are looked up in that schema, and
-rows are data of COPY.
+of this code, loads the rows, compares them with the manifest, ends logins and one-time codes, and
+commits. Nothing from the file is executed: its names are looked up in that schema, and its rows are
+data of COPY.
 """
 
 import asyncio
@@ -48,8 +48,8 @@ _ENDED = {
     "restricted_access": "DELETE FROM restricted_access",
     "messenger.codes": "DELETE FROM messenger.codes",
 }
-#: Receivers know a delivery by its number. Those given out after the backup are known to some of
-#: them, so the next is one that none of them can have seen.
+#: Receivers deduplicate deliveries by number. Numbers assigned after the backup may be known to
+#: them, so the sequence continues above every number that was possible by now.
 _NEXT_DELIVERY = """
     SELECT setval('deliveries_id_seq', greatest(last_value, $1)) FROM deliveries_id_seq"""
 
@@ -75,14 +75,14 @@ class Source(Protocol):
         ...
 
 
-#: Receives what is being done.
+#: Receives a description of the progress.
 Report = Callable[[str], None]
 
 
 def refuse_unfit(
     manifest: Manifest, *, secret_fingerprint: str, currency: str, clock: Clock = system_clock
 ) -> None:
-    """What could be restored but never be run, or would give identifiers out twice."""
+    """Refuse a backup that could not be run afterwards, or that would reuse identifiers."""
     refuse_unknown(manifest.migrations)
     if manifest.secret_fingerprint not in (None, secret_fingerprint):
         raise StoreError(
@@ -122,7 +122,7 @@ async def load(url: str, source: Source, report: Report, clock: Clock = system_c
 async def _commit(
     transaction: asyncpg.transaction.Transaction, connection: asyncpg.Connection, url: str, tx: str
 ) -> None:
-    """Without it all of it is undone, whatever becomes of this process."""
+    """Commit, and find out whether it happened if the answer is lost."""
     try:
         await transaction.commit()
     except (asyncio.CancelledError, *FAILURES) as error:
@@ -135,11 +135,11 @@ async def _commit(
 
 
 async def _is_committed(url: str, tx: str) -> bool:
-    """Ask the database itself: the answer may have been lost with the connection."""
+    """Return whether the transaction committed, as the database recorded it."""
     try:
         connection = await connect(url)
         try:
-            # Which that session holds for as long as it is undecided.
+            # The other session holds this lock until its transaction is decided.
             await connection.execute("SELECT pg_advisory_lock($1)", LOCK_KEY)
             found = await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", tx)
         finally:

@@ -36,7 +36,7 @@ _FOREIGN_KEYS = """
     WHERE contype = 'f' AND n.nspname = ANY ($1)
     ORDER BY conrelid::regclass::text, conname"""
 
-#: Those that are no constraint: rows come in the order of most primary keys.
+#: Without those of constraints: rows are loaded roughly in the order of their primary keys.
 _INDEXES = """
     SELECT format('DROP INDEX %s', indexrelid::regclass) AS remove,
            pg_get_indexdef(indexrelid) AS restore
@@ -51,7 +51,7 @@ class Table(NamedTuple):
     schema: str
     name: str
     quoted: str
-    #: Without those that are computed from others.
+    #: Without generated columns.
     columns: Sequence[str]
 
 
@@ -91,9 +91,9 @@ async def read_schema(connection: asyncpg.Connection) -> Schema:
 async def prepare_for_loading(
     connection: asyncpg.Connection, schema: Schema
 ) -> Sequence[tuple[str, str]]:
-    """Empty all tables, and take away what would check or index each row by itself.
+    """Empty all tables and remove what is faster to build after loading: indexes, foreign keys.
 
-    Returns what puts it back: what it is, and the statement.
+    Triggers are disabled. Returns the steps that restore all of it: a label and a statement.
     """
     tables = [table.quoted for table in schema.tables.values()]
     keys, indexes = [

@@ -3,8 +3,8 @@
 After a header (magic, the secret key's fingerprint, a random salt) the file is a sequence of chunks
 under AES-256-GCM. A chunk's nonce is its number and whether it is the last one, and the header is
 its associated data: a chunk that was changed, moved, repeated, dropped or appended does not open,
-nor does anything after the last. Only the last chunk is shorter than the others, so that no length
-is read from the file before it is authenticated.
+nor does anything after the last. All chunks but the last have the same size, so that no
+length is read from the file before it is authenticated.
 """
 
 import os

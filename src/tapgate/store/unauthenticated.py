@@ -119,7 +119,7 @@ async def _pg_restore(file: BinaryIO) -> asyncio.subprocess.Process:
 
 
 class _Script:
-    """The lines of a script and the rows between them, of which little is in memory."""
+    """Lines of a script and the rows between them, read in bounded memory."""
 
     def __init__(self, stream: asyncio.StreamReader) -> None:
         self._stream = stream
