@@ -50,7 +50,7 @@ class Vault:
 
     def derive_key(self, purpose: str, salt: bytes) -> bytes:
         """Return a key of 32 bytes for one purpose; a random salt makes it one for a single use."""
-        return self._derive(f"key {purpose}", salt)
+        return self._derive(f"derived {purpose}", salt)
 
     def require_key(self, key_id: str) -> None:
         """Fail loudly rather than call everything wrong that another secret key made."""

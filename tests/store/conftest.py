@@ -2,6 +2,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import NamedTuple
 
+import asyncpg
 import pytest
 
 from store.proxy import listening, make_certificates
@@ -35,3 +36,16 @@ async def tls(postgres: str, tmp_path: Path) -> AsyncIterator[Tls]:
     context, root = make_certificates(folder)
     async with listening(postgres, context) as port:
         yield Tls(port, root)
+
+
+@pytest.fixture
+async def other_empty_url(empty_url: str) -> AsyncIterator[str]:
+    """A second database without tables."""
+    name = f"{parse_url(empty_url).database}_other"
+    connection = await asyncpg.connect(empty_url)
+    try:
+        await connection.execute(f"CREATE DATABASE {name}")
+        yield empty_url.replace(f"@/{parse_url(empty_url).database}?", f"@/{name}?")
+        await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    finally:
+        await connection.close()

@@ -86,7 +86,7 @@ async def test_a_server_that_requires_tls(
 
 @pytest.mark.parametrize("way", ["options", "role"])
 async def test_tables_in_another_schema(
-    way: str, postgres: str, database_url: str, empty_url: str, tmp_path: Path
+    way: str, database_url: str, empty_url: str, other_empty_url: str, tmp_path: Path
 ) -> None:
     """There and back: neither the file nor the code says how the schema is called."""
     other = f"{empty_url}&options=-c%20search_path%3D%22My%5C%20shop%22"
@@ -103,12 +103,8 @@ async def test_tables_in_another_schema(
     assert await migrate(other) == []
     again = await saved(other, tmp_path / "again")
     assert (again.tables, again.figures) == (manifest.tables, manifest.figures)
-    name = f"{name_of(empty_url)}_back"
-    await rows(postgres, f"CREATE DATABASE {name}")
-    back = postgres.replace("@/tapgate?", f"@/{name}?")
-    await load(back, tmp_path / "again")
-    assert schema(back) == schema(database_url)
-    await rows(postgres, f"DROP DATABASE {name} WITH (FORCE)")
+    await load(other_empty_url, tmp_path / "again")
+    assert schema(other_empty_url) == schema(database_url)
 
 
 async def test_a_schema_that_does_not_exist_is_one_line(

@@ -172,6 +172,7 @@ async def _fill(
     for number, (what, statement) in enumerate(removed, 1):
         report(f"{what}, {number} of {len(removed)} steps after the rows")
         await connection.execute(statement)
+    report("comparing with what was saved")
     await _compare(connection, manifest, schema)
     for table, statement in _ENDED.items():
         if table in schema.tables:
