@@ -48,6 +48,10 @@ class Vault:
         hasher.update(data)
         return hasher.finalize()
 
+    def derive_key(self, purpose: str, salt: bytes) -> bytes:
+        """Return a key of 32 bytes for one purpose; a random salt makes it one for a single use."""
+        return self._derive(f"derived {purpose}", salt)
+
     def require_key(self, key_id: str) -> None:
         """Fail loudly rather than call everything wrong that another secret key made."""
         if key_id != self.key_id:
@@ -60,6 +64,6 @@ class Vault:
             hasher = self._hashers[purpose] = HMAC(self._derive(f"hash {purpose}"), SHA256())
         return hasher
 
-    def _derive(self, purpose: str) -> bytes:
+    def _derive(self, purpose: str, salt: bytes | None = None) -> bytes:
         info = f"tapgate {purpose}".encode()
-        return HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(self._secret_key)
+        return HKDF(algorithm=SHA256(), length=32, salt=salt, info=info).derive(self._secret_key)

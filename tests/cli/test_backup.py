@@ -18,6 +18,7 @@ import pytest
 from gateway.running import ADMIN, TAPGATE, gateway, started
 from journeys.lines import connected
 from store.test_backup import files_in, is_empty, quiet, rows
+from store.test_unauthenticated import FIXTURE
 from tapgate.edge.services import Services
 from tapgate.ledger.verify import CLAIMS
 from world import World
@@ -81,6 +82,14 @@ async def test_a_stopped_installation_of_an_ordinary_user(
     )
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert path.stat().st_uid == (os.geteuid() if uid is None else uid)
+    status, _, complaint = await tapgate(new, "restore", path, uid=uid)
+    assert status == 1
+    assert f"tapgate: {path} cannot be restored: it was made with the secret key" in complaint
+    assert complaint.count("\n") == 1
+    secrets = data_dir / "secrets.json"
+    await asyncio.to_thread(shutil.copy, secrets, new / "secrets.json")
+    if uid is not None:
+        os.chown(new / "secrets.json", uid, uid)
     status, output, complaint = await tapgate(new, "restore", path, uid=uid)
     assert (status, complaint) == (0, "")
     assert b"BROKEN" not in output
@@ -134,13 +143,16 @@ async def test_a_running_installation(folder: Path) -> None:
         assert entry["reason"].startswith("from a backup as of 20")
 
 
-async def test_to_standard_output(services: Services, folder: Path) -> None:
+async def test_to_standard_output(services: Services, empty_url: str, folder: Path) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)
     status, output, complaint = await tapgate(data, "backup", "-", url=url)
     assert status == 0
     assert complaint.startswith("Saved the backup: ")
-    assert output.startswith(b"PGDMP")
-    assert output.endswith(b"\n")
+    assert f"Saved the backup: {len(output) / 1_000_000:.1f} MB" in complaint
+    assert output.startswith(b"tapgate-backup 2\n")
+    (folder / "backup").write_bytes(output)
+    status, _, complaint = await tapgate(data, "restore", folder / "backup", url=empty_url)
+    assert (status, complaint) == (0, "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -171,11 +183,17 @@ async def test_an_interrupted_backup_is_no_file(
         assert files_in(folder) == []
 
 
-#: Whoever makes an index waits for whoever holds the lock: by then the tables are filled.
+#: Creating an index waits for the holder of the lock once the tables are filled.
 _BEFORE_THE_INDEXES = """
     CREATE SCHEMA held;
     CREATE FUNCTION held.wait() RETURNS event_trigger LANGUAGE plpgsql
-        AS $$ BEGIN PERFORM pg_advisory_xact_lock(4711); END $$;
+        AS $$ BEGIN
+            IF to_regclass('entries') IS NOT NULL THEN
+                IF EXISTS (SELECT FROM entries) THEN
+                    PERFORM pg_advisory_xact_lock(4711);
+                END IF;
+            END IF;
+        END $$;
     CREATE EVENT TRIGGER held ON ddl_command_start WHEN TAG IN ('CREATE INDEX')
         EXECUTE FUNCTION held.wait();
     SELECT pg_advisory_lock(4711)"""
@@ -195,7 +213,7 @@ async def test_a_killed_restore_is_nothing_and_can_be_repeated(
         while not await rows(
             empty_url,
             """SELECT FROM pg_stat_activity
-               WHERE application_name = 'psql' AND datname = current_database()
+               WHERE datname = current_database()
                  AND backend_xid IS NOT NULL AND wait_event = 'advisory'""",
         ):
             assert process.returncode is None
@@ -219,7 +237,7 @@ async def test_a_killed_restore_is_nothing_and_can_be_repeated(
 async def test_a_disk_that_is_full_is_one_line(services: Services, folder: Path) -> None:
     data, url = services.settings.data_dir, str(services.settings.database_url)
     path = folder / "backup"
-    status, _, complaint = await tapgate(data, "backup", path, url=url, limit=20_000)
+    status, _, complaint = await tapgate(data, "backup", path, url=url, limit=2_000)
     assert (status, complaint) == (1, f"tapgate: {path} cannot be written: File too large\n")
     assert files_in(folder) == []
     full = os.open("/dev/full", os.O_WRONLY)
@@ -233,15 +251,44 @@ async def test_a_disk_that_is_full_is_one_line(services: Services, folder: Path)
 
 async def test_what_is_no_backup_is_one_line(services: Services, folder: Path) -> None:
     data, path = services.settings.data_dir, folder / "backup"
-    path.write_bytes(b"PGDMP and then nothing")
-    status, _, complaint = await tapgate(data, "restore", path)
-    assert status == 1
-    assert complaint.startswith(
-        f"tapgate: {path} cannot be restored: it is not a backup of Tapgate"
-    )
-    assert complaint.count("\n") == 1
+    for content in (b"", b"something else", b"PGDMP and then nothing", b"tapgate-backup 2\n"):
+        path.write_bytes(content)
+        status, _, complaint = await tapgate(data, "restore", path)
+        assert status == 1
+        assert complaint.startswith(f"tapgate: {path} cannot be restored: it is ")
+        assert complaint.count("\n") == 1
     status, _, complaint = await tapgate(data, "restore", folder / "none")
     assert complaint == f"tapgate: {folder / 'none'} cannot be read: No such file or directory\n"
+
+
+async def test_the_first_format_needs_a_flag(folder: Path, empty_url: str) -> None:
+    key = {"TAPGATE_SECRET_KEY": "the-secret-key-of-the-backup-fixture"}
+    status, _, complaint = await tapgate(folder, "restore", FIXTURE, url=empty_url, **key)
+    assert status == 1
+    assert "cannot be restored: it is of the first format, which is not authenticated" in complaint
+    assert "--unauthenticated" in complaint
+    assert complaint.count("\n") == 1
+    assert await is_empty(empty_url)
+    status, output, complaint = await tapgate(
+        folder, "restore", "--unauthenticated", FIXTURE, url=empty_url, **key
+    )
+    assert status == 0
+    assert complaint.startswith("Warning: this backup is not authenticated.")
+    assert b"Restored 2 transactions and 2 entries" in output
+    assert b"BROKEN" not in output
+
+
+async def test_the_flag_does_not_weaken_what_is_authenticated(
+    services: Services, folder: Path, empty_url: str
+) -> None:
+    data, url = services.settings.data_dir, str(services.settings.database_url)
+    path = folder / "backup"
+    assert (await tapgate(data, "backup", path, url=url))[0] == 0
+    path.write_bytes(path.read_bytes()[:-1])
+    status, _, complaint = await tapgate(data, "restore", "--unauthenticated", path, url=empty_url)
+    assert status == 1
+    assert "it is damaged, incomplete or was altered" in complaint
+    assert await is_empty(empty_url)
 
 
 async def test_broken_books_are_restored_as_they_were_and_told(

@@ -53,3 +53,16 @@ def test_hashes_are_the_same_again_and_differ_by_key_purpose_and_data() -> None:
     }
     assert len(hashes) == 4
     assert VAULT.keyed_hash("pin", b"data") == Vault("k" * 32).keyed_hash("pin", b"data")
+
+
+def test_derived_keys_differ_by_secret_key_purpose_and_salt() -> None:
+    keys = {
+        vault.derive_key(purpose, salt)
+        for vault in (VAULT, Vault("another" * 5))
+        for purpose in ("backup", "id")
+        for salt in (b"", b"salt")
+    }
+    assert len(keys) == 8
+    assert {len(key) for key in keys} == {32}
+    assert VAULT.derive_key("backup", b"salt") == Vault("k" * 32).derive_key("backup", b"salt")
+    assert all(bytes.fromhex(VAULT.key_id) != key[:4] for key in keys)

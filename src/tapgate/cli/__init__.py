@@ -145,7 +145,8 @@ def backup(
 ) -> None:
     """Save everything that is in the database to one file, as of one moment, while Tapgate runs.
 
-    The secret key is not in it: keep that too, elsewhere.
+    The file is encrypted with a key that is derived from TAPGATE_SECRET_KEY, which is not in it:
+    keep that too, elsewhere.
     """
     from tapgate.cli.backup import save  # noqa: PLC0415
 
@@ -155,14 +156,23 @@ def backup(
 @app.command()
 def restore(
     file: Annotated[Path, typer.Argument(help="What `tapgate backup` wrote.")],
+    unauthenticated: Annotated[
+        bool,
+        typer.Option(
+            "--unauthenticated",
+            help="Accept a backup of the first format (Tapgate 1.0), which anyone who could write"
+            " to the file may have altered.",
+        ),
+    ] = False,
 ) -> None:
     """Fill an empty database from a backup, bring it up to date and prove it.
 
     All of it or nothing. Into a new data folder, or an empty database by URL; never over another.
+    The settings must have the TAPGATE_SECRET_KEY of the installation that the backup was made by.
     """
     from tapgate.cli.backup import restore  # noqa: PLC0415
 
-    if not restore(load(os.environ), file):
+    if not restore(load(os.environ), file, unauthenticated=unauthenticated):
         raise typer.Exit(1)
 
 

@@ -1,11 +1,11 @@
-"""`tapgate backup` and `tapgate restore`: what an operator is told on the way and in the end."""
+"""`tapgate backup` and `tapgate restore`: progress, outcome and warnings for the operator."""
 
 import asyncio
 import contextlib
 import os
 import sys
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -18,8 +18,10 @@ from tapgate.clock import system_clock
 from tapgate.settings import Settings
 from tapgate.store import StoreError, backup
 from tapgate.store import restore as restoring
-from tapgate.store.backup_file import Manifest, new_file, read_manifest
+from tapgate.store.backup_file import BackupReader, Manifest, new_file
 from tapgate.store.migrate import migrate
+from tapgate.store.sealed_file import is_sealed
+from tapgate.store.unauthenticated import UnauthenticatedReader, is_archive
 from tapgate.vault import Vault
 
 T = TypeVar("T")
@@ -40,37 +42,64 @@ def save(settings: Settings, path: Path | None, *, replace: bool) -> None:
         supervisor.database_url(settings) as url,
         _progress("Saving") as tell,
     ):
-        manifest = _run(backup.save(url, file, lambda size, table: tell(f"{_size(size)} {table}")))
-        size = file.tell() if file.seekable() else manifest.archive_bytes
+        vault = Vault(settings.secret_key)
+        manifest, size = _run(
+            backup.save(url, file, vault, lambda size, table: tell(f"{_size(size)}, {table}"))
+        )
     where = "the backup" if path == _STANDARD_OUTPUT else str(path)
     console.print(f"Saved {where}: {_size(size)}, {_contents(manifest)}.", markup=False)
     for line in _kept_elsewhere(settings, manifest):
         console.print(line, markup=False)
 
 
-def restore(settings: Settings, path: Path) -> bool:
+def restore(settings: Settings, path: Path, *, unauthenticated: bool) -> bool:
     """Whether everything that was restored is proved."""
     console = Console(highlight=False, soft_wrap=True)
+    vault = Vault(settings.secret_key)
     with _interruptible("nothing was restored, unless it says so above"), _opened(path) as file:
         try:
-            manifest = read_manifest(file)
+            with _progress("Checking") as tell:
+                source = _read(file, vault, tell, unauthenticated=unauthenticated)
         except StoreError as error:
             raise StoreError(f"{path} cannot be restored: {error}") from None
-        fingerprint = Vault(settings.secret_key).key_id
-        restoring.refuse_unfit(manifest, secret_fingerprint=fingerprint, currency=settings.currency)
+        manifest = source.manifest
+        restoring.refuse_unfit(
+            manifest, secret_fingerprint=vault.key_id, currency=settings.currency
+        )
         with supervisor.database_url(settings, alone=True) as url:
             with _progress("Restoring") as tell:
-                _run(
-                    restoring.load(
-                        url, file, manifest, lambda done, size: tell(f"{100 * done // size} %")
-                    )
-                )
+                left_out = _run(restoring.load(url, source, tell))
             console.print(f"Restored {_contents(manifest)}.", markup=False)
             console.print("Every table has the rows, the books have the sums, that were saved.")
+            for name in left_out:
+                print(f"Not restored: the table {name!a}, which is not Tapgate's.")
             holds = _run(_bring_to_life(settings, url, manifest))
         for line in _not_as_it_was(manifest):
             console.print(line, markup=False)
         return holds
+
+
+def _read(
+    file: BinaryIO, vault: Vault, tell: Callable[[str], None], *, unauthenticated: bool
+) -> restoring.Source:
+    def report(percent: int) -> None:
+        tell(f"{percent} %")
+
+    if is_sealed(file):
+        return BackupReader(file, vault, report)
+    if not is_archive(file):
+        raise StoreError("it is not a backup of Tapgate")
+    if not unauthenticated:
+        raise StoreError(
+            "it is of the first format, which is not authenticated: anyone who could write to it"
+            " may have altered it. If it was kept where nobody else could, add --unauthenticated"
+        )
+    print(
+        "Warning: this backup is not authenticated. What it contains is taken as it is: balances,"
+        " administrators, keys. Restore it only if nobody else could have altered it.",
+        file=sys.stderr,
+    )
+    return UnauthenticatedReader(file, report)
 
 
 async def _bring_to_life(settings: Settings, url: str, manifest: Manifest) -> bool:
@@ -181,30 +210,20 @@ def _progress(what: str) -> Iterator[Any]:
 
 
 def _contents(manifest: Manifest) -> str:
-    transactions, entries = (
-        manifest.tables.get(f"public.{table}", 0) for table in ("transactions", "entries")
-    )
+    transactions, entries = (manifest.tables.get(table, 0) for table in ("transactions", "entries"))
     return f"{transactions:,} transactions and {entries:,} entries as of {_shown(manifest.moment)}"
 
 
 def _kept_elsewhere(settings: Settings, manifest: Manifest) -> Iterator[str]:
-    made = settings.data_dir / "secrets.json"
-    here = Vault(settings.secret_key).key_id
-    needed = manifest.secret_fingerprint
-    if needed is None:
+    if manifest.secret_fingerprint is None:
         return
-    if needed != here:
-        yield (
-            f"Warning: the database belongs to the secret key {needed}; that of these settings is"
-            f" {here}, with which it could not be run."
-        )
-    elif os.environ.get("TAPGATE_SECRET_KEY"):
-        yield f"Not in it: TAPGATE_SECRET_KEY ({needed}). Keep it too, elsewhere: nothing"
-        yield "replaces it, and without it no PIN matches and nothing sealed can be opened."
+    if os.environ.get("TAPGATE_SECRET_KEY"):
+        yield f"Not in it: TAPGATE_SECRET_KEY ({manifest.secret_fingerprint}). Keep it too,"
     else:
-        yield f"Not in it: {made}, which holds the secret key ({needed}). Keep a copy"
-        yield "elsewhere: nothing replaces it, and without it no PIN matches and nothing sealed can"
-        yield "be opened."
+        made = settings.data_dir / "secrets.json"
+        yield f"Not in it: {made}, which holds the secret key ({manifest.secret_fingerprint}). Keep"
+        yield "a copy of it,"
+    yield "elsewhere: nothing replaces it, and without it the backup cannot be opened."
 
 
 def _not_as_it_was(manifest: Manifest) -> Iterator[str]:

@@ -1,166 +1,131 @@
-"""Saves a database while it is used: one snapshot, seen by `pg_dump` and by what is counted.
+"""Saves a database while it is used: everything is read in one snapshot.
 
-What a manifest says is read in the snapshot that is dumped, so a backup knows what is in it.
+The manifest is computed in the same snapshot as the rows, so a restore can be compared with it.
 """
 
-import asyncio
 import contextlib
-import re
 from collections.abc import AsyncIterator, Callable
 from typing import BinaryIO
 
 import asyncpg
-import msgspec
 
 from tapgate import VERSION
 from tapgate.store import StoreError
 from tapgate.store.backup_file import BackupWriter, Manifest
 from tapgate.store.database import FAILURES
-from tapgate.store.embedded import PROGRAMS
-from tapgate.store.libpq import Address, address
 from tapgate.store.migrate import connect, in_one_line
+from tapgate.store.schema import Schema, read_schema
+from tapgate.vault import Vault
 
-SCHEMAS = ("public", "messenger")
-#: What is saved must come back with these values too, where there is such a table.
+#: Checked after a restore, besides the number of rows, if the table exists.
 FIGURES = {
-    "entries: sum of amounts": ("entries", "SELECT sum(amount)::text FROM public.entries"),
-    "accounts: sum of balances": ("accounts", "SELECT sum(balance)::text FROM public.accounts"),
-    "accounts: sum of holds": ("accounts", "SELECT sum(held)::text FROM public.accounts"),
-    "transactions: newest": ("transactions", "SELECT max(id)::text FROM public.transactions"),
+    "entries: sum of amounts": ("entries", "SELECT sum(amount)::text FROM entries"),
+    "accounts: sum of balances": ("accounts", "SELECT sum(balance)::text FROM accounts"),
+    "accounts: sum of holds": ("accounts", "SELECT sum(held)::text FROM accounts"),
+    "transactions: newest": ("transactions", "SELECT max(id)::text FROM transactions"),
     "audit log: head": (
         "audit_head",
-        "SELECT sequence || ' ' || encode(hash, 'hex') FROM public.audit_head",
+        "SELECT sequence || ' ' || encode(hash, 'hex') FROM audit_head",
     ),
 }
 NOTHING = "none"
 
-_CHUNK = 1 << 20
-#: More would take the processor from the payments for a file that is hardly smaller.
-_COMPRESSION = "gzip:1"
-_TABLE_BEGUN = re.compile(r'dumping contents of table "(.+)"')
+#: Values are written and read the same way whatever a role or a database prefers.
+COPY_SETTINGS = """
+    SET statement_timeout = 0;
+    SET idle_in_transaction_session_timeout = 0;
+    SET datestyle = 'ISO';
+    SET intervalstyle = 'postgres';
+    SET extra_float_digits = 3;
+    SET row_security = off"""
 
-#: Is told how many bytes are written, and of which table.
-Told = Callable[[int, str], None]
+#: Receives the bytes written so far and the current table.
+Report = Callable[[int, str], None]
 
 
-async def save(url: str, file: BinaryIO, told: Told) -> Manifest:
-    """Write a backup of the whole database as of now."""
+async def save(url: str, file: BinaryIO, vault: Vault, report: Report) -> tuple[Manifest, int]:
+    """Write a backup of the whole database, sealed with the secret key of its installation.
+
+    Returns its manifest and its size in bytes.
+    """
     try:
-        async with _snapshot(url) as (connection, snapshot):
-            written = BackupWriter(file)
-            manifest = await _manifest(connection)
-            await _dump(address(url), snapshot, written, told)
-            manifest = msgspec.structs.replace(manifest, archive_bytes=written.written)
-            written.finish(manifest)
-            return manifest
+        async with _snapshot(url) as connection:
+            schema = await read_schema(connection)
+            manifest = await _manifest(connection, schema)
+            if manifest.secret_fingerprint not in (None, vault.key_id):
+                raise StoreError(
+                    f"the database belongs to the secret key {manifest.secret_fingerprint}, and"
+                    f" that of these settings is {vault.key_id}: set the TAPGATE_SECRET_KEY of the"
+                    " installation"
+                )
+            writer = BackupWriter(file, vault)
+            writer.write_manifest(manifest)
+            for name in manifest.tables:
+                await _save_table(connection, schema, name, writer, report)
+            writer.finish()
+            return manifest, writer.written
     except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         raise StoreError(f"the database cannot be saved: {in_one_line(error)}") from error
 
 
+async def _save_table(
+    connection: asyncpg.Connection, schema: Schema, name: str, writer: BackupWriter, report: Report
+) -> None:
+    table = schema.tables[name]
+
+    async def write(data: bytes) -> None:
+        writer.write_rows(data)
+        report(writer.written, name)
+
+    writer.begin_table(name, list(table.columns))
+    await connection.copy_from_table(
+        table.name, schema_name=table.schema, columns=table.columns, output=write
+    )
+    writer.end_table()
+
+
 @contextlib.asynccontextmanager
-async def _snapshot(url: str) -> AsyncIterator[tuple[asyncpg.Connection, str]]:
-    """Kept for as long as `pg_dump` needs, which opens it by its name."""
+async def _snapshot(url: str) -> AsyncIterator[asyncpg.Connection]:
     connection = await connect(url)
     try:
-        for timeout in ("idle_in_transaction_session_timeout", "statement_timeout"):
-            await connection.execute(f"SET {timeout} = 0")
+        await connection.execute(COPY_SETTINGS)
         async with connection.transaction(isolation="repeatable_read", readonly=True):
-            yield connection, await connection.fetchval("SELECT pg_export_snapshot()")
+            yield connection
     finally:
         with contextlib.suppress(*FAILURES):
             await connection.close(timeout=1)
 
 
-async def _manifest(connection: asyncpg.Connection) -> Manifest:
-    """All of it but how long the archive will be."""
-    tables = [
-        row["name"]
-        for row in await connection.fetch(
-            """SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
-               WHERE schemaname = ANY ($1) ORDER BY name""",
-            SCHEMAS,
-        )
-    ]
-    if "public.schema_migrations" not in tables:
+async def _manifest(connection: asyncpg.Connection, schema: Schema) -> Manifest:
+    tables = schema.tables
+    if "schema_migrations" not in tables:
         raise StoreError("there is nothing to save: the database has no tables of Tapgate")
     installation = {}
-    if "public.installation" in tables:
-        rows = await connection.fetch("SELECT name, value FROM public.installation")
+    if "installation" in tables:
+        rows = await connection.fetch("SELECT name, value FROM installation")
         installation = {row["name"]: row["value"] for row in rows}
-    migrations = await connection.fetch("SELECT name, sha256 FROM public.schema_migrations")
+    migrations = await connection.fetch("SELECT name, sha256 FROM schema_migrations")
+    sequences = {
+        name: await connection.fetchrow(f"SELECT last_value, is_called FROM {quoted}")
+        for name, quoted in schema.sequences.items()
+    }
     return Manifest(
         tapgate=VERSION,
         postgres=await connection.fetchval("SELECT current_setting('server_version')"),
-        # When the database transaction began: before its snapshot, so that it promises no more
-        # than there is.
+        # The start of the database transaction, which precedes its snapshot: everything that was
+        # acknowledged before this moment is in the backup.
         moment=await connection.fetchval("SELECT now()"),
         migrations={row["name"]: row["sha256"] for row in migrations},
         currency=installation.get("currency"),
         secret_fingerprint=installation.get("secret_fingerprint"),
         tables={
-            table: await connection.fetchval(f"SELECT count(*) FROM {table}") for table in tables
+            name: await connection.fetchval(f"SELECT count(*) FROM {table.quoted}")
+            for name, table in tables.items()
         },
         figures={
             name: await connection.fetchval(sql) or NOTHING
             for name, (table, sql) in FIGURES.items()
-            if f"public.{table}" in tables
+            if table in tables
         },
-        archive_bytes=0,
+        sequences={name: (row["last_value"], row["is_called"]) for name, row in sequences.items()},
     )
-
-
-async def _dump(where: Address, snapshot: str, written: BackupWriter, told: Told) -> None:
-    schemas = [f"--schema={schema}" for schema in SCHEMAS]
-    process = await asyncio.create_subprocess_exec(
-        PROGRAMS / "pg_dump",
-        "--format=custom",
-        f"--compress={_COMPRESSION}",
-        f"--snapshot={snapshot}",
-        *schemas,
-        "--encoding=UTF8",
-        "--no-password",
-        "--verbose",
-        f"--dbname={where.url}",
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=where.environ,
-        start_new_session=True,  # Ctrl-C in the terminal is for Tapgate, which ends it
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    words = _Words(process.stderr)
-    listening = asyncio.create_task(words.listen())
-    try:
-        while data := await process.stdout.read(_CHUNK):
-            written.write(data)
-            told(written.written, words.table)
-        await listening
-        if await process.wait() != 0:
-            raise StoreError(f"pg_dump failed: {words.last}")
-    finally:
-        listening.cancel()
-        await end(process)
-
-
-class _Words:
-    """What `pg_dump` says on its way: the table it is at, in the end what is wrong."""
-
-    def __init__(self, stream: asyncio.StreamReader) -> None:
-        self._stream = stream
-        self.table = ""
-        self.last = ""
-
-    async def listen(self) -> None:
-        async for line in self._stream:
-            said = line.decode(errors="replace").strip()
-            if found := _TABLE_BEGUN.search(said):
-                self.table = found[1]
-            self.last = said.removeprefix("pg_dump: ").removeprefix("error: ")
-
-
-async def end(process: asyncio.subprocess.Process) -> None:
-    """However far it is; nothing if it has ended by itself."""
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
-    await process.wait()

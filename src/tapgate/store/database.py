@@ -9,7 +9,9 @@ import asyncpg
 import msgspec
 
 from tapgate.errors import ApiError, unavailable
+from tapgate.store.connect import open_connection
 from tapgate.store.pool import Pool
+from tapgate.store.url import parse_url
 
 T = TypeVar("T")
 
@@ -55,14 +57,15 @@ class Database:
     async def connect(
         cls, url: str, *, size: int = 10, session: Mapping[str, str] | None = None
     ) -> Self:
-        """Connections are opened when they are needed, so this works while PostgreSQL is away."""
+        """Connections are opened on demand, so this works while PostgreSQL is unreachable."""
+        parse_url(url)
 
         async def opened() -> asyncpg.Connection:
-            connection = await asyncpg.connect(
+            connection = await open_connection(
                 url,
                 timeout=PATIENCE_SECONDS,
                 command_timeout=PATIENCE_SECONDS,
-                server_settings={**_SESSION_SETTINGS, **(session or {})},
+                settings={**_SESSION_SETTINGS, **(session or {})},
             )
             try:
                 await use_msgspec_for_jsonb(connection)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import asyncpg
 
 from tapgate.store import StoreError
+from tapgate.store.connect import open_connection
 from tapgate.store.database import FAILURES
 
 _FOLDER = Path(__file__).parent / "migrations"
@@ -75,6 +76,17 @@ def refuse_unknown(applied: Mapping[str, str]) -> None:
     outstanding(_read(_FOLDER), applied)
 
 
+async def create_schema(connection: asyncpg.Connection, applied: Mapping[str, str]) -> None:
+    """Bring an empty database to the schema that these migrations made, in this transaction.
+
+    They must have passed `refuse_unknown`. The rows of schema_migrations are left to the caller.
+    """
+    await connection.execute(_CREATE_TABLE)
+    for migration in _read(_FOLDER):
+        if migration.name in applied:
+            await connection.execute(migration.sql)
+
+
 async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
     try:
         async with connection.transaction():
@@ -90,7 +102,7 @@ async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
 
 async def connect(url: str) -> asyncpg.Connection:
     try:
-        connection = await asyncpg.connect(url, timeout=_CONNECT_SECONDS)
+        connection = await open_connection(url, timeout=_CONNECT_SECONDS)
     except (*FAILURES, ValueError) as error:
         raise StoreError(f"the database cannot be reached: {in_one_line(error)}") from error
     if connection.get_server_version().major < _OLDEST_POSTGRES:

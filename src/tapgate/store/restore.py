@@ -1,146 +1,145 @@
 """Fills an empty database from a backup: all of it, or nothing.
 
-One database transaction looks whether the database is empty, fills it, compares what came back with
-what was saved, ends what must not come back to life, and commits. `pg_restore` could only do the
-second; so it writes its script, and `psql` is told when that is whole.
+One database transaction checks that the database is empty, creates the schema from the migrations
+of this code, loads the rows, compares them with the manifest, ends logins and one-time codes, and
+commits. Nothing from the file is executed: its names are looked up in that schema, and its rows are
+data of COPY.
 """
 
 import asyncio
 import contextlib
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from datetime import datetime
-from typing import BinaryIO
+from typing import Protocol
+
+import asyncpg
 
 from tapgate.clock import Clock, system_clock
 from tapgate.ids import first_id_at
 from tapgate.store import StoreError
-from tapgate.store.backup import FIGURES, NOTHING, SCHEMAS, end
-from tapgate.store.backup_file import Manifest
+from tapgate.store.backup import COPY_SETTINGS, FIGURES, NOTHING
+from tapgate.store.backup_file import Manifest, TableRows
 from tapgate.store.database import FAILURES
-from tapgate.store.embedded import PROGRAMS
-from tapgate.store.libpq import Address, address
-from tapgate.store.migrate import LOCK_KEY, connect, refuse_unknown
+from tapgate.store.migrate import LOCK_KEY, connect, create_schema, in_one_line, refuse_unknown
+from tapgate.store.schema import (
+    MESSENGER,
+    Schema,
+    main_schema,
+    prepare_for_loading,
+    read_schema,
+)
 
-_CHUNK = 1 << 20
-#: What a new database has already, and what a PostgreSQL before 17 does not know.
-_LEFT_OUT = frozenset({b"CREATE SCHEMA public;\n", b"SET transaction_timeout = 0;\n"})
-#: The tables' rows follow: nothing is left out from there on.
-_FIRST_ROWS = b"COPY "
+_MAX_NAMES = 5
 
-_BEGIN = f"""\
-SET client_min_messages = warning;
-BEGIN;
-SET LOCAL statement_timeout = 0;
-SET LOCAL idle_in_transaction_session_timeout = 0;
-SELECT pg_advisory_xact_lock({LOCK_KEY});
-DO $empty$
-DECLARE
-    found text;
-    number bigint;
-BEGIN
-    SELECT string_agg(name, ', ' ORDER BY name) FILTER (WHERE place <= 5), count(*)
-    INTO found, number
-    FROM (SELECT c.oid::regclass::text AS name, row_number() OVER (ORDER BY c.relname) AS place
-          FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-          WHERE n.nspname IN ({", ".join(f"'{schema}'" for schema in SCHEMAS)})
-            AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
-            AND NOT EXISTS (SELECT FROM pg_depend d
-                            WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
-                              AND d.deptype IN ('e', 'i', 'a'))) AS there;
-    IF number > 0 THEN
-        RAISE EXCEPTION 'the database is not empty: it has % (% in all)', found, number;
-    END IF;
-    IF to_regnamespace('public') IS NULL THEN
-        CREATE SCHEMA public;
-    END IF;
-END $empty$;
-"""
+_FOUND = """
+    SELECT c.oid::regclass::text
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = ANY ($1) AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+      AND NOT EXISTS (SELECT FROM pg_depend d
+                      WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
+                        AND d.deptype IN ('e', 'i', 'a'))
+    ORDER BY c.relname"""
 
-#: Each was ended by somebody after the backup, or it may have been. Whoever needs one gets another.
+#: Each may have been ended after the backup. Its owner can get another one.
 _ENDED = {
-    "public.sessions": "UPDATE public.sessions SET ended_at = now() WHERE ended_at IS NULL",
-    "public.refresh_tokens": "DELETE FROM public.refresh_tokens",
-    "public.one_time_codes": "DELETE FROM public.one_time_codes",
-    "public.restricted_access": "DELETE FROM public.restricted_access",
+    "sessions": "UPDATE sessions SET ended_at = now() WHERE ended_at IS NULL",
+    "refresh_tokens": "DELETE FROM refresh_tokens",
+    "one_time_codes": "DELETE FROM one_time_codes",
+    "restricted_access": "DELETE FROM restricted_access",
     "messenger.codes": "DELETE FROM messenger.codes",
 }
-#: Receivers know a delivery by its number. Those given out after the backup are known to some of
-#: them, so the next is one that none of them can have seen.
+#: Receivers deduplicate deliveries by number. Numbers assigned after the backup may be known to
+#: them, so the sequence continues above every number that was possible by now.
 _NEXT_DELIVERY = """
-    PERFORM setval('public.deliveries_id_seq', greatest(last_value, {first}))
-    FROM public.deliveries_id_seq"""
+    SELECT setval('deliveries_id_seq', greatest(last_value, $1)) FROM deliveries_id_seq"""
 
-#: Said when all before it was done: the number of the database transaction.
-_TELL = b"SELECT pg_current_xact_id() AS tx \\gset\n\\echo :tx\n"
-_COMMIT = b"COMMIT;\n"
-_GONE = (BrokenPipeError, ConnectionResetError)
 
-#: Is told how many bytes of how many were read.
-Told = Callable[[int, int], None]
+class Source(Protocol):
+    """A backup that has been opened."""
+
+    @property
+    def manifest(self) -> Manifest: ...
+
+    def tables(self) -> AsyncGenerator[TableRows, None]:
+        """The tables in the order of the file; each table's rows before the next table."""
+        ...
+
+    @property
+    def sequences(self) -> Mapping[str, tuple[int, bool]]:
+        """Known after the tables."""
+        ...
+
+    @property
+    def percent(self) -> int:
+        """How much of the file was read."""
+        ...
+
+
+#: Receives a description of the progress.
+Report = Callable[[str], None]
 
 
 def refuse_unfit(
     manifest: Manifest, *, secret_fingerprint: str, currency: str, clock: Clock = system_clock
 ) -> None:
-    """What could be restored but never be run, or would give identifiers out twice."""
+    """Refuse a backup that could not be run afterwards, or that would reuse identifiers."""
     refuse_unknown(manifest.migrations)
     if manifest.secret_fingerprint not in (None, secret_fingerprint):
         raise StoreError(
-            f"the backup belongs to the secret key {manifest.secret_fingerprint}, and that of these"
-            f" settings is {secret_fingerprint}: give the right TAPGATE_SECRET_KEY, or put the"
-            " secrets.json that was kept into the data folder"
+            f"the backup belongs to the secret key {manifest.secret_fingerprint!a}, and that of"
+            f" these settings is {secret_fingerprint}: give the right TAPGATE_SECRET_KEY, or put"
+            " the secrets.json that was kept into the data folder"
         )
     if manifest.currency not in (None, currency):
-        raise StoreError(f"the backup's currency is {manifest.currency}: set TAPGATE_CURRENCY")
+        raise StoreError(f"the backup's currency is {manifest.currency!a}: set TAPGATE_CURRENCY")
     if manifest.moment > clock():
         raise StoreError("the clock of this machine is behind the moment of the backup")
 
 
-async def load(
-    url: str, file: BinaryIO, manifest: Manifest, told: Told, clock: Clock = system_clock
-) -> None:
-    """Fill the database, which must be empty, with what is in the file."""
-    await (await connect(url)).close()  # says in one line what keeps us from it
-    file.seek(0)
-    async with contextlib.AsyncExitStack() as stack:
-        psql = await _psql(address(url))
-        assert psql.stdin is not None
-        assert psql.stdout is not None
-        stack.push_async_callback(_hang_up, psql.stdin)
-        stack.push_async_callback(end, psql)
-        script = await _script(file)
-        stack.push_async_callback(end, script)
-        complaint = asyncio.create_task(_all_of(psql.stderr))
-        stack.callback(complaint.cancel)
-        with contextlib.suppress(*_GONE):  # it tells why
-            await _feed(psql.stdin, script, file, manifest, told, clock())
-        tx = (await psql.stdout.readline()).decode().strip()
-        if not tx or not await _commit(psql, url, tx):
-            raise StoreError(f"nothing was restored: {_reason(await complaint)}")
+async def load(url: str, source: Source, report: Report, clock: Clock = system_clock) -> list[str]:
+    """Fill the database, which must be empty.
 
-
-async def _commit(psql: asyncio.subprocess.Process, url: str, tx: str) -> bool:
-    """Without this last word all of it is undone, whatever becomes of this process."""
-    assert psql.stdin is not None
-    psql.stdin.write(_COMMIT)
-    psql.stdin.close()
+    Returns the names of tables that were saved but are not Tapgate's, and are not restored.
+    """
+    connection = await connect(url)
     try:
-        return await psql.wait() == 0 or await _is_committed(url, tx)
-    except asyncio.CancelledError:
-        await end(psql)
-        if not await _is_committed(url, tx):
+        await connection.execute(COPY_SETTINGS)
+        transaction = connection.transaction()
+        await transaction.start()
+        left_out = await _fill(connection, source, report, clock())
+        tx = await connection.fetchval("SELECT pg_current_xact_id()::text")
+    except StoreError as error:
+        raise StoreError(f"nothing was restored: {error}") from error
+    except FAILURES as error:
+        raise StoreError(f"nothing was restored: {in_one_line(error)}") from error
+    else:
+        await _commit(transaction, connection, url, tx)
+        return left_out
+    finally:
+        connection.terminate()
+
+
+async def _commit(
+    transaction: asyncpg.transaction.Transaction, connection: asyncpg.Connection, url: str, tx: str
+) -> None:
+    """Commit, and find out whether it happened if the answer is lost."""
+    try:
+        await transaction.commit()
+    except (asyncio.CancelledError, *FAILURES) as error:
+        connection.terminate()
+        if await _is_committed(url, tx):
+            return  # interrupted or disconnected too late
+        if isinstance(error, asyncio.CancelledError):
             raise
-        return True  # the interrupt came too late
+        raise StoreError(f"nothing was restored: {in_one_line(error)}") from error
 
 
 async def _is_committed(url: str, tx: str) -> bool:
-    """Asked of the database itself: the answer may have been lost with the connection, and the
-    program's status with the program."""
+    """Return whether the transaction committed, as the database recorded it."""
     try:
         connection = await connect(url)
         try:
-            # Which that session holds for as long as it is undecided.
+            # The other session holds this lock until its transaction is decided.
             await connection.execute("SELECT pg_advisory_lock($1)", LOCK_KEY)
             found = await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", tx)
         finally:
@@ -153,118 +152,89 @@ async def _is_committed(url: str, tx: str) -> bool:
     return bool(found == "committed")
 
 
-async def _hang_up(stream: asyncio.StreamWriter) -> None:
-    stream.close()
-    with contextlib.suppress(*_GONE):
-        await stream.wait_closed()
-
-
-async def _feed(
-    psql: asyncio.StreamWriter,
-    script: asyncio.subprocess.Process,
-    file: BinaryIO,
-    manifest: Manifest,
-    told: Told,
-    now: datetime,
-) -> None:
-    assert script.stdout is not None
-    size = os.fstat(file.fileno()).st_size
-
-    async def say(data: bytes) -> None:
-        psql.write(data)
-        await psql.drain()
-
-    await say(_BEGIN.encode())
-    while line := await script.stdout.readline():
-        if line not in _LEFT_OUT:
-            await say(line)
-        if line.startswith(_FIRST_ROWS):
-            break
-    while data := await script.stdout.read(_CHUNK):
-        told(os.lseek(file.fileno(), 0, os.SEEK_CUR), size)
-        await say(data)
-    complaint = await _all_of(script.stderr)
-    if await script.wait() != 0:
-        raise StoreError(f"nothing was restored: pg_restore failed: {_reason(complaint)}")
-    for statement in _closing(manifest, now):
-        await say(statement.encode())
-    await say(_TELL)
-
-
-def _closing(manifest: Manifest, now: datetime) -> Iterator[str]:
-    yield "DO $check$\nDECLARE\n    found text;\nBEGIN\n"
-    for table, rows in manifest.tables.items():
-        yield _same(f"{table}: rows", f"SELECT count(*)::text FROM {table}", str(rows))
-    for name, value in manifest.figures.items():
-        if name in FIGURES:
-            yield _same(name, FIGURES[name][1], value)
+async def _fill(
+    connection: asyncpg.Connection, source: Source, report: Report, now: datetime
+) -> list[str]:
+    manifest = source.manifest
+    await connection.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
+    await _require_empty(connection)
+    await create_schema(connection, manifest.migrations)
+    schema = await read_schema(connection)
+    if missing := sorted(schema.tables.keys() - manifest.tables.keys()):
+        raise StoreError(f"the backup lacks {_names(missing)}")
+    removed = await prepare_for_loading(connection, schema)
+    left_out = await _load_tables(connection, source, schema, report)
+    for name, (last, is_called) in source.sequences.items():
+        if name in schema.sequences:
+            await connection.execute(
+                "SELECT setval($1::text::regclass, $2, $3)", schema.sequences[name], last, is_called
+            )
+    for number, (what, statement) in enumerate(removed, 1):
+        report(f"{what}, {number} of {len(removed)} steps after the rows")
+        await connection.execute(statement)
+    report("comparing with what was saved")
+    await _compare(connection, manifest, schema)
     for table, statement in _ENDED.items():
-        if table in manifest.tables:
-            yield f"    {statement};\n"
-    if "public.deliveries" in manifest.tables:
-        yield f"{_NEXT_DELIVERY.format(first=first_id_at(now))};\n"
-    yield "END $check$;\n"
+        if table in schema.tables:
+            await connection.execute(statement)
+    if "deliveries_id_seq" in schema.sequences:
+        await connection.execute(_NEXT_DELIVERY, first_id_at(now))
+    return left_out
 
 
-def _same(what: str, sql: str, saved: str) -> str:
-    complaint = _quoted(f"{what}: %L came back, %L were saved")
-    return (
-        f"    found := coalesce(({sql}), '{NOTHING}');\n"
-        f"    IF found <> {_quoted(saved)} THEN\n"
-        f"        RAISE EXCEPTION USING MESSAGE = format({complaint}, found, {_quoted(saved)});\n"
-        "    END IF;\n"
-    )
+async def _require_empty(connection: asyncpg.Connection) -> None:
+    schemas = [await main_schema(connection), MESSENGER]
+    found = [row[0] for row in await connection.fetch(_FOUND, schemas)]
+    if found:
+        raise StoreError(f"the database is not empty: it has {_names(found)}")
 
 
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+async def _load_tables(
+    connection: asyncpg.Connection, source: Source, schema: Schema, report: Report
+) -> list[str]:
+    async def reported(name: str, rows: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for data in rows:
+            report(f"{source.percent} %, {name}")
+            yield data
+
+    left_out, done = [], set()
+    async with contextlib.aclosing(source.tables()) as tables:
+        async for name, columns, rows in tables:
+            table = schema.tables.get(name)
+            if table is None:
+                left_out.append(name)
+                async for _ in rows:
+                    pass
+                continue
+            if name in done or sorted(columns) != sorted(table.columns):
+                raise StoreError(f"the columns of {name} are not those of Tapgate's table")
+            done.add(name)
+            await connection.copy_to_table(
+                table.name, schema_name=table.schema, columns=columns, source=reported(name, rows)
+            )
+    return left_out
 
 
-async def _psql(where: Address) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        PROGRAMS / "psql",
-        "--no-psqlrc",
-        "--quiet",
-        "--no-password",
-        "--set=ON_ERROR_STOP=1",
-        f"--output={os.devnull}",
-        f"--dbname={where.url}",
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=where.environ,
-        start_new_session=True,
-    )
+async def _compare(connection: asyncpg.Connection, manifest: Manifest, schema: Schema) -> None:
+    for name, table in schema.tables.items():
+        found = await connection.fetchval(f"SELECT count(*) FROM {table.quoted}")
+        _require_same(f"{name}: rows", str(found), str(manifest.tables[name]))
+    for name, (table_name, sql) in FIGURES.items():
+        if name in manifest.figures and table_name in schema.tables:
+            found = await connection.fetchval(sql) or NOTHING
+            _require_same(name, found, manifest.figures[name])
+    rows = await connection.fetch("SELECT name, sha256 FROM schema_migrations")
+    if {row["name"]: row["sha256"] for row in rows} != manifest.migrations:
+        raise StoreError("the migrations that came back are not those of the backup")
 
 
-async def _script(file: BinaryIO) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        PROGRAMS / "pg_restore",
-        "--format=custom",
-        "--file=-",
-        "--no-owner",
-        "--no-privileges",
-        "--no-comments",
-        "--no-tablespaces",
-        stdin=file,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=address("postgresql://").environ,
-        limit=_CHUNK,
-        start_new_session=True,
-    )
+def _require_same(what: str, found: str, saved: str) -> None:
+    if found != saved:
+        raise StoreError(f"{what}: {found!a} came back, {saved!a} were saved")
 
 
-async def _all_of(stream: asyncio.StreamReader | None) -> str:
-    assert stream is not None
-    return (await stream.read()).decode(errors="replace")
-
-
-def _reason(complaint: str) -> str:
-    """The first error, without where in the script it was."""
-    lines = complaint.strip().splitlines() or ["it ended"]
-    first = next((line for line in lines if "error" in line.lower()), lines[0])
-    return first.partition("ERROR:")[2].strip() or first
+def _names(names: list[str]) -> str:
+    return f"{', '.join(names[:_MAX_NAMES])} ({len(names)} in all)"
 
 
 async def analyze(url: str) -> None:

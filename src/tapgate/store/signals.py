@@ -17,6 +17,7 @@ import asyncpg
 import msgspec
 import structlog
 
+from tapgate.store.connect import open_connection
 from tapgate.store.database import FAILURES
 
 Ticket = NewType("Ticket", str)
@@ -44,6 +45,7 @@ class Signals:
         self._up = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
         self._connection: Any = None
+        self._pid = 0  # PostgreSQL's process of the connection
         self._answering: set[asyncio.Task[None]] = set()
         self._task: asyncio.Task[None] | None = None
 
@@ -133,7 +135,7 @@ class Signals:
 
     async def _listen(self) -> None:
         """Until the connection is lost."""
-        connection = await asyncpg.connect(
+        connection = await open_connection(
             self._url, timeout=_ANSWER_SECONDS, command_timeout=_ANSWER_SECONDS
         )
         lost = asyncio.Event()
@@ -147,6 +149,8 @@ class Signals:
             await connection.add_listener(_CHANGES, self._on_change)
             await connection.add_listener(_QUESTIONS, self._on_question)
             await connection.add_listener(self._answers, self._on_answer)
+            # Not the connection's own idea of it, which behind a pooler is the pooler's.
+            self._pid = await connection.fetchval("SELECT pg_backend_pid()")
             await connection.execute(f"SET application_name = '{_LISTENER}'")
             self._connection = connection
             for forget in self._gap_handlers:
@@ -167,15 +171,15 @@ class Signals:
             except Exception:
                 _log.exception("signals.handler_failed", topic=topic)
 
-    def _on_question(self, connection: Any, _pid: int, _channel: str, question: str) -> None:
+    def _on_question(self, _connection: Any, _pid: int, _channel: str, question: str) -> None:
         asker, _, ticket = question.partition(" ")
-        answering = asyncio.create_task(self._answer(connection, asker, ticket))
+        answering = asyncio.create_task(self._answer(asker, f"{ticket} {self._pid}"))
         self._answering.add(answering)
         answering.add_done_callback(self._answering.discard)
 
-    async def _answer(self, connection: Any, asker: str, ticket: str) -> None:
+    async def _answer(self, asker: str, answer: str) -> None:
         with contextlib.suppress(*FAILURES):
-            await self._notify(asker, f"{ticket} {connection.get_server_pid()}")
+            await self._notify(asker, answer)
 
     def _on_answer(self, _connection: object, _pid: int, _channel: str, answer: str) -> None:
         ticket, _, pid = answer.partition(" ")

@@ -1,0 +1,161 @@
+"""Connections to the database of a URL, also through PgBouncer in session mode.
+
+Settings are set after connecting: PgBouncer refuses most of them as parameters of the startup.
+"""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Mapping
+from typing import Any
+
+import asyncpg
+
+from tapgate.store import StoreError
+from tapgate.store.url import DatabaseUrl, parse_url
+
+#: How long the probe waits for a second connection. A pooler in session mode whose pool is used up
+#: does not serve it, which is the expected behavior of that mode.
+_PROBE_SECONDS = 2.0
+_ROUNDS = 3
+_APPLICATION_NAME = "application_name"
+
+_SET_ALL = """
+    SELECT pg_backend_pid(),
+           (SELECT count(set_config(name, value, false))
+            FROM unnest($1::text[], $2::text[]) AS setting (name, value))"""
+
+#: Failures after which another host of the URL is tried.
+_TRY_NEXT = (OSError, asyncpg.CannotConnectNowError, asyncpg.TargetServerAttributeNotMatched)
+#: Prepared statements break when clients share a connection between transactions.
+_SHARED = (
+    asyncpg.DuplicatePreparedStatementError,
+    asyncpg.InvalidSQLStatementNameError,
+)
+#: In PgBouncer's reason for ending a connection that begins a transaction in statement mode.
+_STATEMENT_MODE = "statement pooling mode"
+_NOT_A_SESSION = (
+    "the connection pooler in front of PostgreSQL shares connections between transactions: set"
+    " pool_mode = session (PgBouncer), or connect to PostgreSQL directly"
+)
+
+#: URLs behind a pooler that keeps one connection for each session.
+_session_pooled: set[str] = set()
+
+
+async def open_connection(
+    url: str,
+    *,
+    timeout: float,  # noqa: ASYNC109  a default; the URL may have another
+    command_timeout: float | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> asyncpg.Connection:
+    """Connect to the first host of the URL that serves.
+
+    `settings` override the settings of the URL, except for the application name.
+    """
+    target = parse_url(url)
+    session = {**target.settings, **(settings or {})}
+    if _APPLICATION_NAME in target.settings:
+        session[_APPLICATION_NAME] = target.settings[_APPLICATION_NAME]
+    seconds = _timeout(target, timeout)
+    connection = await _connect(target, seconds, command_timeout)
+    try:
+        _set_keepalives(connection, target.numbers)
+        pid, _ = await connection.fetchrow(
+            _SET_ALL, list(session), list(session.values()), timeout=seconds
+        )
+        # A pooler reports a process id of its own to its clients.
+        if pid != connection.get_server_pid() and url not in _session_pooled:
+            await _require_session(connection, pid, target, seconds)
+            _session_pooled.add(url)
+    except _SHARED as error:
+        connection.terminate()
+        raise StoreError(_NOT_A_SESSION) from error
+    except BaseException:
+        connection.terminate()
+        raise
+    return connection
+
+
+def _timeout(target: DatabaseUrl, default: float) -> float:
+    """Return the timeout for one host: a silent host must not use up the time of the next."""
+    chosen = target.numbers.get("connect_timeout", 0)
+    return float(chosen) if chosen > 0 else default / len(target.hosts)
+
+
+async def _connect(
+    target: DatabaseUrl, seconds: float, command_timeout: float | None
+) -> asyncpg.Connection:
+    wanted = target.target_session_attrs
+    failure: Exception | None = None
+    for attributes in ("standby", "any") if wanted == "prefer-standby" else (wanted,):
+        for host, port in target.hosts:
+            try:
+                return await asyncpg.connect(
+                    target.dsn,
+                    host=host,
+                    port=port,
+                    user=target.user,
+                    password=target.password,
+                    database=target.database,
+                    ssl=target.tls,
+                    target_session_attrs=attributes,
+                    timeout=seconds,
+                    command_timeout=command_timeout,
+                )
+            except _TRY_NEXT as error:
+                failure = error
+    assert failure is not None
+    raise failure
+
+
+def _set_keepalives(connection: asyncpg.Connection, numbers: Mapping[str, int]) -> None:
+    """Apply libpq's keepalive parameters: on by default, with the intervals of the system."""
+    line: Any = connection._transport.get_extra_info("socket")
+    if line is None or line.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    is_on = numbers.get("keepalives", 1) != 0
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, int(is_on))
+    options = {"tcp_user_timeout": "TCP_USER_TIMEOUT"}
+    if is_on:
+        options |= {
+            "keepalives_idle": "TCP_KEEPIDLE",
+            "keepalives_interval": "TCP_KEEPINTVL",
+            "keepalives_count": "TCP_KEEPCNT",
+        }
+    for name, option in options.items():
+        if numbers.get(name, 0) > 0 and hasattr(socket, option):
+            line.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), numbers[name])
+
+
+async def _require_session(
+    connection: asyncpg.Connection, pid: int, target: DatabaseUrl, seconds: float
+) -> None:
+    """Raise one of _SHARED or a StoreError unless the connection keeps its PostgreSQL process.
+
+    A pooler in transaction mode serves the second client from the process that the first one used,
+    or serves the first one from several processes in turn.
+    """
+    pids = set()
+    other = await _connect(target, seconds, None)
+    try:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PROBE_SECONDS), other.transaction():
+                if await _pid(other) == pid:
+                    raise StoreError(_NOT_A_SESSION)
+                pids.add(await _pid(connection))
+    except asyncpg.ConnectionDoesNotExistError as error:
+        if _STATEMENT_MODE in str(error):
+            raise StoreError(_NOT_A_SESSION) from error
+        raise
+    finally:
+        other.terminate()
+    for _ in range(_ROUNDS):
+        pids.add(await _pid(connection))
+    if pids != {pid}:
+        raise StoreError(_NOT_A_SESSION)
+
+
+async def _pid(connection: asyncpg.Connection) -> int:
+    return int(await connection.fetchval("SELECT pg_backend_pid()"))

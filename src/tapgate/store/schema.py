@@ -1,0 +1,112 @@
+"""The tables of an installation as the database has them, and how they are filled quickly.
+
+Names come from the database's own catalog. A name from anywhere else is looked up here first, and
+never becomes part of a statement.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import asyncpg
+
+from tapgate.store import StoreError
+
+#: The schema that migrations name. All other tables are in the first schema of the search path.
+MESSENGER = "messenger"
+
+_TABLES = """
+    SELECT n.nspname AS schema, c.relname AS name, format('%I.%I', n.nspname, c.relname) AS quoted,
+           (SELECT coalesce(array_agg(attname::text ORDER BY attnum), '{}') FROM pg_attribute
+            WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped
+              AND attgenerated = '') AS columns
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = ANY ($1) AND c.relkind = 'r'
+    ORDER BY n.nspname = $2 DESC, c.relname"""
+
+_SEQUENCES = """
+    SELECT n.nspname AS schema, c.relname AS name, format('%I.%I', n.nspname, c.relname) AS quoted
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = ANY ($1) AND c.relkind = 'S' ORDER BY n.nspname, c.relname"""
+
+_FOREIGN_KEYS = """
+    SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) AS remove,
+           format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname,
+                  pg_get_constraintdef(c.oid)) AS restore
+    FROM pg_constraint c JOIN pg_namespace n ON n.oid = connamespace
+    WHERE contype = 'f' AND n.nspname = ANY ($1)
+    ORDER BY conrelid::regclass::text, conname"""
+
+#: Without those of constraints: rows are loaded roughly in the order of their primary keys.
+_INDEXES = """
+    SELECT format('DROP INDEX %s', indexrelid::regclass) AS remove,
+           pg_get_indexdef(indexrelid) AS restore
+    FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_namespace n ON n.oid = relnamespace
+    WHERE n.nspname = ANY ($1)
+      AND NOT EXISTS (SELECT FROM pg_constraint
+                      WHERE conindid = indexrelid AND contype IN ('p', 'u', 'x'))
+    ORDER BY indexrelid::regclass::text"""
+
+
+class Table(NamedTuple):
+    schema: str
+    name: str
+    quoted: str
+    #: Without generated columns.
+    columns: Sequence[str]
+
+
+class Schema(NamedTuple):
+    """By name, without the name of the schema unless that is the messenger's."""
+
+    schemas: tuple[str, str]
+    tables: Mapping[str, Table]
+    #: name -> quoted
+    sequences: Mapping[str, str]
+
+
+async def main_schema(connection: asyncpg.Connection) -> str:
+    name = await connection.fetchval("SELECT current_schema()")
+    if name is None:
+        path = await connection.fetchval("SELECT current_setting('search_path')")
+        raise StoreError(f"no schema of the search_path exists ({path}): create it first")
+    return str(name)
+
+
+async def read_schema(connection: asyncpg.Connection) -> Schema:
+    main = await main_schema(connection)
+    schemas = (main, MESSENGER)
+
+    def named(schema: str, name: str) -> str:
+        return name if schema == main else f"{schema}.{name}"
+
+    tables = [Table(*row) for row in await connection.fetch(_TABLES, schemas, main)]
+    sequences = await connection.fetch(_SEQUENCES, schemas)
+    return Schema(
+        schemas,
+        {named(table.schema, table.name): table for table in tables},
+        {named(row["schema"], row["name"]): row["quoted"] for row in sequences},
+    )
+
+
+async def prepare_for_loading(
+    connection: asyncpg.Connection, schema: Schema
+) -> Sequence[tuple[str, str]]:
+    """Empty all tables and remove what is faster to build after loading: indexes, foreign keys.
+
+    Triggers are disabled. Returns the steps that restore all of it: a label and a statement.
+    """
+    tables = [table.quoted for table in schema.tables.values()]
+    keys, indexes = [
+        await connection.fetch(query, schema.schemas) for query in (_FOREIGN_KEYS, _INDEXES)
+    ]
+    removals = [row["remove"] for row in (*keys, *indexes)]
+    for table in tables:
+        await connection.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+    for removal in removals:
+        await connection.execute(removal)
+    await connection.execute(f"TRUNCATE {', '.join(tables)}")
+    return [
+        *(("index", row["restore"]) for row in indexes),
+        *(("foreign key", row["restore"]) for row in keys),
+        *(("triggers", f"ALTER TABLE {table} ENABLE TRIGGER USER") for table in tables),
+    ]

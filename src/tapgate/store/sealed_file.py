@@ -1,0 +1,97 @@
+"""A stream in a file, encrypted and authenticated with a key derived from the secret key.
+
+After a header (magic, the secret key's fingerprint, a random salt) the file is a sequence of chunks
+under AES-256-GCM. A chunk's nonce is its number and whether it is the last one, and the header is
+its associated data: a chunk that was changed, moved, repeated, dropped or appended does not open,
+nor does anything after the last. All chunks but the last have the same size, so that no
+length is read from the file before it is authenticated.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import BinaryIO, Final
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from tapgate.store import StoreError
+from tapgate.vault import Vault
+
+MAGIC: Final = b"tapgate-backup 2\n"
+CHUNK_BYTES: Final = 1 << 20
+_PURPOSE = "backup"
+_KEY_ID_BYTES = 4
+_SALT_BYTES = 32
+_TAG_BYTES = 16
+_HEADER_BYTES: Final = len(MAGIC) + _KEY_ID_BYTES + _SALT_BYTES
+
+
+class SealedWriter:
+    def __init__(self, file: BinaryIO, vault: Vault) -> None:
+        salt = os.urandom(_SALT_BYTES)
+        self._file = file
+        self._header = MAGIC + bytes.fromhex(vault.key_id) + salt
+        self._cipher = _cipher(vault, salt)
+        self._chunks = 0
+        self._buffer = bytearray()
+        self.written = file.write(self._header)
+
+    def write(self, data: bytes) -> None:
+        self._buffer += data
+        # A full buffer stays: whether its chunk is the last one is not known yet.
+        while len(self._buffer) > CHUNK_BYTES:
+            self._write_chunk(bytes(self._buffer[:CHUNK_BYTES]), is_last=False)
+            del self._buffer[:CHUNK_BYTES]
+
+    def finish(self) -> None:
+        self._write_chunk(bytes(self._buffer), is_last=True)
+        self._file.flush()
+
+    def _write_chunk(self, data: bytes, *, is_last: bool) -> None:
+        nonce = _nonce(self._chunks, is_last=is_last)
+        self._chunks += 1
+        self.written += self._file.write(self._cipher.encrypt(nonce, data, self._header))
+
+
+def is_sealed(file: BinaryIO) -> bool:
+    file.seek(0)
+    return file.read(len(MAGIC)) == MAGIC
+
+
+def read_sealed(file: BinaryIO, vault: Vault) -> Iterator[bytes]:
+    """Yield the chunks of a file, each authenticated; the last one only if it is the file's end."""
+    file.seek(0)
+    header = file.read(_HEADER_BYTES)
+    if len(header) < _HEADER_BYTES or not header.startswith(MAGIC):
+        raise _altered()
+    key_id, salt = header[len(MAGIC) : -_SALT_BYTES].hex(), header[-_SALT_BYTES:]
+    if key_id != vault.key_id:
+        raise StoreError(
+            f"it was made with the secret key {key_id}, and that of these settings is"
+            f" {vault.key_id}: set the TAPGATE_SECRET_KEY of the installation it was made by, or"
+            " put the secrets.json that was kept into the data folder"
+        )
+    cipher = _cipher(vault, salt)
+    chunk, number = file.read(CHUNK_BYTES + _TAG_BYTES), 0
+    while True:
+        following = file.read(CHUNK_BYTES + _TAG_BYTES)
+        try:
+            yield cipher.decrypt(_nonce(number, is_last=not following), chunk, header)
+        except (InvalidTag, ValueError):  # ValueError: shorter than a tag
+            raise _altered() from None
+        if not following:
+            return
+        chunk, number = following, number + 1
+
+
+def _cipher(vault: Vault, salt: bytes) -> AESGCM:
+    return AESGCM(vault.derive_key(_PURPOSE, salt))
+
+
+def _nonce(number: int, *, is_last: bool) -> bytes:
+    """Never used twice with a key: every file has a key of its own."""
+    return number.to_bytes(11, "big") + bytes([is_last])
+
+
+def _altered() -> StoreError:
+    return StoreError("it is damaged, incomplete or was altered: it does not authenticate")

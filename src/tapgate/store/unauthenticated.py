@@ -1,0 +1,157 @@
+"""Backups of the first format: an archive of `pg_dump`, a manifest and a checksum.
+
+Anyone who could write to such a file could make it say anything. `pg_restore` turns the archive
+into a script, without a database; of that script only the names and rows of tables and the values
+of sequences are used, as data. No statement of it is executed.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from typing import BinaryIO
+
+import msgspec
+
+from tapgate.store import StoreError
+from tapgate.store.backup_file import Manifest, Report, TableRows, decode_manifest, unreadable
+from tapgate.store.embedded import PROGRAMS
+
+_MAGIC = b"PGDMP"
+_FORMAT = 1
+_CHECKSUM = b"tapgate-backup sha256="
+_LAST_LINE = len(_CHECKSUM) + 64 + 1
+_MAX_MANIFEST_BYTES = 1 << 20
+_CHUNK = 1 << 20
+_MAIN = "public."
+
+_NAME = re.compile(r"[\w.]{1,200}", re.ASCII)
+_COPY = re.compile(rb'COPY (\w+)\.(\w+|"\w+") \(([\w", ]*)\) FROM stdin;')
+_SETVAL = re.compile(rb"SELECT pg_catalog\.setval\('(\w+\.\w+)', (-?\d{1,19}), (true|false)\);")
+_END_OF_ROWS = b"\n\\.\n"
+
+
+def is_archive(file: BinaryIO) -> bool:
+    file.seek(0)
+    return file.read(len(_MAGIC)) == _MAGIC
+
+
+class UnauthenticatedReader:
+    def __init__(self, file: BinaryIO, report: Report) -> None:
+        manifest = _read_manifest(file, report)
+        if not all(_NAME.fullmatch(name) for name in (*manifest.tables, *manifest.migrations)):
+            raise unreadable()
+        tables = {_plain(name): rows for name, rows in manifest.tables.items()}
+        self.manifest = msgspec.structs.replace(manifest, tables=tables)
+        self.sequences: Mapping[str, tuple[int, bool]] = {}
+        self._file = file
+
+    @property
+    def percent(self) -> int:
+        """Of what the process that shares the file's position has read."""
+        descriptor = self._file.fileno()
+        return 100 * os.lseek(descriptor, 0, os.SEEK_CUR) // os.fstat(descriptor).st_size
+
+    async def tables(self) -> AsyncGenerator[TableRows, None]:
+        self._file.seek(0)
+        process = await _pg_restore(self._file)
+        assert process.stdout is not None
+        script = _Script(process.stdout)
+        sequences = {}
+        try:
+            while (line := await script.line()) is not None:
+                if found := _COPY.fullmatch(line):
+                    columns = found[3].decode().replace('"', "").split(", ")
+                    table = f"{found[1].decode()}.{found[2].decode()}".replace('"', "")
+                    yield TableRows(_plain(table), columns, script.rows())
+                elif found := _SETVAL.fullmatch(line):
+                    sequences[_plain(found[1].decode())] = (int(found[2]), found[3] == b"true")
+            if await process.wait() != 0:
+                raise unreadable()
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        self.sequences = sequences
+
+
+def _plain(name: str) -> str:
+    return name.removeprefix(_MAIN)
+
+
+def _read_manifest(file: BinaryIO, report: Report) -> Manifest:
+    """Every byte of the file is read, to know that it was not damaged by accident."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _LAST_LINE - _MAX_MANIFEST_BYTES))
+    end = file.read()
+    last_line = end[-_LAST_LINE:]
+    if not last_line.startswith(_CHECKSUM):
+        raise StoreError("it is not a backup of Tapgate, or its end is missing")
+    if _sha256(file, size - _LAST_LINE, report) != last_line[len(_CHECKSUM) : -1]:
+        raise StoreError("it is damaged: its checksum is not the one it was written with")
+    return decode_manifest(end[: -_LAST_LINE - 1].rpartition(b"\n")[2], _FORMAT)
+
+
+def _sha256(file: BinaryIO, size: int, report: Report) -> bytes:
+    file.seek(0)
+    found, left = hashlib.sha256(), size
+    while left > 0 and (data := file.read(min(left, _CHUNK))):
+        found.update(data)
+        left -= len(data)
+        report(100 * (size - left) // size)
+    return found.hexdigest().encode()
+
+
+async def _pg_restore(file: BinaryIO) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        PROGRAMS / "pg_restore",
+        "--format=custom",
+        "--data-only",
+        "--file=-",
+        stdin=file,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={"PATH": os.defpath, "LC_ALL": "C"},
+        start_new_session=True,  # Ctrl-C in the terminal is for Tapgate, which ends it
+    )
+
+
+class _Script:
+    """Lines of a script and the rows between them, read in bounded memory."""
+
+    def __init__(self, stream: asyncio.StreamReader) -> None:
+        self._stream = stream
+        self._buffer = b""
+
+    async def line(self) -> bytes | None:
+        while b"\n" not in self._buffer:
+            if len(self._buffer) > _CHUNK or not await self._fill():
+                if self._buffer:
+                    raise unreadable()
+                return None
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
+
+    async def rows(self) -> AsyncIterator[bytes]:
+        """Up to the line that ends them, which may be the first."""
+        self._buffer = b"\n" + self._buffer
+        is_first = True
+        while (end := self._buffer.find(_END_OF_ROWS)) < 0:
+            # The end may have been read in part.
+            keep = len(self._buffer) - len(_END_OF_ROWS) + 1
+            if keep > is_first:
+                yield self._buffer[is_first:keep]
+                self._buffer, is_first = self._buffer[keep:], False
+            if not await self._fill():
+                raise unreadable()
+        rows = self._buffer[is_first : end + 1]
+        self._buffer = self._buffer[end + len(_END_OF_ROWS) :]
+        if rows:
+            yield rows
+
+    async def _fill(self) -> bool:
+        data = await self._stream.read(_CHUNK)
+        self._buffer += data
+        return bool(data)

@@ -1,0 +1,113 @@
+"""The stream within a sealed file: bounded memory, and one line for what cannot be read."""
+
+import io
+import os
+import tracemalloc
+import zlib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from store.test_backup import VAULT, nothing
+from tapgate.store import StoreError
+from tapgate.store.backup_file import BackupReader, BackupWriter, Manifest, TableHeader
+from tapgate.store.sealed_file import SealedWriter
+
+MANIFEST = Manifest(
+    tapgate="1",
+    postgres="18",
+    moment=datetime(2026, 1, 1, tzinfo=UTC),
+    migrations={},
+    currency=None,
+    secret_fingerprint=None,
+    tables={"one": 1, "two": 0},
+    figures={},
+)
+
+
+def record(content: bytes) -> bytes:
+    return len(content).to_bytes(4, "big") + content
+
+
+def table(name: str) -> bytes:
+    return record(msgspec.json.encode(TableHeader(name, ["a"])))
+
+
+TABLES = table("one") + record(b"1\n") + record(b"") + table("two") + record(b"")
+WHOLE = record(msgspec.json.encode(MANIFEST)) + TABLES
+
+
+async def contents(stream: bytes) -> list[tuple[str, bytes]]:
+    file = io.BytesIO()
+    writer = SealedWriter(file, VAULT)
+    writer.write(stream)
+    writer.finish()
+    reader = BackupReader(file, VAULT, nothing)
+    return [
+        (name, b"".join([data async for data in rows])) async for name, _, rows in reader.tables()
+    ]
+
+
+async def test_a_whole_stream_is_read() -> None:
+    assert await contents(zlib.compress(WHOLE)) == [("one", b"1\n"), ("two", b"")]
+
+
+@pytest.mark.parametrize(
+    ("stream", "complaint"),
+    [
+        (b"", "cannot be read"),
+        (b"not compressed", "cannot be read"),
+        (zlib.compress(WHOLE)[:-10], "cannot be read"),
+        (zlib.compress(WHOLE)[:-1], "cannot be read"),
+        (zlib.compress(WHOLE) + b"x", "cannot be read"),
+        (zlib.compress(WHOLE + b"x"), "cannot be read"),
+        (zlib.compress(WHOLE[:-1]), "cannot be read"),
+        (zlib.compress(b"\xff\xff\xff\xff"), "cannot be read"),
+        (zlib.compress(record(b"{}") + TABLES), "cannot be read"),
+        (zlib.compress(record(b'{"format": 3}') + TABLES), "made by a newer Tapgate"),
+        (zlib.compress(record(b'{"format": 2}') + TABLES), "cannot be read"),
+        (zlib.compress(record(msgspec.json.encode(MANIFEST)) + record(b"{}")), "cannot be read"),
+    ],
+)
+async def test_what_cannot_be_read_is_one_line(stream: bytes, complaint: str) -> None:
+    with pytest.raises(StoreError, match=complaint):
+        await contents(stream)
+
+
+def test_a_manifest_that_is_too_long_is_not_written() -> None:
+    long = msgspec.structs.replace(MANIFEST, tables={"x" * 2_000_000: 1})
+    with pytest.raises(StoreError, match="too long to be saved"):
+        BackupWriter(io.BytesIO(), VAULT).write_manifest(long)
+
+
+@pytest.mark.parametrize("piece", [lambda: os.urandom(1 << 20), lambda: bytes(1 << 20)])
+async def test_memory_does_not_grow_with_the_database(
+    piece: Callable[[], bytes], tmp_path: Path
+) -> None:
+    """Also not where a short file unpacks to a long stream."""
+    pieces = 40
+    tracemalloc.start()
+    try:
+        with (tmp_path / "backup").open("wb") as file:
+            writer = BackupWriter(file, VAULT)
+            writer.write_manifest(MANIFEST)
+            writer.begin_table("one", ["a"])
+            for _ in range(pieces):
+                writer.write_rows(piece())
+            writer.end_table()
+            writer.begin_table("two", ["a"])
+            writer.end_table()
+            writer.finish()
+        read = 0
+        with (tmp_path / "backup").open("rb") as file:
+            async for _, _, rows in BackupReader(file, VAULT, nothing).tables():
+                async for data in rows:
+                    read += len(data)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert read == pieces << 20
+    assert peak < 16 << 20

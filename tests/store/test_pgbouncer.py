@@ -1,0 +1,183 @@
+"""PgBouncer in front of PostgreSQL: session mode works, other modes are refused at the start."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from cli.test_backup import tapgate
+from gateway.running import ADMIN, free_port, gateway
+from journeys.lines import connected
+from store.conftest import address
+from store.test_backup import load, rows, saved
+from tapgate.store import StoreError, connect
+from tapgate.store.connect import open_connection
+from tapgate.store.database import Database
+from tapgate.store.migrate import migrate
+from tapgate.store.server_user import server_user
+from tapgate.store.signals import Signals
+from tapgate.store.url import parse_url
+
+PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+pytestmark = pytest.mark.skipif(
+    PROGRAM is None and os.environ.get("TAPGATE_TEST_PGBOUNCER") != "required",
+    reason="pgbouncer is not installed",
+)
+
+REFUSAL = "shares connections between transactions: set pool_mode = session"
+
+
+@contextlib.asynccontextmanager
+async def pgbouncer(url: str, folder: Path, mode: str, **settings: object) -> AsyncIterator[str]:
+    """The URL of the same database through PgBouncer, which refuses to run as root."""
+    sockets, port = Path(str(parse_url(url).hosts[0][0])), free_port()
+    user = server_user(sockets)
+    (folder / "users").write_text('"postgres" ""\n')
+    options = {
+        "listen_addr": "127.0.0.1",
+        "listen_port": port,
+        "unix_socket_dir": "",
+        "auth_type": "trust",
+        "auth_file": folder / "users",
+        "pool_mode": mode,
+        **settings,
+    }
+    lines = [f"{name} = {value}" for name, value in options.items()]
+    text = "\n".join(["[databases]", f"* = host={sockets}", "[pgbouncer]", *lines, ""])
+    (folder / "pgbouncer.ini").write_text(text)
+    await asyncio.to_thread(folder.chmod, 0o755)
+    assert PROGRAM is not None
+    process = await asyncio.create_subprocess_exec(
+        PROGRAM, "-q", folder / "pgbouncer.ini", cwd="/", **user.popen_arguments()
+    )
+    try:
+        while not _is_open(port):
+            assert process.returncode is None
+            await asyncio.sleep(0.01)
+        yield address(url, "127.0.0.1", port)
+    finally:
+        process.kill()
+        await process.wait()
+
+
+def _is_open(port: int) -> bool:
+    with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False
+
+
+@pytest.fixture(autouse=True)
+def _forget_poolers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect, "_session_pooled", set())
+
+
+async def test_session_mode_carries_settings_listening_and_locks(
+    database_url: str, folder: Path
+) -> None:
+    async with pgbouncer(database_url, folder, "session") as url:
+        assert await migrate(url) == []
+        database = await Database.connect(url, session={"enable_seqscan": "off"})
+        signals, others = Signals(url), Signals(url)
+        heard: list[str] = []
+        others.on("keys", heard.append)
+        try:
+            await signals.start()
+            await others.start()
+            async with database.transaction() as tx:
+                ticket = await signals.publish(tx, "keys", "changed")
+            # Returns early only if both listeners answer under the process id they are known by.
+            await asyncio.wait_for(signals._hear_from_everybody(ticket), 30)
+            assert heard == ["changed"]
+            for name, value in [
+                ("enable_seqscan", "off"),
+                ("jit", "off"),
+                ("application_name", "tapgate"),
+            ]:
+                assert await database.fetchval("SELECT current_setting($1)", name) == value
+        finally:
+            await signals.stop()
+            await others.stop()
+            await database.close()
+
+
+async def test_session_mode_with_a_single_connection(database_url: str, folder: Path) -> None:
+    """The second connection of the check gets no turn, which is no reason to refuse."""
+    async with pgbouncer(database_url, folder, "session", default_pool_size=1) as url:
+        connection = await open_connection(url, timeout=30)
+        try:
+            assert await connection.fetchval("SELECT 1") == 1
+        finally:
+            await connection.close()
+
+
+@pytest.mark.parametrize(
+    ("mode", "settings", "idle"),
+    [
+        *(("transaction", {}, idle) for idle in (0, 1, 3)),
+        *(("transaction", {"server_round_robin": 1}, idle) for idle in (1, 2, 3)),
+        *(("transaction", {"default_pool_size": 1}, idle) for idle in (0, 1)),
+        ("statement", {}, 0),
+    ],
+)
+async def test_other_modes_are_refused(
+    database_url: str, folder: Path, mode: str, settings: dict[str, object], idle: int
+) -> None:
+    """However many connections PgBouncer has open to choose from."""
+    async with pgbouncer(database_url, folder, mode, **settings) as url:
+        await _warm_up(url, idle)
+        for attempt in (migrate, _query):
+            with pytest.raises(StoreError, match=REFUSAL) as refused:
+                await attempt(url)
+            assert "\n" not in str(refused.value)
+
+
+async def _query(url: str) -> None:
+    database = await Database.connect(url)
+    try:
+        await database.fetchval("SELECT 1")
+    finally:
+        await database.close()
+
+
+async def _warm_up(url: str, connections: int) -> None:
+    """Leave as many idle server connections in the pool: each sleeps while the others start."""
+    parsed = parse_url(url)
+    opened = [await connect._connect(parsed, 30, None) for _ in range(connections)]
+    await asyncio.gather(*(one.execute("SELECT pg_sleep(0.2)") for one in opened))
+    for one in opened:
+        await one.close()
+
+
+async def test_the_start_is_refused_in_one_line(database_url: str, folder: Path) -> None:
+    async with pgbouncer(database_url, folder, "transaction") as url:
+        for words in (("serve",), ("verify",), ("backup", "-")):
+            status, _, complaint = await tapgate(folder / "data", *words, url=url)
+            assert (status, complaint.count("\n")) == (1, 1), complaint
+            assert REFUSAL in complaint
+
+
+async def test_a_gateway_runs_through_session_mode(database_url: str, folder: Path) -> None:
+    async with (
+        pgbouncer(database_url, folder, "session", default_pool_size=100) as url,
+        gateway(folder, url, workers=2) as at,
+        connected(at) as client,
+    ):
+        assert (await client.get("/health")).json()["healthy"] is True
+        login = await client.post("/api/v1/admin/login", json=ADMIN)
+        assert login.status_code == 200, login.text
+
+
+async def test_backup_and_restore_through_session_mode(
+    database_url: str, empty_url: str, folder: Path, tmp_path: Path
+) -> None:
+    await rows(database_url, "INSERT INTO login_failures VALUES ('ada', 'here', '{}')")
+    async with pgbouncer(database_url, folder, "session") as url:
+        await saved(url, tmp_path / "backup")
+    async with pgbouncer(empty_url, folder, "session") as url:
+        await load(url, tmp_path / "backup")
+    assert await rows(empty_url, "SELECT email FROM login_failures") == [("ada",)]
