@@ -216,6 +216,21 @@ async def test_plain_payments_need_no_further_statement(
     assert len([sql for sql in statements if "INSERT INTO cash_matches" in sql]) == 1
 
 
+async def test_recent_cash_is_found_by_its_own_index(books: Books) -> None:
+    """Also by a plan that was made while there was nothing: it is kept for good."""
+    plans: list[str] = []
+    async with books.ledger._database.connection() as connection:
+
+        class Explained:
+            async def fetch(self, sql: str, *values: Any) -> list[Any]:
+                rows = await connection.fetch(f"EXPLAIN {sql}", *values)
+                plans.append("\n".join(row[0] for row in rows))
+                return []
+
+        await commission.load(Explained(), {commission.Pair(1, 2): books.clock()})
+    assert "Index Scan using transactions_cash on transactions" in plans[0]
+
+
 async def test_old_matches_are_pruned(books: Books) -> None:
     agent, customer = await people(books)
     for _ in range(3):

@@ -80,15 +80,11 @@ async def load(tx: Any, since: Mapping[Pair, datetime]) -> dict[Pair, list[CashM
                    - coalesce(used.amount, 0))::bigint AS unmatched
            FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[])
              AS pair (wallet_id, float_id, since)
-           CROSS JOIN LATERAL (
-               SELECT id, type, amount, completed_at FROM transactions
-               WHERE type = 'agent_cashout' AND from_account = pair.wallet_id
-                 AND to_account = pair.float_id AND completed_at >= pair.since
-               UNION ALL
-               SELECT id, type, amount, completed_at FROM transactions
-               WHERE type = 'agent_cashin' AND from_account = pair.float_id
-                 AND to_account = pair.wallet_id AND completed_at >= pair.since
-           ) AS moved
+           JOIN transactions moved
+             ON least(moved.from_account, moved.to_account) = least(pair.wallet_id, pair.float_id)
+            AND greatest(moved.from_account, moved.to_account)
+                = greatest(pair.wallet_id, pair.float_id)
+            AND left(moved.type, 10) = 'agent_cash' AND moved.completed_at >= pair.since
            LEFT JOIN LATERAL (SELECT sum(amount) AS amount FROM cash_matches
                               WHERE transaction_id = moved.id) AS own ON true
            LEFT JOIN LATERAL (SELECT sum(amount) AS amount FROM cash_matches

@@ -31,10 +31,11 @@ _NAMED = f"""
                   WHERE named.id = ANY ($3::bigint[])
         UNION ALL SELECT unnest(ARRAY[from_account, to_account])
                   FROM transactions WHERE id = ANY ($4::bigint[])
-        UNION ALL SELECT agents.commission_account_id
-                  FROM transactions t
-                  JOIN agents ON agents.account_id IN (t.from_account, t.to_account)
-                  WHERE t.id = ANY ($4::bigint[]) AND t.type IN ('agent_cashin', 'agent_cashout')
+        UNION ALL SELECT (SELECT commission_account_id FROM agents
+                          WHERE account_id = CASE type WHEN 'agent_cashin' THEN from_account
+                                                       ELSE to_account END)
+                  FROM transactions
+                  WHERE id = ANY ($4::bigint[]) AND left(type, 10) = 'agent_cash'
     )) AND checked"""
 _IN_ORDER = "ORDER BY kind = 'settlement', id"
 _MERCHANTS = f"SELECT {_ACCOUNT}, false FROM accounts WHERE owner_id = ANY ($5::bigint[])"

@@ -1,6 +1,5 @@
 """What a batch has loaded, and how a decision changes it for the decisions after it."""
 
-from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
@@ -10,12 +9,6 @@ from tapgate.ledger import chart
 from tapgate.ledger.commands import Answer, Outcome, PartnerReference, Party, RequestKey
 from tapgate.ledger.pin_tries import PinState
 from tapgate.ledger.rules import ComplianceRule, Rules
-
-_KIND_OF_SUBJECT = {
-    chart.PAYER: chart.WALLET,
-    chart.PAYEE: chart.WALLET,
-    chart.AGENT: chart.FLOAT,
-}
 
 
 class Account(msgspec.Struct, gc=False):
@@ -372,12 +365,13 @@ def _remember(state: State, row: NewTransaction) -> None:
                 state.windows[rule.id, account.id] = (count + 1, total + row.amount)
 
 
-def subjects(subject: str, payer: Account | None, payee: Account | None) -> Iterator[Account]:
-    """Yield the accounts that a compliance rule with this subject is about."""
-    if subject != chart.PAYEE and payer is not None and payer.kind == _KIND_OF_SUBJECT[subject]:
-        yield payer
-    if subject != chart.PAYER and payee is not None and payee.kind == _KIND_OF_SUBJECT[subject]:
-        yield payee
+def subjects(subject: str, payer: Account | None, payee: Account | None) -> tuple[Account, ...]:
+    """Return the accounts that a compliance rule with this subject is about."""
+    if subject == chart.PAYER:
+        return (payer,) if payer is not None and payer.kind == chart.WALLET else ()
+    if subject == chart.PAYEE:
+        return (payee,) if payee is not None and payee.kind == chart.WALLET else ()
+    return tuple(one for one in (payer, payee) if one is not None and one.kind == chart.FLOAT)
 
 
 def _match_cash(state: State, earned: Earned, decision: Decision) -> None:

@@ -12,7 +12,9 @@ from tapgate.ledger.rules import ComplianceRule
 from tapgate.ledger.state import Account, State, subjects
 
 _SENT: Final = "SELECT id, amount, type, status FROM transactions WHERE from_account = subject.id"
-_RECEIVED: Final = "SELECT id, amount, type, status FROM transactions WHERE to_account = subject.id"
+#: `|| ''`: found by the account, whatever the planner expects of the type.
+_RECEIVED: Final = """SELECT id, amount, type || '' AS type, status FROM transactions
+                      WHERE to_account = subject.id"""
 #: subject -> its transactions
 _TRANSACTIONS: Final = {
     chart.PAYER: _SENT,
@@ -64,12 +66,16 @@ def _subjects(
         account.id
         for order in orders
         if isinstance(order, Command) and order.type in watched
-        for account in subjects(subject, state.find(order.payer)[0], _payee(state, order))
+        for account in subjects(
+            subject,
+            None if subject == chart.PAYEE else state.find(order.payer)[0],
+            None if subject == chart.PAYER else _payee(state, order),
+        )
     }
 
 
 def _payee(state: State, command: Command) -> Account | None:
     original = state.recorded.get(command.original_id or 0)
-    if original is not None:  # a refund goes back to whom the payment came from
+    if original is not None:  # a refund returns to the payer
         return state.accounts.get(original.from_account or 0)
     return state.find(command.payee)[0]

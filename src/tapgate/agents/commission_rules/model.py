@@ -1,4 +1,4 @@
-"""Commission rules in requests and responses. The ledger's `CommissionRule` has amounts in minor
+"""Commission rules in requests and responses. The ledger's own have amounts in minor
 units and rates in thousandths of a percent."""
 
 from typing import Annotated, Final
@@ -15,7 +15,7 @@ from tapgate.ledger import chart
 _MAX_RULES: Final = 6  # two types, three tiers
 
 
-class Rule(msgspec.Struct, kw_only=True):
+class CommissionRule(msgspec.Struct, kw_only=True):
     """What agents of one tier earn. Nothing on an amount below the minimum."""
 
     type: Annotated[str, Choice(chart.AGENT_CASHIN, chart.AGENT_CASHOUT)]
@@ -25,7 +25,7 @@ class Rule(msgspec.Struct, kw_only=True):
 
 
 class CommissionRules(msgspec.Struct, kw_only=True):
-    data: Annotated[list[Rule], Count(0, _MAX_RULES)]
+    data: Annotated[list[CommissionRule], Count(0, _MAX_RULES)]
 
 
 class StoredRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class StoredRule(msgspec.Struct, frozen=True, kw_only=True):
 def to_record(rules: list[StoredRule], currency: str) -> CommissionRules:
     return CommissionRules(
         data=[
-            Rule(
+            CommissionRule(
                 type=rule.type,
                 tier=rule.tier,
                 rate=format_rate(rule.rate),

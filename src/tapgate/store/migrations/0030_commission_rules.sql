@@ -40,6 +40,9 @@ CREATE TABLE cash_matches (
 CREATE INDEX cash_matches_matched ON cash_matches (matched_id);
 CREATE INDEX cash_matches_oldest ON cash_matches (matched_at);
 
--- Finds the recent cash movements between one customer and one agent.
-CREATE INDEX transactions_cash ON transactions (from_account, to_account, completed_at)
-    WHERE type IN ('agent_cashin', 'agent_cashout') AND completed_at IS NOT NULL;
+-- Finds the recent cash movements between one customer and one agent, in both directions. The ledger
+-- keeps the plans of its statements, so conditions are written in a way that only this index can
+-- serve: a plan made while there are few cash movements must not read all of them later.
+CREATE INDEX transactions_cash ON transactions
+    (least(from_account, to_account), greatest(from_account, to_account), completed_at)
+    WHERE left(type, 10) = 'agent_cash';
