@@ -22,6 +22,7 @@ from tapgate.admin import routes as admin
 from tapgate.admin.model import SCOPES, NewApiKey
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
+from tapgate.agents.commission_rules import routes as commission_rules
 from tapgate.agents.queries import record as agent_record
 from tapgate.audit.chain import Sealer
 from tapgate.audit.trail import record_denial
@@ -101,6 +102,7 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
     statements.endpoints,
     transactions.endpoints,
     fee_rules.endpoints,
+    commission_rules.endpoints,
     compliance_check.endpoints,
     alerts.endpoints,
     compliance_rules.endpoints,

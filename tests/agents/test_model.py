@@ -1,6 +1,7 @@
 """Random days of agents against the plainest model of them: after every step, every answer and
 every balance is the model's, and all accounts together hold nothing."""
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 from hypothesis import Phase, given, settings
@@ -15,6 +16,7 @@ from world import PIN, WRONG_PIN, World
 AGENTS = {"boss": (None, 1), "left": ("boss", 2), "right": ("boss", 3), "rival": (None, 1)}
 CUSTOMERS = ("ami", "ben")
 OPENING_FLOAT, OPENING_WALLET = 100_00, 50_00
+MINIMUM = 10_00
 
 
 class Step(NamedTuple):
@@ -55,6 +57,8 @@ class Model:
     def __init__(self) -> None:
         self.floats = dict.fromkeys(AGENTS, OPENING_FLOAT)
         self.commissions = dict.fromkeys(AGENTS, 0)
+        self.earned = dict.fromkeys(AGENTS, 0)  # ever, in half percents of a cent
+        self.cashed_out: Counter[tuple[str, str]] = Counter()
         self.wallets = dict.fromkeys(CUSTOMERS, OPENING_WALLET)
         self.states = dict.fromkeys(AGENTS, "active")
         self.tries = dict.fromkeys(AGENTS, 3)
@@ -99,8 +103,15 @@ class Model:
             return "INSUFFICIENT_FLOAT"
         self.floats[step.agent] -= step.amount
         self.wallets[step.other] += step.amount
-        half_percents = AGENTS[step.agent][1] + 1
-        self.commissions[step.agent] += (step.amount * half_percents + 100) // 200
+        # Of what the customer cashed out here before, nothing is earned a second time.
+        place = (step.agent, step.other)
+        matched = min(step.amount, self.cashed_out[place])
+        self.cashed_out[place] -= matched
+        if step.amount >= MINIMUM:
+            half_percents = AGENTS[step.agent][1] + 1
+            before = (self.earned[step.agent] + 100) // 200
+            self.earned[step.agent] += (step.amount - matched) * half_percents
+            self.commissions[step.agent] += (self.earned[step.agent] + 100) // 200 - before
         return None
 
     def _cash_out(self, step: Step) -> str | None:
@@ -110,6 +121,7 @@ class Model:
             return "INSUFFICIENT_FUNDS"
         self.wallets[step.other] -= step.amount
         self.floats[step.agent] += step.amount
+        self.cashed_out[step.agent, step.other] += step.amount
         return None
 
     def _stranger(self, step: Step) -> str | None:

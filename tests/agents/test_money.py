@@ -82,6 +82,7 @@ async def test_cash_out(world: World) -> None:
         "amount": "40.00 SLE",
         "agent_balance": "40.00 SLE",
         "subscriber_balance": "60.00 SLE",
+        "commission_earned": "0.00 SLE",
     }
     assert await balances(world, agent) == ("40.00", "0.00")
 

@@ -12,7 +12,7 @@ import msgspec
 from tapgate.client.gateway import Operations
 from tapgate.client.operation import Group, Operation, operation
 from tapgate.client.pages import Pages, listing
-from tapgate.client.records.rules import FeeStep
+from tapgate.client.records.rules import CommissionRule, FeeStep
 from tapgate.clock import system_clock
 
 _SAMPLES: dict[Any, Any] = {
@@ -24,6 +24,7 @@ _SAMPLES: dict[Any, Any] = {
     date: date(2026, 1, 31),
     datetime: system_clock(),
     FeeStep: FeeStep(type="transfer_p2p", up_to="1", rate="1", payer="sender"),
+    CommissionRule: CommissionRule(type="agent_cashin", tier=1, rate="1", minimum_amount="10"),
 }
 
 

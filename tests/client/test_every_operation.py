@@ -268,6 +268,8 @@ async def partners(stage: Stage, admin: AsyncGateway, people: dict[str, str]) ->
 async def rules_and_alerts(stage: Stage, admin: AsyncGateway, people: dict[str, str]) -> None:
     fees = await admin.fee_rules.get()
     assert await admin.fee_rules.replace(fees.data) == fees
+    commissions = await admin.commission_rules.get()
+    assert await admin.commission_rules.replace(commissions.data) == commissions
     of_payments = [step for step in fees.data if step.type == "pos_payment"]
     assert await admin.fee_rules.replace_type("pos_payment", of_payments) == fees
     level = await admin.account_rules.get(3)
@@ -290,6 +292,17 @@ async def rules_and_alerts(stage: Stage, admin: AsyncGateway, people: dict[str, 
     rule, *_ = [one async for one in admin.compliance.list_rules(limit=2)]
     assert await admin.compliance.get_rule(rule.id) == rule
     assert (await admin.compliance.update_rule(rule.id, name="Another")).name == "Another"
+    rule = await admin.compliance.create_rule(
+        name="Busy agent",
+        type="TRANSACTION_COUNT",
+        subject="agent",
+        transaction_types=["agent_cashin"],
+        threshold=500,
+        window_seconds=86_400,
+        action="alert",
+    )
+    assert (rule.subject, rule.status) == ("agent", "active")
+    await admin.compliance.delete_rule(rule.id)
     await webhook_endpoints(admin)
 
 

@@ -99,10 +99,21 @@ async def test_state(world: World) -> None:
 @pytest.mark.parametrize("kind", ["agent_cashin", "partner_fund", "processor_transfer"])
 async def test_what_a_subscriber_receives_is_checked_as_that(world: World, kind: str) -> None:
     subscriber = await world.subscriber(balance="1")
+    await change_rule(world, "Large cash-in or top-up", status="inactive")
     assert codes(await check(world, subscriber["id"], "499999", kind)) == []
     assert codes(await check(world, subscriber["id"], "499999.01", kind)) == [
         "MAX_BALANCE_EXCEEDED"
     ]
+
+
+@pytest.mark.parametrize("kind", ["agent_cashin", "partner_fund"])
+async def test_rules_about_the_payee_are_checked_too(world: World, kind: str) -> None:
+    subscriber = await world.subscriber()
+    assert codes(await check(world, subscriber["id"], "200000", kind)) == []
+    assert codes(await check(world, subscriber["id"], "200000.01", kind)) == ["AMOUNT_THRESHOLD"]
+    await change_rule(world, "Large cash-in or top-up", action="block")
+    answer = await check(world, subscriber["id"], "200000.01", kind)
+    assert codes(answer) == ["COMPLIANCE_REJECTED"]
 
 
 async def test_nothing_is_moved_recorded_or_counted(world: World, services: Services) -> None:

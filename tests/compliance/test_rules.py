@@ -37,6 +37,7 @@ async def test_the_defaults(world: World) -> None:
         "Large amount": {
             "name": "Large amount",
             "type": "AMOUNT_THRESHOLD",
+            "subject": "payer",
             "transaction_types": WATCHED,
             "threshold": "500000.00",
             "currency": "SLE",
@@ -48,6 +49,7 @@ async def test_the_defaults(world: World) -> None:
         "Many in an hour": {
             "name": "Many in an hour",
             "type": "TRANSACTION_COUNT",
+            "subject": "payer",
             "transaction_types": WATCHED,
             "threshold": 10,
             "currency": None,
@@ -59,6 +61,7 @@ async def test_the_defaults(world: World) -> None:
         "Many in a day": {
             "name": "Many in a day",
             "type": "TRANSACTION_COUNT",
+            "subject": "payer",
             "transaction_types": WATCHED,
             "threshold": 20,
             "currency": None,
@@ -70,6 +73,7 @@ async def test_the_defaults(world: World) -> None:
         "Wrong PINs": {
             "name": "Wrong PINs",
             "type": "PIN_FAILURES",
+            "subject": "payer",
             "transaction_types": WATCHED,
             "threshold": 5,
             "currency": None,
@@ -78,19 +82,45 @@ async def test_the_defaults(world: World) -> None:
             "severity": "MEDIUM",
             "status": "inactive",
         },
+        "Large cash-in or top-up": {
+            "name": "Large cash-in or top-up",
+            "type": "AMOUNT_THRESHOLD",
+            "subject": "payee",
+            "transaction_types": ["agent_cashin", "partner_fund"],
+            "threshold": "200000.00",
+            "currency": "SLE",
+            "window_seconds": None,
+            "action": "alert",
+            "severity": "MEDIUM",
+            "status": "active",
+        },
+        "Busy agent": {
+            "name": "Busy agent",
+            "type": "TRANSACTION_COUNT",
+            "subject": "agent",
+            "transaction_types": ["agent_cashin", "agent_cashout"],
+            "threshold": 200,
+            "currency": None,
+            "window_seconds": 86400,
+            "action": "alert",
+            "severity": "MEDIUM",
+            "status": "active",
+        },
     }
 
 
-async def test_an_older_installation_gets_the_rule_of_wrong_pins_once(
+async def test_deleted_defaults_do_not_come_back_at_the_next_start(
     world: World, services: Services
 ) -> None:
-    await services.database.execute("DELETE FROM compliance_rules WHERE type = 'PIN_FAILURES'")
-    for _ in range(2):
-        async with services.database.transaction() as tx:
-            await insert_defaults(tx, "SLE", services.new_id)
-    rows = await services.database.fetch("SELECT type FROM compliance_rules")
-    assert sorted(row["type"] for row in rows).count("PIN_FAILURES") == 1
-    assert len(rows) == 4
+    for rule in (await rules(world)).values():
+        answer = await world.client.delete(f"{RULES}/{rule['id']}", auth=await world.admin("C"))
+        assert answer.status_code == 204
+    await services.database.execute("DELETE FROM fee_rules; DELETE FROM commission_rules")
+    async with services.database.transaction() as tx:
+        await insert_defaults(tx, "SLE", services.new_id)
+    assert await rules(world) == {}
+    for table in ("fee_rules", "commission_rules"):
+        assert await services.database.fetchval(f"SELECT count(*) FROM {table}") == 0
 
 
 async def test_in_pages(world: World) -> None:
@@ -98,7 +128,8 @@ async def test_in_pages(world: World) -> None:
     first = (await world.client.get(f"{RULES}?limit=3", auth=admin)).json()
     assert (len(first["data"]), first["has_more"]) == (3, True)
     rest = await world.client.get(f"{RULES}?limit=3&cursor={first['next_cursor']}", auth=admin)
-    assert [rule["name"] for rule in rest.json()["data"]] == ["Large amount"]
+    assert rest.json()["data"][-1]["name"] == "Large amount"
+    assert (len(rest.json()["data"]), rest.json()["has_more"]) == (3, False)
 
 
 async def test_changes_what_is_given_and_keeps_the_rest(world: World) -> None:

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from agents.stage import cash_in, new_agent
 from compliance.stage import change_rule, rules, transfer
 from console.visitor import Visitor, Visitors
-from tapgate.console.pages.compliance_rules import CHANGES, in_words
+from tapgate.console.pages.compliance_rules import CHANGES, CREATES, in_words
 from world import World
 
 QUEUE = "/console/compliance"
@@ -176,11 +177,56 @@ async def test_every_kind_of_rule_is_told_in_words(world: World) -> None:
     for action in ("alert", "review", "block"):
         for rule in known:
             assert in_words(rule | {"action": action}).endswith(".")
+    assert in_words((await rules(world))["Busy agent"]) == (
+        "After 200 transactions of one agent within a day, each further one goes through, and an "
+        "alert is raised."
+    )
     total = {"type": "CUMULATIVE_AMOUNT", "threshold": "2500.00", "currency": "SLE"}
+    total["subject"] = "payer"
     assert in_words(total | {"window_seconds": 172_800, "action": "block"}) == (
         "When somebody's payments within 2 days come to more than 2,500.00 SLE, each one that goes "
         "beyond is refused, and an alert is raised."
     )
+
+
+async def test_rule_is_created_and_deleted(officer: Visitor, world: World) -> None:
+    form: dict[str, Any] = {
+        "name": "Large cash-in",
+        "type": "AMOUNT_THRESHOLD",
+        "subject": "payee",
+        "threshold": "250",
+        "action": "block",
+        "severity": "LOW",
+        "transaction_types": ["agent_cashin"],
+    }
+    await officer.get(f"{QUEUE}/rules")
+    refused = await officer.act("rule.new_amount", form | {"subject": "payer"})
+    assert 'aria-invalid="true"' in refused.text or 'role="alert"' in refused.text
+    await officer.act("rule.new_amount", form)
+    rule = (await rules(world))["Large cash-in"]
+    assert (rule["subject"], rule["threshold"], rule["action"]) == ("payee", "250.00", "block")
+    shown = await officer.page(f"{QUEUE}/rules")
+    assert "A received payment of more than 250.00 SLE is refused" in shown
+    await officer.act("rule.delete", {}, id=rule["id"])
+    assert "Large cash-in" not in {*await rules(world)} - {"Large cash-in or top-up"}
+    for act in CREATES:
+        assert (await officer.part(f"/console/acts/{act.name}")).status_code == 200
+
+
+async def test_alert_about_an_agent_outlives_its_rule(officer: Visitor, world: World) -> None:
+    await change_rule(world, "Busy agent", threshold=0)
+    agent, customer = await new_agent(world, balance="50"), await world.subscriber()
+    assert (await cash_in(world, agent, customer, "20")).is_success
+    link = f'href="/console/agents/{agent["id"]}"'
+    listed = await officer.page(QUEUE)
+    assert link in listed
+    answer = await world.client.get("/api/v1/compliance/alerts", auth=await world.admin("C"))
+    page = f"{QUEUE}/alerts/{answer.json()['data'][0]['id']}"
+    assert link in await officer.page(page)
+    await officer.act("rule.delete", {}, id=(await rules(world))["Busy agent"]["id"])
+    shown = await officer.page(page)
+    assert link in shown and "Deleted" in shown
+    assert link in await officer.page(QUEUE)
 
 
 async def test_a_check_says_what_would_happen(officer: Visitor, world: World) -> None:

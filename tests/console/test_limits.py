@@ -123,3 +123,67 @@ async def test_who_sees_fees_and_who_changes_them(visitors: Visitors) -> None:
     assert (await ada.send(P2P, {"rate_last": "5"})).status_code == 403  # without the page's token
     for unknown in ("refund", "tips", "%3Cscript%3E"):
         assert (await ada.part(f"{PAGE}/fees/{unknown}")).status_code == 404
+
+
+COMMISSION = f"{PAGE}/commission"
+
+
+async def commissions(world: World) -> list[dict[str, Any]]:
+    answer = await world.client.get("/api/v1/commission-rules", auth=await world.admin())
+    found: list[dict[str, Any]] = answer.json()["data"]
+    return found
+
+
+async def commission_form(visitor: Visitor) -> dict[str, str]:
+    text = (await visitor.part(COMMISSION)).text
+    return dict(re.findall(r'name="(\w+)"[^>]* value="([^"]*)"', text))
+
+
+async def test_commission_is_shown_and_changed(ada: Visitor, world: World) -> None:
+    before = await commissions(world)
+    shown = await ada.page(PAGE)
+    assert "1.5 %" in shown and "from 10.00 SLE" in shown
+    form = await commission_form(ada)
+    answer = await ada.post_part(COMMISSION, form)
+    assert answer.headers["HX-Redirect"] == PAGE
+    assert await commissions(world) == before
+    changed = form | {
+        "rate_agent_cashin_1": "1.25",
+        "rate_agent_cashin_3": "",
+        "minimum_amount_agent_cashin_1": "",
+    }
+    assert "HX-Redirect" in (await ada.post_part(COMMISSION, changed)).headers
+    now = await commissions(world)
+    assert now[0] == before[0] | {"rate": "1.25", "minimum_amount": "0.00"}
+    assert [(rule["type"], rule["tier"]) for rule in now if rule["tier"] == 3] == [
+        ("agent_cashout", 3)
+    ]
+    # Another admin has changed it since this form was opened.
+    late = await ada.post_part(COMMISSION, form)
+    assert "HX-Redirect" not in late.headers and 'role="alert"' in late.text
+    assert await commissions(world) == now
+
+
+async def test_invalid_commission_is_marked_where_it_was_typed(ada: Visitor, world: World) -> None:
+    before = await commissions(world)
+    form = await commission_form(ada)
+    wrong = {
+        "rate_agent_cashin_1": "",
+        "rate_agent_cashin_2": "101",
+        "minimum_amount_agent_cashout_3": "x<b>",
+    }
+    answer = await ada.post_part(COMMISSION, form | wrong)
+    assert answer.text.count('aria-invalid="true"') == 2
+    assert 'id="about-rate_agent_cashin_2"' in answer.text
+    assert 'id="about-minimum_amount_agent_cashout_3"' in answer.text
+    assert "x&lt;b&gt;" in answer.text
+    assert await commissions(world) == before
+
+
+async def test_finance_sees_the_commission_and_cannot_change_it(visitors: Visitors) -> None:
+    finance, support = await visitors.of("F"), await visitors.of("S")
+    shown = await finance.page(PAGE)
+    assert "from 10.00 SLE" in shown and COMMISSION not in shown
+    assert (await finance.part(COMMISSION)).status_code == 403
+    assert (await finance.post_part(COMMISSION, {})).status_code == 403
+    assert "from 10.00 SLE" not in await support.page(PAGE)

@@ -131,6 +131,7 @@ async def test_what_a_page_refuses_is_in_the_audit_log(visitors: Visitors, world
     for page, endpoint in (
         ("/console/cards/upload", "POST /api/v1/cards/upload-csv"),
         ("/console/limits/fees/transfer_p2p", "PUT /api/v1/fee-rules/{type}"),
+        ("/console/limits/commission", "PUT /api/v1/commission-rules"),
         ("/simulator/pos", "POST /api/v1/processors/{id}/keys"),
         ("/console/acts/agent.fund", "POST /api/v1/agents/{id}/fund"),
         (f"/console/acts/subscriber.level?id={person}", "PUT /api/v1/subscribers/{id}"),

@@ -16,6 +16,7 @@ _ELSEWHERE = {
     "POST /api/v1/cards/upload-csv": "the page of the upload",
     "PUT /api/v1/fee-rules/{type}": "the form of one type's fees",
     "PUT /api/v1/fee-rules": "one type after the other",
+    "PUT /api/v1/commission-rules": "the form of all commissions",
     "POST /api/v1/admin/logout": "the button to sign out",
 }
 

@@ -17,7 +17,12 @@ from fuzz.tally import Tally
 from fuzz.values import ABSENT, Company, Values, at, company, fill, usual
 
 #: Rules are for everybody, so what changed them is undone at once.
-_FOR_EVERYBODY = ("/api/v1/fee-rules", "/api/v1/compliance/rules", "/api/v1/account-rules")
+_FOR_EVERYBODY = (
+    "/api/v1/fee-rules",
+    "/api/v1/commission-rules",
+    "/api/v1/compliance/rules",
+    "/api/v1/account-rules",
+)
 _ENDPOINTS = "/api/v1/admin/webhook-endpoints"
 _MOST_CURSORS = 200
 
@@ -126,7 +131,7 @@ class Asker:
     async def _afterwards(self, operation: Operation, answer: httpx2.Response) -> None:
         if not answer.is_success:
             return
-        if operation.method == "PUT" and operation.path.startswith(_FOR_EVERYBODY):
+        if operation.method != "GET" and operation.path.startswith(_FOR_EVERYBODY):
             await self._stock.restore_rules()
         if operation.name == f"POST {_ENDPOINTS}":
             # Else every event would be sent to hundreds.

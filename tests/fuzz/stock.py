@@ -73,6 +73,7 @@ class Stock:
     bank: Partner
     rules: list[Record]
     fees: list[Record]
+    commissions: list[Record]
     levels: dict[str, Record]
     people: Ring[Customer] = field(init=False)
     agents: Ring[Agents] = field(init=False)
@@ -150,16 +151,21 @@ class Stock:
     async def restore_rules(self) -> None:
         """What fuzzing changed for everybody is changed back."""
         done(await self.ada.put("fee-rules", data=self.fees))
+        done(await self.ada.put("commission-rules", data=self.commissions))
+        kept = {rule["id"] for rule in self.rules}
+        for rule in done(await self.ada.get("compliance/rules", limit=100))["data"]:
+            if rule["id"] not in kept:
+                url = f"/api/v1/compliance/rules/{rule['id']}"
+                await self.ada.client.delete(url, auth=self.ada.auth)
         for rule in self.rules:
-            changed = {name: rule[name] for name in ("name", "action", "severity", "status")}
-            done(await self.ada.put(f"compliance/rules/{rule['id']}", **changed, **_limits(rule)))
+            given = {name: value for name, value in rule.items() if value is not None}
+            answer = await self.ada.put(f"compliance/rules/{rule['id']}", **given)
+            if answer.status_code == 404:  # it was deleted
+                rule["id"] = done(await self.ada.post("compliance/rules", **given))["id"]
+            else:
+                done(answer)
         for level, record in self.levels.items():
             done(await self.ada.put(f"account-rules/{level}", **record))
-
-
-def _limits(rule: Record) -> Record:
-    names = ("transaction_types", "threshold", "window_seconds")
-    return {name: rule[name] for name in names if rule.get(name) is not None}
 
 
 async def stocked(installation: Installation) -> Stock:
@@ -181,6 +187,7 @@ async def stocked(installation: Installation) -> Stock:
         bank,
         done(await ada.get("compliance/rules", limit=100))["data"],
         done(await ada.get("fee-rules"))["data"],
+        done(await ada.get("commission-rules"))["data"],
         levels,
     )
 

@@ -60,6 +60,10 @@ GET /compliance/rules -> A C
 PUT /compliance/rules/{id} -> A C
 GET /account-rules/{kyc_level} -> subscribers:read · all · svc
 PUT /account-rules/{kyc_level} -> A
+POST /compliance/rules -> A C
+DELETE /compliance/rules/{id} -> A C
+GET /commission-rules -> F A
+PUT /commission-rules -> A
 GET /fee-rules -> F A
 PUT /fee-rules -> A
 POST /admin/login, /admin/refresh -> public

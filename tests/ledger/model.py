@@ -20,6 +20,11 @@ REVIEW_ABOVE = 600
 BLOCK_ABOVE_IN_A_DAY = 9
 WRONG_PINS_IN_A_DAY = 4  # own and child card's; more of them block
 CHILD_LIMIT = 300
+REVIEW_CASH_ABOVE = 280  # a cash-in for its payee, a cash-out for its agent
+BLOCK_CASH_ABOVE_IN_A_DAY = 8  # of one agent
+COMMISSIONS = {chart.AGENT_CASHIN: 1_000, chart.AGENT_CASHOUT: 700}  # thousandths of a percent
+COMMISSION_FROM = 50
+DAY, WEEK = timedelta(days=1), timedelta(days=7)
 OVERDRAFT = 200
 HALF_HOUR = timedelta(minutes=30)
 WALLETS = {"w0": 1, "w1": 1, "w2": 2}
@@ -56,6 +61,10 @@ class Made:
     status: str
     made_at: datetime
     refunded: int = 0
+    moved_at: datetime | None = None
+    unmatched: int = (
+        0  # of a cash movement: what a later one in the other direction is matched with
+    )
 
 
 @dataclass
@@ -69,6 +78,7 @@ class Model:
     unpinned: dict[tuple[str, date], int] = field(default_factory=dict)
     made: list[Made] = field(default_factory=list)
     answers: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    earned: int = 0  # by the agent, in thousandths of a percent of a minor unit
 
     def run(self, step: Step) -> Code | str | None:
         """The code of an objection, or the status of what happened."""
@@ -108,6 +118,8 @@ class Model:
         status = "failed" if objection else "completed"
         if not objection and step.kind in WATCHED and step.amount > REVIEW_ABOVE:
             status = "under_review"
+        if not objection and step.kind in COMMISSIONS and step.amount > REVIEW_CASH_ABOVE:
+            status = "under_review"
         made = Made(step.kind, payer, payee, card, step.amount, fee, status, self.now)
         self.made.append(made)
         if objection:
@@ -126,10 +138,37 @@ class Model:
         self.balances[made.payee] += made.amount
         self.balances[made.payer if made.kind == "transfer_p2p" else made.payee] -= made.fee
         self.balances["fees"] += made.fee
-        if made.kind == chart.AGENT_CASHIN:
-            commission = (made.amount + 50) // 100
+        made.moved_at = self.now
+        if made.kind in COMMISSIONS:
+            commission = self._commission(made)
             self.balances["commission"] += commission
             self.balances["expense"] -= commission
+
+    def _commission(self, made: Made) -> int:
+        """Every unit of cash is matched with the oldest one that went the other way."""
+        since = max(made.made_at - DAY, self.now - WEEK)
+        earlier = [
+            other
+            for other in self.made
+            if (other.payer, other.payee) == (made.payee, made.payer)
+            and other.kind in COMMISSIONS
+            and other.moved_at is not None
+            and other.moved_at >= since
+        ]
+        earning = made.amount
+        for _ in range(made.amount):
+            matched = [other for other in earlier if other.unmatched]
+            if not matched:
+                break
+            min(matched, key=lambda other: other.moved_at or self.now).unmatched -= 1
+            earning -= 1
+        returned = made.amount - earning
+        made.unmatched = returned if made.kind == chart.AGENT_CASHIN else made.amount
+        if made.amount < COMMISSION_FROM:
+            return 0
+        before = self.earned
+        self.earned += earning * COMMISSIONS[made.kind]
+        return (self.earned + 50_000) // 100_000 - (before + 50_000) // 100_000
 
     def _fee(self, step: Step) -> int:
         assert step.amount is not None
@@ -196,6 +235,9 @@ class Model:
         return Code.MONTHLY_LIMIT_EXCEEDED if month + step.amount > limits["month"] else None
 
     def _screened(self, step: Step, payer: str) -> Code | None:
+        if step.kind in COMMISSIONS:
+            too_many = self.recent_cash() + 1 > BLOCK_CASH_ABOVE_IN_A_DAY
+            return Code.COMPLIANCE_REJECTED if too_many else None
         if payer not in WALLETS or step.kind not in WATCHED:
             return None
         recent = [
@@ -209,6 +251,12 @@ class Model:
         too_many = len(recent) + 1 > BLOCK_ABOVE_IN_A_DAY
         too_many |= self.recent_wrong_pins(payer) > WRONG_PINS_IN_A_DAY
         return Code.COMPLIANCE_REJECTED if too_many else None
+
+    def recent_cash(self) -> int:
+        return sum(
+            made.kind in COMMISSIONS and made.status != "failed" and self.now - made.made_at <= DAY
+            for made in self.made
+        )
 
     def recent_wrong_pins(self, payer: str) -> int:
         day_ago = self.now - timedelta(days=1)

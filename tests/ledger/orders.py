@@ -51,6 +51,17 @@ def cash_in(agent: int, subscriber: int, amount: int) -> Command:
     )
 
 
+def cash_out(agent: int, subscriber: int, amount: int) -> Command:
+    return movement(
+        chart.AGENT_CASHOUT,
+        commands.subscriber(subscriber),
+        commands.agent(agent),
+        amount,
+        payer_pin=PIN,
+        payee_pin=PIN,
+    )
+
+
 async def without_limits(books: Books) -> None:
     await books.database.execute(
         """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,

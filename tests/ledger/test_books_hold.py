@@ -6,6 +6,7 @@ import asyncpg
 import pytest
 
 from ledger.books import Books, movement
+from ledger.orders import cash_in, cash_out
 from tapgate.ledger import chart, commands
 from tapgate.ledger.verify import CLAIMS, verify
 from tapgate.store.database import Database
@@ -24,6 +25,9 @@ async def some_history(books: Books) -> None:
         original_id=paid.transaction_id,
     )
     await books.submit(refund)
+    agent = await books.agent(100_00)
+    for cash in (cash_out(agent, payer, 30_00), cash_in(agent, payer, 50_00)):
+        (await books.submit(cash)).accepted()
 
 
 @pytest.mark.parametrize(
@@ -75,6 +79,9 @@ BREAKS = {
     "what a card with a limit spent is what was paid with it": (
         "UPDATE cards SET day_spent = day_spent + 1"
     ),
+    "commission is earned once on cash that goes back and forth": (
+        "UPDATE cash_matches SET amount = amount + 1"
+    ),
     "every wallet, float, settlement and clearing account has its holder": (
         "INSERT INTO accounts (id, kind, owner_id, holder_name, public_name, currency, checked)"
         " VALUES (9, 'float', 9, 'Nobody', 'Nobody', 'SLE', true)"
@@ -105,5 +112,38 @@ async def test_verify_finds_each_broken_claim(
             "SET session_replication_role = origin"
         )
         assert claim in await broken_claims(database)
+    finally:
+        await books.close()
+
+
+CASH_CLAIM = "commission is earned once on cash that goes back and forth"
+
+
+@pytest.mark.parametrize(
+    "forgery",
+    [
+        "UPDATE cash_matches SET amount = amount + 1",
+        "UPDATE cash_matches SET matched_id = transaction_id",
+        "UPDATE cash_matches SET matched_id = 5",
+        "UPDATE cash_matches SET transaction_id = 5",
+        "UPDATE cash_matches SET amount = 50 * 100",
+        "UPDATE transactions SET completed_at = NULL WHERE type = 'agent_cashout'",
+        "UPDATE transactions SET from_account = 5 WHERE type = 'agent_cashin'",
+        "INSERT INTO cash_matches SELECT matched_id, transaction_id, 3001, matched_at"
+        " FROM cash_matches",
+    ],
+)
+async def test_forged_cash_matches_are_found(
+    database_url: str, database: Database, forgery: str
+) -> None:
+    books = await Books.open(database_url, database)
+    try:
+        await some_history(books)
+        assert await broken_claims(database) == {}
+        await database.execute(
+            f"SET session_replication_role = replica; {forgery};"
+            "SET session_replication_role = origin"
+        )
+        assert CASH_CLAIM in await broken_claims(database)
     finally:
         await books.close()

@@ -16,7 +16,7 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Order, RequestKey, Settlement
 from tapgate.ledger.decide import decide
 from tapgate.ledger.pin_tries import PinState
-from tapgate.ledger.rules import AccountRule, ComplianceRule, FeeStep, Rules
+from tapgate.ledger.rules import AccountRule, CommissionRule, ComplianceRule, FeeStep, Rules
 from tapgate.ledger.settle import settle
 from tapgate.ledger.state import Account, Agent, Card, Recorded, State, apply
 from tapgate.ledger.verify import verify
@@ -91,11 +91,15 @@ def rules() -> Rules:
             chart.POS_PAYMENT: (step,),
             chart.ONLINE_PAYMENT: (step,),
         },
-        commissions={1: 1_000},
+        commissions={
+            (kind, 1): CommissionRule(rate, model.COMMISSION_FROM)
+            for kind, rate in model.COMMISSIONS.items()
+        },
         compliance=(
             watch(1, "AMOUNT_THRESHOLD", model.REVIEW_ABOVE, None, "review"),
             watch(2, "TRANSACTION_COUNT", model.BLOCK_ABOVE_IN_A_DAY, 86_400, "block"),
             watch(3, "PIN_FAILURES", model.WRONG_PINS_IN_A_DAY, 86_400, "block"),
+            *(ComplianceRule(**rule, severity="LOW") for rule in CASH_RULES),
         ),
         platform_accounts={
             chart.FEES: ACCOUNTS["fees"],
@@ -103,6 +107,28 @@ def rules() -> Rules:
             chart.CASH: ACCOUNTS["cash"],
         },
     )
+
+
+#: About payees and agents.
+CASH_RULES: list[dict[str, Any]] = [
+    {
+        "id": number,
+        "type": kind,
+        "subject": subject,
+        "transaction_types": frozenset(types),
+        "threshold": threshold,
+        "window_seconds": window,
+        "action": action,
+    }
+    for number, kind, subject, types, threshold, window, action in (
+        (4, "AMOUNT_THRESHOLD", "payee", [chart.AGENT_CASHIN], model.REVIEW_CASH_ABOVE, None,
+         "review"),
+        (5, "AMOUNT_THRESHOLD", "agent", [chart.AGENT_CASHOUT], model.REVIEW_CASH_ABOVE, None,
+         "review"),
+        (6, "TRANSACTION_COUNT", "agent", chart.CASH_TYPES, model.BLOCK_CASH_ABOVE_IN_A_DAY,
+         86_400, "block"),
+    )
+]  # fmt: skip
 
 
 def watch(number: int, kind: str, threshold: int, window: int | None, action: str) -> Any:
@@ -277,6 +303,7 @@ def recent_counts(plain: Model) -> dict[tuple[int, int], tuple[int, int]]:
             key = (2, ACCOUNTS[made.payer])
             count, total = counts.get(key, (0, 0))
             counts[key] = (count + 1, total + made.amount)
+    counts[6, ACCOUNTS["agent"]] = (plain.recent_cash(), 0)
     return counts
 
 
@@ -292,7 +319,9 @@ async def build(books: Books) -> None:
             )
         await tx.execute("DELETE FROM fee_rules WHERE type = 'transfer_p2p' AND up_to IS NOT NULL")
         await tx.execute("UPDATE fee_rules SET rate = 1500 WHERE type = 'transfer_p2p'")
-        await tx.execute("DELETE FROM compliance_rules WHERE window_seconds = 3600")
+        await tx.execute(
+            "DELETE FROM compliance_rules WHERE window_seconds = 3600 OR subject <> 'payer'"
+        )
         await tx.execute(
             """UPDATE compliance_rules SET status = 'active', threshold = CASE type
                    WHEN 'AMOUNT_THRESHOLD' THEN $1::bigint
@@ -302,6 +331,23 @@ async def build(books: Books) -> None:
             model.BLOCK_ABOVE_IN_A_DAY,
             model.WRONG_PINS_IN_A_DAY,
         )
+        for rule in CASH_RULES:
+            await tx.execute(
+                """INSERT INTO compliance_rules (id, type, subject, transaction_types, threshold,
+                                                 window_seconds, action, name, severity)
+                   VALUES ($1, $2, $3, $4, $5, $6, $7, 'Cash', 'LOW')""",
+                *(
+                    list(value) if isinstance(value, frozenset) else value
+                    for value in rule.values()
+                ),
+            )
+        for kind, rate in model.COMMISSIONS.items():
+            await tx.execute(
+                "UPDATE commission_rules SET rate = $2, minimum_amount = $3 WHERE type = $1",
+                kind,
+                rate,
+                model.COMMISSION_FROM,
+            )
 
 
 class InDatabase:

@@ -362,7 +362,7 @@ async def test_orders_of_agents_among_themselves_are_not_noted(books: Books) -> 
     agent, subscriber = await books.agent(100_00), await books.subscriber()
     want(books, *BOTH)
     await carried(books, fund(agent, 10_00))
-    number = await carried(books, cash_in(agent, subscriber, 5_00))
+    number = await carried(books, cash_in(agent, subscriber, 10_00))
     payout = movement(
         chart.COMMISSION_PAYOUT, commands.commission_of(agent), commands.agent(agent), None
     )

@@ -22,6 +22,7 @@ FREE: Final = frozenset(
 _WRONG_PIN: Final = frozenset({"INVALID_PIN", "ACCOUNT_LOCKED"})
 _NOTHING_LEFT: Final = frozenset({"REFUND_EXCEEDS_REMAINING", "ALREADY_REFUNDED"})
 _NO_FUNDS: Final = frozenset({"INSUFFICIENT_FUNDS"})
+_COMMISSION_FROM: Final = 10_00
 
 #: What a field of a receipt is to the clients.
 _PAID: Final = {
@@ -148,7 +149,7 @@ class Book:
             back = self._fee_given_back(asked, told)
             moved = {asked.payer: back - amount, asked.payee: amount, FEES: -back}
         elif asked.kind == "cash_in":
-            earned = share(amount, 100)
+            earned = told.figures["commission"]
             moved = {asked.payer: -amount, asked.payee: amount}
             moved |= {commission(asked.payer): earned, EXPENSE: -earned}
         else:
@@ -174,7 +175,9 @@ class Book:
         if "fee" in told.figures:
             expected["fee"] = fee_of(asked, amount)
         if asked.kind == "cash_in":
-            expected["commission"] = share(amount, 100)
+            # What was cashed out before earns nothing, and a rounding error is carried over.
+            most = 0 if amount < _COMMISSION_FROM else -(-amount // 100)
+            expected["commission"] = min(told.figures["commission"], most)
         return expected
 
 

@@ -25,7 +25,7 @@ _CHANNEL = "agent"
 _TREASURY = Access(roles="AF")
 _AT_THE_COUNTER = Access(scope="payments:write", roles="AF")
 
-_AGENT = (Code.AGENT_NOT_FOUND, Code.AGENT_NOT_ACTIVE)
+_AGENT = (Code.AGENT_NOT_FOUND, Code.AGENT_NOT_ACTIVE, Code.COMPLIANCE_REJECTED)
 _PIN = (Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
 _CUSTOMER = (
     Code.SUBSCRIBER_NOT_FOUND,
@@ -38,7 +38,6 @@ _LIMITS = (
     Code.CARD_LIMIT_EXCEEDED,
     Code.DAILY_LIMIT_EXCEEDED,
     Code.MONTHLY_LIMIT_EXCEEDED,
-    Code.COMPLIANCE_REJECTED,
 )
 
 
@@ -76,13 +75,12 @@ class FundingReceipt(Receipt, kw_only=True):
     new_balance: str
 
 
-class CashOutReceipt(Receipt, kw_only=True):
+class CashReceipt(Receipt, kw_only=True):
+    """`commission_earned` is zero while the transaction is under review."""
+
     amount: str
     agent_balance: str
     subscriber_balance: str
-
-
-class CashInReceipt(CashOutReceipt, kw_only=True):
     commission_earned: str
 
 
@@ -135,15 +133,15 @@ async def fund_agent(call: Call, id: str, body: FloatFunding) -> Reply[FundingRe
         Code.MAX_BALANCE_EXCEEDED,
     ),
 )
-async def cash_in(call: Call, body: CashIn) -> Reply[CashInReceipt]:
+async def cash_in(call: Call, body: CashIn) -> Reply[CashReceipt]:
     """Take cash from a customer and put it into the wallet, out of the agent's float.
 
-    The platform pays the agent a commission. The customer is named by `subscriber_id` or by
-    `card_serial`.
+    The platform pays the agent a commission by the commission rules. The customer is named by
+    `subscriber_id` or by `card_serial`.
     """
 
-    def receipt(shown: Shown) -> CashInReceipt:
-        return CashInReceipt(
+    def receipt(shown: Shown) -> CashReceipt:
+        return CashReceipt(
             message=shown.message("Cash-in completed"),
             transaction_id=shown.transaction_id,
             status=shown.status,
@@ -173,21 +171,22 @@ async def cash_in(call: Call, body: CashIn) -> Reply[CashInReceipt]:
     moves_money=True,
     errors=(*_AGENT, *_CUSTOMER, *_PIN, *_LIMITS, Code.INSUFFICIENT_FUNDS),
 )
-async def cash_out(call: Call, body: CashOut) -> Reply[CashOutReceipt]:
+async def cash_out(call: Call, body: CashOut) -> Reply[CashReceipt]:
     """Hand out cash to a customer against money from the wallet.
 
     The customer's PIN is looked at first, then the agent's; `details.party` is `receiver` when it
     is the agent's that is wrong or locked.
     """
 
-    def receipt(shown: Shown) -> CashOutReceipt:
-        return CashOutReceipt(
+    def receipt(shown: Shown) -> CashReceipt:
+        return CashReceipt(
             message=shown.message("Cash-out completed"),
             transaction_id=shown.transaction_id,
             status=shown.status,
             amount=shown.amount,
             agent_balance=shown.payee_balance,
             subscriber_balance=shown.payer_balance,
+            commission_earned=shown.commission,
         )
 
     command = Command(

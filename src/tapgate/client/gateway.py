@@ -16,7 +16,7 @@ from tapgate.client.groups.merchants import InApp, Pos
 from tapgate.client.groups.overview import OverviewGroup
 from tapgate.client.groups.partners import Partners
 from tapgate.client.groups.processors import Processors
-from tapgate.client.groups.rules import AccountRules, Fees
+from tapgate.client.groups.rules import AccountRules, Commissions, Fees
 from tapgate.client.groups.subscribers import Subscribers
 from tapgate.client.groups.transactions import Transactions
 from tapgate.client.groups.wallet import Balances, Wallet
@@ -51,6 +51,7 @@ class Operations(Group[M]):
         self.compliance: Compliance[M] = Compliance(line)
         self.account_rules: AccountRules[M] = AccountRules(line)
         self.fee_rules: Fees[M] = Fees(line)
+        self.commission_rules: Commissions[M] = Commissions(line)
         self.admin: Admin[M] = Admin(line)
         self.audit: Audit[M] = Audit(line)
         self.webhook_endpoints: WebhookEndpoints[M] = WebhookEndpoints(line)

@@ -11,6 +11,7 @@ from tapgate.console.pages import (
     audit,
     card_upload,
     cards,
+    commission,
     compliance,
     compliance_rules,
     limits,
@@ -47,6 +48,7 @@ PAGES: Final[tuple[Pages, ...]] = (
     compliance.pages,
     compliance_rules.pages,
     limits.pages,
+    commission.pages,
 )
 ACTS: Final[tuple[Act, ...]] = (
     *overview.ACTS,

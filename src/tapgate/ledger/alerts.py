@@ -5,20 +5,21 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from tapgate.ids import IdSource
+from tapgate.ledger import chart
 from tapgate.ledger.state import Match
 
 _INSERT: Final = """
-    INSERT INTO alerts (id, subscriber_id, transaction_id, rule_id, alert_type, severity, details,
-                        occurrences, review, created_at, updated_at)
-    SELECT new.*, $9::boolean, $10::timestamptz, $10::timestamptz
-    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[],
-                $7::jsonb[], $8::integer[]) AS new """
+    INSERT INTO alerts (id, subscriber_id, agent_id, transaction_id, rule_id, alert_type, severity,
+                        details, occurrences, review, created_at, updated_at)
+    SELECT new.*, $10::boolean, $11::timestamptz, $11::timestamptz
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
+                $7::text[], $8::jsonb[], $9::integer[]) AS new """
 _ONE_PER_TRANSACTION: Final = (
     _INSERT + "ON CONFLICT (transaction_id) WHERE review DO NOTHING RETURNING id"
 )
 _ONE_PER_SUBJECT: Final = (
     _INSERT
-    + """ON CONFLICT (rule_id, subscriber_id)
+    + """ON CONFLICT (rule_id, (coalesce(subscriber_id, agent_id)))
              WHERE status IN ('open', 'investigating') AND NOT review
          DO UPDATE SET occurrences = alerts.occurrences + EXCLUDED.occurrences,
              details = EXCLUDED.details,
@@ -47,7 +48,7 @@ async def raise_alerts(
         if match.review:
             reviews.setdefault(match.transaction_id, _Noticed(match, 1))
         else:
-            subject = (match.rule.id, match.subscriber_id)
+            subject = (match.rule.id, match.subject_id)
             others[subject] = _once_more(others.get(subject), match)
     return [
         *await _write(tx, _ONE_PER_TRANSACTION, list(reviews.values()), now, new_id),
@@ -73,7 +74,8 @@ async def _write(
     rows = await tx.fetch(
         sql,
         made,
-        [match.subscriber_id for match in matches],
+        [None if _is_about_agent(match) else match.subject_id for match in matches],
+        [match.subject_id if _is_about_agent(match) else None for match in matches],
         [match.transaction_id for match in matches],
         [match.rule.id for match in matches],
         [match.rule.type for match in matches],
@@ -85,3 +87,7 @@ async def _write(
     )
     written = {row["id"] for row in rows}
     return [alert_id for alert_id in made if alert_id in written]
+
+
+def _is_about_agent(match: Match) -> bool:
+    return match.rule.subject == chart.AGENT

@@ -41,7 +41,6 @@ class Case(msgspec.Struct, kw_only=True, gc=False):
     returned_fee: int  # by the refund that completes a payment's amount, to the processor
     limits: AccountRule | None  # of the payer, where the payer has any
     counts: bool  # against them
-    commission: int = 0
     pins: list[PinState] = []
     wrong_pin_of: Account | None = None  # a wallet
     matches: list[Match] = []
@@ -94,7 +93,6 @@ def open_case(state: State, command: Command, is_right_pin: PinCheck) -> Case:
         returned_fee=_returned_fee(original, amount) if original is not None else 0,
         limits=rules.limits[level] if level is not None else None,
         counts=level is not None and command.type in chart.COUNTED_TYPES,
-        commission=_commission(state, command, payer, amount),
         pins=[],
         matches=[],
     )
@@ -107,9 +105,3 @@ def _is_the_platforms(account: Account | None) -> bool:
 def _returned_fee(original: Recorded, amount: int) -> int:
     remaining = original.amount - original.refunded_amount
     return original.fee_amount if amount == remaining else 0
-
-
-def _commission(state: State, command: Command, payer: Account | None, amount: int) -> int:
-    if command.type != chart.AGENT_CASHIN or payer is None or payer.owner_id is None:
-        return 0
-    return state.rules.commission(state.agents[payer.owner_id].commission_tier, amount)

@@ -62,12 +62,21 @@ TYPES: Final = (
     REFUND,
 )
 
+#: Cash that changes hands at an agent. Both can earn the agent a commission.
+CASH_TYPES: Final = frozenset({AGENT_CASHIN, AGENT_CASHOUT})
 #: What a subscriber sends with these counts against the limits of the day and the month.
 COUNTED_TYPES: Final = frozenset(
     {TRANSFER_P2P, TRANSFER, AGENT_CASHOUT, POS_PAYMENT, ONLINE_PAYMENT}
 )
 #: What a subscriber only ever receives.
 RECEIVED_TYPES: Final = frozenset({AGENT_CASHIN, PARTNER_FUND, PROCESSOR_TRANSFER})
+#: Whom a compliance rule can be about, and the types in which that party can take part.
+PAYER, PAYEE, AGENT = "payer", "payee", "agent"
+SUBJECT_TYPES: Final = {
+    PAYER: COUNTED_TYPES,
+    PAYEE: RECEIVED_TYPES | {TRANSFER_P2P, TRANSFER, REFUND},
+    AGENT: CASH_TYPES | {TRANSFER, AGENT_FUND, AGENT_TRANSFER, COMMISSION_PAYOUT},
+}
 #: Payments to a merchant: their money arrives on an account that many pay at once, and can be
 #: refunded.
 PAYMENT_TYPES: Final = frozenset({POS_PAYMENT, ONLINE_PAYMENT})

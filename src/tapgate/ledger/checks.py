@@ -184,9 +184,9 @@ def _monthly_limit(case: Case) -> No | None:
 
 
 def _compliance(case: Case) -> No | None:
-    if case.payer is None or case.payer.kind != chart.WALLET:
-        return None
-    case.matches = screening.matches(case.state, case.payer, case.command.type, case.amount)
+    case.matches = screening.matches(
+        case.state, case.payer, case.payee, case.command.type, case.amount
+    )
     if case.matches and any(match.rule.action == "block" for match in case.matches):
         return No(Code.COMPLIANCE_REJECTED, recorded=True)
     return None
@@ -273,4 +273,8 @@ OF_THE_SENDER: tuple[Callable[[Case], No | None], ...] = (
     _monthly_limit,
     _compliance,
 )
-OF_THE_RECEIVER: tuple[Callable[[Case], No | None], ...] = (_receiver_state, _max_balance)
+OF_THE_RECEIVER: tuple[Callable[[Case], No | None], ...] = (
+    _compliance,
+    _receiver_state,
+    _max_balance,
+)

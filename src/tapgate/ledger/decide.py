@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import date
 
 from tapgate.errors import Code
-from tapgate.ledger import chart
+from tapgate.ledger import chart, commission
 from tapgate.ledger.case import Case, No, open_case
 from tapgate.ledger.checks import CHECKS
 from tapgate.ledger.commands import Answer, Command, Outcome, outcome_of
@@ -18,6 +18,7 @@ from tapgate.ledger.state import (
     Account,
     Change,
     Decision,
+    Earned,
     Hold,
     Match,
     NewTransaction,
@@ -111,7 +112,10 @@ def _accept(case: Case, transaction_id: int) -> Decision:
     assert payer is not None
     assert payee is not None
     review = bool(case.matches) and any(match.review for match in case.matches)
-    answer = _answer(case, payer, payee, transaction_id, review=review)
+    earned = None
+    if not review and case.command.type in chart.CASH_TYPES:
+        earned = _earn(case, payer, payee)
+    answer = _answer(case, payer, payee, transaction_id, earned, review=review)
     usage, counted_on = None, None
     if case.counts:
         unpinned = case.amount if case.command.payer_pin is None else 0
@@ -131,17 +135,31 @@ def _accept(case: Case, transaction_id: int) -> Decision:
     return Decision(
         outcome=outcome_of(answer, replayed=False),
         transaction=_transaction(case, answer, held=held, counted_on=counted_on),
-        postings=() if review else _postings(case, payer, payee),
-        hold=Hold(payer.id, held) if review else None,
+        postings=() if review else _postings(case, payer, payee, earned),
+        # The platform's own accounts are never locked and cannot run short: they hold nothing.
+        hold=Hold(payer.id, held) if review and payer.locked else None,
         usage=usage,
         pins=tuple(case.pins),
         change=change,
         matches=_named(case, transaction_id),
+        earned=earned,
     )
 
 
+def _earn(case: Case, payer: Account, payee: Account) -> Earned:
+    now = case.state.now
+    since = commission.window_start(now, now)
+    return commission.earn(case.state, case.command.type, payer, payee, case.amount, since)
+
+
 def _answer(
-    case: Case, payer: Account, payee: Account, transaction_id: int, *, review: bool
+    case: Case,
+    payer: Account,
+    payee: Account,
+    transaction_id: int,
+    earned: Earned | None,
+    *,
+    review: bool,
 ) -> Answer:
     spent = case.total - case.returned_fee
     refundable = None
@@ -157,22 +175,23 @@ def _answer(
         fee=case.fee,
         payer_available=payer.available - spent if payer.locked else None,
         payee_available=payee_available,
-        commission=case.commission,
+        commission=earned.commission if earned is not None else 0,
         refundable=refundable,
         payee_name=payee.public_name,
         original_id=case.command.original_id,
     )
 
 
-def _postings(case: Case, payer: Account, payee: Account) -> tuple[Posting, ...]:
+def _postings(
+    case: Case, payer: Account, payee: Account, earned: Earned | None
+) -> tuple[Posting, ...]:
     own = case.state.rules.platform_accounts
     postings = [Posting(payer.id, payee.id, case.amount)]
     if case.fee:
         side = payer if case.fee_payer == "sender" else payee
         postings.append(Posting(side.id, own[chart.FEES], case.fee))
-    if case.commission and payer.owner_id is not None:
-        earner = case.state.agents[payer.owner_id].commission_account_id
-        postings.append(Posting(own[chart.COMMISSION_EXPENSE], earner, case.commission))
+    if earned is not None and earned.commission:
+        postings.append(commission.posting(case.state, earned))
     if case.returned_fee:
         # First, so that the processor can pay the whole amount back out of what it received.
         postings.insert(0, Posting(own[chart.FEES], payer.id, case.returned_fee))

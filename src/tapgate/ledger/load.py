@@ -12,7 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from tapgate.clock import Clock, platform_day
-from tapgate.ledger import chart, pin_failures
+from tapgate.ledger import chart, commission, pin_failures, windows
 from tapgate.ledger.commands import Command, Order, Party, decode_answer
 from tapgate.ledger.pin_tries import PinState
 from tapgate.ledger.rules import Rules
@@ -31,6 +31,11 @@ _NAMED = f"""
                   WHERE named.id = ANY ($3::bigint[])
         UNION ALL SELECT unnest(ARRAY[from_account, to_account])
                   FROM transactions WHERE id = ANY ($4::bigint[])
+        UNION ALL SELECT (SELECT commission_account_id FROM agents
+                          WHERE account_id = CASE type WHEN 'agent_cashin' THEN from_account
+                                                       ELSE to_account END)
+                  FROM transactions
+                  WHERE id = ANY ($4::bigint[]) AND left(type, 10) = 'agent_cash'
     )) AND checked"""
 _IN_ORDER = "ORDER BY kind = 'settlement', id"
 _MERCHANTS = f"SELECT {_ACCOUNT}, false FROM accounts WHERE owner_id = ANY ($5::bigint[])"
@@ -46,6 +51,7 @@ _LOCK_ACCOUNTS = f"""
     SELECT * FROM named UNION ALL {_MERCHANTS}"""
 
 _CARD_COLUMNS = 10
+_AGENT_TYPES = chart.CASH_TYPES | {chart.AGENT_TRANSFER}
 
 
 class LoadedTooEarlyError(Exception):
@@ -180,7 +186,8 @@ async def _load_about(
     await _add_cards(tx, state, names)
     await _add_pins(tx, state, orders)
     await _add_agents(tx, state, orders)
-    await _add_windows(tx, state, orders)
+    await _add_cash(tx, state, orders)
+    await windows.add(tx, state, orders)
     await _add_wrong_pins(tx, state, orders)
     return state
 
@@ -303,46 +310,54 @@ async def _add_agents(tx: Any, state: State, orders: Sequence[Order]) -> None:
     wanted = [
         account.owner_id
         for order in orders
-        if isinstance(order, Command) and order.type in (chart.AGENT_CASHIN, chart.AGENT_TRANSFER)
+        if isinstance(order, Command) and order.type in _AGENT_TYPES
         for party in (order.payer, order.payee)
         if (account := state.find(party)[0]) is not None and account.kind == chart.FLOAT
     ]
+    wanted += [
+        state.accounts[commission.pair_of(row.type, payer, payee).float_id].owner_id
+        for row, payer, payee in _held_cash(state)
+    ]
     if wanted:
         rows = await tx.fetch(
-            """SELECT id, commission_account_id, commission_tier, parent_agent_id
+            """SELECT id, commission_account_id, commission_tier, parent_agent_id,
+                      commission_remainder
                FROM agents WHERE id = ANY ($1::bigint[])""",
             wanted,
         )
         state.agents = {row["id"]: Agent(*row) for row in rows}
 
 
-async def _add_windows(tx: Any, state: State, orders: Sequence[Order]) -> None:
-    watched = {kind for rule in state.rules.compliance for kind in rule.transaction_types}
-    payers = {
-        account.id
+def _held_cash(state: State) -> list[tuple[Recorded, int, int]]:
+    """Cash-ins and cash-outs under review that this batch may release, with their accounts."""
+    return [
+        (row, row.from_account, row.to_account)
+        for row in state.recorded.values()
+        if row.status == "under_review"
+        and row.type in chart.CASH_TYPES
+        and row.from_account is not None
+    ]
+
+
+async def _add_cash(tx: Any, state: State, orders: Sequence[Order]) -> None:
+    since = {
+        commission.pair_of(order.type, payer.id, payee.id): state.now
         for order in orders
-        if isinstance(order, Command) and order.type in watched
-        if (account := state.find(order.payer)[0]) is not None and account.kind == chart.WALLET
+        if isinstance(order, Command) and order.type in chart.CASH_TYPES
+        if (payer := state.find(order.payer)[0]) is not None
+        and (payee := state.find(order.payee)[0]) is not None
     }
-    if not payers:
-        return
-    for types, windows in state.rules.windows(state.now).items():
-        rows = await tx.fetch(
-            """SELECT rule.id, payer.id, made.count, made.total
-               FROM unnest($1::bigint[]) AS payer (id)
-               CROSS JOIN unnest($2::bigint[], $3::bigint[]) AS rule (id, since)
-               CROSS JOIN LATERAL (
-                   SELECT count(*), sum(amount)::bigint AS total FROM transactions t
-                   WHERE t.from_account = payer.id AND t.id >= rule.since
-                     AND t.type = ANY ($4::text[]) AND t.status <> 'failed'
-               ) AS made WHERE made.count > 0""",
-            list(payers),
-            list(windows),
-            list(windows.values()),
-            list(types),
+    for row, from_account, to_account in _held_cash(state):
+        pair = commission.pair_of(row.type, from_account, to_account)
+        since[pair] = min(since.get(pair, state.now), row.created_at)
+    if since:
+        state.cash = await commission.load(
+            tx,
+            {
+                pair: commission.window_start(requested_at, state.now)
+                for pair, requested_at in since.items()
+            },
         )
-        for rule, account, count, total in rows:
-            state.windows[rule, account] = (count, total)
 
 
 async def _add_wrong_pins(tx: Any, state: State, orders: Sequence[Order]) -> None:

@@ -2,7 +2,6 @@
 to whom. Loaded once, shared by all batches of a process, loaded anew when somebody changed them."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
 from typing import Any, Final
 
 import msgspec
@@ -44,9 +43,15 @@ class FeeStep(msgspec.Struct, frozen=True, kw_only=True):
     payer: str
 
 
+class CommissionRule(msgspec.Struct, frozen=True):
+    rate: int  # thousandths of a percent
+    minimum_amount: int
+
+
 class ComplianceRule(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     type: str
+    subject: str = chart.PAYER
     transaction_types: frozenset[str]
     threshold: int
     window_seconds: int | None
@@ -62,7 +67,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     currency: str
     limits: dict[int, AccountRule]
     fees: dict[str, tuple[FeeStep, ...]]
-    commissions: dict[int, int]
+    commissions: dict[tuple[str, int], CommissionRule]  # (type, tier)
     compliance: tuple[ComplianceRule, ...]
     platform_accounts: dict[str, int]  # kind -> account
     events: frozenset[str] = frozenset()  # those that somebody wants to be told
@@ -76,18 +81,23 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
                 return money.share(amount, step.rate), step.payer
         return 0, "sender"
 
-    def commission(self, tier: int, amount: int) -> int:
-        return money.share(amount, self.commissions[tier])
+    def commission(self, transaction_type: str, tier: int, amount: int, earning: int) -> int:
+        """Return the commission on the part of an amount that earns one, exactly: in thousandths of
+        a percent of a minor unit."""
+        rule = self.commissions.get((transaction_type, tier))
+        if rule is None or amount < rule.minimum_amount:
+            return 0
+        return earning * rule.rate
 
-    def windows(self, now: datetime) -> dict[frozenset[str], dict[int, int]]:
-        """The rules that count transactions, together where they count the same types: each with
-        the first identifier that it counts."""
-        found: dict[frozenset[str], dict[int, int]] = {}
-        for rule in self.compliance:
-            if rule.window_seconds is not None and rule.type != PIN_FAILURES:
-                since = ids.first_id_at(now - timedelta(seconds=rule.window_seconds))
-                found.setdefault(rule.transaction_types, {})[rule.id] = since
-        return found
+    def windows(self, subject: str) -> list[ComplianceRule]:
+        """Return the rules that count or add up the transactions of a subject."""
+        return [
+            rule
+            for rule in self.compliance
+            if rule.subject == subject
+            and rule.window_seconds is not None
+            and rule.type != PIN_FAILURES
+        ]
 
     @property
     def pin_watches(self) -> tuple[ComplianceRule, ...]:
@@ -99,7 +109,7 @@ async def load_rules(
 ) -> Rules:
     limits = await tx.fetch("SELECT * FROM account_rules")
     steps = await tx.fetch("SELECT * FROM fee_rules ORDER BY type, up_to NULLS LAST")
-    tiers = await tx.fetch("SELECT tier, rate FROM commission_rates")
+    commissions = await tx.fetch("SELECT type, tier, rate, minimum_amount FROM commission_rules")
     own = await tx.fetch("SELECT kind, id FROM accounts WHERE owner_id IS NULL")
     wanted = await tx.fetch(
         "SELECT DISTINCT unnest(events) AS event FROM webhook_endpoints WHERE deleted_at IS NULL"
@@ -113,7 +123,10 @@ async def load_rules(
         currency=currency,
         limits={row["kyc_level"]: AccountRule(**dict(row)) for row in limits},
         fees={kind: tuple(rows) for kind, rows in fees.items()},
-        commissions={row["tier"]: row["rate"] for row in tiers},
+        commissions={
+            (row["type"], row["tier"]): CommissionRule(row["rate"], row["minimum_amount"])
+            for row in commissions
+        },
         compliance=await load_watches(tx),
         platform_accounts={row["kind"]: row["id"] for row in own},
         events=_told(row["event"] for row in wanted),
@@ -130,7 +143,7 @@ def _told(wanted: Iterable[str]) -> frozenset[str]:
 async def load_watches(tx: Any) -> tuple[ComplianceRule, ...]:
     """The compliance rules that are active."""
     rows = await tx.fetch(
-        """SELECT id, type, transaction_types, threshold, window_seconds, action, severity
+        """SELECT id, type, subject, transaction_types, threshold, window_seconds, action, severity
            FROM compliance_rules WHERE status = 'active' ORDER BY id"""
     )
     return tuple(
@@ -167,6 +180,27 @@ _WATCHED: Final = [
     chart.ONLINE_PAYMENT,
 ]
 _HOUR, _DAY = 3_600, 86_400
+#: type -> thousandths of a percent for the tiers 1, 2, 3
+_DEFAULT_COMMISSIONS: Final = {
+    chart.AGENT_CASHIN: (1_000, 1_500, 2_000),
+    chart.AGENT_CASHOUT: (0, 0, 0),
+}
+_DEFAULT_MINIMUM: Final = 10  # major units
+#: name, type, subject, transaction types, threshold (major units, or a count), window, action,
+#: severity, status
+_DEFAULT_COMPLIANCE_RULES: Final = (
+    ("Large amount", "AMOUNT_THRESHOLD", chart.PAYER, _WATCHED, 500_000, None, "review", "HIGH",
+     "active"),
+    ("Many in an hour", "TRANSACTION_COUNT", chart.PAYER, _WATCHED, 10, _HOUR, "alert", "MEDIUM",
+     "active"),
+    ("Many in a day", "TRANSACTION_COUNT", chart.PAYER, _WATCHED, 20, _DAY, "block", "HIGH",
+     "active"),
+    ("Large cash-in or top-up", "AMOUNT_THRESHOLD", chart.PAYEE,
+     [chart.AGENT_CASHIN, chart.PARTNER_FUND], 200_000, None, "alert", "MEDIUM", "active"),
+    ("Busy agent", "TRANSACTION_COUNT", chart.AGENT, [chart.AGENT_CASHIN, chart.AGENT_CASHOUT],
+     200, _DAY, "alert", "MEDIUM", "active"),
+    ("Wrong PINs", PIN_FAILURES, chart.PAYER, _WATCHED, 5, _DAY, "alert", "MEDIUM", "inactive"),
+)  # fmt: skip
 
 
 async def insert_defaults(tx: Any, currency: str, new_id: ids.IdSource) -> None:
@@ -179,41 +213,61 @@ async def insert_defaults(tx: Any, currency: str, new_id: ids.IdSource) -> None:
             for level, (*figures, requirements) in _DEFAULT_LIMITS.items()
         ],
     )
-    if not await tx.fetchval("SELECT EXISTS (SELECT FROM fee_rules)"):
-        await tx.executemany(
-            "INSERT INTO fee_rules (type, up_to, rate, payer) VALUES ($1, $2, $3, $4)",
-            [
-                (kind, up_to and up_to * unit, rate, payer)
-                for kind, up_to, rate, payer in _DEFAULT_FEES
-            ],
-        )
-    if not await tx.fetchval("SELECT EXISTS (SELECT FROM compliance_rules)"):
-        await tx.executemany(
-            """INSERT INTO compliance_rules
-                   (id, name, type, transaction_types, threshold, window_seconds, action, severity)
-               VALUES ($1, $2, $3, $4, $5, $6, $7, $8)""",
-            [
-                (new_id(), name, kind, _WATCHED, threshold, window, action, severity)
-                for name, kind, threshold, window, action, severity in (
-                    ("Large amount", "AMOUNT_THRESHOLD", 500_000 * unit, None, "review", "HIGH"),
-                    ("Many in an hour", "TRANSACTION_COUNT", 10, _HOUR, "alert", "MEDIUM"),
-                    ("Many in a day", "TRANSACTION_COUNT", 20, _DAY, "block", "HIGH"),
-                )
-            ],
-        )
-    # Rules cannot be added by clients: this one is there to be switched on.
-    await tx.execute(
-        """INSERT INTO compliance_rules (id, name, type, transaction_types, threshold,
-                                         window_seconds, action, severity, status)
-           SELECT $1, 'Wrong PINs', $2, $3, 5, $4, 'alert', 'MEDIUM', 'inactive'
-           WHERE NOT EXISTS (SELECT FROM compliance_rules WHERE type = $2)""",
-        new_id(),
-        PIN_FAILURES,
-        _WATCHED,
-        _DAY,
-    )
+    if await _claim_defaults(tx):
+        await _insert_default_fees(tx, unit)
+        await _insert_default_commissions(tx, unit)
+        await _insert_default_compliance_rules(tx, unit, new_id)
     await tx.executemany(
         """INSERT INTO accounts (id, kind, holder_name, public_name, currency, checked)
            VALUES ($1, $2, 'Platform', 'Platform', $3, false) ON CONFLICT DO NOTHING""",
         [(new_id(), kind, currency) for kind in chart.PLATFORM_KINDS],
+    )
+
+
+async def _claim_defaults(tx: Any) -> bool:
+    """Return True on the first start only: rules that were deleted since do not come back."""
+    first: bool | None = await tx.fetchval(
+        """INSERT INTO installation (name, value) VALUES ('default_rules', 'inserted')
+           ON CONFLICT DO NOTHING RETURNING true"""
+    )
+    return bool(first)
+
+
+async def _insert_default_fees(tx: Any, unit: int) -> None:
+    if await tx.fetchval("SELECT EXISTS (SELECT FROM fee_rules)"):
+        return
+    await tx.executemany(
+        "INSERT INTO fee_rules (type, up_to, rate, payer) VALUES ($1, $2, $3, $4)",
+        [(kind, up_to and up_to * unit, rate, payer) for kind, up_to, rate, payer in _DEFAULT_FEES],
+    )
+
+
+async def _insert_default_commissions(tx: Any, unit: int) -> None:
+    await tx.executemany(
+        "INSERT INTO commission_rules VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+        [
+            (kind, tier, rate, _DEFAULT_MINIMUM * unit)
+            for kind, rates in _DEFAULT_COMMISSIONS.items()
+            for tier, rate in enumerate(rates, start=1)
+        ],
+    )
+
+
+async def _insert_default_compliance_rules(tx: Any, unit: int, new_id: ids.IdSource) -> None:
+    await tx.executemany(
+        """INSERT INTO compliance_rules (id, name, type, subject, transaction_types, threshold,
+                                         window_seconds, action, severity, status)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)""",
+        [
+            (
+                new_id(),
+                name,
+                kind,
+                subject,
+                types,
+                threshold if kind in COUNTING else threshold * unit,
+                *rest,
+            )
+            for name, kind, subject, types, threshold, *rest in _DEFAULT_COMPLIANCE_RULES
+        ],
     )

@@ -3,34 +3,40 @@ matches."""
 
 from collections.abc import Iterable, Mapping
 
-from tapgate import money
+from tapgate import ids, money
+from tapgate.ledger import chart
 from tapgate.ledger.rules import PIN_FAILURES, ComplianceRule
-from tapgate.ledger.state import Account, Match, State
+from tapgate.ledger.state import Account, Match, State, subjects
 
 
-def matches(state: State, payer: Account, transaction_type: str, amount: int) -> list[Match]:
+def matches(
+    state: State, payer: Account | None, payee: Account | None, transaction_type: str, amount: int
+) -> list[Match]:
     found = []
     for rule in state.rules.compliance:
-        if transaction_type not in rule.transaction_types or payer.owner_id is None:
+        if transaction_type not in rule.transaction_types:
             continue
-        figure = _figure(state, rule, payer.id, amount)
-        if figure > rule.threshold:
-            shown = figure if rule.counts else money.plain(figure, state.rules.currency)
-            found.append(
-                Match(
-                    rule=rule,
-                    subscriber_id=payer.owner_id,
-                    transaction_id=None,
-                    review=rule.action == "review",
-                    details={
-                        "rule_type": rule.type,
-                        "action": rule.action,
-                        "transaction_type": transaction_type,
-                        "figure": shown,
-                    },
-                )
-            )
+        for account in subjects(rule.subject, payer, payee):
+            figure = _figure(state, rule, account.id, amount)
+            if figure > rule.threshold:
+                shown = figure if rule.counts else money.plain(figure, state.rules.currency)
+                found.append(_match(rule, account, transaction_type, shown))
     return found
+
+
+def _match(
+    rule: ComplianceRule, account: Account, transaction_type: str, figure: str | int
+) -> Match:
+    assert account.owner_id is not None
+    details = {
+        "rule_type": rule.type,
+        "action": rule.action,
+        "transaction_type": transaction_type,
+        "figure": figure,
+    }
+    if rule.subject == chart.AGENT:
+        details["agent_id"] = ids.show(ids.AGENT, account.owner_id)
+    return Match(rule, account.owner_id, None, review=rule.action == "review", details=details)
 
 
 def _figure(state: State, rule: ComplianceRule, account_id: int, amount: int) -> int:

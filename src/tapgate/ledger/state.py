@@ -83,11 +83,44 @@ class Card(msgspec.Struct, gc=False):
         self.changed = True
 
 
-class Agent(msgspec.Struct, frozen=True, gc=False):
+class Agent(msgspec.Struct, gc=False):
     id: int
     commission_account_id: int
     commission_tier: int
     parent_agent_id: int | None
+    commission_remainder: int = 0  # earned but not paid (below zero: paid in advance) by rounding
+    changed: bool = False
+
+
+class Pair(NamedTuple):
+    """The accounts of a customer and an agent who exchange cash."""
+
+    wallet_id: int
+    float_id: int
+
+
+class CashMovement(msgspec.Struct, gc=False):
+    """A recent cash-in or cash-out, and how much of it can still be matched."""
+
+    transaction_id: int
+    type: str
+    moved_at: datetime
+    unmatched: int
+
+
+class CashMatch(NamedTuple):
+    movement: CashMovement
+    amount: int
+
+
+class Earned(NamedTuple):
+    """What a cash-in or cash-out earns the agent, and which part of it earns nothing."""
+
+    pair: Pair
+    agent_id: int
+    matches: tuple[CashMatch, ...]
+    commission: int
+    remainder: int
 
 
 class Recorded(msgspec.Struct, gc=False):
@@ -139,7 +172,7 @@ class Match(NamedTuple):
     """A compliance rule that a transaction, or a wrong PIN, matched."""
 
     rule: ComplianceRule
-    subscriber_id: int
+    subject_id: int  # the subscriber or agent that the rule is about
     transaction_id: int | None
     review: bool
     details: dict[str, Any]
@@ -191,6 +224,15 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     wrong_pin_of: int | None = None  # the wallet's account
     change: Change | None = None
     matches: tuple[Match, ...] = ()
+    earned: Earned | None = None
+
+    @property
+    def transaction_id(self) -> int:
+        """The transaction that was created, or else the one that was changed."""
+        if self.transaction is not None:
+            return self.transaction.id
+        assert self.change is not None
+        return self.change.transaction_id
 
 
 class Earlier(NamedTuple):
@@ -214,6 +256,8 @@ class State(msgspec.Struct, kw_only=True):
     recorded: dict[int, Recorded] = {}
     requests: dict[tuple[str, str], Earlier] = {}
     references: dict[tuple[int, str], Earlier] = {}
+    #: recent cash-ins and cash-outs, oldest first
+    cash: dict[Pair, list[CashMovement]] = {}
     #: (rule, account) -> how many and how much in the rule's window
     windows: dict[tuple[int, int], tuple[int, int]] = {}
     #: (rule, account) -> how many wrong PINs in the rule's window
@@ -254,6 +298,8 @@ def apply(state: State, decision: Decision) -> None:
         _advance(state, decision.change)
     if decision.transaction is not None:
         _remember(state, decision.transaction)
+    if decision.earned is not None:
+        _match_cash(state, decision.earned, decision)
 
 
 def _move(state: State, posting: Posting) -> None:
@@ -309,9 +355,36 @@ def _remember(state: State, row: NewTransaction) -> None:
         state.references[row.reference.partner_id, row.reference.reference] = Earlier(
             None, row.to_account, row.amount, row.answer
         )
-    if row.from_account is None:
+    if row.from_account is None or row.to_account is None:
         return
     for rule in state.rules.compliance:
         if rule.window_seconds is not None and row.type in rule.transaction_types:
-            count, total = state.windows.get((rule.id, row.from_account), (0, 0))
-            state.windows[rule.id, row.from_account] = (count + 1, total + row.amount)
+            payer, payee = state.accounts[row.from_account], state.accounts[row.to_account]
+            for account in subjects(rule.subject, payer, payee):
+                count, total = state.windows.get((rule.id, account.id), (0, 0))
+                state.windows[rule.id, account.id] = (count + 1, total + row.amount)
+
+
+def subjects(subject: str, payer: Account | None, payee: Account | None) -> tuple[Account, ...]:
+    """Return the accounts that a compliance rule with this subject is about."""
+    if subject == chart.PAYER:
+        return (payer,) if payer is not None and payer.kind == chart.WALLET else ()
+    if subject == chart.PAYEE:
+        return (payee,) if payee is not None and payee.kind == chart.WALLET else ()
+    return tuple(one for one in (payer, payee) if one is not None and one.kind == chart.FLOAT)
+
+
+def _match_cash(state: State, earned: Earned, decision: Decision) -> None:
+    """Make later decisions of the batch see the movement and what it is matched with."""
+    agent = state.agents[earned.agent_id]
+    agent.changed |= agent.commission_remainder != earned.remainder
+    agent.commission_remainder = earned.remainder
+    for movement, amount in earned.matches:
+        movement.unmatched -= amount
+    row = decision.transaction or state.recorded[decision.transaction_id]
+    # Of a cash-in only the part that was brought back can be matched with the next cash-out.
+    returned = sum(match.amount for match in earned.matches)
+    unmatched = row.amount if row.type == chart.AGENT_CASHOUT else returned
+    state.cash.setdefault(earned.pair, []).append(
+        CashMovement(row.id, row.type, state.now, unmatched)
+    )

@@ -54,8 +54,9 @@ CLAIMS: Final[dict[str, str]] = {
         FROM accounts WHERE checked AND balance - held + overdraft < 0""",
     "what is held is what is under review": """
         WITH reviews AS (
-            SELECT from_account, sum(held) AS held FROM transactions
-            WHERE status = 'under_review' GROUP BY from_account)
+            SELECT from_account, sum(t.held) AS held
+            FROM transactions t JOIN accounts a ON a.id = from_account
+            WHERE t.status = 'under_review' AND a.checked GROUP BY from_account)
         SELECT 'acc_', a.id, format('held %s, under review %s', a.held, coalesce(r.held, 0))
         FROM accounts a LEFT JOIN reviews r ON r.from_account = a.id
         WHERE a.held <> coalesce(r.held, 0)""",
@@ -97,6 +98,44 @@ CLAIMS: Final[dict[str, str]] = {
             GROUP BY c.id)
         SELECT 'acc_', account_id, format('a card spent %s, payments %s', day_spent, paid)
         FROM spent WHERE day_spent <> paid""",
+    "commission is earned once on cash that goes back and forth": """
+        WITH recent AS (
+            SELECT * FROM cash_matches
+            WHERE matched_at >= (SELECT max(matched_at) FROM cash_matches) - interval '7 days'
+        ), own AS (
+            SELECT transaction_id AS id, sum(amount) AS amount FROM cash_matches GROUP BY 1
+        ), used AS (
+            SELECT matched_id AS id, sum(amount) AS amount FROM cash_matches
+            WHERE matched_id IN (SELECT matched_id FROM recent) GROUP BY 1
+        ), paid AS (
+            SELECT e.transaction_id AS id, sum(e.amount) AS amount
+            FROM entries e JOIN accounts a ON a.id = e.debit_account
+            WHERE a.kind = 'commission_expense'
+              AND e.transaction_id IN (SELECT transaction_id FROM recent)
+            GROUP BY 1)
+        SELECT 'txn_', m.transaction_id, 'is matched with a transaction that it does not reverse'
+        FROM recent m
+        LEFT JOIN transactions later ON later.id = m.transaction_id
+        LEFT JOIN transactions earlier ON earlier.id = m.matched_id
+        WHERE ((later.type, earlier.type) IN (('agent_cashin', 'agent_cashout'),
+                                              ('agent_cashout', 'agent_cashin'))
+               AND later.from_account = earlier.to_account
+               AND later.to_account = earlier.from_account
+               AND later.completed_at IS NOT NULL AND earlier.completed_at IS NOT NULL)
+              IS NOT TRUE
+        UNION ALL
+        SELECT 'txn_', t.id, format('%s of %s matched with later transactions', used.amount,
+                                    CASE t.type WHEN 'agent_cashin' THEN coalesce(own.amount, 0)
+                                                ELSE t.amount END)
+        FROM used JOIN transactions t USING (id) LEFT JOIN own USING (id)
+        WHERE used.amount > CASE t.type WHEN 'agent_cashin' THEN coalesce(own.amount, 0)
+                                        ELSE t.amount END
+        UNION ALL
+        SELECT 'txn_', t.id, format('amount %s, matched %s, commission %s', t.amount, own.amount,
+                                    coalesce(paid.amount, 0))
+        FROM own JOIN transactions t USING (id) LEFT JOIN paid USING (id)
+        WHERE t.id IN (SELECT transaction_id FROM recent)
+          AND own.amount + coalesce(paid.amount, 0) > t.amount""",
     "every wallet, float, settlement and clearing account has its holder": """
         SELECT 'acc_', a.id, 'nobody holds it' FROM accounts a
         WHERE a.owner_id IS NOT NULL

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from tapgate.ids import IdSource
-from tapgate.ledger import figures, pin_failures
+from tapgate.ledger import commission, figures, pin_failures
 from tapgate.ledger.alerts import raise_alerts
 from tapgate.ledger.commands import encode_answer
 from tapgate.ledger.notices import give_notice
@@ -27,6 +27,7 @@ async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: Id
     await _update_pins(tx, state)
     await _insert_entries(tx, decisions)
     await _add_wrong_pins(tx, state, decisions)
+    await _store_commissions(tx, state, decisions)
     matches = [match for decision in decisions for match in decision.matches]
     new_alerts = await raise_alerts(tx, matches, state.now, new_id)
     await tell(tx, state, decisions, new_alerts, new_id)
@@ -99,6 +100,26 @@ async def _add_wrong_pins(tx: Any, state: State, decisions: Sequence[Decision]) 
     wallets = [made.wrong_pin_of for made in decisions if made.wrong_pin_of is not None]
     if wallets:
         await pin_failures.add(tx, wallets, state.now)
+
+
+async def _store_commissions(tx: Any, state: State, decisions: Sequence[Decision]) -> None:
+    agents = [agent for agent in state.agents.values() if agent.changed]
+    if agents:
+        await tx.execute(
+            """UPDATE agents SET commission_remainder = new.remainder
+               FROM unnest($1::bigint[], $2::integer[]) AS new (id, remainder)
+               WHERE agents.id = new.id""",
+            [agent.id for agent in agents],
+            [agent.commission_remainder for agent in agents],
+        )
+    matches = [
+        (decision.transaction_id, match)
+        for decision in decisions
+        if decision.earned is not None
+        for match in decision.earned.matches
+    ]
+    if matches:
+        await commission.store(tx, matches, state.now)
 
 
 async def _credit_merchants(tx: Any, state: State) -> dict[int, int]:
@@ -177,19 +198,12 @@ def _transaction(row: NewTransaction, currency: str, now: datetime) -> tuple[Any
 
 async def _insert_entries(tx: Any, decisions: Sequence[Decision]) -> None:
     rows = [
-        (_transaction_of(decision), position, *posting)
+        (decision.transaction_id, position, *posting)
         for decision in decisions
         for position, posting in enumerate(decision.postings)
     ]
     if rows:
         await tx.copy_records_to_table("entries", columns=_ENTRY, records=rows)
-
-
-def _transaction_of(decision: Decision) -> int:
-    if decision.transaction is not None:
-        return decision.transaction.id
-    assert decision.change is not None
-    return decision.change.transaction_id
 
 
 async def _update_recorded(tx: Any, rows: Sequence[Recorded]) -> None:

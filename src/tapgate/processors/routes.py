@@ -129,6 +129,7 @@ async def activate_processor(call: Call, id: str, body: OptionalReason) -> Proce
         Code.SUBSCRIBER_NOT_FOUND,
         Code.OTP_REQUIRED,
         Code.PROCESSOR_SUSPENDED,
+        Code.COMPLIANCE_REJECTED,
         Code.INSUFFICIENT_FUNDS,
         Code.SUBSCRIBER_BLOCKED,
         Code.MAX_BALANCE_EXCEEDED,

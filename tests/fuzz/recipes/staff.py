@@ -30,7 +30,29 @@ async def rule(here: Company, _: Caller) -> Ready:
     chosen = here.rng.choice(here.stock.rules)
     amounts = {"threshold": chosen["threshold"], "window_seconds": chosen["window_seconds"]}
     kept = {name: ABSENT if value is None else value for name, value in amounts.items()}
-    return Ready({"id": chosen["id"]}, {**kept, "transaction_types": chosen["transaction_types"]})
+    also = {name: chosen[name] for name in ("transaction_types", "subject", "action")}
+    return Ready({"id": chosen["id"]}, {**kept, **also})
+
+
+_NEW_RULE = {
+    "name": "Frequent cash-in",
+    "type": "TRANSACTION_COUNT",
+    "subject": "agent",
+    "transaction_types": ["agent_cashin"],
+    "threshold": 100_000,
+    "window_seconds": 60,
+    "action": "alert",
+}
+
+
+@recipe(f"POST {V1}/compliance/rules")
+async def new_rule(_here: Company, _: Caller) -> Ready:
+    return Ready(body={**_NEW_RULE, "currency": ABSENT})
+
+
+@recipe(f"DELETE {V1}/compliance/rules/{{id}}")
+async def rule_to_delete(here: Company, _: Caller) -> Ready:
+    return Ready({"id": done(await here.stock.ada.post("compliance/rules", **_NEW_RULE))["id"]})
 
 
 @recipe(f"PUT {V1}/account-rules/{{kyc_level}}")
@@ -48,6 +70,11 @@ async def fees(here: Company, _: Caller) -> Ready:
 async def fees_of_one_type(here: Company, _: Caller) -> Ready:
     kind = here.rng.choice(here.stock.fees)["type"]
     return Ready({"type": kind}, {"data": [s for s in here.stock.fees if s["type"] == kind]})
+
+
+@recipe(f"PUT {V1}/commission-rules")
+async def commissions(here: Company, _: Caller) -> Ready:
+    return Ready(body={"data": here.stock.commissions})
 
 
 @recipe(f"POST {V1}/admin/users")

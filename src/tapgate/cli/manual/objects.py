@@ -169,6 +169,8 @@ OBJECTS: Final[Mapping[str, tuple[Whose, ...]]] = {
     f"GET {_V1}/fee-rules": (Whose.ANY,),
     f"PUT {_V1}/fee-rules": (Whose.ANY,),
     f"PUT {_V1}/fee-rules/{{type}}": (Whose.ANY,),
+    f"GET {_V1}/commission-rules": (Whose.ANY,),
+    f"PUT {_V1}/commission-rules": (Whose.ANY,),
     f"POST {_V1}/compliance/check": (Whose.OPEN,),
     f"POST {_V1}/compliance/alerts": (Whose.ANY,),  # an alert is not the subscriber's record
     f"GET {_V1}/compliance/alerts": (Whose.ANY,),
@@ -177,7 +179,9 @@ OBJECTS: Final[Mapping[str, tuple[Whose, ...]]] = {
     f"POST {_ALERT}/resolve": (Whose.ANY,),
     f"GET {_V1}/compliance/rules": (Whose.ANY,),
     f"GET {_V1}/compliance/rules/{{id}}": (Whose.ANY,),
+    f"POST {_V1}/compliance/rules": (Whose.ANY,),
     f"PUT {_V1}/compliance/rules/{{id}}": (Whose.ANY,),
+    f"DELETE {_V1}/compliance/rules/{{id}}": (Whose.ANY,),
     f"GET {_V1}/account-rules/{{kyc_level}}": (Whose.ANY,),
     f"PUT {_V1}/account-rules/{{kyc_level}}": (Whose.ANY,),
     f"POST {_V1}/admin/login": (Whose.NOBODY,),

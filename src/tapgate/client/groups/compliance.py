@@ -3,7 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tapgate.client.operation import Group, Listing, M, Operation, act, ask, operation, put, read
+from tapgate.client.operation import (
+    Group,
+    Listing,
+    M,
+    Operation,
+    act,
+    ask,
+    delete,
+    operation,
+    put,
+    read,
+)
 from tapgate.client.pages import listed, listing
 from tapgate.client.records.compliance import Alert, AlertCreated, AlertHandled, Rule, Verdict
 from tapgate.client.values import Money, given, money
@@ -106,11 +117,47 @@ class Compliance(Group[M]):
         return read(f"{_RULES}/{{id}}", Rule, id=id)
 
     @operation
+    def create_rule(
+        self,
+        *,
+        name: str,
+        type: str,
+        transaction_types: Sequence[str],
+        threshold: Money | int,
+        action: str,
+        subject: str | None = None,
+        currency: str | None = None,
+        window_seconds: int | None = None,
+        severity: str | None = None,
+        status: str | None = None,
+    ) -> Operation[Rule]:
+        """Create a rule about the `payer`, the `payee` or the `agent` of transactions."""
+        body = given(
+            name=name,
+            type=type,
+            subject=subject,
+            transaction_types=transaction_types,
+            threshold=_threshold(threshold),
+            currency=currency,
+            window_seconds=window_seconds,
+            action=action,
+            severity=severity,
+            status=status,
+        )
+        return act(_RULES, Rule, body)
+
+    @operation
+    def delete_rule(self, id: str) -> Operation[None]:
+        """Delete a rule; its alerts stay."""
+        return delete(f"{_RULES}/{{id}}", id=id)
+
+    @operation
     def update_rule(
         self,
         id: str,
         *,
         name: str | None = None,
+        subject: str | None = None,
         transaction_types: Sequence[str] | None = None,
         threshold: Money | int | None = None,
         currency: str | None = None,
@@ -123,6 +170,7 @@ class Compliance(Group[M]):
         times."""
         body = given(
             name=name,
+            subject=subject,
             transaction_types=transaction_types,
             threshold=_threshold(threshold),
             currency=currency,

@@ -1,13 +1,20 @@
-"""The limits of KYC levels, and fees."""
+"""The limits of KYC levels, fees and commissions."""
 
 from collections.abc import Sequence
 
 from tapgate.client.operation import Group, M, Operation, operation, put, read
-from tapgate.client.records.rules import AccountRule, FeeRules, FeeStep
+from tapgate.client.records.rules import (
+    AccountRule,
+    CommissionRule,
+    CommissionRules,
+    FeeRules,
+    FeeStep,
+)
 from tapgate.client.values import Money, given, money_or_none
 
 _LEVEL = "/api/v1/account-rules/{kyc_level}"
 _FEES = "/api/v1/fee-rules"
+_COMMISSIONS = "/api/v1/commission-rules"
 
 
 class AccountRules(Group[M]):
@@ -55,3 +62,14 @@ class Fees(Group[M]):
     def replace_type(self, type: str, data: Sequence[FeeStep]) -> Operation[FeeRules]:
         """Those of one type; the others stay as they are."""
         return put(f"{_FEES}/{{type}}", FeeRules, given(data=data), type=type)
+
+
+class Commissions(Group[M]):
+    @operation
+    def get(self) -> Operation[CommissionRules]:
+        return read(_COMMISSIONS, CommissionRules)
+
+    @operation
+    def replace(self, data: Sequence[CommissionRule]) -> Operation[CommissionRules]:
+        """Replace all rules; a tier without one earns nothing."""
+        return put(_COMMISSIONS, CommissionRules, given(data=data))

@@ -71,6 +71,8 @@ from tapgate.client.records.processors import (
 )
 from tapgate.client.records.rules import (
     AccountRule,
+    CommissionRule,
+    CommissionRules,
     FeeRules,
     FeeStep,
 )
@@ -134,6 +136,8 @@ __all__ = [
     "CashInReceipt",
     "CashOutReceipt",
     "Chain",
+    "CommissionRule",
+    "CommissionRules",
     "Confirmation",
     "Delivery",
     "Document",

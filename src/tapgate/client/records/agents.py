@@ -56,6 +56,7 @@ class CashOutReceipt(Receipt, frozen=True, kw_only=True):
     amount: str
     agent_balance: str
     subscriber_balance: str
+    commission_earned: str
 
 
 class FloatTransferReceipt(Receipt, frozen=True, kw_only=True):

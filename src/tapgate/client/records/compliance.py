@@ -47,6 +47,7 @@ class Rule(Record, frozen=True, kw_only=True):
     id: str
     name: str
     type: str
+    subject: str
     transaction_types: list[str]
     threshold: str | int
     currency: str | None

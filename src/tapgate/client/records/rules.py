@@ -16,6 +16,19 @@ class FeeRules(Record, frozen=True, kw_only=True):
     data: list[FeeStep]
 
 
+class CommissionRule(Record, frozen=True, kw_only=True):
+    """What agents of a tier earn on a cash-in or cash-out of at least `minimum_amount`."""
+
+    type: str
+    tier: int
+    rate: str
+    minimum_amount: str
+
+
+class CommissionRules(Record, frozen=True, kw_only=True):
+    data: list[CommissionRule]
+
+
 class AccountRule(Record, frozen=True, kw_only=True):
     """The limits of a KYC level."""
 

@@ -90,7 +90,7 @@ async def add(tx: asyncpg.Connection, alert: Alert) -> Alert:
         f"""INSERT INTO alerts (id, subscriber_id, transaction_id, rule_id, alert_type, severity,
                                 details, created_at, updated_at)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)
-            ON CONFLICT (rule_id, subscriber_id)
+            ON CONFLICT (rule_id, (coalesce(subscriber_id, agent_id)))
                 WHERE status IN ('open', 'investigating') AND NOT review
             DO UPDATE SET occurrences = alerts.occurrences + 1, details = EXCLUDED.details,
                 transaction_id = coalesce(EXCLUDED.transaction_id, alerts.transaction_id),

@@ -1,7 +1,7 @@
 """A compliance rule as clients see it and change it. The ledger's `ComplianceRule` is what is left
 of it when it is active."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -10,11 +10,19 @@ from tapgate.compliance.severity import Severity
 from tapgate.edge.fields import Choice, Count, Name, Rule, Text, Whole
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
-from tapgate.ledger.rules import COUNTING, MAX_WINDOW_SECONDS
+from tapgate.ledger.rules import COUNTING, MAX_WINDOW_SECONDS, PIN_FAILURES
 
 TransactionType = Annotated[str, Choice(*chart.TYPES)]
 
 _MAX_COUNT = 1_000_000
+AMOUNT_THRESHOLD: Final = "AMOUNT_THRESHOLD"
+MAX_RULES: Final = 100  # each of them costs time in every payment that it screens
+
+_NEVER: Final = {
+    chart.PAYER: "includes types that a subscriber never pays:",
+    chart.PAYEE: "includes types that a subscriber never receives:",
+    chart.AGENT: "includes types without an agent:",
+}
 
 
 class ThresholdRule(Rule):
@@ -29,12 +37,24 @@ class ThresholdRule(Rule):
         return {"description": "An amount as a decimal string, or a count, by the rule's type"}
 
 
+Type = Annotated[
+    str, Choice(AMOUNT_THRESHOLD, "TRANSACTION_COUNT", "CUMULATIVE_AMOUNT", PIN_FAILURES)
+]
+TransactionTypes = Annotated[list[TransactionType], Count(1, 50)]
+Threshold = Annotated[str | int, ThresholdRule()]
+Subject = Annotated[str, Choice(*chart.SUBJECT_TYPES)]
+Window = Annotated[int, Whole(1, MAX_WINDOW_SECONDS)]
+Action = Annotated[str, Choice("alert", "review", "block")]
+Status = Annotated[str, Choice("active", "inactive")]
+
+
 class WatchRule(msgspec.Struct, frozen=True, kw_only=True):
     """One rule as it is kept; the threshold in minor units, or a count."""
 
     id: int
     name: str
     type: str
+    subject: str
     transaction_types: list[str]
     threshold: int
     window_seconds: int | None
@@ -55,6 +75,7 @@ class RuleRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
     type: str
+    subject: str
     transaction_types: list[str]
     threshold: str | int
     currency: str | None
@@ -64,17 +85,33 @@ class RuleRecord(msgspec.Struct, frozen=True, kw_only=True):
     status: str
 
 
+class NewRule(msgspec.Struct, kw_only=True):
+    """A rule to create. `window_seconds` belongs to every type but AMOUNT_THRESHOLD."""
+
+    name: Name
+    type: Type
+    subject: Subject = chart.PAYER
+    transaction_types: TransactionTypes
+    threshold: Threshold
+    currency: Text | None = None
+    window_seconds: Window | None = None
+    action: Action
+    severity: Severity = "MEDIUM"
+    status: Status = "active"
+
+
 class Update(msgspec.Struct, kw_only=True):
     """What is to be changed; what is left out stays as it is."""
 
     name: Name | None = None
-    transaction_types: Annotated[list[TransactionType], Count(1, 50)] | None = None
-    threshold: Annotated[str | int, ThresholdRule()] | None = None
+    subject: Subject | None = None
+    transaction_types: TransactionTypes | None = None
+    threshold: Threshold | None = None
     currency: Text | None = None
-    window_seconds: Annotated[int, Whole(1, MAX_WINDOW_SECONDS)] | None = None
-    action: Annotated[str, Choice("alert", "review", "block")] | None = None
+    window_seconds: Window | None = None
+    action: Action | None = None
     severity: Severity | None = None
-    status: Annotated[str, Choice("active", "inactive")] | None = None
+    status: Status | None = None
 
 
 def shown(rule: WatchRule, currency: str) -> RuleRecord:
@@ -82,6 +119,7 @@ def shown(rule: WatchRule, currency: str) -> RuleRecord:
         id=rule.public_id,
         name=rule.name,
         type=rule.type,
+        subject=rule.subject,
         transaction_types=rule.transaction_types,
         threshold=rule.threshold if rule.counts else money.plain(rule.threshold, currency),
         currency=None if rule.counts else currency,
@@ -92,23 +130,76 @@ def shown(rule: WatchRule, currency: str) -> RuleRecord:
     )
 
 
+def created(rule_id: int, new: NewRule, currency: str) -> WatchRule:
+    """Return the rule to store, or refuse the request and name the field."""
+    _require_currency(new.currency, currency)
+    if new.type == AMOUNT_THRESHOLD and new.window_seconds is not None:
+        raise _no_window(new.type)
+    if new.type != AMOUNT_THRESHOLD and new.window_seconds is None:
+        raise invalid_field("window_seconds", f"is required for a rule of type {new.type}")
+    read = _count if new.type in COUNTING else _amount
+    rule = WatchRule(
+        id=rule_id,
+        name=new.name,
+        type=new.type,
+        subject=new.subject,
+        transaction_types=list(dict.fromkeys(new.transaction_types)),
+        threshold=read(new.threshold, currency),
+        window_seconds=new.window_seconds,
+        action=new.action,
+        severity=new.severity,
+        status=new.status,
+    )
+    _require_possible(rule, new)
+    return rule
+
+
 def updated(rule: WatchRule, update: Update, currency: str) -> WatchRule:
     """The rule as it shall be, or a refusal that names the field."""
-    if update.currency not in (None, currency):
-        raise ApiError(Code.CURRENCY_NOT_SUPPORTED)
+    _require_currency(update.currency, currency)
     given: dict[str, Any] = {
         name: value
-        for name in ("name", "window_seconds", "action", "severity", "status")
+        for name in ("name", "subject", "window_seconds", "action", "severity", "status")
         if (value := getattr(update, name)) is not None
     }
     if update.window_seconds is not None and rule.window_seconds is None:
-        raise invalid_field("window_seconds", f"does not belong to a rule of type {rule.type}")
+        raise _no_window(rule.type)
     if update.transaction_types is not None:
         given["transaction_types"] = list(dict.fromkeys(update.transaction_types))
     if update.threshold is not None:
         read = _count if rule.counts else _amount
         given["threshold"] = read(update.threshold, currency)
-    return msgspec.structs.replace(rule, **given)
+    after = msgspec.structs.replace(rule, **given)
+    _require_possible(after, update)
+    return after
+
+
+def _require_currency(given: str | None, currency: str) -> None:
+    if given not in (None, currency):
+        raise ApiError(Code.CURRENCY_NOT_SUPPORTED)
+
+
+def _no_window(kind: str) -> ApiError:
+    return invalid_field("window_seconds", f"does not belong to a rule of type {kind}")
+
+
+def _require_possible(rule: WatchRule, given: NewRule | Update) -> None:
+    """Refuse a rule that could never match or could not be carried out.
+
+    A combination is checked when one of its fields is given, so other fields of an older rule can
+    still be changed.
+    """
+    named = "subject" if given.transaction_types is None else "transaction_types"
+    if given.subject is not None or given.transaction_types is not None:
+        possible = chart.SUBJECT_TYPES[rule.subject]
+        never = [kind for kind in rule.transaction_types if kind not in possible]
+        if never:
+            raise invalid_field(named, f"{_NEVER[rule.subject]} {', '.join(never)}")
+    if rule.type == PIN_FAILURES and rule.subject != chart.PAYER:
+        raise invalid_field("subject", f"must be {chart.PAYER} for a rule of type {rule.type}")
+    if rule.action == "review" and chart.REFUND in rule.transaction_types:
+        named = "action" if given.transaction_types is None else "transaction_types"
+        raise invalid_field(named, "cannot hold refunds for review")
 
 
 def _amount(threshold: str | int, currency: str) -> int:
@@ -133,6 +224,13 @@ def _count(threshold: str | int, _currency: str) -> int:
     if not 0 <= threshold <= _MAX_COUNT:
         raise invalid_field("threshold", f"must be a whole number from 0 to {_MAX_COUNT}")
     return threshold
+
+
+def require_room(count: int) -> None:
+    if count >= MAX_RULES:
+        raise ApiError(
+            Code.VALIDATION_FAILED, f"There are already {MAX_RULES} rules; delete one first"
+        )
 
 
 def not_found() -> ApiError:

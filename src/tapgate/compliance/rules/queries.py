@@ -3,13 +3,15 @@
 from typing import Final
 
 import asyncpg
+import msgspec
 
 from tapgate.compliance.rules.model import WatchRule, not_found
 from tapgate.edge.pages import PageQuery
 from tapgate.store.database import Database
 
 _SELECT: Final = """
-    SELECT id, name, type, transaction_types, threshold, window_seconds, action, severity, status
+    SELECT id, name, type, subject, transaction_types, threshold, window_seconds, action, severity,
+           status
     FROM compliance_rules"""
 
 
@@ -35,14 +37,35 @@ async def lock(tx: asyncpg.Connection, rule_id: int) -> WatchRule:
     return WatchRule(**row)
 
 
+async def count_locked(tx: asyncpg.Connection) -> int:
+    """Return the number of rules, which stays the same until the transaction ends."""
+    await tx.execute("LOCK TABLE compliance_rules IN SHARE ROW EXCLUSIVE MODE")
+    count: int = await tx.fetchval("SELECT count(*) FROM compliance_rules")
+    return count
+
+
+async def insert(tx: asyncpg.Connection, rule: WatchRule) -> None:
+    await tx.execute(
+        """INSERT INTO compliance_rules (id, name, type, subject, transaction_types, threshold,
+                                         window_seconds, action, severity, status)
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)""",
+        *msgspec.structs.astuple(rule),
+    )
+
+
+async def delete(tx: asyncpg.Connection, rule_id: int) -> None:
+    await tx.execute("DELETE FROM compliance_rules WHERE id = $1", rule_id)
+
+
 async def save(tx: asyncpg.Connection, rule: WatchRule) -> None:
     await tx.execute(
         """UPDATE compliance_rules
-           SET name = $2, transaction_types = $3, threshold = $4, window_seconds = $5,
-               action = $6, severity = $7, status = $8
+           SET name = $2, subject = $3, transaction_types = $4, threshold = $5,
+               window_seconds = $6, action = $7, severity = $8, status = $9
            WHERE id = $1""",
         rule.id,
         rule.name,
+        rule.subject,
         rule.transaction_types,
         rule.threshold,
         rule.window_seconds,

@@ -1,7 +1,14 @@
 """The endpoints of compliance rules."""
 
 from tapgate.compliance.rules import operations, queries
-from tapgate.compliance.rules.model import RuleRecord, Update, WatchRule, read_id, shown
+from tapgate.compliance.rules.model import (
+    NewRule,
+    RuleRecord,
+    Update,
+    WatchRule,
+    read_id,
+    shown,
+)
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.pages import Page, PageQuery, cut
@@ -10,6 +17,23 @@ from tapgate.errors import Code
 endpoints = Endpoints("Compliance")
 
 _ACCESS = Access(roles="AC")
+
+
+@endpoints.post(
+    "/api/v1/compliance/rules",
+    access=_ACCESS,
+    status=201,
+    errors=(Code.CURRENCY_NOT_SUPPORTED,),
+)
+async def create_rule(call: Call, body: NewRule) -> RuleRecord:
+    """Create a rule.
+
+    `subject` is whose transactions it screens: those of the paying subscriber (`payer`), of the
+    receiving subscriber (`payee`) or of the agent who takes part (`agent`). Every one of its
+    `transaction_types` must have such a subject. There can be 100 rules.
+    """
+    rule = await operations.create(call, body)
+    return shown(rule, call.services.settings.currency)
 
 
 @endpoints.get("/api/v1/compliance/rules", access=_ACCESS)
@@ -40,7 +64,16 @@ async def update_rule(call: Call, id: str, body: Update) -> RuleRecord:
     """Change a rule.
 
     What is left out stays as it is. The threshold is an amount or, for TRANSACTION_COUNT and
-    PIN_FAILURES, a count; what is more than it matches. Rules watch what subscribers pay.
+    PIN_FAILURES, a count; what is more than it matches.
     """
     rule = await operations.update(call, read_id(id), body)
     return shown(rule, call.services.settings.currency)
+
+
+@endpoints.delete("/api/v1/compliance/rules/{id}", access=_ACCESS, errors=(Code.RULE_NOT_FOUND,))
+async def delete_rule(call: Call, id: str) -> None:
+    """Delete a rule.
+
+    Its alerts stay and keep its identifier; transactions that it holds wait for their review.
+    """
+    await operations.delete(call, read_id(id))

@@ -182,7 +182,8 @@ async def _if_open(asked: Awaitable[Any]) -> Any:
     try:
         return await asked
     except ApiError as error:
-        if error.code is not Code.OTP_REQUIRED:
+        # A rule may have been deleted since it raised the alert.
+        if error.code not in (Code.OTP_REQUIRED, Code.RULE_NOT_FOUND):
             raise
         return None
 

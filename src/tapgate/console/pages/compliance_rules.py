@@ -1,4 +1,4 @@
-"""What payments are watched by: the rules in words, and changing them."""
+"""Compliance rules: shown in words, created, changed and deleted."""
 
 from typing import Any, Final
 
@@ -22,15 +22,37 @@ _BECOMES: Final = {
     "review": "is held until somebody decides here",
     "block": "is refused, and an alert is raised",
 }
+#: subject -> one transaction, how several are counted, how they are added up
+_NOUNS: Final = {
+    chart.PAYER: ("A payment", "payment{}", "somebody's payments"),
+    chart.PAYEE: ("A received payment", "received payment{}", "payments to one customer"),
+    chart.AGENT: (
+        "An agent's transaction",
+        "transaction{} of one agent",
+        "an agent's transactions",
+    ),
+}
 _SPANS: Final = ((604_800, "week"), (86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 _NAME: Final = Field("name", "Name")
+_SUBJECT: Final = Field(
+    "subject",
+    "Applies to",
+    "choice",
+    (
+        (chart.PAYER, "Customers who pay"),
+        (chart.PAYEE, "Customers who receive"),
+        (chart.AGENT, "Agents"),
+    ),
+    hint="Every transaction type below must have such a party",
+)
 _WINDOW: Final = Field(
     "window_seconds",
     "Looking back, in seconds",
     "number",
     hint="3600 is an hour, 86400 a day, 604800 a week",
 )
+_SCREENED: Final = frozenset[str]().union(*chart.SUBJECT_TYPES.values())
 _EFFECT: Final = (
     Field(
         "action",
@@ -45,9 +67,9 @@ _EFFECT: Final = (
     Field("severity", "Severity", "choice", _SEVERITIES),
     Field(
         "transaction_types",
-        "What is watched",
+        "Transaction types",
         "many",
-        tuple((kind, words(kind)) for kind in chart.TYPES if kind in chart.COUNTED_TYPES),
+        tuple((kind, words(kind)) for kind in chart.TYPES if kind in _SCREENED),
     ),
 )
 
@@ -65,6 +87,18 @@ def _change(name: str, *figures: Field) -> Act:
     )
 
 
+def _create(name: str, kind: str, button: str, *figures: Field) -> Act:
+    return Act(
+        name=name,
+        endpoint=f"POST {RULES}",
+        title=button,
+        explains="It applies from the next transaction.",
+        button=button,
+        fields=(_NAME, Field("type", "Type", "hidden", value=kind), *figures, *_EFFECT),
+        done="The rule was created.",
+    )
+
+
 def _switch(name: str, status: str, **said: Any) -> Act:
     fields = (Field("status", "Status", "hidden", value=status),)
     return Act(name=name, endpoint=f"PUT {_ONE}", fields=fields, **said)
@@ -75,14 +109,31 @@ _COUNT: Final = Field("threshold", "More than this many", "number")
 
 #: A rule's type -> the act that changes one of that type.
 CHANGES: Final = {
-    "AMOUNT_THRESHOLD": _change("rule.amount", _AMOUNT),
-    "CUMULATIVE_AMOUNT": _change("rule.total", _AMOUNT, _WINDOW),
-    "TRANSACTION_COUNT": _change("rule.count", _COUNT, _WINDOW),
+    "AMOUNT_THRESHOLD": _change("rule.amount", _SUBJECT, _AMOUNT),
+    "CUMULATIVE_AMOUNT": _change("rule.total", _SUBJECT, _AMOUNT, _WINDOW),
+    "TRANSACTION_COUNT": _change("rule.count", _SUBJECT, _COUNT, _WINDOW),
     "PIN_FAILURES": _change("rule.wrong_pins", _COUNT, _WINDOW),
 }
+CREATES: Final = (
+    _create("rule.new_amount", "AMOUNT_THRESHOLD", "New amount rule", _SUBJECT, _AMOUNT),
+    _create("rule.new_total", "CUMULATIVE_AMOUNT", "New total rule", _SUBJECT, _AMOUNT, _WINDOW),
+    _create("rule.new_count", "TRANSACTION_COUNT", "New count rule", _SUBJECT, _COUNT, _WINDOW),
+    _create("rule.new_wrong_pins", "PIN_FAILURES", "New wrong-PIN rule", _COUNT, _WINDOW),
+)
 
 ACTS = (
     *CHANGES.values(),
+    *CREATES,
+    Act(
+        name="rule.delete",
+        endpoint=f"DELETE {_ONE}",
+        title="Delete this rule?",
+        explains="Its alerts stay, and transactions that it holds still wait for a decision. This "
+        "cannot be undone; to stop it for some time, deactivate it.",
+        button="Delete",
+        done="The rule was deleted.",
+        dangerous=True,
+    ),
     _switch(
         "rule.activate",
         "active",
@@ -137,6 +188,7 @@ async def rules(visit: Visit) -> Reply[bytes]:
         rules=sorted(by_age, key=lambda rule: rule["status"] != "active"),
         in_words=in_words,
         acts_of=CHANGES,
+        creates=CREATES,
     )
 
 
@@ -144,17 +196,19 @@ def in_words(rule: dict[str, Any]) -> str:
     """What a rule matches and what it does then, in one sentence."""
     becomes = _BECOMES[rule["action"]]
     threshold = rule["threshold"]
+    one, many, total = _NOUNS[rule["subject"]]
     if rule["type"] == "AMOUNT_THRESHOLD":
-        return f"A payment of more than {money(threshold, rule['currency'])} {becomes}."
+        return f"{one} of more than {money(threshold, rule['currency'])} {becomes}."
     span = _span(rule["window_seconds"])
     if rule["type"] == "CUMULATIVE_AMOUNT":
         most = money(threshold, rule["currency"])
         return (
-            f"When somebody's payments within {span} come to more than {most}, each one that goes "
-            f"beyond {becomes}."
+            f"When {total} within {span} come to more than {most}, each one that goes beyond "
+            f"{becomes}."
         )
     if rule["type"] == "TRANSACTION_COUNT":
-        return f"After {_many(threshold, 'payment')} within {span}, each further one {becomes}."
+        counted = many.format("" if threshold == 1 else "s")
+        return f"After {threshold:,} {counted} within {span}, each further one {becomes}."
     after = f"After more than {_many(threshold, 'wrong PIN')} within {span}"
     if rule["action"] == "alert":
         return f"{after}, an alert is raised."

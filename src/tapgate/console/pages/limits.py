@@ -1,4 +1,4 @@
-"""Limits and fees: what the KYC levels allow, what transactions cost, and changing it."""
+"""Limits, fees and commission: what the KYC levels allow and what transactions cost or earn."""
 
 import asyncio
 from typing import Any, Final, NamedTuple
@@ -8,6 +8,7 @@ import msgspec
 from tapgate.console import seen
 from tapgate.console.acts import Act, Field
 from tapgate.console.asked import Fields
+from tapgate.console.pages.commission import COMMISSIONS, TIERS, by_tier
 from tapgate.console.rendering import words
 from tapgate.console.site import Pages
 from tapgate.console.visit import Visit, at
@@ -95,9 +96,10 @@ class _Typed(NamedTuple):
 
 @pages.get("/console/limits")
 async def limits(visit: Visit) -> Reply[bytes]:
-    *levels, fees = await asyncio.gather(
+    *levels, fees, commissions = await asyncio.gather(
         *(visit.get(at(_LEVEL, {"kyc_level": level})) for level in _LEVELS),
         visit.get_if_allowed(f"GET {_FEES}", _FEES),
+        visit.get_if_allowed(f"GET {COMMISSIONS}", COMMISSIONS),
     )
     return visit.page(
         "limits/page.html",
@@ -105,6 +107,9 @@ async def limits(visit: Visit) -> Reply[bytes]:
         amounts=AMOUNTS,
         fees=None if fees is None else {kind: _of(kind, fees) for kind in CHARGED},
         fee_change=_FEE.endpoint,
+        commissions=None if commissions is None else by_tier(commissions["data"]),
+        tiers=TIERS,
+        commission_change=f"PUT {COMMISSIONS}",
     )
 
 

@@ -1,18 +1,15 @@
 """Fee rules as clients see them and replace them. The ledger's `FeeStep` has amounts in minor units
 and rates in thousandths of a percent."""
 
-import re
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 
 from tapgate import money
-from tapgate.edge.fields import Amount, Choice, Count, Rule, Unacceptable
+from tapgate.edge.fields import Amount, Choice, Count
+from tapgate.edge.rates import Rate, format_rate, parse_rate
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
-
-_RATE = re.compile(r"([0-9]{1,3})(?:\.([0-9]{1,3}))?", re.ASCII)
-_WHOLE: Final = 100_000  # thousandths of a percent
 
 _NOT_CHARGED: Final = {
     chart.REFUND: "gives the whole amount back, so it has no fee",
@@ -22,37 +19,12 @@ _NOT_CHARGED: Final = {
 }
 
 
-class RateRule(Rule):
-    """Percent, as a decimal string, kept without zeros at its end."""
-
-    example = "1.5"
-
-    def check(self, value: str) -> str:
-        match = _RATE.fullmatch(value)
-        if match is None or rate_of(value) > _WHOLE:
-            raise Unacceptable("must be a percentage from 0 to 100 with at most 3 decimals")
-        return shown_rate(rate_of(value))
-
-    def schema(self) -> dict[str, Any]:
-        return {"pattern": r"^[0-9]{1,3}(\.[0-9]{1,3})?$", "description": "Percent, 0 to 100"}
-
-
-def rate_of(text: str) -> int:
-    whole, _, decimals = text.partition(".")
-    return int(whole) * 1000 + int(decimals.ljust(3, "0") or 0)
-
-
-def shown_rate(rate: int) -> str:
-    whole, decimals = divmod(rate, 1000)
-    return f"{whole}.{decimals:03d}".rstrip("0").rstrip(".")
-
-
 class Step(msgspec.Struct, kw_only=True):
     """One rate, for amounts up to `up_to` that no step before it covers; null: no end."""
 
     type: Annotated[str, Choice(*chart.TYPES)]
     up_to: Amount | None = None
-    rate: Annotated[str, RateRule()]
+    rate: Rate
     payer: Annotated[str, Choice("sender", "receiver")]
 
 
@@ -73,7 +45,7 @@ def shown(steps: list[StoredStep], currency: str) -> FeeRules:
             Step(
                 type=step.type,
                 up_to=None if step.up_to is None else money.plain(step.up_to, currency),
-                rate=shown_rate(step.rate),
+                rate=format_rate(step.rate),
                 payer=step.payer,
             )
             for step in steps
@@ -87,7 +59,7 @@ def stored(rules: FeeRules, currency: str) -> list[StoredStep]:
         StoredStep(
             type=step.type,
             up_to=None if step.up_to is None else money.parse(step.up_to, currency),
-            rate=rate_of(step.rate),
+            rate=parse_rate(step.rate),
             payer=step.payer,
         )
         for step in rules.data

@@ -1,0 +1,1 @@
+"""Commission rules: what agents earn on cash-in and cash-out."""

@@ -1,0 +1,71 @@
+"""Commission rules in requests and responses. The ledger's own have amounts in minor
+units and rates in thousandths of a percent."""
+
+from typing import Annotated, Final
+
+import msgspec
+
+from tapgate import money
+from tapgate.agents.model import CommissionTier
+from tapgate.edge.fields import AmountOrZero, Choice, Count
+from tapgate.edge.rates import Rate, format_rate, parse_rate
+from tapgate.errors import ApiError, Code
+from tapgate.ledger import chart
+
+_MAX_RULES: Final = 6  # two types, three tiers
+
+
+class CommissionRule(msgspec.Struct, kw_only=True):
+    """What agents of one tier earn. Nothing on an amount below the minimum."""
+
+    type: Annotated[str, Choice(chart.AGENT_CASHIN, chart.AGENT_CASHOUT)]
+    tier: CommissionTier
+    rate: Rate
+    minimum_amount: AmountOrZero
+
+
+class CommissionRules(msgspec.Struct, kw_only=True):
+    data: Annotated[list[CommissionRule], Count(0, _MAX_RULES)]
+
+
+class StoredRule(msgspec.Struct, frozen=True, kw_only=True):
+    type: str
+    tier: int
+    rate: int
+    minimum_amount: int
+
+
+def to_record(rules: list[StoredRule], currency: str) -> CommissionRules:
+    return CommissionRules(
+        data=[
+            CommissionRule(
+                type=rule.type,
+                tier=rule.tier,
+                rate=format_rate(rule.rate),
+                minimum_amount=money.plain(rule.minimum_amount, currency),
+            )
+            for rule in rules
+        ]
+    )
+
+
+def from_request(rules: CommissionRules, currency: str) -> list[StoredRule]:
+    """Return the rules to store. A second rule for the same type and tier is refused."""
+    seen: set[tuple[str, int]] = set()
+    problems: dict[str, str] = {}
+    for place, rule in enumerate(rules.data):
+        if (rule.type, rule.tier) in seen:
+            problems[f"data[{place}].tier"] = f"has another rule for {rule.type}"
+        seen.add((rule.type, rule.tier))
+    if problems:
+        message = "; ".join(f"{path} {sentence}" for path, sentence in problems.items())
+        raise ApiError(Code.VALIDATION_FAILED, message, details={"fields": problems})
+    return [
+        StoredRule(
+            type=rule.type,
+            tier=rule.tier,
+            rate=parse_rate(rule.rate),
+            minimum_amount=money.parse(rule.minimum_amount, currency, allow_zero=True),
+        )
+        for rule in rules.data
+    ]

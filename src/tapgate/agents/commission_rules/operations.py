@@ -1,0 +1,35 @@
+"""Operations on commission rules: all of them are replaced together."""
+
+import msgspec
+
+from tapgate.agents.commission_rules import model, queries
+from tapgate.agents.commission_rules.model import CommissionRules
+from tapgate.audit.trail import record
+from tapgate.edge.call import Call
+from tapgate.ledger import rules
+
+
+async def replace(call: Call, wanted: CommissionRules) -> CommissionRules:
+    """Replace all rules. When this returns, every process applies the new ones."""
+    services = call.services
+    currency = services.settings.currency
+    stored = model.from_request(wanted, currency)
+    async with services.database.transaction() as tx:
+        await queries.lock(tx)
+        before = model.to_record(await queries.list_rules(tx), currency)
+        await queries.replace_all(tx, stored)
+        after = model.to_record(await queries.list_rules(tx), currency)
+        if after == before:
+            return before
+        await record(
+            tx,
+            services,
+            call.origin,
+            event="commission_rules.replaced",
+            resource_type="commission_rules",
+            resource_id="commission_rules",
+            changes={"data": (msgspec.to_builtins(before.data), msgspec.to_builtins(after.data))},
+        )
+        ticket = await services.signals.publish(tx, rules.CHANGED, "commission_rules")
+    await services.signals.settled(ticket)
+    return after

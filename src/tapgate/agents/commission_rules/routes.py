@@ -1,0 +1,28 @@
+"""The endpoints of commission rules."""
+
+from tapgate.agents.commission_rules import operations, queries
+from tapgate.agents.commission_rules.model import CommissionRules, to_record
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints
+
+endpoints = Endpoints("Commission rules")
+
+
+@endpoints.get("/api/v1/commission-rules", access=Access(roles="AF"))
+async def get_commission_rules(call: Call) -> CommissionRules:
+    """Get the commission rules."""
+    rules = await queries.list_rules(call.services.database)
+    return to_record(rules, call.services.settings.currency)
+
+
+@endpoints.put("/api/v1/commission-rules", access=Access(roles="A"))
+async def replace_commission_rules(call: Call, body: CommissionRules) -> CommissionRules:
+    """Replace the commission rules.
+
+    All of them, in the form in which they are returned. A tier without a rule earns nothing, and
+    neither does an amount below `minimum_amount`. A cash-in earns nothing on the part that the same
+    subscriber cashed out at the same agent within the last 24 hours, and a cash-out nothing on the
+    part of such a cash-in that is handed out again. Commission is rounded half up, and the rounding
+    error is carried over to the agent's next commission: splitting an amount earns nothing extra.
+    """
+    return await operations.replace(call, body)

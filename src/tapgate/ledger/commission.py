@@ -1,0 +1,119 @@
+"""Commission on cash-in and cash-out, earned once for money that goes back and forth.
+
+A cash-in is matched with what the same customer cashed out at the same agent within the last 24
+hours, oldest first, and earns only on the rest. A cash-out is matched in the same way with the part
+of recent cash-ins that was itself matched: money that was handed out, brought back and is handed
+out again. Every amount is matched once. Both accounts are locked while this is decided, and the
+matches are stored in the same database transaction.
+"""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from tapgate.ledger import chart
+from tapgate.ledger.state import Account, CashMatch, CashMovement, Earned, Pair, Posting, State
+
+_UNIT: Final = 100_000  # thousandths of a percent in a minor unit
+_WINDOW: Final = timedelta(hours=24)
+#: A transaction released from a long review is matched with nothing older.
+_MAX_LOOKBACK: Final = timedelta(days=7)
+#: More than twice the lookback: `verify` finds both sides of every match of the last week.
+_RETENTION: Final = timedelta(days=30)
+#: Rows pruned by a batch: more than it adds, so old rows disappear eventually.
+_PRUNE_LIMIT: Final = 100
+
+
+def pair_of(transaction_type: str, from_account: int, to_account: int) -> Pair:
+    if transaction_type == chart.AGENT_CASHIN:
+        return Pair(to_account, from_account)
+    return Pair(from_account, to_account)
+
+
+def window_start(requested_at: datetime, now: datetime) -> datetime:
+    """Return the time from which movements are matched: a review does not let them expire."""
+    return max(requested_at - _WINDOW, now - _MAX_LOOKBACK)
+
+
+def earn(
+    state: State,
+    transaction_type: str,
+    payer: Account,
+    payee: Account,
+    amount: int,
+    since: datetime,
+) -> Earned:
+    pair = pair_of(transaction_type, payer.id, payee.id)
+    matches = []
+    earning = amount
+    for movement in state.cash.get(pair, ()):
+        if movement.type == transaction_type or movement.moved_at < since:
+            continue
+        matched = min(earning, movement.unmatched)
+        if matched:
+            matches.append(CashMatch(movement, matched))
+            earning -= matched
+    owner_id = state.accounts[pair.float_id].owner_id
+    assert owner_id is not None
+    agent = state.agents[owner_id]
+    exact = state.rules.commission(transaction_type, agent.commission_tier, amount, earning)
+    exact += agent.commission_remainder
+    # Half up, and the rounding error is carried over to the agent's next commission: however an
+    # amount is split, the parts earn together what the whole would earn.
+    commission = (exact + _UNIT // 2) // _UNIT
+    return Earned(pair, agent.id, tuple(matches), commission, exact - commission * _UNIT)
+
+
+def posting(state: State, earned: Earned) -> Posting:
+    """Return how the platform pays the commission."""
+    expense = state.rules.platform_accounts[chart.COMMISSION_EXPENSE]
+    account_id = state.agents[earned.agent_id].commission_account_id
+    return Posting(expense, account_id, earned.commission)
+
+
+async def load(tx: Any, since: Mapping[Pair, datetime]) -> dict[Pair, list[CashMovement]]:
+    """Return the movements between each pair since a time, oldest first."""
+    rows = await tx.fetch(
+        """SELECT pair.wallet_id, pair.float_id, moved.id, moved.type, moved.completed_at,
+                  (CASE moved.type WHEN 'agent_cashout' THEN moved.amount
+                                   ELSE coalesce(own.amount, 0) END
+                   - coalesce(used.amount, 0))::bigint AS unmatched
+           FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[])
+             AS pair (wallet_id, float_id, since)
+           JOIN transactions moved
+             ON least(moved.from_account, moved.to_account) = least(pair.wallet_id, pair.float_id)
+            AND greatest(moved.from_account, moved.to_account)
+                = greatest(pair.wallet_id, pair.float_id)
+            AND left(moved.type, 10) = 'agent_cash' AND moved.completed_at >= pair.since
+           LEFT JOIN LATERAL (SELECT sum(amount) AS amount FROM cash_matches
+                              WHERE transaction_id = moved.id) AS own ON true
+           LEFT JOIN LATERAL (SELECT sum(amount) AS amount FROM cash_matches
+                              WHERE matched_id = moved.id) AS used ON true
+           ORDER BY moved.completed_at, moved.id""",
+        [pair.wallet_id for pair in since],
+        [pair.float_id for pair in since],
+        list(since.values()),
+    )
+    found: dict[Pair, list[CashMovement]] = {}
+    for wallet_id, float_id, *movement in rows:
+        found.setdefault(Pair(wallet_id, float_id), []).append(CashMovement(*movement))
+    return found
+
+
+async def store(tx: Any, matches: Collection[tuple[int, CashMatch]], now: datetime) -> None:
+    """Insert the matches of a batch, by transaction, and prune some old ones."""
+    await tx.execute(
+        """INSERT INTO cash_matches (transaction_id, matched_id, amount, matched_at)
+           SELECT *, $4::timestamptz FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])""",
+        [transaction_id for transaction_id, _ in matches],
+        [match.movement.transaction_id for _, match in matches],
+        [match.amount for _, match in matches],
+        now,
+    )
+    await tx.execute(
+        """DELETE FROM cash_matches WHERE ctid = ANY (ARRAY(
+               SELECT ctid FROM cash_matches WHERE matched_at < $1 ORDER BY matched_at LIMIT $2
+               FOR UPDATE SKIP LOCKED))""",
+        now - _RETENTION,
+        max(_PRUNE_LIMIT, 2 * len(matches)),
+    )

@@ -1,0 +1,81 @@
+"""How many transactions a payer, payee or agent made, and how much they moved, in the time windows
+of compliance rules."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from tapgate import ids
+from tapgate.ledger import chart
+from tapgate.ledger.commands import Command, Order
+from tapgate.ledger.rules import ComplianceRule
+from tapgate.ledger.state import Account, State, subjects
+
+_SENT: Final = "SELECT id, amount, type, status FROM transactions WHERE from_account = subject.id"
+#: `|| ''`: found by the account, whatever the planner expects of the type.
+_RECEIVED: Final = """SELECT id, amount, type || '' AS type, status FROM transactions
+                      WHERE to_account = subject.id"""
+#: subject -> its transactions
+_TRANSACTIONS: Final = {
+    chart.PAYER: _SENT,
+    chart.PAYEE: _RECEIVED,
+    chart.AGENT: f"{_SENT} UNION ALL {_RECEIVED}",
+}
+#: OFFSET 0: the list of types is split once for each rule and not for each transaction.
+_COUNT: Final = {
+    subject: f"""
+        SELECT rule.id, subject.id, made.count, made.total
+        FROM unnest($1::bigint[]) AS subject (id)
+        CROSS JOIN (SELECT id, since, string_to_array(types, ' ') AS types
+                    FROM unnest($2::bigint[], $3::bigint[], $4::text[])
+                      AS given (id, since, types) OFFSET 0) AS rule
+        CROSS JOIN LATERAL (
+            SELECT count(*), sum(amount)::bigint AS total FROM ({transactions}) AS t
+            WHERE t.id >= rule.since AND t.type = ANY (rule.types) AND t.status <> 'failed'
+        ) AS made WHERE made.count > 0"""
+    for subject, transactions in _TRANSACTIONS.items()
+}
+
+
+async def add(tx: Any, state: State, orders: Sequence[Order]) -> None:
+    """Load the windows of a batch: one statement for each subject that it concerns."""
+    for subject, sql in _COUNT.items():
+        rules = state.rules.windows(subject)
+        accounts = _subjects(state, orders, subject, rules) if rules else None
+        if not accounts:
+            continue
+        rows = await tx.fetch(
+            sql,
+            list(accounts),
+            [rule.id for rule in rules],
+            [
+                ids.first_id_at(state.now - timedelta(seconds=rule.window_seconds or 0))
+                for rule in rules
+            ],
+            [" ".join(rule.transaction_types) for rule in rules],
+        )
+        for rule_id, account_id, count, total in rows:
+            state.windows[rule_id, account_id] = (count, total)
+
+
+def _subjects(
+    state: State, orders: Sequence[Order], subject: str, rules: Sequence[ComplianceRule]
+) -> set[int]:
+    watched = {kind for rule in rules for kind in rule.transaction_types}
+    return {
+        account.id
+        for order in orders
+        if isinstance(order, Command) and order.type in watched
+        for account in subjects(
+            subject,
+            None if subject == chart.PAYEE else state.find(order.payer)[0],
+            None if subject == chart.PAYER else _payee(state, order),
+        )
+    }
+
+
+def _payee(state: State, command: Command) -> Account | None:
+    original = state.recorded.get(command.original_id or 0)
+    if original is not None:  # a refund returns to the payer
+        return state.accounts.get(original.from_account or 0)
+    return state.find(command.payee)[0]

@@ -1,0 +1,318 @@
+"""Rules that are created and deleted, and rules about payees and agents."""
+
+import asyncio
+from typing import Any
+
+import httpx2
+import pytest
+
+from agents.stage import balances, cash_in, cash_out, new_agent, refusal
+from compliance.stage import (
+    RULES,
+    alerts,
+    change_rule,
+    funds,
+    number,
+    resolve,
+    rules,
+    send,
+    transaction,
+)
+from partners.stage import FUND, balance_of, created
+from tapgate.compliance.rules.model import MAX_RULES
+from tapgate.ledger import chart, commands
+from tapgate.ledger.commands import Command
+from tapgate.ledger.verify import verify
+from world import World
+
+NEW: dict[str, Any] = {
+    "name": "Large cash-in",
+    "type": "AMOUNT_THRESHOLD",
+    "subject": "payee",
+    "transaction_types": ["agent_cashin"],
+    "threshold": "100.00",
+    "action": "alert",
+}
+
+
+async def create(world: World, **fields: Any) -> httpx2.Response:
+    body = {name: value for name, value in (NEW | fields).items() if value is not None}
+    return await world.client.post(RULES, json=body, auth=await world.admin("C"))
+
+
+async def new_rule(world: World, **fields: Any) -> dict[str, Any]:
+    answer = await create(world, **fields)
+    assert answer.status_code == 201, answer.text
+    record: dict[str, Any] = answer.json()
+    return record
+
+
+async def delete(world: World, rule_id: str) -> httpx2.Response:
+    return await world.client.delete(f"{RULES}/{rule_id}", auth=await world.admin("C"))
+
+
+async def require_sound(world: World) -> None:
+    async with world.services.database.connection() as connection:
+        proof = await verify(connection)
+    assert proof.holds, [finding for finding in proof.findings if finding.broken]
+
+
+async def test_rule_is_created_with_defaults_and_audited(world: World) -> None:
+    rule = await new_rule(world, subject=None, transaction_types=["transfer", "transfer"])
+    expected = NEW | {
+        "subject": "payer",
+        "transaction_types": ["transfer"],
+        "currency": "SLE",
+        "window_seconds": None,
+        "severity": "MEDIUM",
+        "status": "active",
+    }
+    assert rule == {"id": rule["id"], **expected}
+    assert (await rules(world))["Large cash-in"] == rule
+    (entry,) = await world.audit(rule["id"], "compliance_rule.created")
+    assert entry["changes"]["threshold"] == [None, "100.00"]
+    # What is returned can be posted again.
+    assert (await create(world, **rule)).status_code == 201
+
+
+TYPES = ["agent_cashin", "agent_cashout"]
+BAD: list[tuple[dict[str, Any], int, str]] = [
+    ({"name": None}, 400, "name"),
+    ({"type": "AMOUNT"}, 422, "type"),
+    ({"subject": "merchant"}, 422, "subject"),
+    ({"threshold": 5}, 400, "threshold"),
+    ({"window_seconds": 60}, 422, "window_seconds"),
+    ({"type": "TRANSACTION_COUNT", "threshold": 5}, 422, "window_seconds"),
+    ({"type": "TRANSACTION_COUNT", "threshold": "0.5", "window_seconds": 9}, 422, "threshold"),
+    ({"subject": "payer"}, 422, "transaction_types"),
+    ({"transaction_types": TYPES}, 422, "transaction_types"),
+    ({"transaction_types": ["partner_deposit"]}, 422, "transaction_types"),
+    ({"subject": "agent", "transaction_types": ["pos_payment"]}, 422, "transaction_types"),
+    ({"transaction_types": ["refund"], "action": "review"}, 422, "transaction_types"),
+    (
+        {"type": "PIN_FAILURES", "threshold": 5, "window_seconds": 60},
+        422,
+        "subject",
+    ),
+]
+
+
+@pytest.mark.parametrize(("fields", "status", "field"), BAD)
+async def test_impossible_rule_is_refused_and_named(
+    world: World, fields: dict[str, Any], status: int, field: str
+) -> None:
+    before = await rules(world)
+    answer = await create(world, **fields)
+    assert answer.status_code == status, answer.text
+    assert list(answer.json()["details"]["fields"]) == [field]
+    assert await rules(world) == before
+
+
+async def test_rule_in_another_currency_is_refused(world: World) -> None:
+    assert refusal(await create(world, currency="EUR")) == (422, "CURRENCY_NOT_SUPPORTED")
+
+
+async def test_subject_and_types_are_changed_only_together(world: World) -> None:
+    rule = await new_rule(world)
+    url, admin = f"{RULES}/{rule['id']}", await world.admin()
+    for change, field in (
+        ({"subject": "payer"}, "subject"),
+        ({"transaction_types": ["agent_cashout"]}, "transaction_types"),
+        ({"transaction_types": ["refund"], "action": "review"}, "transaction_types"),
+    ):
+        answer = await world.client.put(url, json=change, auth=admin)
+        assert list(answer.json()["details"]["fields"]) == [field]
+    change = {"subject": "agent", "transaction_types": TYPES}
+    answer = await world.client.put(url, json=change, auth=admin)
+    assert (answer.status_code, answer.json()) == (200, rule | change)
+    refunds = {"subject": "payee", "transaction_types": ["refund"]}
+    assert (await world.client.put(url, json=refunds, auth=admin)).status_code == 200
+    answer = await world.client.put(url, json={"action": "review"}, auth=admin)
+    assert list(answer.json()["details"]["fields"]) == ["action"]
+
+
+async def test_number_of_rules_is_limited(world: World) -> None:
+    missing = MAX_RULES - len(await rules(world))
+    answers = await asyncio.gather(*(create(world) for _ in range(missing + 3)))
+    codes = sorted(answer.status_code for answer in answers)
+    assert codes == [201] * missing + [422] * 3
+
+
+async def test_deleted_rule_stops_matching_and_its_alerts_stay(world: World) -> None:
+    sender, receiver = await world.subscriber(balance="100"), await world.subscriber()
+    rule = await new_rule(world, transaction_types=["transfer"], threshold="10")
+    await send(world, sender["id"], receiver["id"], "20")
+    (alert,) = await alerts(world)
+    assert (alert["subscriber_id"], alert["rule_id"]) == (receiver["id"], rule["id"])
+    assert (await delete(world, rule["id"])).status_code == 204
+    assert refusal(await delete(world, rule["id"])) == (404, "RULE_NOT_FOUND")
+    answer = await world.client.get(f"{RULES}/{rule['id']}", auth=await world.admin())
+    assert refusal(answer) == (404, "RULE_NOT_FOUND")
+    await send(world, sender["id"], receiver["id"], "20")
+    assert await alerts(world) == [alert]
+    assert (await resolve(world, alert["id"])).status_code == 200
+    (entry,) = await world.audit(rule["id"], "compliance_rule.deleted")
+    assert entry["changes"]["name"] == ["Large cash-in", None]
+
+
+async def test_transaction_held_by_a_deleted_rule_is_still_decided(world: World) -> None:
+    sender, receiver = await world.subscriber(balance="100"), await world.subscriber()
+    rule = await new_rule(world, transaction_types=["transfer"], threshold="10", action="review")
+    await send(world, sender["id"], receiver["id"], "20")
+    await delete(world, rule["id"])
+    (alert,) = await alerts(world)
+    answer = await resolve(world, alert["id"], transaction_decision="release")
+    assert answer.status_code == 200
+    assert await funds(world, receiver["id"]) == (20_00, 0)
+    await require_sound(world)
+
+
+async def test_default_rule_notices_large_cash_ins(world: World) -> None:
+    agent, customer = await new_agent(world, balance="900000"), await world.subscriber()
+    assert (await cash_in(world, agent, customer, "200000")).is_success
+    assert await alerts(world) == []
+    assert (await cash_in(world, agent, customer, "200000.01")).is_success
+    (alert,) = await alerts(world)
+    assert (alert["alert_type"], alert["subscriber_id"]) == ("AMOUNT_THRESHOLD", customer["id"])
+    assert alert["details"]["figure"] == "200000.01"
+
+
+async def test_alerts_about_an_agent_name_the_agent_and_are_one_per_rule(world: World) -> None:
+    await change_rule(world, "Busy agent", threshold=3)
+    agents = [await new_agent(world, balance="500") for _ in range(2)]
+    customers = [await world.subscriber(balance="100") for _ in range(3)]
+    for agent in agents:
+        for customer in customers:
+            assert (await cash_in(world, agent, customer, "10")).is_success
+    assert await alerts(world) == []
+    for customer in customers:
+        assert (await cash_out(world, agents[0], customer, "10")).is_success
+    (alert,) = await alerts(world)
+    assert (alert["subscriber_id"], alert["occurrences"]) == (None, 3)
+    assert alert["details"] == {
+        "rule_type": "TRANSACTION_COUNT",
+        "action": "alert",
+        "transaction_type": "agent_cashout",
+        "figure": 6,
+        "agent_id": agents[0]["id"],
+    }
+    assert (await cash_in(world, agents[1], customers[0], "10")).is_success
+    assert {one["details"]["agent_id"] for one in await alerts(world)} == {
+        agent["id"] for agent in agents
+    }
+    # Once it is resolved, the next match opens another one.
+    assert (await resolve(world, alert["id"])).status_code == 200
+    assert (await cash_out(world, agents[0], customers[0], "10")).is_success
+    assert len(await alerts(world)) == 3
+
+
+async def test_agent_is_counted_by_parallel_batches(world: World) -> None:
+    """Of parallel cash-ins and cash-outs no more than the threshold pass a blocking rule."""
+    await change_rule(world, "Busy agent", threshold=5, action="block")
+    agent = await new_agent(world, balance="500")
+    customers = [await world.subscriber(balance="100") for _ in range(6)]
+    answers = await asyncio.gather(
+        *(cash_in(world, agent, customer, "10") for customer in customers),
+        *(cash_out(world, agent, customer, "10") for customer in customers),
+    )
+    assert sorted(answer.status_code for answer in answers) == [200] * 5 + [403] * 7
+    refused = {refusal(answer) for answer in answers if answer.status_code == 403}
+    assert refused == {(403, "COMPLIANCE_REJECTED")}
+    (alert,) = await alerts(world)
+    assert alert["occurrences"] == 7
+
+
+@pytest.mark.parametrize("decision", ["release", "reject"])
+async def test_held_cash_in_of_a_payee_is_decided(world: World, decision: str) -> None:
+    await new_rule(world, action="review")
+    agent, customer = await new_agent(world, balance="500"), await world.subscriber()
+    answer = await cash_in(world, agent, customer, "200")
+    body = answer.json()
+    assert (body["status"], body["commission_earned"]) == ("under_review", "0.00 SLE")
+    assert (body["agent_balance"], body["subscriber_balance"]) == ("300.00 SLE", "0.00 SLE")
+    (alert,) = await alerts(world, subscriber_id=customer["id"])
+    assert refusal(await cash_in(world, agent, customer, "301")) == (402, "INSUFFICIENT_FLOAT")
+    answer = await resolve(world, alert["id"], transaction_decision=decision)
+    assert answer.status_code == 200, answer.text
+    released = decision == "release"
+    assert await balances(world, agent) == (("300.00", "2.00") if released else ("500.00", "0.00"))
+    assert await funds(world, customer["id"]) == (200_00 if released else 0, 0)
+    assert (await transaction(world, alert["transaction_id"]))[0] == (
+        "completed" if released else "failed"
+    )
+    await require_sound(world)
+
+
+@pytest.mark.parametrize("decision", ["release", "reject"])
+async def test_held_top_up_is_decided(world: World, decision: str) -> None:
+    await new_rule(world, transaction_types=["partner_fund"], action="review")
+    partner, customer = await created(world, balance="500"), await world.subscriber()
+    order = {
+        "partner_id": partner["partner"]["id"],
+        "subscriber_id": customer["id"],
+        "amount": "200",
+        "partner_reference": "salary",
+    }
+    admin = await world.admin()
+    answer = await world.client.post(FUND, json=order, auth=admin)
+    assert answer.json()["status"] == "under_review", answer.text
+    (alert,) = await alerts(world, subscriber_id=customer["id"])
+    assert (await resolve(world, alert["id"], transaction_decision=decision)).status_code == 200
+    released = decision == "release"
+    assert await balance_of(world, partner) == ("300.00" if released else "500.00")
+    assert await funds(world, customer["id"]) == (200_00 if released else 0, 0)
+    await require_sound(world)
+
+
+async def test_blocked_cash_in_of_a_payee(world: World) -> None:
+    await new_rule(world, action="block")
+    agent, customer = await new_agent(world, balance="500"), await world.subscriber()
+    answer = await cash_in(world, agent, customer, "100.01")
+    assert refusal(answer) == (403, "COMPLIANCE_REJECTED")
+    assert (await cash_in(world, agent, customer, "100")).is_success
+    assert await balances(world, agent) == ("400.00", "1.00")
+    (alert,) = await alerts(world)
+    assert alert["subscriber_id"] == customer["id"]
+
+
+async def test_payments_received_are_added_up_for_the_payee(world: World) -> None:
+    await new_rule(
+        world,
+        type="CUMULATIVE_AMOUNT",
+        transaction_types=["transfer", "agent_cashin"],
+        window_seconds=3600,
+        action="block",
+    )
+    agent, receiver = await new_agent(world, balance="500"), await world.subscriber()
+    senders = [await world.subscriber(balance="100") for _ in range(3)]
+    outcomes = await asyncio.gather(
+        *(send(world, sender["id"], receiver["id"], "40") for sender in senders)
+    )
+    codes = sorted(str(outcome.code or "") for outcome in outcomes)
+    assert codes == ["", "", "COMPLIANCE_REJECTED"]
+    answer = await cash_in(world, agent, receiver, "20.01")
+    assert refusal(answer) == (403, "COMPLIANCE_REJECTED")
+    assert (await cash_in(world, agent, receiver, "20")).is_success
+
+
+@pytest.mark.parametrize("decision", ["release", "reject"])
+async def test_transfer_from_the_platform_is_held_without_a_hold(
+    world: World, decision: str
+) -> None:
+    """The platform's own accounts cannot run short, so there is nothing to set aside."""
+    await new_rule(world, transaction_types=["transfer"], action="review")
+    receiver = await world.subscriber()
+    order = Command(
+        type=chart.TRANSFER,
+        channel="admin",
+        payer=commands.CASH,
+        payee=commands.subscriber(number(receiver["id"])),
+        amount=200_00,
+    )
+    outcome = await world.services.ledger.submit(order)
+    assert outcome.accepted().status == "under_review"
+    await require_sound(world)
+    (alert,) = await alerts(world)
+    assert (await resolve(world, alert["id"], transaction_decision=decision)).status_code == 200
+    assert await funds(world, receiver["id"]) == (200_00 if decision == "release" else 0, 0)
+    await require_sound(world)

@@ -1,0 +1,357 @@
+"""Commission on cash-in and cash-out: money that goes back and forth earns once."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ledger.books import PIN, Books, movement, request, require_sound
+from ledger.model import Step
+from ledger.orders import cash_in, cash_out, pay, without_limits
+from ledger.test_model import InMemory, rules
+from tapgate.errors import Code
+from tapgate.ledger import chart, commands, commission
+from tapgate.ledger.commands import Command, Settlement
+from tapgate.ledger.rules import CommissionRule
+from tapgate.ledger.state import State
+from tapgate.store.database import Database
+
+DAY = timedelta(days=1)
+
+
+async def earned(books: Books, order: Command) -> int:
+    return (await books.submit(order)).accepted().commission
+
+
+async def people(books: Books) -> tuple[int, int]:
+    await without_limits(books)
+    return await books.agent(100_000_00), await books.subscriber(50_000_00)
+
+
+async def set_rate(books: Books, kind: str, rate: int) -> None:
+    await books.database.execute(
+        "UPDATE commission_rules SET rate = $2 WHERE type = $1", kind, rate
+    )
+    books.ledger._forget_rules()
+
+
+async def hold(books: Books, kind: str, subject: str) -> None:
+    """Hold every transaction of a type for review."""
+    await books.database.execute(
+        """INSERT INTO compliance_rules (id, name, type, subject, transaction_types, threshold,
+                                         action, severity)
+           VALUES ($1, 'Held', 'AMOUNT_THRESHOLD', $2, ARRAY[$3], 0, 'review', 'LOW')""",
+        books.new_id(),
+        subject,
+        kind,
+    )
+    books.ledger._forget_rules()
+
+
+async def release(books: Books, transaction_id: int, *, release: bool = True) -> int:
+    order = Settlement(transaction_id=transaction_id, release=release)
+    return (await books.submit(order)).accepted().commission
+
+
+async def test_cash_in_earns_on_what_was_not_cashed_out_before(books: Books) -> None:
+    agent, customer = await people(books)
+    assert await earned(books, cash_out(agent, customer, 400_00)) == 0
+    assert await earned(books, cash_in(agent, customer, 1_000_00)) == 6_00
+    assert await earned(books, cash_in(agent, customer, 1_000_00)) == 10_00
+
+
+async def test_cash_out_is_used_up_by_several_cash_ins(books: Books) -> None:
+    agent, customer = await people(books)
+    for amount in (300_00, 300_00):
+        await books.submit(cash_out(agent, customer, amount))
+    assert await earned(books, cash_in(agent, customer, 200_00)) == 0
+    assert await earned(books, cash_in(agent, customer, 5_00)) == 0  # below the minimum
+    assert await earned(books, cash_in(agent, customer, 500_00)) == 1_05
+    rows = await books.database.fetch("SELECT amount FROM cash_matches ORDER BY matched_id, amount")
+    assert sum(row["amount"] for row in rows) == 600_00
+
+
+async def test_one_batch_decides_like_many(books: Books) -> None:
+    agent, customer = await people(books)
+    outcomes = await books.submit_together(
+        [
+            cash_out(agent, customer, 400_00),
+            cash_in(agent, customer, 1_000_00),
+            cash_in(agent, customer, 1_000_00),
+        ]
+    )
+    assert [outcome.accepted().commission for outcome in outcomes] == [0, 6_00, 10_00]
+
+
+async def test_other_agents_and_customers_are_not_matched(books: Books) -> None:
+    agent, customer = await people(books)
+    other_agent, other_customer = await people(books)
+    await books.submit(cash_out(agent, customer, 1_000_00))
+    assert await earned(books, cash_in(other_agent, customer, 1_000_00)) == 10_00
+    assert await earned(books, cash_in(agent, other_customer, 1_000_00)) == 10_00
+    assert await earned(books, cash_in(agent, customer, 1_000_00)) == 0
+
+
+@pytest.mark.parametrize(("later", "earns"), [(DAY, 0), (DAY + timedelta(seconds=1), 10_00)])
+async def test_cash_out_counts_for_24_hours(books: Books, later: timedelta, earns: int) -> None:
+    agent, customer = await people(books)
+    await books.submit(cash_out(agent, customer, 1_000_00))
+    books.clock.moment += later
+    assert await earned(books, cash_in(agent, customer, 1_000_00)) == earns
+
+
+async def test_failed_and_refused_transactions_count_for_nothing(books: Books) -> None:
+    agent, customer = await people(books)
+    too_much = await books.submit(cash_out(agent, customer, 60_000_00))
+    assert too_much.code == Code.INSUFFICIENT_FUNDS
+    wrong = movement(
+        chart.AGENT_CASHOUT,
+        commands.subscriber(customer),
+        commands.agent(agent),
+        500_00,
+        payer_pin=PIN,
+        payee_pin="9999",
+    )
+    assert (await books.submit(wrong)).code == Code.INVALID_PIN
+    await books.submit(cash_out(agent, customer, 400_00))
+    too_much = await books.submit(cash_in(agent, customer, 200_000_00))
+    assert too_much.code == Code.INSUFFICIENT_FLOAT
+    assert await earned(books, cash_in(agent, customer, 1_000_00)) == 6_00
+
+
+async def test_replayed_cash_in_uses_nothing_up(books: Books) -> None:
+    agent, customer = await people(books)
+    await books.submit(cash_out(agent, customer, 500_00))
+    order = msgspec.structs.replace(cash_in(agent, customer, 400_00), request=request("again"))
+    for _ in range(3):
+        assert await earned(books, order) == 0
+    assert await earned(books, cash_in(agent, customer, 200_00)) == 1_00
+
+
+async def test_held_cash_out_counts_from_when_it_moved(books: Books) -> None:
+    agent, customer = await people(books)
+    await hold(books, chart.AGENT_CASHOUT, "payer")
+    held = (await books.submit(cash_out(agent, customer, 400_00))).accepted()
+    assert held.status == "under_review"
+    assert await earned(books, cash_in(agent, customer, 1_000_00)) == 10_00
+    books.clock.moment += 3 * DAY
+    await release(books, held.transaction_id)
+    books.clock.moment += DAY
+    assert await earned(books, cash_in(agent, customer, 1_000_00)) == 6_00
+
+
+async def test_rejected_cash_out_does_not_count(books: Books) -> None:
+    agent, customer = await people(books)
+    await hold(books, chart.AGENT_CASHOUT, "agent")
+    held = (await books.submit(cash_out(agent, customer, 400_00))).accepted()
+    await release(books, held.transaction_id, release=False)
+    assert await earned(books, cash_in(agent, customer, 1_000_00)) == 10_00
+
+
+async def test_held_cash_in_earns_when_it_is_released(books: Books) -> None:
+    agent, customer = await people(books)
+    await books.submit(cash_out(agent, customer, 400_00))
+    await hold(books, chart.AGENT_CASHIN, "payee")
+    first, second = [
+        (await books.submit(cash_in(agent, customer, 1_000_00))).accepted() for _ in range(2)
+    ]
+    assert (first.status, first.commission) == ("under_review", 0)
+    assert await books.balance(agent, chart.COMMISSION) == 0
+    # A rejected one uses nothing up; a long review does not let the cash-out expire.
+    await release(books, first.transaction_id, release=False)
+    books.clock.moment += 3 * DAY
+    assert await release(books, second.transaction_id) == 6_00
+    assert await books.balance(agent, chart.COMMISSION) == 6_00
+
+
+async def test_cash_out_commission_is_not_farmed_either(books: Books) -> None:
+    agent, customer = await people(books)
+    await set_rate(books, chart.AGENT_CASHOUT, 500)
+    orders = [cash_in(agent, customer, 1_000_00), cash_out(agent, customer, 1_000_00)]
+    assert [await earned(books, order) for order in orders] == [10_00, 5_00]
+    for _ in range(3):
+        assert [await earned(books, order) for order in orders] == [0, 0]
+    books.clock.moment += 2 * DAY
+    assert [await earned(books, order) for order in orders] == [10_00, 5_00]
+
+
+async def test_rounding_error_is_carried_over(books: Books) -> None:
+    """1 % of 10.50 is 10.5 cents: half up, but not every time."""
+    agent, customer = await people(books)
+    pieces = [await earned(books, cash_in(agent, customer, 10_50)) for _ in range(6)]
+    assert pieces == [11, 10, 11, 10, 11, 10]
+
+
+async def test_amount_below_the_minimum_earns_nothing(books: Books) -> None:
+    agent, customer = await people(books)
+    assert [await earned(books, cash_in(agent, customer, 9_99)) for _ in range(20)] == [0] * 20
+    assert await earned(books, cash_in(agent, customer, 10_00)) == 10
+
+
+async def test_plain_payments_need_no_further_statement(
+    books: Books, statements: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, customer = await people(books)
+    merchant = await books.processor()
+    loads: list[int] = []
+    load = commission.load
+
+    async def counted(tx: Any, since: Any) -> Any:
+        loads.append(len(since))
+        return await load(tx, since)
+
+    monkeypatch.setattr(commission, "load", counted)
+    await books.submit(pay(customer, merchant, 50_00))
+    assert loads == []
+    assert not [sql for sql in statements if "cash_matches" in sql or "UPDATE agents" in sql]
+    customers = [await books.subscriber(10_00) for _ in range(3)]
+    await books.submit_together([cash_out(agent, one, 10_00) for one in [*customers, customer]])
+    await books.submit_together([cash_in(agent, one, 10_50) for one in [*customers, customer]])
+    assert loads == [4, 4]
+    assert len([sql for sql in statements if "INSERT INTO cash_matches" in sql]) == 1
+
+
+async def test_recent_cash_is_found_by_its_own_index(books: Books) -> None:
+    """Also by a plan that was made while there was nothing: it is kept for good."""
+    plans: list[str] = []
+    async with books.ledger._database.connection() as connection:
+
+        class Explained:
+            async def fetch(self, sql: str, *values: Any) -> list[Any]:
+                rows = await connection.fetch(f"EXPLAIN {sql}", *values)
+                plans.append("\n".join(row[0] for row in rows))
+                return []
+
+        await commission.load(Explained(), {commission.Pair(1, 2): books.clock()})
+    assert "Index Scan using transactions_cash on transactions" in plans[0]
+
+
+async def test_old_matches_are_pruned(books: Books) -> None:
+    agent, customer = await people(books)
+    for _ in range(3):
+        await books.submit(cash_out(agent, customer, 10_00))
+        await books.submit(cash_in(agent, customer, 10_00))
+        books.clock.moment += timedelta(days=16)
+        await require_sound(books.database)
+    assert await books.database.fetchval("SELECT count(*) FROM cash_matches") == 2
+
+
+@pytest.fixture
+async def processes(database_url: str, database: Database) -> AsyncIterator[list[Books]]:
+    """Several processes on the same books."""
+    found = [await Books.open(database_url, database, slot=slot) for slot in (1, 2, 3)]
+    try:
+        yield found
+        await require_sound(database)
+    finally:
+        for books in found:
+            await books.close()
+
+
+async def test_parallel_cash_ins_do_not_earn_on_the_same_money(processes: list[Books]) -> None:
+    """In three processes on one database, whatever order they get the locks in."""
+    books = processes[0]
+    agent, customer = await people(books)
+    for other in processes[1:]:
+        other.ledger._forget_rules()
+    for _ in range(5):
+        before = await books.balance(agent, chart.COMMISSION)
+        await books.submit(cash_out(agent, customer, 1_000_00))
+        await asyncio.gather(
+            *(processes[place % 3].submit(cash_in(agent, customer, 100_00)) for place in range(15))
+        )
+        assert await books.balance(agent, chart.COMMISSION) - before == 5_00
+
+
+async def test_parallel_round_trips_earn_once(processes: list[Books]) -> None:
+    """Cash-ins and cash-outs of the same amount in any order: the net is what earns at most."""
+    books = processes[0]
+    agent, customer = await people(books)
+    for other in processes[1:]:
+        other.ledger._forget_rules()
+    await books.submit(cash_out(agent, customer, 20_000_00))  # enough for all that follow
+    orders = [cash_in(agent, customer, 100_00), cash_out(agent, customer, 100_00)] * 30
+    outcomes = await asyncio.gather(
+        *(processes[place % 3].submit(order) for place, order in enumerate(orders))
+    )
+    assert all(outcome.accepted().status == "completed" for outcome in outcomes)
+    assert await books.balance(agent, chart.COMMISSION) == 0
+
+
+movements = st.lists(st.integers(-500, 500).filter(bool), min_size=1, max_size=25)
+
+
+class Till(InMemory):
+    """One agent and one customer without limits. Commission is the whole part that earns one."""
+
+    def __init__(self, rate: int = 100_000) -> None:
+        super().__init__()
+        base = rules()
+        self.state.rules = msgspec.structs.replace(
+            base,
+            compliance=(),
+            limits={
+                level: msgspec.structs.replace(
+                    limits,
+                    max_balance=10**9,
+                    max_transaction=10**9,
+                    daily_limit=10**9,
+                    monthly_limit=10**9,
+                )
+                for level, limits in base.limits.items()
+            },
+            commissions={(kind, 1): CommissionRule(rate, 0) for kind in chart.CASH_TYPES},
+        )
+        for account in self.state.accounts.values():
+            account.balance += 10**6
+
+    def move(self, amount: int) -> int:
+        """Cash in (above zero) or out, and return the commission."""
+        before = self.commission
+        kind = chart.AGENT_CASHIN if amount > 0 else chart.AGENT_CASHOUT
+        payer, payee = ("agent", "w0") if amount > 0 else ("w0", "agent")
+        assert self.run(Step(kind, payer, payee, abs(amount))) == "completed"
+        return self.commission - before
+
+    @property
+    def commission(self) -> int:
+        state: State = self.state
+        return -state.accounts[state.rules.platform_accounts[chart.COMMISSION_EXPENSE]].balance
+
+
+@settings(max_examples=500)
+@given(movements)
+def test_only_the_net_inflow_and_the_capital_that_moved_earn(amounts: list[int]) -> None:
+    """Within a day, cash-in earns on the highest net inflow; cash-out on no more than the largest
+    difference between inflow and outflow."""
+    till = Till()
+    earned_in = earned_out = net = highest = lowest = 0
+    for amount in amounts:
+        commission = till.move(amount)
+        net += amount
+        highest, lowest = max(highest, net), min(lowest, net)
+        earned_in += commission if amount > 0 else 0
+        earned_out += commission if amount < 0 else 0
+        assert earned_in == highest
+        assert earned_out <= highest - lowest
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.integers(1, 400), min_size=1, max_size=20),
+    st.integers(1, 100_000),
+    st.integers(0, 2_000),
+)
+def test_splitting_an_amount_earns_nothing_extra(
+    pieces: list[int], rate: int, cashed_out: int
+) -> None:
+    whole, split = Till(rate), Till(rate)
+    for till in (whole, split):
+        if cashed_out:
+            till.move(-cashed_out)
+    assert sum(split.move(piece) for piece in pieces) == whole.move(sum(pieces))
