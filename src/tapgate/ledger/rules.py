@@ -102,7 +102,8 @@ async def load_rules(
     tiers = await tx.fetch("SELECT tier, rate FROM commission_rates")
     own = await tx.fetch("SELECT kind, id FROM accounts WHERE owner_id IS NULL")
     wanted = await tx.fetch(
-        "SELECT DISTINCT unnest(events) AS event FROM webhook_endpoints WHERE deleted_at IS NULL"
+        """SELECT DISTINCT unnest(events) AS event FROM webhook_endpoints
+           WHERE deleted_at IS NULL AND status <> 'disabled'"""
     )
     fees: dict[str, list[FeeStep]] = {}
     for step in steps:

@@ -109,7 +109,7 @@ from tapgate.client.records.wallet import (
 from tapgate.client.records.webhook_endpoints import (
     Delivery,
     WebhookEndpoint,
-    WebhookEndpointCreated,
+    WebhookEndpointWithSecret,
 )
 
 __all__ = [
@@ -193,5 +193,5 @@ __all__ = [
     "Verification",
     "Violation",
     "WebhookEndpoint",
-    "WebhookEndpointCreated",
+    "WebhookEndpointWithSecret",
 ]
