@@ -14,6 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from tapgate import ids, money, private_files
 from tapgate.admin import audit_log
 from tapgate.admin import operations as admin_operations
@@ -23,13 +25,16 @@ from tapgate.admin.model import SCOPES, NewApiKey
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
 from tapgate.agents.commission_rules import routes as commission_rules
+from tapgate.agents.model import AgentRecord
 from tapgate.agents.queries import record as agent_record
 from tapgate.audit.chain import Sealer
 from tapgate.audit.trail import record_denial
 from tapgate.cards import routes as cards
+from tapgate.cards.model import CardRecord
 from tapgate.clock import Clock, platform_day, system_clock
 from tapgate.compliance.account_rules import routes as account_rules
 from tapgate.compliance.alerts import routes as alerts
+from tapgate.compliance.alerts.model import AlertRecord
 from tapgate.compliance.alerts.queries import record as alert_record
 from tapgate.compliance.check import routes as compliance_check
 from tapgate.compliance.rules import routes as compliance_rules
@@ -43,6 +48,7 @@ from tapgate.demo.progress import progress
 from tapgate.edge.app import App
 from tapgate.edge.endpoint import Endpoints
 from tapgate.edge.node_files import shared_folder
+from tapgate.edge.openapi_webhooks import WebhookEvent
 from tapgate.edge.origin import SYSTEM, Origin
 from tapgate.edge.recent import Recent
 from tapgate.edge.services import Services
@@ -52,11 +58,14 @@ from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
 from tapgate.ledger.figures import Folding
+from tapgate.notifications.events import CATALOG, EventType
 from tapgate.notifications.messages import Courier
 from tapgate.notifications.receipts import KINDS, Receipts
 from tapgate.notifications.retention import Retention
 from tapgate.notifications.webhooks import routes as webhooks
 from tapgate.notifications.webhooks.deliverer import Deliverer
+from tapgate.notifications.webhooks.model import TEST, TestData
+from tapgate.notifications.webhooks.model import Endpoint as WebhookEndpointRecord
 from tapgate.notifications.webhooks.records import RecordOf
 from tapgate.overview import routes as overview
 from tapgate.partners import routes as partners
@@ -64,6 +73,7 @@ from tapgate.partners.top_ups import routes as top_ups
 from tapgate.pos import routes as pos
 from tapgate.processors import routes as processors
 from tapgate.processors.keys import routes as signing_keys
+from tapgate.processors.model import ProcessorRecord
 from tapgate.processors.terminals import routes as terminals
 from tapgate.service import logs, worker
 from tapgate.service.background import running
@@ -74,7 +84,9 @@ from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
 from tapgate.subscribers import routes as subscribers
 from tapgate.subscribers.kyc_documents import routes as kyc_documents
+from tapgate.subscribers.model import SubscriberRecord
 from tapgate.transactions import routes as transactions
+from tapgate.transactions.model import TransactionRecord
 from tapgate.transactions.queries import record as transaction_record
 from tapgate.vault import Vault
 from tapgate.wallets import balance, quote
@@ -119,6 +131,28 @@ EVENT_RECORDS: Final[Mapping[str, RecordOf]] = {
     "alert": alert_record,
     "agent": agent_record,
 }
+
+#: The record in the `data` of an event, by its resource.
+EVENT_RECORD_TYPES: Final[Mapping[str, type[msgspec.Struct]]] = {
+    "transaction": TransactionRecord,
+    "card": CardRecord,
+    "subscriber": SubscriberRecord,
+    "alert": AlertRecord,
+    "agent": AgentRecord,
+    "processor": ProcessorRecord,
+    "webhook_endpoint": WebhookEndpointRecord,
+    "webhook": TestData,
+}
+
+#: The events that the OpenAPI document describes.
+WEBHOOK_EVENTS: Final = tuple(
+    WebhookEvent(
+        name=event.name,
+        description=event.description,
+        record_type=EVENT_RECORD_TYPES[event.resource],
+    )
+    for event in (*CATALOG, EventType(TEST, "A test event, sent on request."))
+)
 
 _DEVELOPMENT_ADMIN: Final = "admin@example.com"
 
@@ -184,7 +218,7 @@ def create_app(services: Services) -> App:
 
     services.denied = denied
     sites = [console(), simulators(services.settings)]
-    return App(services, chain.from_iterable(NOUNS), filter(None, sites))
+    return App(services, chain.from_iterable(NOUNS), filter(None, sites), WEBHOOK_EVENTS)
 
 
 async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:

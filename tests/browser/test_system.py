@@ -5,7 +5,7 @@ import re
 from playwright.async_api import Browser, expect
 
 from browser import chromium
-from browser.chromium import DESKTOP, Tab
+from browser.chromium import DESKTOP, PHONE, Tab
 from journeys.caller import done
 from journeys.platform import Platform
 from journeys.staff import Admin
@@ -95,7 +95,7 @@ async def test_a_test_event_arrives_and_is_seen(tab: Tab, ada: Admin) -> None:
         await page.get_by_role("link", name="Webhooks").click()
         await page.get_by_role("button", name="Add webhook").click()
         assert await tab.grave_findings() == []
-        await dialog.get_by_label("Address").fill(f"{receiver.url}/events")
+        await dialog.get_by_label("Endpoint URL").fill(f"{receiver.url}/events")
         await dialog.get_by_label("Processor: suspended").check()
         await dialog.get_by_role("button", name="Add webhook").click()
         secret = await dialog.get_by_role("button", name="Copy").get_attribute("data-copy")
@@ -120,6 +120,71 @@ async def test_a_test_event_arrives_and_is_seen(tab: Tab, ada: Admin) -> None:
         await expect(page).to_have_url(re.compile("/console/webhooks$"))
         urls = [one["url"] for one in done(await ada.get("admin/webhook-endpoints"))["data"]]
         assert f"{receiver.url}/events" not in urls
+
+
+async def test_a_webhook_is_paused_resumed_and_rotated(tab: Tab, ada: Admin) -> None:
+    page, dialog = tab.page, tab.page.get_by_role("dialog")
+    receiver = Receiver()
+    async with receiver.listening():
+        made = done(await ada.post("admin/webhook-endpoints", url=receiver.url, events=["*"]))
+        await tab.open(f"/console/webhooks/{made['id']}")
+        await page.get_by_role("button", name="Edit").click()
+        await expect(dialog.get_by_label("All events")).to_be_checked()
+        assert await tab.grave_findings() == []
+        await dialog.get_by_label("All events").uncheck()
+        await dialog.get_by_label("Processor: suspended").check()
+        await tab.picture("webhook-edit")
+        await dialog.get_by_role("button", name="Edit").click()
+        await expect(page.locator(".said")).to_have_text("Webhook changed.")
+
+        await page.get_by_role("button", name="Pause").click()
+        await dialog.get_by_role("button", name="Pause").click()
+        await expect(page.locator(".notice")).to_contain_text("Paused by an administrator")
+        await page.get_by_role("button", name="Send a test event").click()
+        await dialog.get_by_role("button", name="Send a test event").click()
+        delivery = page.locator("#deliveries tbody tr")
+        await expect(delivery).to_contain_text("when resumed")
+        assert await tab.grave_findings() == []
+        await tab.picture("webhook-paused")
+
+        await page.get_by_role("button", name="Rotate secret").click()
+        assert await tab.grave_findings() == []
+        await tab.picture("webhook-rotate")
+        await dialog.get_by_role("button", name="Rotate secret").click()
+        secret = await dialog.get_by_role("button", name="Copy").get_attribute("data-copy")
+        assert secret is not None and secret != made["secret"]
+        await tab.picture("webhook-rotated")
+        await dialog.get_by_role("link", name="I have kept it").click()
+        assert receiver.received == []
+
+        receiver.respond(500, b"<b>out of order</b>" * 60)
+        await page.get_by_role("button", name="Resume").click()
+        await dialog.get_by_role("button", name="Resume").click()
+        await expect(delivery).to_contain_text("500")
+        (received,) = receiver.received[:1]
+        assert received.is_signed_with(secret) and received.is_signed_with(made["secret"])
+        await delivery.get_by_text("Body").click()
+        await expect(delivery.get_by_label("Response body")).to_contain_text("<b>out of order</b>")
+        assert await tab.grave_findings() == []
+
+        receiver.respond(410, b'{"error": "gone"}' * 70)
+        await page.get_by_role("button", name="Send again").click()
+        await dialog.get_by_role("button", name="Send again").click()
+        await expect(delivery).to_contain_text("410")
+        await tab.open(f"/console/webhooks/{made['id']}")
+        await expect(page.locator(".problem")).to_contain_text("410 Gone")
+        await delivery.get_by_text("Body").click()
+        await tab.picture("webhook-response")
+        await page.set_viewport_size(PHONE)
+        wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert await page.evaluate(wide) <= 0
+        await tab.picture("webhook-phone")
+        await page.set_viewport_size(DESKTOP)
+        assert await tab.grave_findings() == []
+        await tab.picture("webhook-disabled")
+        await tab.open("/console/webhooks")
+        await expect(page.locator("#rows")).to_contain_text("Disabled")
+        await tab.picture("webhooks-list")
 
 
 async def test_the_chain_is_verified(tab: Tab) -> None:

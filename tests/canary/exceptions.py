@@ -11,6 +11,7 @@ ANSWERS: Final = {
     ("POST /api/v1/admin/refresh", "refresh_token"): "the old one is worth nothing any more",
     ("POST /api/v1/admin/api-keys", "key"): "shown once",
     ("POST /api/v1/admin/webhook-endpoints", "secret"): "shown once",
+    ("POST /api/v1/admin/webhook-endpoints/{id}/rotate-secret", "secret"): "shown once",
     ("POST /api/v1/admin/partners", "hmac_secret"): "shown once",
     ("POST /api/v1/admin/partners", "webhook_secret"): "shown once",
     ("POST /api/v1/processors", "hmac_secret"): "shown once",

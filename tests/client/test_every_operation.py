@@ -311,6 +311,11 @@ async def webhook_endpoints(admin: AsyncGateway) -> None:
     assert (await admin.webhook_endpoints.get(endpoint.id)).url == endpoint.url
     tested = await admin.webhook_endpoints.test(endpoint.id)
     assert (tested.event, tested.status) == ("webhook.test", "pending")
+    paused = await admin.webhook_endpoints.update(endpoint.id, events=["*"], status="paused")
+    assert (paused.status, paused.url) == ("paused", endpoint.url)
+    assert (await admin.webhook_endpoints.update(endpoint.id, status="active")).status == "active"
+    rotated = await admin.webhook_endpoints.rotate_secret(endpoint.id, grace_seconds=60)
+    assert rotated.secret not in (endpoint.secret, repr(rotated))
     await admin.cards.block("TAP-C", reason="lost")
     assert [one.id async for one in admin.webhook_endpoints.list()] == [endpoint.id]
     delivery, _ = [one async for one in admin.webhook_endpoints.list_deliveries(endpoint.id)]

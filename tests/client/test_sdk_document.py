@@ -60,7 +60,7 @@ async def run_the_examples(address: str, names: dict[str, Any]) -> None:
 
 def answers_to_events(receive: Any, secret: str) -> tuple[int, int]:
     body = model.body("card.linked", system_clock(), '{"id": "x"}')
-    headers = model.headers(1, secret, body, system_clock())
+    headers = model.headers(1, [secret], body, system_clock())
     with contextlib.redirect_stdout(io.StringIO()):
         return receive(headers, body), receive(headers, body + b" ")
 

@@ -18,7 +18,7 @@ BODY = model.body("card.linked", system_clock(), '{"serial": "TAP-1"}')
 
 def headers(secret: str = SECRET, *, now: datetime | None = None) -> dict[str, str]:
     """Those that the gateway sends."""
-    return model.headers(1 << 58, secret, BODY, now or system_clock())
+    return model.headers(1 << 58, [secret], BODY, now or system_clock())
 
 
 def test_an_event_of_the_gateway_is_read() -> None:
@@ -36,6 +36,23 @@ def test_one_of_several_signatures_is_enough() -> None:
     old, sent = headers(signing.new_standard_secret()), headers()
     both = sent | {"webhook-signature": f"{old['webhook-signature']} {sent['webhook-signature']}"}
     assert webhooks.verify(SECRET, both, BODY).type == "card.linked"
+
+
+def test_several_secrets_are_accepted() -> None:
+    others = [signing.new_standard_secret() for _ in range(2)]
+    assert webhooks.verify([others[0], SECRET], headers(), BODY).type == "card.linked"
+    assert webhooks.verify(iter([SECRET, others[0]]), headers(), BODY).type == "card.linked"
+    for secrets in (others, []):
+        with pytest.raises(NotGenuine, match="no signature"):
+            webhooks.verify(secrets, headers(), BODY)
+
+
+@pytest.mark.parametrize("known", [0, 1])
+def test_both_signatures_of_a_rotation_verify(known: int) -> None:
+    new, old = signing.new_standard_secret(), signing.new_standard_secret()
+    sent = model.headers(1 << 58, [new, old], BODY, system_clock())
+    assert sent["webhook-signature"].count("v1,") == 2
+    assert webhooks.verify([new, old][known], sent, BODY).id == sent["webhook-id"]
 
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -52,16 +52,76 @@ async def test_a_webhook_is_followed(ada: Visitor) -> None:
     found = re.search(r"/console/webhooks/(\w+)", made.text)
     assert found is not None and "whsec_" in made.text
     page = f"/console/webhooks/{found[1]}"
-    assert "Nothing was sent yet" in await ada.page(page)
+    assert "No deliveries yet" in await ada.page(page)
     sent = await ada.act("webhook.test", id=found[1])
     assert sent.headers["HX-Redirect"] == page
     shown = await ada.page(page)
-    assert "Webhook: test" in shown and "at once" in shown and "whsec_" not in shown
+    assert "Webhook: test" in shown and ">now<" in shown and "whsec_" not in shown
     part = await ada.part(page)
     assert part.text.lstrip().startswith("<section") and 'hx-trigger="load' in part.text
     gone = await ada.act("webhook.delete", id=found[1])
     assert gone.headers["HX-Redirect"] == "/console/webhooks"
     assert (await ada.get(page)).status_code == 404
+
+
+async def test_a_webhook_is_edited_paused_resumed_and_its_secret_rotated(
+    ada: Visitor,
+) -> None:
+    made = await ada.act(
+        "webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["card.linked"]}
+    )
+    found = re.search(r"/console/webhooks/(\w+)", made.text)
+    first = re.search(r'data-copy="(whsec_[^"]+)"', made.text)
+    assert found is not None and first is not None
+    id, page = found[1], f"/console/webhooks/{found[1]}"
+    await ada.page(page)
+    form = (await ada.part(f"/console/acts/webhook.edit?id={id}")).text
+    assert 'value="http://127.0.0.1:9/x"' in form and 'value="card.linked" checked' in form
+    seen = re.search(r'name="seen" value="(\w+)"', form)
+    assert seen is not None
+    typed = {"url": "http://127.0.0.1:9/y", "events": ["*"], "seen": seen[1]}
+    assert (await ada.act("webhook.edit", typed, id=id)).headers["HX-Redirect"] == page
+    shown = await ada.page(page)
+    assert "<h1>http://127.0.0.1:9/y</h1>" in shown and "All events" in shown
+    stale = await ada.act("webhook.edit", typed, id=id)
+    assert 'role="alert"' in stale.text
+
+    await ada.act("webhook.pause", {"status": "paused"}, id=id)
+    await ada.act("webhook.test", id=id)
+    paused = await ada.page(page)
+    assert "Paused by an administrator." in paused and "when resumed" in paused
+    assert "webhook.resume" in paused and "webhook.pause" not in paused
+    assert "hx-trigger" not in (await ada.part(page)).text
+    assert "Paused by an administrator" in await ada.page("/console/webhooks")
+    await ada.act("webhook.resume", {"status": "active"}, id=id)
+    assert "webhook.pause" in await ada.page(page)
+
+    rotated = await ada.act("webhook.rotate_secret", {"grace_seconds": "3600"}, id=id)
+    second = re.search(r'data-copy="(whsec_[^"]+)"', rotated.text)
+    assert second is not None and second[1] != first[1]
+    assert "whsec_" not in await ada.page(page)
+
+
+async def test_a_response_is_shown_escaped_and_a_disabled_webhook_says_why(
+    ada: Visitor, world: World
+) -> None:
+    made = await ada.act("webhook.create", {"url": "http://127.0.0.1:9/x", "events": ["*"]})
+    found = re.search(r"/console/webhooks/(\w+)", made.text)
+    assert found is not None
+    await ada.act("webhook.test", id=found[1])
+    database = world.services.database
+    await database.execute(
+        """UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, ended_at = now(),
+                  attempts = 1, last_status = 410, duration_ms = 1234, response = $1""",
+        _HOSTILE,
+    )
+    await database.execute(
+        "UPDATE webhook_endpoints SET status = 'disabled', status_reason = 'It is gone'"
+    )
+    page = (await ada.get(f"/console/webhooks/{found[1]}")).text
+    assert "It is gone." in page and "webhook.resume" in page
+    assert _HOSTILE not in page and "&lt;script&gt;" in page
+    assert "410" in page and "1,234 ms" in page
 
 
 async def test_changes_are_old_and_new(ada: Visitor, world: World, visitors: Visitors) -> None:

@@ -77,7 +77,8 @@ POST, GET /admin/partners -> A
 POST /admin/partners/{id}/fund -> A F
 POST /admin/partners/{id}/suspend, /admin/partners/{id}/activate -> A
 POST, GET /admin/webhook-endpoints -> A
-DELETE /admin/webhook-endpoints/{id} -> A
+PUT, DELETE /admin/webhook-endpoints/{id} -> A
+POST /admin/webhook-endpoints/{id}/rotate-secret -> A
 GET /admin/webhook-endpoints/{id}/deliveries -> A
 POST /admin/webhook-endpoints/{id}/deliveries/{delivery_id}/redeliver -> A
 GET /audit/logs, /audit/verify -> A C

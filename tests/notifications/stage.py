@@ -12,6 +12,10 @@ from tapgate import ids, signing
 from tapgate.edge.services import Services
 from tapgate.notifications.events import publish
 from tapgate.notifications.webhooks import model
+from tapgate.notifications.webhooks.deliverer import Deliverer
+from tapgate.notifications.webhooks.sending import Sender
+
+ENDPOINTS = "/api/v1/admin/webhook-endpoints"
 
 
 class SetClock:
@@ -45,7 +49,8 @@ async def endpoint(services: Services, url: str, *events: str) -> tuple[int, str
     """A new endpoint's number and secret, past the routes."""
     endpoint_id, secret = services.new_id(), signing.new_standard_secret()
     await services.database.execute(
-        "INSERT INTO webhook_endpoints VALUES ($1, $2, $3, $4, $5)",
+        """INSERT INTO webhook_endpoints (id, url, events, secret, created_at, status_changed_at)
+           VALUES ($1, $2, $3, $4, $5, $5)""",
         endpoint_id,
         url,
         list(events or ("*",)),
@@ -73,6 +78,13 @@ async def happen_in_ledger(services: Services, event: str, subject_id: int) -> N
         subject_id,
         services.clock(),
     )
+
+
+async def deliver(services: Services, records: Any = None, sender: Sender | None = None) -> None:
+    """Attempt everything that is due, as a process of its own."""
+    work = Deliverer(services, records or {}, sender)
+    await work.start_due()
+    await work.finish()
 
 
 async def deliveries(services: Services) -> list[asyncpg.Record]:

@@ -11,6 +11,7 @@ from notifications.receiver import Receiver
 from notifications.stage import (
     SetClock,
     TransactionRecord,
+    deliver,
     deliveries,
     endpoint,
     happen,
@@ -26,13 +27,7 @@ from tapgate.notifications import claims
 from tapgate.notifications.events import publish
 from tapgate.notifications.webhooks import deliverer, model, outbox
 from tapgate.notifications.webhooks.deliverer import Deliverer
-
-
-async def deliver(services: Services, records: Any = None) -> None:
-    """Everything that is due, by a process of its own."""
-    work = Deliverer(services, records or {})
-    await work.start_due()
-    await work.finish()
+from tapgate.notifications.webhooks.model import Outcome
 
 
 async def test_an_event_is_sent_signed_in_the_standard_form(
@@ -107,7 +102,7 @@ async def test_failed_attempts_are_repeated_on_schedule_and_then_given_up(
     timed: Services, receiver: Receiver, set_clock: SetClock
 ) -> None:
     _, secret = await endpoint(timed, receiver.url)
-    receiver.status(*[500, 404, 301, 199 + 200, 429, 503, 502, 400, 410, 500])
+    receiver.status(*[500, 404, 301, 199 + 200, 429, 503, 502, 400, 401, 500])
     await happen(timed)
     pauses = []
     while (row := await only_delivery(timed))["status"] == "pending":
@@ -286,11 +281,14 @@ async def test_whoever_lost_a_claim_does_not_put_off_who_has_it(
     (held,) = await outbox.claim(
         timed.database, await _endpoint_id(timed), now=set_clock(), limit=1
     )
-    await outbox.put_off(timed.database, lost, 500, set_clock())
-    await outbox.given_up(timed.database, lost, 500, set_clock())
+    late = Outcome(problem="status 500", status=500)
+    await outbox.put_off(timed.database, lost, late, set_clock())
+    await outbox.given_up(timed.database, lost, late, set_clock())
+    await outbox.release(timed.database, lost, set_clock())
     row = await only_delivery(timed)
     assert (row["status"], row["next_attempt_at"]) == ("pending", held.next_attempt_at)
-    await outbox.put_off(timed.database, held, 503, set_clock())
+    busy = Outcome(problem="status 503", status=503)
+    await outbox.put_off(timed.database, held, busy, set_clock())
     assert (await only_delivery(timed))["last_status"] == 503
 
 

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from notifications.receiver import Receiver
-from notifications.stage import CardRecord
+from notifications.stage import deliver, happen
 from tapgate import ids
 from tapgate.edge.services import Services
 from tapgate.ledger.rules import EVENTS
-from tapgate.notifications.events import TYPES, publish
+from tapgate.notifications.events import TYPES
 from tapgate.notifications.webhooks import model, operations
 from tapgate.notifications.webhooks.deliverer import Deliverer
 from world import Bearer, World
@@ -41,15 +41,8 @@ async def create(
     return created
 
 
-async def happen(services: Services) -> None:
-    async with services.database.transaction() as tx:
-        await publish(tx, services, "card.linked", CardRecord())
-
-
-async def deliver(services: Services) -> None:
-    work = Deliverer(services, {})
-    await work.start_due()
-    await work.finish()
+def without_secret(created: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in created.items() if name != "secret"}
 
 
 def in_production(services: Services) -> None:
@@ -60,13 +53,16 @@ async def test_the_secret_is_shown_once_and_kept_sealed(
     client: httpx2.AsyncClient, world: World, admin: Bearer
 ) -> None:
     created = await create(client, admin, events=("card.linked", "alert.created", "card.linked"))
-    assert created.keys() == {"id", "url", "events", "secret"}
+    assert created.keys() == {
+        "id", "url", "events", "status", "status_reason", "status_changed_at", "secret"
+    }  # fmt: skip
+    assert (created["status"], created["status_reason"]) == ("active", None)
     assert created["events"] == ["card.linked", "alert.created"]
     assert created["id"].startswith("whk_")
     prefix, _, encoded = created["secret"].partition("_")
     assert (prefix, len(base64.b64decode(encoded, validate=True))) == ("whsec", 32)
     listed = (await client.get(PATH, auth=admin)).json()
-    assert listed["data"] == [{name: created[name] for name in ("id", "url", "events")}]
+    assert listed["data"] == [without_secret(created)]
     stored = await world.services.database.fetch(
         "SELECT webhook_endpoints::text AS row FROM webhook_endpoints"
     )
@@ -237,12 +233,18 @@ async def test_a_delivery_shows_what_came_of_it(
         "status": "pending",
         "attempts": 0,
         "last_status": None,
+        "duration_ms": None,
+        "response": None,
         "created_at": before["created_at"],
     }
     assert before["id"].startswith("dlv_")
     await deliver(services)
     (after,) = (await client.get(path, auth=admin)).json()["data"]
-    assert after == before | {"status": "delivered", "attempts": 1, "last_status": 204}
+    duration = after["duration_ms"]
+    assert isinstance(duration, int) and duration >= 0
+    assert after == before | {
+        "status": "delivered", "attempts": 1, "last_status": 204, "duration_ms": duration
+    }  # fmt: skip
 
 
 async def test_redelivering_sends_the_same_again_at_once(
@@ -359,10 +361,7 @@ async def test_one_can_be_got_without_its_secret(client: httpx2.AsyncClient, adm
     created = await create(client, admin, events=("card.linked",))
     await create(client, admin)
     found = await client.get(f"{PATH}/{created['id']}", auth=admin)
-    assert (found.status_code, found.json()) == (
-        200,
-        {name: created[name] for name in ("id", "url", "events")},
-    )
+    assert (found.status_code, found.json()) == (200, without_secret(created))
     await client.delete(f"{PATH}/{created['id']}", auth=admin)
     for name in (created["id"], UNKNOWN, "x", "whk_x"):
         gone = await client.get(f"{PATH}/{name}", auth=admin)
@@ -385,6 +384,8 @@ async def test_a_test_event_goes_to_one_endpoint_whatever_it_asked_for(
         "status": "pending",
         "attempts": 0,
         "last_status": None,
+        "duration_ms": None,
+        "response": None,
         "created_at": created_at,
     }
     receiver.status(500)
@@ -400,7 +401,8 @@ async def test_a_test_event_goes_to_one_endpoint_whatever_it_asked_for(
         "data": {"webhook_endpoint_id": tested["id"]},
     }
     listed = (await client.get(f"{url}/deliveries", auth=admin)).json()["data"]
-    assert listed == [delivery | {"status": "delivered", "attempts": 2, "last_status": 204}]
+    (after,) = listed
+    assert (after["status"], after["attempts"], after["last_status"]) == ("delivered", 2, 204)
     assert (await client.get(f"{PATH}/{other['id']}/deliveries", auth=admin)).json()["data"] == []
     (entry,) = await world.audit(tested["id"], "webhook_endpoint.tested")
     assert entry["actor"]["id"] == admin.id

@@ -1,4 +1,4 @@
-"""What has ended is kept for thirty days and then removed, in bounded steps."""
+"""Retention: ended rows and rows that were never sent are removed after 30 days, in batches."""
 
 from datetime import timedelta
 
@@ -33,8 +33,9 @@ async def test_a_delivery_goes_thirty_days_after_it_ended(
     await happen(timed)
     set_clock.forward(days=3)
     await end(timed)
+    set_clock.forward(days=1)
     await happen(timed)
-    set_clock.forward(days=30)
+    set_clock.forward(days=29)
     await Retention(timed).remove_old()
     assert (await counts(timed))["deliveries"] == 2
     set_clock.forward(seconds=1)
@@ -51,11 +52,12 @@ async def test_an_event_goes_with_the_last_of_its_deliveries(
     await endpoint(timed, "https://two.example.com")
     await happen(timed)
     await end(timed, f"endpoint_id = {first}")
-    set_clock.forward(days=31)
+    set_clock.forward(days=3)
+    await end(timed)
+    set_clock.forward(days=28)
     await Retention(timed).remove_old()
     left = await counts(timed)
     assert (left["deliveries"], left["events"]) == (1, 1)
-    await end(timed)
     set_clock.forward(days=31)
     await Retention(timed).remove_old()
     left = await counts(timed)
@@ -84,10 +86,11 @@ async def test_a_deleted_endpoint_goes_when_nothing_of_it_is_left(
     await timed.database.execute(
         "UPDATE webhook_endpoints SET deleted_at = $2 WHERE id = $1", gone, set_clock()
     )
-    set_clock.forward(days=31)
+    set_clock.forward(days=3)
+    await end(timed)
+    set_clock.forward(days=28)
     await Retention(timed).remove_old()
     assert (await counts(timed))["webhook_endpoints"] == 2
-    await end(timed)
     set_clock.forward(days=31)
     await Retention(timed).remove_old()
     assert (await counts(timed))["webhook_endpoints"] == 1
@@ -129,3 +132,54 @@ async def test_one_process_at_a_time_removes(timed: Services, set_clock: SetCloc
         assert (await counts(timed))["deliveries"] == 1
     await Retention(timed).remove_old()
     assert (await counts(timed))["deliveries"] == 0
+
+
+@pytest.mark.parametrize("status", ["active", "paused", "disabled"])
+async def test_deliveries_due_for_thirty_days_are_removed(
+    timed: Services, set_clock: SetClock, monkeypatch: pytest.MonkeyPatch, status: str
+) -> None:
+    monkeypatch.setattr(retention, "BATCH", 2)
+    await endpoint(timed, "https://shop.example.com")
+    for _ in range(5):
+        await happen(timed)
+    set_clock.forward(days=1)
+    await happen(timed)
+    await timed.database.execute("UPDATE webhook_endpoints SET status = $1", status)
+    set_clock.forward(days=29)
+    await Retention(timed).remove_old()
+    assert (await counts(timed))["deliveries"] == 6
+    set_clock.forward(seconds=1)
+    await Retention(timed).remove_old()
+    left = await counts(timed)
+    assert (left["deliveries"], left["events"]) == (1, 1)
+
+
+async def test_a_pending_delivery_with_recent_attempts_is_kept(
+    timed: Services, set_clock: SetClock
+) -> None:
+    await endpoint(timed, "https://shop.example.com")
+    await happen(timed)
+    set_clock.forward(days=40)
+    await timed.database.execute(
+        "UPDATE deliveries SET attempts = 3, next_attempt_at = $1", set_clock()
+    )
+    await Retention(timed).remove_old()
+    assert (await counts(timed))["deliveries"] == 1
+
+
+async def test_a_previous_secret_is_removed_when_its_grace_ends(
+    timed: Services, set_clock: SetClock
+) -> None:
+    await endpoint(timed, "https://shop.example.com")
+    await timed.database.execute(
+        """UPDATE webhook_endpoints
+           SET previous_secret = 'sealed', previous_secret_expires_at = $1""",
+        set_clock() + timedelta(seconds=60),
+    )
+    kept = "SELECT previous_secret IS NOT NULL FROM webhook_endpoints"
+    set_clock.forward(seconds=60)
+    await Retention(timed).remove_old()
+    assert await timed.database.fetchval(kept)
+    set_clock.forward(seconds=1)
+    await Retention(timed).remove_old()
+    assert not await timed.database.fetchval(kept)

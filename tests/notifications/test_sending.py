@@ -68,10 +68,10 @@ async def test_the_name_is_looked_up_once_and_the_connection_goes_where_that_sai
     receiver: Receiver,
 ) -> None:
     names = Names(["127.0.0.1"])
-    status = await Sender(public_only=False, resolve=names).send(
+    response = await Sender(public_only=False, resolve=names).send(
         f"http://{HOST}:{receiver.port}/hook#part", {"X-Own": "1"}, b"{}"
     )
-    assert status == 204
+    assert response.status == 204
     (received,) = receiver.received
     assert received.request == "POST /hook HTTP/1.1"
     assert received.headers["host"] == f"{HOST}:{receiver.port}"
@@ -82,7 +82,7 @@ async def test_the_name_is_looked_up_once_and_the_connection_goes_where_that_sai
 async def test_an_address_that_does_not_answer_is_followed_by_the_next(receiver: Receiver) -> None:
     names = Names(["127.0.0.2", "127.0.0.1"])
     sender = Sender(public_only=False, resolve=names)
-    assert await sender.send(f"http://{HOST}:{receiver.port}/", {}, b"{}") == 204
+    assert (await sender.send(f"http://{HOST}:{receiver.port}/", {}, b"{}")).status == 204
     assert len(receiver.received) == 1
 
 
@@ -94,8 +94,8 @@ async def test_tls_is_checked_against_the_name_and_not_the_address(certificate: 
     trust = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listening(context):
         sender = Sender(public_only=False, resolve=Names(*[["127.0.0.1"]] * 3), trust=trust)
-        assert await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}") == 204
-        assert await sender.send(f"https://{HOST}.:{receiver.port}/", {}, b"{}") == 204
+        assert (await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")).status == 204
+        assert (await sender.send(f"https://{HOST}.:{receiver.port}/", {}, b"{}")).status == 204
         assert heard == [HOST, HOST]
         with pytest.raises(NoAnswerError, match="ConnectError"):
             await sender.send(f"https://other.example.com:{receiver.port}/", {}, b"{}")
@@ -145,7 +145,7 @@ async def test_in_production_the_address_that_was_checked_is_the_one_connected_t
     trust = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listening(served_with(certificate)):
         sender = Sender(public_only=True, resolve=names, trust=trust)
-        assert await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}") == 204
+        assert (await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")).status == 204
     assert names.asked == [HOST]
     assert len(receiver.received) == 1
 
@@ -155,4 +155,4 @@ async def test_a_proxy_from_the_environment_is_not_asked(
 ) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    assert await Sender(public_only=False).send(receiver.url, {}, b"{}") == 204
+    assert (await Sender(public_only=False).send(receiver.url, {}, b"{}")).status == 204

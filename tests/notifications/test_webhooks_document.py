@@ -1,4 +1,4 @@
-"""docs/webhooks.md says what the code does, and its examples work as printed."""
+"""docs/webhooks.md matches the code, and its examples work as printed."""
 
 import re
 import shutil
@@ -10,8 +10,10 @@ import msgspec
 import pytest
 
 from tapgate import signing
+from tapgate.notifications import retention
 from tapgate.notifications.events import TYPES
-from tapgate.notifications.webhooks import model
+from tapgate.notifications.webhooks import model, sending
+from tapgate.notifications.webhooks.retry_after import MAX_RETRY_AFTER
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text()
 SECRET = "whsec_dGFwZ2F0ZS1leGFtcGxlLWRvLW5vdC11c2UtdGhpcyE="
@@ -23,7 +25,7 @@ def blocks(language: str) -> list[str]:
 
 def example() -> tuple[dict[str, str], bytes]:
     """The headers and the body of the request that is shown."""
-    _, request = blocks("http")
+    request = blocks("http")[-1]
     head, _, body = request.partition("\n\n")
     return dict(line.split(": ", 1) for line in head.splitlines()[1:]), body.encode()
 
@@ -67,12 +69,22 @@ def test_the_shell_lines_give_the_signature_of_the_example() -> None:
 
 
 def test_every_event_is_described() -> None:
-    events = DOCUMENT.partition("## Events")[2].partition("## What arrives")[0]
-    assert set(re.findall(r"`([a-z]+\.[a-z_]+)`", events)) == set(TYPES)
+    events = DOCUMENT.partition("## Events")[2].partition("## Payload")[0]
+    assert set(re.findall(r"`([a-z_]+\.[a-z_]+)`", events)) == set(TYPES)
 
 
 def test_the_schedule_is_the_one_that_is_kept() -> None:
     seconds = {"seconds": 1, "minutes": 60, "hours": 3600}
-    sentence = DOCUMENT.partition("repeated after about ")[2].partition(", a little")[0]
+    sentence = DOCUMENT.partition("retried after about ")[2].partition(", with a")[0]
     said = re.findall(r"(\d+) (\w+)", sentence)
     assert tuple(int(number) * seconds[unit] for number, unit in said) == model.PAUSES
+
+
+def test_the_limits_are_those_of_the_code() -> None:
+    assert f"(0 to {model.MAX_GRACE_SECONDS:,} seconds, default 0)" in DOCUMENT
+    assert f"no successful attempt for {model.DISABLED_AFTER.days} days" in DOCUMENT
+    assert f"has been due for {retention.KEPT.days} days" in DOCUMENT
+    hours = MAX_RETRY_AFTER.total_seconds() / 3600
+    assert f"at most {hours:.0f} hours are honored" in DOCUMENT
+    assert f"the first {sending.MAX_RESPONSE_BYTES // 1024} KiB" in DOCUMENT
+    assert f"within {sending._BODY_SECONDS:.0f} seconds after the status" in DOCUMENT

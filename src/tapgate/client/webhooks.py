@@ -1,6 +1,6 @@
-"""What the gateway sends out, checked; what a funding partner sends in, signed."""
+"""Verification of the gateway's events; signatures of funding partners' webhooks."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -13,11 +13,11 @@ PARTNER_HEADER = "X-Webhook-Signature"
 
 
 class NotGenuine(Exception):  # noqa: N818 - a verdict on what came in
-    """Not from the gateway, too old, or altered on its way. The text says which, never the body."""
+    """Not sent by the gateway, too old, or altered. The message says which, never the body."""
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened. The same `id` may come again: it is the same event."""
+    """An event. A repeated `id` is the same event, delivered again."""
 
     id: str
     type: str
@@ -32,11 +32,17 @@ class _Body(msgspec.Struct):
 
 
 def verify(
-    secret: str, headers: Mapping[str, str], body: bytes, *, clock: Clock = system_clock
+    secret: str | Iterable[str],
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    clock: Clock = system_clock,
 ) -> Event:
-    """The event in a request, whose body is the bytes as they came. Raises `NotGenuine`.
+    """Return the event of a request, or raise `NotGenuine`.
 
-    The names of headers may be in any case. The secret is that of the endpoint, `whsec_...`.
+    `secret` is the endpoint's secret (`whsec_...`), or several of which one must match, such as the
+    old and the new one during a rotation. `body` is the raw request body. Header names are
+    case-insensitive.
     """
     named = {name.lower(): value for name, value in headers.items()}
     try:
@@ -47,8 +53,10 @@ def verify(
     moment = signing.unix_seconds(timestamp)
     if moment is None or not signing.is_timely(moment, clock()):
         raise NotGenuine("the time is not within 5 minutes of now")
-    if str(int(timestamp)) != timestamp or not signing.verify_standard_webhook(
-        secret, signatures, message_id, int(timestamp), body
+    secrets = [secret] if isinstance(secret, str) else secret
+    if str(int(timestamp)) != timestamp or not any(
+        signing.verify_standard_webhook(one, signatures, message_id, int(timestamp), body)
+        for one in secrets
     ):
         raise NotGenuine("no signature is right")
     try:

@@ -7,7 +7,7 @@ Sites have pages for people beside the endpoints. They ask the endpoints as an A
 without a connection in between.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.metrics import DISCONNECTED, UNMATCHED, Metrics
 from tapgate.edge.node_files import shared_folder
 from tapgate.edge.openapi import described
+from tapgate.edge.openapi_webhooks import WebhookEvent
 from tapgate.edge.route import Route
 from tapgate.edge.routing import Router
 from tapgate.edge.services import Services
@@ -57,12 +58,17 @@ class App(AsgiApp):
     """Serves the given endpoints, those about the gateway itself, and sites beside them."""
 
     def __init__(
-        self, services: Services, endpoints: Iterable[Endpoint], sites: Iterable[Site] = ()
+        self,
+        services: Services,
+        endpoints: Iterable[Endpoint],
+        sites: Iterable[Site] = (),
+        events: Sequence[WebhookEvent] = (),
     ) -> None:
         about_itself = [*system_endpoints(self)]
         declared = [*about_itself, *endpoints]
         self._services = services
         self._declared = declared
+        self._events = events
         self._sites = [
             (site, _Place(row, site.prefix)) for row, site in enumerate(sites, len(declared))
         ]
@@ -90,7 +96,7 @@ class App(AsgiApp):
     @cached_property
     def description(self) -> bytes:
         """Written when somebody first asks for it: few processes are ever asked."""
-        return described(self._declared, self._services.settings.currency)
+        return described(self._declared, self._services.settings.currency, self._events)
 
     async def respond(self, request: Request) -> Answer:
         started = perf_counter()

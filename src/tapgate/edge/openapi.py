@@ -7,6 +7,7 @@ import msgspec
 
 from tapgate import VERSION
 from tapgate.edge.endpoint import Access, Endpoint
+from tapgate.edge.openapi_webhooks import WebhookEvent, webhook_operations, webhook_parameters
 from tapgate.edge.schemas import Schema, Schemas, example, path_example
 from tapgate.errors import TABLE, ApiError, Code
 
@@ -27,9 +28,11 @@ class ErrorBody(msgspec.Struct, omit_defaults=True):
     details: dict[str, Any] | None = None
 
 
-def described(endpoints: Sequence[Endpoint], currency: str) -> bytes:
+def described(
+    endpoints: Sequence[Endpoint], currency: str, events: Sequence[WebhookEvent] = ()
+) -> bytes:
     taken = [kind for one in endpoints for kind in (one.body_type, one.body_schema, one.query_type)]
-    given = [one.answer_type for one in endpoints]
+    given = [*(one.answer_type for one in endpoints), *(event.record_type for event in events)]
     schemas = Schemas(
         [kind for kind in taken if kind not in (None, bytes)],
         [ErrorBody, *(kind for kind in given if kind not in (None, bytes))],
@@ -52,10 +55,15 @@ def described(endpoints: Sequence[Endpoint], currency: str) -> bytes:
         "servers": [{"url": "/"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(one.tag for one in endpoints)],
         "paths": paths,
+        "webhooks": webhook_operations(events, schemas),
         "components": {
             "schemas": schemas.components,
             "securitySchemes": _security_schemes(),
-            "parameters": {"RequestId": _request_id(), "IdempotencyKey": _idempotency_key()},
+            "parameters": {
+                "RequestId": _request_id(),
+                "IdempotencyKey": _idempotency_key(),
+                **webhook_parameters(),
+            },
             "headers": _answer_headers(),
         },
     }

@@ -112,7 +112,8 @@ async def load_rules(
     commissions = await tx.fetch("SELECT type, tier, rate, minimum_amount FROM commission_rules")
     own = await tx.fetch("SELECT kind, id FROM accounts WHERE owner_id IS NULL")
     wanted = await tx.fetch(
-        "SELECT DISTINCT unnest(events) AS event FROM webhook_endpoints WHERE deleted_at IS NULL"
+        """SELECT DISTINCT unnest(events) AS event FROM webhook_endpoints
+           WHERE deleted_at IS NULL AND status <> 'disabled'"""
     )
     fees: dict[str, list[FeeStep]] = {}
     for step in steps:

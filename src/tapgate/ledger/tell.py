@@ -19,7 +19,7 @@ _TELL: Final = """
     ), wanted AS (
         SELECT told.id AS event_id, endpoint.id AS endpoint_id
         FROM told JOIN webhook_endpoints endpoint
-          ON endpoint.deleted_at IS NULL
+          ON endpoint.deleted_at IS NULL AND endpoint.status <> 'disabled'
          AND (told.type = ANY (endpoint.events) OR '*' = ANY (endpoint.events))
     ), written AS (
         INSERT INTO events (id, type, subject_id, occurred_at)

@@ -1,4 +1,4 @@
-"""What happened here, for whoever asked to be told: written with the change, delivered later."""
+"""Event catalog, and publishing: an event is written with the change, and delivered later."""
 
 from typing import Any, Final
 
@@ -6,28 +6,48 @@ import msgspec
 
 from tapgate.edge.services import Services
 
-TYPES: Final = (
-    "transaction.completed",
-    "transaction.failed",
-    "transaction.under_review",
-    "transaction.refunded",
-    "card.linked",
-    "card.blocked",
-    "card.unblocked",
-    "subscriber.created",
-    "subscriber.blocked",
-    "subscriber.unblocked",
-    "subscriber.kyc_changed",
-    "alert.created",
-    "alert.resolved",
-    "agent.float_low",
-    "processor.suspended",
-)
 
-_TELL: Final = """
+class EventType(msgspec.Struct, frozen=True):
+    """An event type that webhook endpoints can subscribe to."""
+
+    name: str
+    description: str
+
+    @property
+    def resource(self) -> str:
+        """The kind of record in the event's `data`: `transaction`, `card`, ..."""
+        return resource_of(self.name)
+
+
+ENDPOINT_DISABLED: Final = "webhook_endpoint.disabled"
+
+#: Every event type, in the order of the documentation. The OpenAPI document and the console list
+#: them from here.
+CATALOG: Final = (
+    EventType("transaction.completed", "Money moved, possibly after a review."),
+    EventType("transaction.failed", "A transaction was declined, possibly after a review."),
+    EventType("transaction.under_review", "Funds are on hold until a review decision."),
+    EventType("transaction.refunded", "A payment was refunded in part or in full."),
+    EventType("card.linked", "A card was linked to a subscriber."),
+    EventType("card.blocked", "A card was blocked."),
+    EventType("card.unblocked", "A card was unblocked."),
+    EventType("subscriber.created", "A subscriber registered."),
+    EventType("subscriber.blocked", "A subscriber was blocked."),
+    EventType("subscriber.unblocked", "A subscriber was unblocked."),
+    EventType("subscriber.kyc_changed", "A subscriber's KYC level or status changed."),
+    EventType("alert.created", "A compliance alert was raised; repeats are not events."),
+    EventType("alert.resolved", "A compliance alert was resolved."),
+    EventType("agent.float_low", "An agent's float fell below TAPGATE_FLOAT_LOW."),
+    EventType("processor.suspended", "A processor was suspended."),
+    EventType(ENDPOINT_DISABLED, "A webhook endpoint was disabled and receives nothing."),
+)
+TYPES: Final = tuple(event.name for event in CATALOG)
+
+_PUBLISH: Final = """
     WITH listeners AS (
         SELECT id FROM webhook_endpoints
-        WHERE deleted_at IS NULL AND ($2 = ANY (events) OR '*' = ANY (events))
+        WHERE deleted_at IS NULL AND status <> 'disabled'
+          AND ($2 = ANY (events) OR '*' = ANY (events))
     ), event AS (
         INSERT INTO events (id, type, data, occurred_at)
         SELECT $1, $2, $3, $4 WHERE EXISTS (SELECT FROM listeners)
@@ -37,8 +57,12 @@ _TELL: Final = """
     SELECT event.id, listeners.id, $4, $4 FROM event, listeners"""
 
 
+def resource_of(event_type: str) -> str:
+    return event_type.partition(".")[0]
+
+
 async def publish(tx: Any, services: Services, event_type: str, record: msgspec.Struct) -> None:
-    """Part of the database transaction of the change; the record is told as it is now."""
+    """Write an event in the database transaction of its change, with the record as it is now."""
     assert event_type in TYPES
     data = msgspec.to_builtins(record)
-    await tx.execute(_TELL, services.new_id(), event_type, data, services.clock())
+    await tx.execute(_PUBLISH, services.new_id(), event_type, data, services.clock())

@@ -1,4 +1,4 @@
-"""What was sent, or given up, is kept for a while to be looked at, and then removed."""
+"""Retention of webhook events, deliveries and messages."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final, NoReturn
@@ -17,7 +17,7 @@ _LOCK_KEY: Final = 0x7467_6B65  # "tgke"
 
 
 class Retention:
-    """Removes a bounded number at a time, so that nobody waits for it."""
+    """Removes a bounded number of rows at a time, so that no lock is held for long."""
 
     def __init__(self, services: Services) -> None:
         self._database: Database = services.database
@@ -27,9 +27,10 @@ class Retention:
         await repeat(self.remove_old, every=_EVERY_SECONDS, name="notifications.retention")
 
     async def remove_old(self) -> None:
-        before = self._clock() - KEPT
-        while await self._remove_batch(before):
+        now = self._clock()
+        while await self._remove_batch(now - KEPT):
             pass
+        await _remove_expired_secrets(self._database, now)
 
     async def _remove_batch(self, before: datetime) -> bool:
         """Whether there may be more."""
@@ -37,19 +38,32 @@ class Retention:
             if not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", _LOCK_KEY):
                 return False
             removed = (
-                await _remove_deliveries(tx, before),
+                await _remove_deliveries(tx, _ENDED, before),
+                await _remove_deliveries(tx, _NEVER_SENT, before),
                 await _remove_endpoints(tx, before),
                 await _remove_messages(tx, before),
             )
         return max(removed) == BATCH
 
 
-async def _remove_deliveries(tx: Any, before: datetime) -> int:
-    """And their events, once nobody is left who was told of them."""
+_ENDED: Final = """
+    SELECT id FROM deliveries WHERE status <> 'pending' AND ended_at < $1
+    ORDER BY ended_at LIMIT {limit} FOR UPDATE SKIP LOCKED"""
+
+#: Due all this time and not attempted: the queue of an endpoint that is paused, disabled or slower
+#: than its events.
+_NEVER_SENT: Final = """
+    SELECT waiting.id FROM webhook_endpoints endpoint, LATERAL (
+        SELECT id FROM deliveries
+        WHERE endpoint_id = endpoint.id AND status = 'pending' AND next_attempt_at < $1
+        ORDER BY next_attempt_at LIMIT {limit} FOR UPDATE SKIP LOCKED) AS waiting
+    LIMIT {limit}"""
+
+
+async def _remove_deliveries(tx: Any, selected: str, before: datetime) -> int:
+    """Remove deliveries, and the events that no delivery is left of."""
     rows = await tx.fetch(
-        f"""DELETE FROM deliveries WHERE id = ANY (ARRAY(
-                SELECT id FROM deliveries WHERE status <> 'pending' AND ended_at < $1
-                ORDER BY ended_at LIMIT {BATCH} FOR UPDATE SKIP LOCKED))
+        f"""DELETE FROM deliveries WHERE id = ANY (ARRAY({selected.format(limit=BATCH)}))
             RETURNING event_id""",
         before,
     )
@@ -59,6 +73,16 @@ async def _remove_deliveries(tx: Any, before: datetime) -> int:
         [row["event_id"] for row in rows],
     )
     return len(rows)
+
+
+async def _remove_expired_secrets(database: Database, now: datetime) -> None:
+    """Remove secrets that no longer sign."""
+    await database.execute(
+        """UPDATE webhook_endpoints
+           SET previous_secret = NULL, previous_secret_expires_at = NULL
+           WHERE previous_secret_expires_at < $1""",
+        now,
+    )
 
 
 async def _remove_endpoints(tx: Any, before: datetime) -> int:

@@ -133,6 +133,18 @@ async def endpoint(here: Company, _: Caller) -> Ready:
     return Ready({"id": created["id"]})
 
 
+@recipe(f"PUT {V1}/admin/webhook-endpoints/{{id}}")
+async def changed_endpoint(here: Company, caller: Caller) -> Ready:
+    ready = await endpoint(here, caller)
+    return Ready(ready.path, {"url": _NOBODY_LISTENS, "events": ["*"], "status": "paused"})
+
+
+@recipe(f"POST {V1}/admin/webhook-endpoints/{{id}}/rotate-secret")
+async def rotated_secret(here: Company, caller: Caller) -> Ready:
+    ready = await endpoint(here, caller)
+    return Ready(ready.path, {"grace_seconds": 60})
+
+
 @recipe(f"POST {V1}/admin/webhook-endpoints/{{id}}/deliveries/{{delivery_id}}/redeliver")
 async def delivery(here: Company, caller: Caller) -> Ready:
     ready = await endpoint(here, caller)

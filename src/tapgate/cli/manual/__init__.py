@@ -14,7 +14,7 @@ from tapgate.cli.manual.schemas import Schemas, linked
 from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.openapi import described
 from tapgate.edge.system import Subject, system_endpoints
-from tapgate.gateway import NOUNS
+from tapgate.gateway import NOUNS, WEBHOOK_EVENTS
 from tapgate.messenger.routes import ROUTES
 
 INDEX = "README.md"
@@ -34,7 +34,7 @@ def endpoints() -> list[Endpoint]:
 
 def description() -> dict[str, Any]:
     """The whole interface in OpenAPI."""
-    document: dict[str, Any] = json.loads(described(endpoints(), _CURRENCY))
+    document: dict[str, Any] = json.loads(described(endpoints(), _CURRENCY, WEBHOOK_EVENTS))
     return document
 
 

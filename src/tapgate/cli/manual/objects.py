@@ -202,6 +202,8 @@ OBJECTS: Final[Mapping[str, tuple[Whose, ...]]] = {
     f"POST {_HOOK}": (Whose.NOBODY,),
     f"GET {_HOOK}": (Whose.ANY,),
     f"GET {_HOOK}/{{id}}": (Whose.ANY,),
+    f"PUT {_HOOK}/{{id}}": (Whose.ANY,),
+    f"POST {_HOOK}/{{id}}/rotate-secret": (Whose.ANY,),
     f"POST {_HOOK}/{{id}}/test": (Whose.ANY,),
     f"DELETE {_HOOK}/{{id}}": (Whose.ANY,),
     f"GET {_HOOK}/{{id}}/deliveries": (Whose.ANY,),

@@ -111,7 +111,7 @@ from tapgate.client.records.wallet import (
 from tapgate.client.records.webhook_endpoints import (
     Delivery,
     WebhookEndpoint,
-    WebhookEndpointCreated,
+    WebhookEndpointWithSecret,
 )
 
 __all__ = [
@@ -197,5 +197,5 @@ __all__ = [
     "Verification",
     "Violation",
     "WebhookEndpoint",
-    "WebhookEndpointCreated",
+    "WebhookEndpointWithSecret",
 ]

@@ -1,4 +1,4 @@
-"""Where events are sent, and what was."""
+"""Webhook endpoints and their deliveries."""
 
 from tapgate.client.records.base import Record, SecretRecord
 
@@ -7,19 +7,31 @@ class WebhookEndpoint(Record, frozen=True, kw_only=True):
     id: str
     url: str
     events: list[str]
+    status: str
+    status_reason: str | None
+    status_changed_at: str
 
 
-class WebhookEndpointCreated(SecretRecord, frozen=True, kw_only=True):
+class WebhookEndpointWithSecret(SecretRecord, frozen=True, kw_only=True):
+    """The secret is in the responses of `create` and `rotate_secret` only."""
+
     id: str
     url: str
     events: list[str]
+    status: str
+    status_reason: str | None
+    status_changed_at: str
     secret: str
 
 
 class Delivery(Record, frozen=True, kw_only=True):
+    """`duration_ms` and `response`, the first 1 KiB of the body, are of the last attempt."""
+
     id: str
     event: str
     status: str
     attempts: int
     last_status: int | None
+    duration_ms: int | None
+    response: str | None
     created_at: str

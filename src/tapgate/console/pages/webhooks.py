@@ -1,7 +1,7 @@
-"""Webhooks: who is told about events, and what came of telling them."""
+"""Webhooks: endpoints that receive events, and their deliveries."""
 
 import asyncio
-from typing import Final
+from typing import Any, Final
 
 from tapgate.console.acts import Act, Field
 from tapgate.console.rendering import words
@@ -9,7 +9,7 @@ from tapgate.console.site import Pages
 from tapgate.console.visit import Visit, at
 from tapgate.edge.endpoint import Reply
 from tapgate.notifications.events import TYPES
-from tapgate.notifications.webhooks.model import EVERYTHING, PAUSES
+from tapgate.notifications.webhooks.model import EVERYTHING, PAUSES, Status
 
 pages = Pages()
 
@@ -17,7 +17,7 @@ _ALL = "/api/v1/admin/webhook-endpoints"
 _ONE = f"{_ALL}/{{id}}"
 _DELIVERIES = f"{_ONE}/deliveries"
 
-#: How long is waited after a failed try, in words.
+#: The retry schedule in words.
 _WAITS: Final = tuple(
     f"{seconds // 3600} hours"
     if seconds >= 3600
@@ -27,55 +27,112 @@ _WAITS: Final = tuple(
     for seconds in PAUSES
 )
 
+_SETTINGS: Final = (
+    Field("url", "Endpoint URL", hint="https://…; in production it must be public"),
+    Field(
+        "events",
+        "Events",
+        "many",
+        (
+            (EVERYTHING, "All events, including future ones"),
+            *((event, words(event)) for event in TYPES),
+        ),
+    ),
+)
+
+
+def _set_status(name: str, status: Status, **said: Any) -> Act:
+    fields = (Field("status", "Status", "hidden", value=status),)
+    return Act(name=name, endpoint=f"PUT {_ONE}", fields=fields, **said)
+
+
 ACTS = (
     Act(
         name="webhook.create",
         endpoint=f"POST {_ALL}",
         title="Add a webhook",
-        explains="Events are sent to this address as JSON, signed with a secret that you see once. "
-        "What is not taken is sent again for more than three days.",
+        explains="Events are sent to this URL as JSON, signed with a secret that is shown once. "
+        "Failed deliveries are retried for about three days.",
         button="Add webhook",
+        fields=_SETTINGS,
+        done="Webhook added.",
+        shows="webhooks/secret.html",
+    ),
+    Act(
+        name="webhook.edit",
+        endpoint=f"PUT {_ONE}",
+        title="Edit webhook",
+        explains="Pending deliveries go to the new URL.",
+        button="Edit",
+        fields=_SETTINGS,
+        reads=_ONE,
+        done="Webhook changed.",
+    ),
+    _set_status(
+        "webhook.pause",
+        Status.PAUSED,
+        title="Pause this webhook?",
+        explains="Nothing is sent while it is paused. Events are queued for up to 30 days and sent "
+        "when you resume.",
+        button="Pause",
+        done="Webhook paused.",
+    ),
+    _set_status(
+        "webhook.resume",
+        Status.ACTIVE,
+        title="Resume this webhook?",
+        explains="Queued events are sent now.",
+        button="Resume",
+        done="Webhook resumed.",
+    ),
+    Act(
+        name="webhook.rotate_secret",
+        endpoint=f"POST {_ONE}/rotate-secret",
+        title="Rotate the signing secret",
+        explains="The new secret is shown once. While the old one is valid, each request carries "
+        "a signature by both.",
+        button="Rotate secret",
         fields=(
-            Field("url", "Address", hint="https://… ; in production it must be a public one"),
             Field(
-                "events",
-                "Events",
-                "many",
+                "grace_seconds",
+                "Old secret",
+                "whole_choice",
                 (
-                    (EVERYTHING, "Everything, also kinds of events that are added later"),
-                    *((event, words(event)) for event in TYPES),
+                    ("0", "Expires now"),
+                    ("3600", "Valid for 1 more hour"),
+                    ("86400", "Valid for 24 more hours"),
                 ),
+                value="86400",
             ),
         ),
-        done="The webhook is added.",
+        done="Secret rotated.",
         shows="webhooks/secret.html",
     ),
     Act(
         name="webhook.test",
         endpoint=f"POST {_ONE}/test",
         title="Send a test event?",
-        explains="This address alone gets an event of the type webhook.test, signed like any "
-        "other. You see in the list below what it answers.",
+        explains="Sends webhook.test to this endpoint only. The result appears in the list of "
+        "deliveries.",
         button="Send a test event",
-        done="The test event is on its way.",
+        done="Test event queued.",
     ),
     Act(
         name="webhook.redeliver",
         endpoint=f"POST {_DELIVERIES}/{{delivery_id}}/redeliver",
         title="Send this event again?",
-        explains="It goes out at once, with the same identifier, whatever came of it before: a "
-        "receiver that keeps identifiers takes it once.",
+        explains="It is sent with the same identifier, so a receiver that stores identifiers "
+        "processes it once.",
         button="Send again",
-        done="The event is on its way again.",
+        done="Event queued.",
     ),
     Act(
         name="webhook.delete",
         endpoint=f"DELETE {_ONE}",
         title="Delete this webhook?",
-        explains="Nothing is sent to this address any more, also what still waits. The secret is "
-        "gone. This cannot be undone.",
+        explains="Nothing more is sent to it, and pending deliveries fail. This cannot be undone.",
         button="Delete",
-        done="The webhook is deleted.",
+        done="Webhook deleted.",
         dangerous=True,
         then="/console/webhooks",
     ),
@@ -90,7 +147,7 @@ async def webhooks(visit: Visit) -> Reply[bytes]:
 
 @pages.get("/console/webhooks/{id}")
 async def webhook(visit: Visit, id: str) -> Reply[bytes]:
-    """As a part: the deliveries alone, and of further ones only the rows."""
+    """As a part of the page: the deliveries, or only the rows of a further page of them."""
     names, asked = {"id": id}, visit.query.pick("cursor")
     endpoint, deliveries = await asyncio.gather(
         visit.get(at(_ONE, names)), visit.get(at(_DELIVERIES, names), asked)

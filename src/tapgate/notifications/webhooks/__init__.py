@@ -1,1 +1,1 @@
-"""Webhooks out: who wants to be told what happens here, and how they are told."""
+"""Outgoing webhooks: endpoints, subscriptions and deliveries."""

@@ -1,24 +1,30 @@
-"""Webhook endpoints and deliveries: what is asked for, what is shown, what is sent, when again."""
+"""Webhook endpoints and deliveries: request and response records, signing, retry schedule."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
 from tapgate import clock, ids, signing
-from tapgate.edge.fields import Choice, Count
+from tapgate.edge.fields import Choice, Count, Whole
 from tapgate.errors import ApiError, Code
 from tapgate.notifications import claims
 from tapgate.notifications.events import TYPES
 from tapgate.notifications.webhooks.targets import TargetRule
 
 EVERYTHING: Final = "*"
-#: Nobody can ask for it: it is sent to one endpoint when somebody wants to see what arrives there.
+#: Sent to one endpoint on request. Endpoints cannot subscribe to it.
 TEST: Final = "webhook.test"
 
+#: An endpoint without a successful attempt for this long after a failure is disabled.
+DISABLED_AFTER: Final = timedelta(days=5)
+MAX_GRACE_SECONDS: Final = 86_400
+
 _MINUTE, _HOUR = 60, 3_600
-#: After the first, second, ... failed attempt; after one more it is given up.
+#: Delays after the first, second, ... failed attempt. The attempt after the last delay is the last.
 PAUSES: Final = (
     5,
     5 * _MINUTE,
@@ -32,21 +38,60 @@ PAUSES: Final = (
 )
 
 
+class Status(StrEnum):
+    """Status of an endpoint. Only an active endpoint is sent events."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"  # by an administrator; events are queued
+    DISABLED = "disabled"  # by the gateway; events are not queued
+
+
+class StatusReason(StrEnum):
+    PAUSED = "Paused by an administrator"
+    GONE = "The endpoint responded with 410 Gone"
+    FAILING = "No delivery succeeded for 5 days"
+
+
+Url = Annotated[str, TargetRule()]
+Subscription = Annotated[list[Annotated[str, Choice(*TYPES, EVERYTHING)]], Count(1, 100)]
+
+
 class NewEndpoint(msgspec.Struct, kw_only=True):
-    url: Annotated[str, TargetRule()]
-    events: Annotated[list[Annotated[str, Choice(*TYPES, EVERYTHING)]], Count(1, 100)]
+    url: Url
+    events: Subscription
+
+
+class EndpointUpdate(msgspec.Struct, kw_only=True):
+    """The fields to change; absent fields keep their value."""
+
+    url: Url | None = None
+    events: Subscription | None = None
+    status: Annotated[str, Choice(Status.ACTIVE, Status.PAUSED)] | None = None
+
+
+class SecretRotation(msgspec.Struct, kw_only=True):
+    grace_seconds: Annotated[int, Whole(0, MAX_GRACE_SECONDS)] = 0
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     url: str
     events: list[str]
+    status: str
+    status_reason: str | None
+    status_changed_at: str
 
 
-class CreatedEndpoint(Endpoint, frozen=True, kw_only=True):
-    """The only time that the secret is shown."""
+class EndpointWithSecret(Endpoint, frozen=True, kw_only=True):
+    """The only response that contains the secret."""
 
     secret: str
+
+
+class TestData(msgspec.Struct, frozen=True, kw_only=True):
+    """The `data` of a test event."""
+
+    webhook_endpoint_id: str
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,17 +100,19 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     attempts: int
     last_status: int | None
+    duration_ms: int | None
+    response: str | None
     created_at: str
 
 
 class Due(msgspec.Struct, frozen=True, kw_only=True):
-    """A delivery that this process alone may send for a while."""
+    """A delivery claimed by this process, with its event and its endpoint as of the claim."""
 
     id: int
     endpoint_id: int
     attempts: int
     attempts_before: int
-    next_attempt_at: datetime  # when the claim is over
+    next_attempt_at: datetime  # when the claim expires
     event_id: int
     event: str
     subject_id: int | None
@@ -73,6 +120,21 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
     occurred_at: datetime
     url: str
     secret: bytes
+    previous_secret: bytes | None
+    previous_secret_expires_at: datetime | None
+    status_changed_at: datetime
+    failing_since: datetime | None
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of one attempt."""
+
+    problem: str | None  # None: delivered
+    status: int | None = None
+    duration_ms: int | None = None
+    response: str | None = None
+    retry_after: timedelta | None = None
+    is_internal: bool = False  # nothing was sent, because of an error in the gateway
 
 
 def no_such_endpoint() -> ApiError:
@@ -87,8 +149,17 @@ def endpoint(row: Mapping[str, Any]) -> Endpoint:
     return Endpoint(**_facts(row))
 
 
-def created_endpoint(row: Mapping[str, Any], secret: str) -> CreatedEndpoint:
-    return CreatedEndpoint(**_facts(row), secret=secret)
+def endpoint_with_secret(row: Mapping[str, Any], secret: str) -> EndpointWithSecret:
+    return EndpointWithSecret(**_facts(row), secret=secret)
+
+
+def endpoint_without_query(row: Mapping[str, Any]) -> Endpoint:
+    """The record for readers other than administrators; the query may contain a password."""
+    return msgspec.structs.replace(endpoint(row), url=without_query(row["url"]))
+
+
+def without_query(url: str) -> str:
+    return urlsplit(url)._replace(query="", fragment="").geturl()
 
 
 def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,6 +167,9 @@ def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
         "id": ids.show(ids.WEBHOOK_ENDPOINT, row["id"]),
         "url": row["url"],
         "events": row["events"],
+        "status": row["status"],
+        "status_reason": row["status_reason"],
+        "status_changed_at": clock.rfc3339(row["status_changed_at"]),
     }
 
 
@@ -106,24 +180,31 @@ def delivery(row: Mapping[str, Any]) -> Delivery:
         status=row["status"],
         attempts=row["attempts"],
         last_status=row["last_status"],
+        duration_ms=row["duration_ms"],
+        response=row["response"],
         created_at=clock.rfc3339(row["created_at"]),
     )
 
 
 def secret_context(endpoint_id: int) -> bytes:
-    """What a secret is sealed for: nobody's opens as another's."""
+    """The vault context of an endpoint's secrets: they do not open as another endpoint's."""
     return b"webhook endpoint %d" % endpoint_id
 
 
-def pause_after(failures: int) -> timedelta | None:
-    """How long to wait after that many failed attempts; None when it is time to give up."""
+def pause_after(failures: int, retry_after: timedelta | None = None) -> timedelta | None:
+    """Return the delay after that many failed attempts; None: no further attempt.
+
+    A Retry-After extends the scheduled delay and never shortens it, so the attempts of an endpoint
+    that always asks for one second are not used up in ten.
+    """
     if failures > len(PAUSES):
         return None
-    return claims.about(PAUSES[failures - 1], give_or_take=0.1)
+    pause = claims.about(PAUSES[failures - 1], give_or_take=0.1)
+    return pause if retry_after is None else max(pause, retry_after)
 
 
 def body(event: str, occurred_at: datetime, data: str) -> bytes:
-    """The same bytes every time, since `data` is the text of what was stored once."""
+    """Return the same bytes for every attempt: `data` is the text that was stored once."""
     return msgspec.json.encode(
         {
             "type": event,
@@ -133,12 +214,15 @@ def body(event: str, occurred_at: datetime, data: str) -> bytes:
     )
 
 
-def headers(delivery_id: int, secret: str, body: bytes, now: datetime) -> dict[str, str]:
-    """Standard Webhooks: the id stays the same, time and signature are those of this attempt."""
+def headers(delivery_id: int, secrets: list[str], body: bytes, now: datetime) -> dict[str, str]:
+    """Return the Standard Webhooks headers of one attempt, with one signature per secret."""
     shown, timestamp = ids.show(ids.DELIVERY, delivery_id), int(now.timestamp())
+    signatures = (
+        signing.standard_webhook_signature(secret, shown, timestamp, body) for secret in secrets
+    )
     return {
         "Content-Type": "application/json",
         "webhook-id": shown,
         "webhook-timestamp": str(timestamp),
-        "webhook-signature": signing.standard_webhook_signature(secret, shown, timestamp, body),
+        "webhook-signature": " ".join(signatures),
     }

@@ -1,30 +1,46 @@
-"""What can happen to webhook endpoints: each change with its audit entry, in one transaction."""
+"""Operations on webhook endpoints: each change with its audit entry, in one transaction."""
 
 import asyncio
-from urllib.parse import urlsplit
+from datetime import datetime, timedelta
 
 import asyncpg
 
 from tapgate import ids, signing
-from tapgate.audit.trail import Changes, Trail
+from tapgate.audit.changes import changes_between
+from tapgate.audit.trail import Changes, Trail, record
 from tapgate.edge.call import Call
+from tapgate.edge.origin import SYSTEM
+from tapgate.edge.services import Services
 from tapgate.errors import invalid_field
 from tapgate.ledger import rules
+from tapgate.notifications.events import ENDPOINT_DISABLED, publish
 from tapgate.notifications.webhooks import model, outbox, queries
-from tapgate.notifications.webhooks.model import CreatedEndpoint, NewEndpoint
+from tapgate.notifications.webhooks.model import (
+    Due,
+    Endpoint,
+    EndpointUpdate,
+    EndpointWithSecret,
+    NewEndpoint,
+    StatusReason,
+)
 from tapgate.notifications.webhooks.targets import (
     RefusedError,
     require_public,
     resolve_by_system,
 )
+from tapgate.store.signals import Ticket
 
-_of_endpoints = Trail("webhook_endpoint")
+#: Signal: an endpoint's URL, secret or status changed, or it was deleted.
+CHANGED = "webhook_endpoints"
+
+_RESOURCE = "webhook_endpoint"
+_of_endpoints = Trail(_RESOURCE)
 _of_deliveries = Trail("webhook_delivery")
 
 _LOOK_UP_SECONDS = 2.0
 
 
-async def create(call: Call, new: NewEndpoint) -> CreatedEndpoint:
+async def create(call: Call, new: NewEndpoint) -> EndpointWithSecret:
     services = call.services
     if services.settings.production:
         await _require_public(new.url)
@@ -34,8 +50,8 @@ async def create(call: Call, new: NewEndpoint) -> CreatedEndpoint:
             tx,
             endpoint_id=endpoint_id,
             url=new.url,
-            events=list(dict.fromkeys(new.events)),
-            secret=services.vault.seal(secret.encode(), model.secret_context(endpoint_id)),
+            events=_without_repeats(new.events),
+            secret=_seal(services, endpoint_id, secret),
             now=services.clock(),
         )
         await _record(
@@ -43,12 +59,92 @@ async def create(call: Call, new: NewEndpoint) -> CreatedEndpoint:
             call,
             endpoint_id,
             "created",
-            {"url": (None, _without_query(row["url"])), "events": (None, row["events"])},
+            {"url": (None, model.without_query(row["url"])), "events": (None, row["events"])},
         )
-        ticket = await services.signals.publish(tx, rules.CHANGED, "")
-    # What happens from now on is told, whichever process it happens in.
+        ticket = await _announce(tx, services)
+    # Every process publishes to the new endpoint before the response is sent.
     await services.signals.settled(ticket)
-    return model.created_endpoint(row, secret)
+    return model.endpoint_with_secret(row, secret)
+
+
+async def update(call: Call, endpoint_id: int, update: EndpointUpdate) -> Endpoint:
+    """Return once every process sends by the new settings."""
+    services = call.services
+    if update.url is not None and services.settings.production:
+        await _require_public(update.url)
+    async with services.database.transaction() as tx:
+        before = await queries.lock(tx, endpoint_id)
+        url = before["url"] if update.url is None else update.url
+        events = before["events"] if update.events is None else _without_repeats(update.events)
+        status = before["status"] if update.status is None else update.status
+        if (url, events, status) == (before["url"], before["events"], before["status"]):
+            return model.endpoint(before)
+        reason = StatusReason.PAUSED if status == model.Status.PAUSED else None
+        after = await queries.save(
+            tx,
+            endpoint_id,
+            url=url,
+            events=events,
+            status=status,
+            reason=before["status_reason"] if status == before["status"] else reason,
+            now=services.clock(),
+        )
+        changes = changes_between(
+            model.endpoint_without_query(before), model.endpoint_without_query(after)
+        )
+        await _record(tx, call, endpoint_id, "updated", changes)
+        ticket = await _announce(tx, services)
+    await services.signals.settled(ticket)
+    return model.endpoint(after)
+
+
+async def rotate_secret(call: Call, endpoint_id: int, grace_seconds: int) -> EndpointWithSecret:
+    """Replace the secret. The old one signs too until the grace ends; an older one ends now."""
+    services = call.services
+    secret, now = signing.new_standard_secret(), services.clock()
+    async with services.database.transaction() as tx:
+        row = await queries.rotate_secret(
+            tx,
+            endpoint_id,
+            secret=_seal(services, endpoint_id, secret),
+            previous_expires_at=_end_of_grace(now, grace_seconds),
+        )
+        changes = {"grace_seconds": (None, grace_seconds)}
+        await _record(tx, call, endpoint_id, "secret_rotated", changes)
+        ticket = await services.signals.publish(tx, CHANGED, "")
+    await services.signals.settled(ticket)
+    return model.endpoint_with_secret(row, secret)
+
+
+async def disable(
+    services: Services,
+    due: Due,
+    reason: StatusReason,
+    *,
+    if_failing_since: datetime | None = None,
+) -> bool:
+    """Disable the endpoint of a failed attempt, unless it has changed since the attempt."""
+    async with services.database.transaction() as tx:
+        row = await outbox.disable(
+            tx, due, reason, services.clock(), if_failing_since=if_failing_since
+        )
+        if row is None:
+            return False
+        shown = model.endpoint_without_query(row)
+        await record(
+            tx,
+            services,
+            SYSTEM,
+            event=f"{_RESOURCE}.disabled",
+            resource_type=_RESOURCE,
+            resource_id=shown.id,
+            reason=reason,
+            changes={"status": (model.Status.ACTIVE, shown.status)},
+        )
+        await publish(tx, services, ENDPOINT_DISABLED, shown)
+        ticket = await _announce(tx, services)
+    await services.signals.settled(ticket)
+    return True
 
 
 async def delete(call: Call, endpoint_id: int) -> None:
@@ -62,14 +158,14 @@ async def delete(call: Call, endpoint_id: int) -> None:
             call,
             endpoint_id,
             "deleted",
-            {"url": (_without_query(row["url"]), None), "events": (row["events"], None)},
+            {"url": (model.without_query(row["url"]), None), "events": (row["events"], None)},
         )
-        ticket = await services.signals.publish(tx, rules.CHANGED, "")
+        ticket = await _announce(tx, services)
     await services.signals.settled(ticket)
 
 
 async def send_test(call: Call, endpoint_id: int) -> asyncpg.Record:
-    """An event for one endpoint alone, to see whether and how it takes one."""
+    """Queue a test event for one endpoint, whatever it subscribes to."""
     services = call.services
     async with services.database.transaction() as tx:
         await queries.one(tx, endpoint_id)
@@ -86,7 +182,7 @@ async def send_test(call: Call, endpoint_id: int) -> asyncpg.Record:
 
 
 async def redeliver(call: Call, endpoint_id: int, delivery_id: int) -> asyncpg.Record:
-    """Sent again at once, under the same id; if that fails, as patiently as the first time."""
+    """Make a delivery due now, under the same id and with the whole retry schedule."""
     services = call.services
     async with services.database.transaction() as tx:
         await queries.one(tx, endpoint_id)
@@ -102,8 +198,15 @@ async def redeliver(call: Call, endpoint_id: int, delivery_id: int) -> asyncpg.R
     return row
 
 
+async def _announce(tx: asyncpg.Connection, services: Services) -> Ticket:
+    """Signal a change of what is sent where: to the deliverers and to the ledger's publisher."""
+    await services.signals.publish(tx, CHANGED, "")
+    return await services.signals.publish(tx, rules.CHANGED, "")
+
+
 async def _require_public(url: str) -> None:
-    """A name that nobody knows yet is taken: it is looked up again whenever something is sent."""
+    """Refuse a non-public address. A name that does not resolve yet is accepted: it is resolved
+    again for every attempt."""
     try:
         async with asyncio.timeout(_LOOK_UP_SECONDS):
             await require_public(url, resolve_by_system)
@@ -125,6 +228,13 @@ async def _record(
     )
 
 
-def _without_query(url: str) -> str:
-    """A query may hold a password of the receiver's, which is nothing for a log."""
-    return urlsplit(url)._replace(query="", fragment="").geturl()
+def _seal(services: Services, endpoint_id: int, secret: str) -> bytes:
+    return services.vault.seal(secret.encode(), model.secret_context(endpoint_id))
+
+
+def _end_of_grace(now: datetime, grace_seconds: int) -> datetime | None:
+    return now + timedelta(seconds=grace_seconds) if grace_seconds else None
+
+
+def _without_repeats(events: list[str]) -> list[str]:
+    return list(dict.fromkeys(events))

@@ -1,4 +1,4 @@
-"""The SQL of sending: what is due, claimed by one process at a time, and what came of it."""
+"""SQL of sending: due deliveries, claimed by one process at a time, and the result of attempts."""
 
 from datetime import datetime
 from typing import Any
@@ -6,14 +6,17 @@ from typing import Any
 import asyncpg
 
 from tapgate.notifications import claims
-from tapgate.notifications.webhooks.model import Due
+from tapgate.notifications.webhooks.model import Due, Outcome
 from tapgate.store.database import Database
+
+_IS_SENT_TO = "deleted_at IS NULL AND status = 'active'"
 
 
 async def end_for_deleted_endpoints(source: Database | asyncpg.Connection, now: datetime) -> None:
-    """What waits for an endpoint that is gone has failed; also what came while it went.
+    """Fail the pending deliveries of deleted endpoints, also those added during the deletion.
 
-    Some at a time, and not those that somebody else is about to end: the next round finds them.
+    A bounded number, without waiting for rows that another process is about to end: the next call
+    finds the rest.
     """
     await source.execute(
         """UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, ended_at = $1
@@ -28,13 +31,13 @@ async def end_for_deleted_endpoints(source: Database | asyncpg.Connection, now: 
 
 
 async def due_endpoints(database: Database, now: datetime) -> list[int]:
-    """The endpoints that something is due for, longest due first."""
+    """Return the active endpoints with due deliveries, longest due first."""
     rows = await database.fetch(
-        """SELECT endpoint.id FROM webhook_endpoints endpoint, LATERAL (
-               SELECT next_attempt_at FROM deliveries
-               WHERE endpoint_id = endpoint.id AND status = 'pending' AND next_attempt_at <= $1
-               ORDER BY next_attempt_at LIMIT 1) AS due
-           WHERE deleted_at IS NULL ORDER BY due.next_attempt_at""",
+        f"""SELECT endpoint.id FROM webhook_endpoints endpoint, LATERAL (
+                SELECT next_attempt_at FROM deliveries
+                WHERE endpoint_id = endpoint.id AND status = 'pending' AND next_attempt_at <= $1
+                ORDER BY next_attempt_at LIMIT 1) AS due
+            WHERE {_IS_SENT_TO} ORDER BY due.next_attempt_at""",
         now,
     )
     return [row["id"] for row in rows]
@@ -47,27 +50,52 @@ async def claim(database: Database, endpoint_id: int, *, now: datetime, limit: i
         "id, endpoint_id, event_id, attempts, attempts_before, next_attempt_at",
         now=now,
         limit=limit,
-        among="endpoint_id = $4",
+        among=f"""endpoint_id = $4
+            AND EXISTS (SELECT FROM webhook_endpoints WHERE id = $4 AND {_IS_SENT_TO})""",
         values=(endpoint_id,),
     )
     if not claimed:
         return []
-    # As text: what a client once sent as metadata need not be what this program could decode.
+    # As text: metadata that a client once sent may be JSON that this program cannot decode.
     told = await database.fetch(
         """SELECT id AS event_id, type AS event, subject_id, data::text, occurred_at FROM events
            WHERE id = ANY ($1::bigint[])""",
         [row["event_id"] for row in claimed],
     )
     to = await database.fetchrow(
-        "SELECT url, secret FROM webhook_endpoints WHERE id = $1", endpoint_id
+        """SELECT url, secret, previous_secret, previous_secret_expires_at, status_changed_at,
+                  failing_since
+           FROM webhook_endpoints WHERE id = $1""",
+        endpoint_id,
     )
     assert to is not None
     events = {event["event_id"]: event for event in told}
     return [Due(**{**row, **events[row["event_id"]], **to}) for row in claimed]
 
 
+async def is_current(database: Database, due: Due) -> bool:
+    """Whether the endpoint is still as it was when the delivery was claimed."""
+    found: bool = await database.fetchval(
+        f"""SELECT EXISTS (SELECT FROM webhook_endpoints
+                           WHERE {_SAME_ENDPOINT} AND secret = $4)""",
+        *_endpoint_of(due),
+        due.secret,
+    )
+    return found
+
+
+async def release(database: Database, due: Due, now: datetime) -> None:
+    """Undo a claim: nothing was sent."""
+    await database.execute(
+        f"""UPDATE deliveries SET attempts = attempts - 1, next_attempt_at = $4
+            WHERE {_STILL_CLAIMED}""",
+        *_claim_of(due),
+        now,
+    )
+
+
 async def keep_data(database: Database, event_id: int, data: dict[str, Any]) -> str:
-    """The record as it is told, now and always: whoever looked it up first has said what it is."""
+    """Store the event's record, unless another process was first; return the stored one."""
     kept: str = await database.fetchval(
         """UPDATE events SET data = coalesce(data, $2) WHERE id = $1 RETURNING data::text""",
         event_id,
@@ -76,40 +104,89 @@ async def keep_data(database: Database, event_id: int, data: dict[str, Any]) -> 
     return kept
 
 
-async def delivered(database: Database, due: Due, status: int, now: datetime) -> None:
+async def delivered(database: Database, due: Due, outcome: Outcome, now: datetime) -> None:
     await database.execute(
-        """UPDATE deliveries SET status = 'delivered', next_attempt_at = NULL, ended_at = $3,
-                  last_status = $2
+        """WITH succeeded AS (
+               UPDATE webhook_endpoints SET failing_since = NULL
+               WHERE id = $6 AND failing_since IS NOT NULL)
+           UPDATE deliveries SET status = 'delivered', next_attempt_at = NULL, ended_at = $2,
+                  last_status = $3, duration_ms = $4, response = $5
            WHERE id = $1 AND status = 'pending'""",
         due.id,
-        status,
         now,
+        *_log_of(outcome),
+        due.endpoint_id,
     )
 
 
-async def put_off(database: Database, due: Due, status: int | None, until: datetime) -> None:
+async def put_off(database: Database, due: Due, outcome: Outcome, until: datetime) -> None:
     await database.execute(
-        f"UPDATE deliveries SET next_attempt_at = $5, last_status = $4 WHERE {_STILL_CLAIMED}",
-        *_claim_of(due),
-        status,
-        until,
-    )
-
-
-async def given_up(database: Database, due: Due, status: int | None, now: datetime) -> None:
-    await database.execute(
-        f"""UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, ended_at = $5,
-                   last_status = $4
+        f"""UPDATE deliveries SET next_attempt_at = $4, {_LOG}
             WHERE {_STILL_CLAIMED}""",
         *_claim_of(due),
-        status,
+        until,
+        *_log_of(outcome),
+    )
+
+
+async def given_up(database: Database, due: Due, outcome: Outcome, now: datetime) -> None:
+    await database.execute(
+        f"""UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, ended_at = $4, {_LOG}
+            WHERE {_STILL_CLAIMED}""",
+        *_claim_of(due),
+        now,
+        *_log_of(outcome),
+    )
+
+
+async def mark_failing(database: Database, due: Due, now: datetime) -> None:
+    """Start the time after which an endpoint without any success is disabled."""
+    await database.execute(
+        f"""UPDATE webhook_endpoints SET failing_since = $4
+            WHERE {_SAME_ENDPOINT} AND failing_since IS NULL""",
+        *_endpoint_of(due),
         now,
     )
 
 
-#: Whoever took the claim over, or asked for the delivery again, has changed one of these.
+async def disable(
+    tx: asyncpg.Connection,
+    due: Due,
+    reason: str,
+    now: datetime,
+    *,
+    if_failing_since: datetime | None,
+) -> asyncpg.Record | None:
+    """Disable the endpoint; None if it has changed since the claim or had a success."""
+    return await tx.fetchrow(
+        f"""UPDATE webhook_endpoints
+            SET status = 'disabled', status_reason = $4, status_changed_at = $5,
+                failing_since = NULL
+            WHERE {_SAME_ENDPOINT} AND ($6::timestamptz IS NULL OR failing_since = $6)
+            RETURNING id, url, events, status, status_reason, status_changed_at""",
+        *_endpoint_of(due),
+        reason,
+        now,
+        if_failing_since,
+    )
+
+
+#: False once another process took over the claim or an administrator redelivered.
 _STILL_CLAIMED = "id = $1 AND attempts = $2 AND next_attempt_at = $3 AND status = 'pending'"
+
+#: False once the endpoint has another URL or status than the one the attempt was made with.
+_SAME_ENDPOINT = f"id = $1 AND url = $2 AND status_changed_at = $3 AND {_IS_SENT_TO}"
+
+_LOG = "last_status = $5, duration_ms = $6, response = $7"
 
 
 def _claim_of(due: Due) -> tuple[int, int, datetime]:
     return due.id, due.attempts, due.next_attempt_at
+
+
+def _endpoint_of(due: Due) -> tuple[int, str, datetime]:
+    return due.endpoint_id, due.url, due.status_changed_at
+
+
+def _log_of(outcome: Outcome) -> tuple[int | None, int | None, str | None]:
+    return outcome.status, outcome.duration_ms, outcome.response

@@ -1,4 +1,4 @@
-"""The SQL about webhook endpoints, and about deliveries as their endpoint's owner sees them."""
+"""SQL of webhook endpoints, and of deliveries as administrators see them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -8,19 +8,17 @@ import asyncpg
 from tapgate.notifications.webhooks.model import no_such_delivery, no_such_endpoint
 from tapgate.store.database import Database
 
-_ENDPOINT = "id, url, events"
+_ENDPOINT = "id, url, events, status, status_reason, status_changed_at"
 _DELIVERY = """deliveries.id, events.type AS event, deliveries.status, deliveries.attempts,
-    deliveries.last_status, deliveries.created_at"""
+    deliveries.last_status, deliveries.duration_ms, deliveries.response, deliveries.created_at"""
 
 
 async def one(source: Database | asyncpg.Connection, endpoint_id: int) -> asyncpg.Record:
-    row = await source.fetchrow(
+    return await _require_one(
+        source,
         f"SELECT {_ENDPOINT} FROM webhook_endpoints WHERE id = $1 AND deleted_at IS NULL",
         endpoint_id,
     )
-    if row is None:
-        raise no_such_endpoint()
-    return row
 
 
 async def page(database: Database, *, before: int, limit: int) -> list[asyncpg.Record]:
@@ -42,8 +40,8 @@ async def insert(
     now: datetime,
 ) -> asyncpg.Record:
     return await tx.fetchrow(
-        f"""INSERT INTO webhook_endpoints (id, url, events, secret, created_at)
-            VALUES ($1, $2, $3, $4, $5) RETURNING {_ENDPOINT}""",
+        f"""INSERT INTO webhook_endpoints (id, url, events, secret, created_at, status_changed_at)
+            VALUES ($1, $2, $3, $4, $5, $5) RETURNING {_ENDPOINT}""",
         endpoint_id,
         url,
         events,
@@ -52,16 +50,68 @@ async def insert(
     )
 
 
+async def lock(tx: asyncpg.Connection, endpoint_id: int) -> asyncpg.Record:
+    return await _require_one(
+        tx,
+        f"""SELECT {_ENDPOINT} FROM webhook_endpoints WHERE id = $1 AND deleted_at IS NULL
+            FOR NO KEY UPDATE""",
+        endpoint_id,
+    )
+
+
+async def save(
+    tx: asyncpg.Connection,
+    endpoint_id: int,
+    *,
+    url: str,
+    events: Sequence[str],
+    status: str,
+    reason: str | None,
+    now: datetime,
+) -> asyncpg.Record:
+    """A new URL or status starts the time of continuous failure again."""
+    return await tx.fetchrow(
+        f"""UPDATE webhook_endpoints
+            SET url = $2, events = $3, status = $4, status_reason = $5,
+                status_changed_at = CASE WHEN status = $4 THEN status_changed_at ELSE $6 END,
+                failing_since = CASE WHEN url = $2 AND status = $4 THEN failing_since END
+            WHERE id = $1 RETURNING {_ENDPOINT}""",
+        endpoint_id,
+        url,
+        events,
+        status,
+        reason,
+        now,
+    )
+
+
+async def rotate_secret(
+    tx: asyncpg.Connection,
+    endpoint_id: int,
+    *,
+    secret: bytes,
+    previous_expires_at: datetime | None,
+) -> asyncpg.Record:
+    return await _require_one(
+        tx,
+        f"""UPDATE webhook_endpoints
+            SET secret = $2, previous_secret_expires_at = $3,
+                previous_secret = CASE WHEN $3::timestamptz IS NOT NULL THEN secret END
+            WHERE id = $1 AND deleted_at IS NULL RETURNING {_ENDPOINT}""",
+        endpoint_id,
+        secret,
+        previous_expires_at,
+    )
+
+
 async def delete(tx: asyncpg.Connection, endpoint_id: int, now: datetime) -> asyncpg.Record:
-    row = await tx.fetchrow(
+    return await _require_one(
+        tx,
         f"""UPDATE webhook_endpoints SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL
             RETURNING {_ENDPOINT}""",
         endpoint_id,
         now,
     )
-    if row is None:
-        raise no_such_endpoint()
-    return row
 
 
 async def deliveries(
@@ -86,7 +136,7 @@ async def insert_event_for(
     data: Mapping[str, str],
     now: datetime,
 ) -> asyncpg.Record:
-    """An event that is told to this endpoint alone; its delivery."""
+    """Insert an event for this endpoint alone; return its delivery."""
     return await tx.fetchrow(
         """WITH event AS (
                INSERT INTO events (id, type, data, occurred_at) VALUES ($1, $2, $3, $4)
@@ -95,7 +145,7 @@ async def insert_event_for(
            INSERT INTO deliveries (event_id, endpoint_id, next_attempt_at, created_at)
            SELECT id, $5, $4, $4 FROM event
            RETURNING id, (SELECT type FROM event) AS event, status, attempts, last_status,
-                     created_at""",
+                     duration_ms, response, created_at""",
         event_id,
         event,
         data,
@@ -107,7 +157,7 @@ async def insert_event_for(
 async def lock_delivery(
     tx: asyncpg.Connection, endpoint_id: int, delivery_id: int
 ) -> asyncpg.Record:
-    """The delivery as it is, and that nobody else ends it or asks for it meanwhile."""
+    """Return the delivery, locked against its end and other redeliveries."""
     row = await tx.fetchrow(
         f"""SELECT {_DELIVERY} FROM deliveries JOIN events ON events.id = event_id
             WHERE deliveries.id = $2 AND endpoint_id = $1 FOR UPDATE OF deliveries""",
@@ -120,7 +170,7 @@ async def lock_delivery(
 
 
 async def make_due(tx: asyncpg.Connection, delivery_id: int, now: datetime) -> asyncpg.Record:
-    """Pending and due at once, with all attempts before it; the delivery as it is then."""
+    """Make the delivery pending and due, with all attempts of the schedule ahead of it."""
     return await tx.fetchrow(
         f"""UPDATE deliveries SET status = 'pending', next_attempt_at = $2, ended_at = NULL,
                    attempts_before = attempts
@@ -129,3 +179,12 @@ async def make_due(tx: asyncpg.Connection, delivery_id: int, now: datetime) -> a
         delivery_id,
         now,
     )
+
+
+async def _require_one(
+    source: Database | asyncpg.Connection, sql: str, *arguments: object
+) -> asyncpg.Record:
+    row = await source.fetchrow(sql, *arguments)
+    if row is None:
+        raise no_such_endpoint()
+    return row

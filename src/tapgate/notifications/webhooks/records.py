@@ -26,11 +26,6 @@ _THEN: Final[Mapping[str, dict[str, Any]]] = {
 }
 
 
-def kind_of(event: str) -> str:
-    """`transaction`, `alert`, `agent`."""
-    return event.partition(".")[0]
-
-
 def as_it_was(event: str, record: msgspec.Struct) -> dict[str, Any]:
     """The record with the state that the event speaks of."""
     data: dict[str, Any] = msgspec.to_builtins(record)

@@ -6,7 +6,14 @@ from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.pages import Page, PageQuery, cut
 from tapgate.errors import Code
 from tapgate.notifications.webhooks import model, operations, queries
-from tapgate.notifications.webhooks.model import CreatedEndpoint, Delivery, Endpoint, NewEndpoint
+from tapgate.notifications.webhooks.model import (
+    Delivery,
+    Endpoint,
+    EndpointUpdate,
+    EndpointWithSecret,
+    NewEndpoint,
+    SecretRotation,
+)
 
 endpoints = Endpoints("Webhooks")
 
@@ -14,18 +21,18 @@ _SYSTEM_ADMIN = Access(roles="A")
 
 
 @endpoints.post("/api/v1/admin/webhook-endpoints", access=_SYSTEM_ADMIN, status=201)
-async def create_webhook_endpoint(call: Call, body: NewEndpoint) -> CreatedEndpoint:
-    """Ask to be told about events at a URL. The secret is shown this once.
+async def create_webhook_endpoint(call: Call, body: NewEndpoint) -> EndpointWithSecret:
+    """Create a webhook endpoint.
 
-    `*` stands for all events. In production the URL begins with https:// and leads to a public
-    address.
+    The response is the only one that contains the secret. `*` subscribes to all events. In
+    production the URL must begin with https:// and resolve to public addresses.
     """
     return await operations.create(call, body)
 
 
 @endpoints.get("/api/v1/admin/webhook-endpoints", access=_SYSTEM_ADMIN)
 async def list_webhook_endpoints(call: Call, query: PageQuery) -> Page[Endpoint]:
-    """List the webhook endpoints that are not deleted, newest first."""
+    """List webhook endpoints, newest first."""
     rows = await queries.page(call.services.database, before=query.before, limit=query.limit + 1)
     return cut(rows, query.limit, lambda row: int(row["id"]), model.endpoint)
 
@@ -38,6 +45,34 @@ async def get_webhook_endpoint(call: Call, id: str) -> Endpoint:
     return model.endpoint(await queries.one(call.services.database, _endpoint_id(id)))
 
 
+@endpoints.put(
+    "/api/v1/admin/webhook-endpoints/{id}", access=_SYSTEM_ADMIN, errors=(Code.NOT_FOUND,)
+)
+async def update_webhook_endpoint(call: Call, id: str, body: EndpointUpdate) -> Endpoint:
+    """Change, pause or reactivate a webhook endpoint.
+
+    Absent fields keep their value. While the status is `paused`, events are queued and nothing is
+    sent. `active` resumes a paused endpoint and reopens a disabled one. Once this returns, requests
+    are sent by the new settings only, except for those already on the wire.
+    """
+    return await operations.update(call, _endpoint_id(id), body)
+
+
+@endpoints.post(
+    "/api/v1/admin/webhook-endpoints/{id}/rotate-secret",
+    access=_SYSTEM_ADMIN,
+    errors=(Code.NOT_FOUND,),
+)
+async def rotate_webhook_secret(call: Call, id: str, body: SecretRotation) -> EndpointWithSecret:
+    """Rotate the secret of a webhook endpoint.
+
+    The response is the only one that contains the new secret. For `grace_seconds` each request
+    carries a signature by the new secret and one by the old secret. A further rotation ends the
+    older secret immediately.
+    """
+    return await operations.rotate_secret(call, _endpoint_id(id), body.grace_seconds)
+
+
 @endpoints.post(
     "/api/v1/admin/webhook-endpoints/{id}/test",
     access=_SYSTEM_ADMIN,
@@ -47,8 +82,8 @@ async def get_webhook_endpoint(call: Call, id: str) -> Endpoint:
 async def send_test_event(call: Call, id: str) -> Delivery:
     """Send a test event to a webhook endpoint.
 
-    `webhook.test` is sent to this one only, whatever it asked to be told, and signed, repeated and
-    listed among the deliveries like any other event.
+    `webhook.test` is sent to this endpoint only, whatever it subscribes to, and is signed, retried
+    and listed among the deliveries like any other event.
     """
     return model.delivery(await operations.send_test(call, _endpoint_id(id)))
 
@@ -57,7 +92,10 @@ async def send_test_event(call: Call, id: str) -> Delivery:
     "/api/v1/admin/webhook-endpoints/{id}", access=_SYSTEM_ADMIN, errors=(Code.NOT_FOUND,)
 )
 async def delete_webhook_endpoint(call: Call, id: str) -> None:
-    """Delete a webhook endpoint: what still waits for it is not sent any more."""
+    """Delete a webhook endpoint.
+
+    Its pending deliveries fail without a further attempt.
+    """
     await operations.delete(call, _endpoint_id(id))
 
 
@@ -67,7 +105,7 @@ async def delete_webhook_endpoint(call: Call, id: str) -> None:
     errors=(Code.NOT_FOUND,),
 )
 async def list_deliveries(call: Call, id: str, query: PageQuery) -> Page[Delivery]:
-    """List what was or will be sent to a webhook endpoint, newest first."""
+    """List the deliveries to a webhook endpoint, newest first."""
     endpoint_id, database = _endpoint_id(id), call.services.database
     await queries.one(database, endpoint_id)
     rows = await queries.deliveries(
@@ -82,7 +120,10 @@ async def list_deliveries(call: Call, id: str, query: PageQuery) -> Page[Deliver
     errors=(Code.NOT_FOUND,),
 )
 async def redeliver(call: Call, id: str, delivery_id: str) -> Delivery:
-    """Send an event again, at once and under the same id, whatever came of it before."""
+    """Redeliver an event under the same id, whatever its status.
+
+    While the endpoint is paused or disabled, the delivery waits until it is active.
+    """
     number = ids.read(ids.DELIVERY, delivery_id)
     endpoint_id = _endpoint_id(id)
     if number is None:

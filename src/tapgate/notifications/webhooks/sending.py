@@ -1,9 +1,11 @@
 """One POST to one endpoint, to exactly the address that was checked."""
 
 import asyncio
+import contextlib
 import ssl
-from collections.abc import Mapping
-from typing import Final
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, NamedTuple
 
 import httpx2
 
@@ -16,19 +18,42 @@ from tapgate.notifications.webhooks.targets import (
     resolve_by_system,
 )
 
-#: How long an endpoint may take to answer, everything included.
+#: How long an endpoint may take to respond with a status, everything included.
 PATIENCE_SECONDS: Final = 10.0
+#: How long it may then take to send the part of the body that is kept.
+_BODY_SECONDS: Final = 2.0
 #: How long one of several addresses may take to be connected to.
 _CONNECT_SECONDS: Final = 3.0
 _MOST_ADDRESSES: Final = 4
+MAX_RESPONSE_BYTES: Final = 1024
+
+_BEFORE_WRITE: Final = "http11.send_request_headers.started"
+
+#: Called when a connection is open and nothing has been written to it. An exception cancels.
+BeforeWrite = Callable[[], Awaitable[None]]
+
+
+class Response(NamedTuple):
+    status: int
+    duration_ms: int  # until the status
+    text: str | None  # how the body begins
+    retry_after: str | None
 
 
 class NoAnswerError(Exception):
-    """Nothing came back that is an answer; says what happened in a word."""
+    """The endpoint sent no HTTP response. The message is one word, the kind of error."""
+
+    def __init__(self, problem: str, duration_ms: int) -> None:
+        super().__init__(problem)
+        self.duration_ms = duration_ms
+
+
+async def _always() -> None:
+    """Cancel nothing."""
 
 
 class Sender:
-    """Follows no redirect, asks no proxy, believes nobody's certificate but the host name's."""
+    """HTTP client that follows no redirects, uses no proxy and verifies the host's certificate."""
 
     def __init__(
         self,
@@ -41,30 +66,36 @@ class Sender:
         self._resolve = resolve
         self._trust = trust or httpx2.create_ssl_context(trust_env=False)
 
-    async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> int:
-        """The status of the answer; its body is not read."""
+    async def send(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        before_write: BeforeWrite = _always,
+    ) -> Response:
+        """Return the status and how the body begins; the rest of the body is not read."""
+        request = _Request(url, headers, body, before_write, time.monotonic())
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                return await self._to_one_of(
-                    await self._find(url, self._resolve), url, headers, body
-                )
+            async with asyncio.timeout(PATIENCE_SECONDS) as deadline:
+                found = await self._find(url, self._resolve)
+                return await self._to_one_of(found, request, deadline)
         except (RefusedError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            raise NoAnswerError(type(error).__name__) from error
+            raise NoAnswerError(type(error).__name__, request.elapsed_ms()) from error
 
     async def _to_one_of(
-        self, found: list[str], url: str, headers: Mapping[str, str], body: bytes
-    ) -> int:
-        """An address that cannot be connected to was sent nothing: the next one may do."""
+        self, found: list[str], request: "_Request", deadline: asyncio.Timeout
+    ) -> Response:
+        """Try the next address only where nothing was sent: the connection failed."""
         *others, last = found[:_MOST_ADDRESSES]
         for address in others:
             try:
-                return await self._post(address, url, headers, body)
+                return await self._post(address, request, deadline)
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 continue
-        return await self._post(last, url, headers, body)
+        return await self._post(last, request, deadline)
 
-    async def _post(self, address: str, url: str, headers: Mapping[str, str], body: bytes) -> int:
-        named = httpx2.URL(url)
+    async def _post(self, address: str, request: "_Request", deadline: asyncio.Timeout) -> Response:
+        named = httpx2.URL(request.url)
         # A client for one request: a connection made for one host name is never used for another
         # one at the same address.
         async with (
@@ -77,15 +108,61 @@ class Sender:
             client.stream(
                 "POST",
                 named.copy_with(host=address, fragment=None),
-                content=body,
+                content=request.body,
                 headers={
                     "User-Agent": f"Tapgate/{VERSION}",
                     "Connection": "close",
-                    **headers,
+                    "Accept-Encoding": "identity",  # the body is kept as it is, not decompressed
+                    **request.headers,
                     "Host": named.netloc.decode("ascii"),
                 },
-                # The name that the certificate must be for; none is for a name with its final dot.
-                extensions={"sni_hostname": named.host.removesuffix(".")},
-            ) as answer,
+                extensions={
+                    # The name that the certificate must be for, which never has a final dot.
+                    "sni_hostname": named.host.removesuffix("."),
+                    "trace": request.trace,
+                },
+            ) as response,
         ):
-            return answer.status_code
+            # The status decides whether the attempt succeeded, however slow the body is.
+            deadline.reschedule(asyncio.get_running_loop().time() + 2 * _BODY_SECONDS)
+            duration_ms = request.elapsed_ms()
+            return Response(
+                response.status_code,
+                duration_ms,
+                await _read_start(response),
+                response.headers.get("retry-after"),
+            )
+
+
+class _Request(NamedTuple):
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    before_write: BeforeWrite
+    started: float
+
+    def elapsed_ms(self) -> int:
+        return round((time.monotonic() - self.started) * 1000)
+
+    async def trace(self, event: str, _info: Mapping[str, Any]) -> None:
+        if event == _BEFORE_WRITE:
+            await self.before_write()
+
+
+async def _read_start(response: httpx2.Response) -> str | None:
+    """Return how the body begins: at most MAX_RESPONSE_BYTES, and what arrives in time."""
+    found = bytearray()
+    with contextlib.suppress(TimeoutError, httpx2.HTTPError):
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for chunk in response.aiter_raw():
+                found += chunk[: MAX_RESPONSE_BYTES - len(found)]
+                if len(found) == MAX_RESPONSE_BYTES:
+                    break
+    return decode_start(found)
+
+
+def decode_start(body: bytes | bytearray) -> str | None:
+    """Return text that PostgreSQL can store, of at most MAX_RESPONSE_BYTES in UTF-8."""
+    text = body.decode(errors="replace").replace("\0", "")
+    # A replacement character is longer than the byte that it stands for.
+    return text.encode()[:MAX_RESPONSE_BYTES].decode(errors="ignore") or None

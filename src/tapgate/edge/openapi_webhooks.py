@@ -1,0 +1,102 @@
+"""The `webhooks` section of the OpenAPI document: what the gateway sends to webhook endpoints."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from tapgate.edge.schemas import Schemas
+
+_SIGNATURE: Final = (
+    "One or more signatures separated by spaces (two during the grace of a secret rotation), each"
+    " `v1,` and the base64 HMAC-SHA-256 of `{webhook-id}.{webhook-timestamp}.{body}`. The key is"
+    " the bytes that the part of the endpoint's secret after `whsec_` encodes in base64. Accept the"
+    " request if one signature matches, compared in constant time."
+)
+_HEADERS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "webhook-id": (
+        "Identifies one event for one endpoint, and is the same for every attempt. Process each id"
+        " once.",
+        {"type": "string", "examples": ["dlv_0000000000021"]},
+    ),
+    "webhook-timestamp": (
+        "Unix time of the attempt in seconds. Reject a time more than 5 minutes from your clock.",
+        {"type": "string", "pattern": "^[0-9]+$", "examples": ["1769854531"]},
+    ),
+    "webhook-signature": (
+        _SIGNATURE,
+        {"type": "string", "examples": ["v1,OFMG/rig9XoevJpN3u7miD6NgViOWV3GKBm7YfiL5TQ="]},
+    ),
+}
+_RESPONSES: Final = {
+    "2XX": "Delivered. Respond within 10 seconds. The first 1 KiB of the body is kept.",
+    "410": "The endpoint is disabled and receives nothing more.",
+    "429": "Retried, not before the time in `Retry-After`.",
+    "503": "Retried, not before the time in `Retry-After`.",
+    "default": "Retried on a schedule for about three days. Redirects are not followed.",
+}
+
+
+class WebhookEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """An event type and the record that it carries."""
+
+    name: str
+    description: str
+    record_type: type[msgspec.Struct]
+
+
+def webhook_parameters() -> dict[str, Any]:
+    """Return the request headers, for `components.parameters`."""
+    return {
+        _component(name): {
+            "name": name,
+            "in": "header",
+            "required": True,
+            "description": description,
+            "schema": schema,
+        }
+        for name, (description, schema) in _HEADERS.items()
+    }
+
+
+def webhook_operations(events: Iterable[WebhookEvent], schemas: Schemas) -> dict[str, Any]:
+    """Return the `webhooks` object, one operation per event type."""
+    return {event.name: {"post": _operation(event, schemas)} for event in events}
+
+
+def _operation(event: WebhookEvent, schemas: Schemas) -> dict[str, Any]:
+    return {
+        "operationId": f"on_{event.name.replace('.', '_')}",
+        "summary": event.description.rstrip("."),
+        "security": [],  # the signature header authenticates the sender
+        "parameters": [
+            {"$ref": f"#/components/parameters/{_component(name)}"} for name in _HEADERS
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": _payload(event, schemas)}},
+        },
+        "responses": {
+            status: {"description": description} for status, description in _RESPONSES.items()
+        },
+    }
+
+
+def _payload(event: WebhookEvent, schemas: Schemas) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": ["type", "timestamp", "data"],
+        "properties": {
+            "type": {"const": event.name},
+            "timestamp": {
+                "type": "string",
+                "format": "date-time",
+                "description": "When the event occurred",
+            },
+            "data": schemas.of(event.record_type),
+        },
+    }
+
+
+def _component(header: str) -> str:
+    return "".join(word.capitalize() for word in header.split("-"))

@@ -1,0 +1,28 @@
+"""Parser of the `Retry-After` header (RFC 9110, section 10.2.3)."""
+
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+#: A longer delay is shortened to this one, the longest of the retry schedule.
+MAX_RETRY_AFTER: Final = timedelta(hours=24)
+
+
+def parse_retry_after(value: str | None, now: datetime) -> timedelta | None:
+    """Return the requested delay, seconds or an HTTP date; None if there is none to honor."""
+    if value is None:
+        return None
+    value = value.strip()
+    if value.isascii() and value.isdigit():
+        return _bounded(timedelta(seconds=int(value))) if len(value) <= 9 else MAX_RETRY_AFTER
+    try:
+        moment = parsedate_to_datetime(value)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return _bounded(moment - now)
+    except (TypeError, ValueError, IndexError, OverflowError):
+        return None
+
+
+def _bounded(delay: timedelta) -> timedelta:
+    return min(max(delay, timedelta(0)), MAX_RETRY_AFTER)

@@ -1,0 +1,320 @@
+"""Endpoints that change while workers are sending: once a change is confirmed, nothing is sent by
+the old settings, by any process."""
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from gateway.running import ADMIN, gateway
+from notifications.receiver import Receiver
+from notifications.stage import ENDPOINTS, deliver, deliveries, happen, until
+from tapgate.edge.services import Services
+from tapgate.notifications.webhooks.deliverer import Deliverer
+from tapgate.notifications.webhooks.sending import Sender
+from tapgate.store.signals import Signals
+from world import Bearer, World
+
+#: Time for a request that is already on the wire to arrive.
+WIRE_SECONDS = 0.5
+
+
+class Gate:
+    """A resolver that holds attempts between the claim and the connection."""
+
+    def __init__(self) -> None:
+        self.reached = 0
+        self.opened = asyncio.Event()
+
+    async def __call__(self, host: str) -> Sequence[str]:
+        self.reached += 1
+        await self.opened.wait()
+        return ["127.0.0.1"]
+
+
+class Held:
+    """An endpoint with claimed deliveries that have not been sent yet."""
+
+    def __init__(self, world: World, admin: Bearer, receiver: Receiver) -> None:
+        self.world, self.admin, self.receiver = world, admin, receiver
+        self.gate = Gate()
+        self.url = f"http://hook.test:{receiver.port}"
+        self.created: dict[str, Any] = {}
+
+    @property
+    def path(self) -> str:
+        return f"{ENDPOINTS}/{self.created['id']}"
+
+    @property
+    def sender(self) -> Sender:
+        return Sender(public_only=False, resolve=self.gate)
+
+    async def claim(self, count: int = 3) -> Deliverer:
+        body = {"url": f"{self.url}/old", "events": ["*"]}
+        answer = await self.world.client.post(ENDPOINTS, json=body, auth=self.admin)
+        self.created = answer.json()
+        for _ in range(count):
+            await happen(self.world.services)
+        work = Deliverer(self.world.services, {}, self.sender)
+        await work.start_due()
+        await until(self._reached, count)
+        return work
+
+    async def _reached(self) -> int:
+        return self.gate.reached
+
+    async def release(self, work: Deliverer) -> None:
+        self.gate.opened.set()
+        await work.finish()
+
+
+@pytest.fixture
+async def held(world: World, receiver: Receiver) -> Held:
+    return Held(world, await world.admin("A"), receiver)
+
+
+@pytest.fixture(params=["listening", "not listening"])
+def signals(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With and without the connection that announces changes to this process."""
+    if request.param == "not listening":
+        monkeypatch.setattr(Signals, "listening", False)
+
+
+Change = Callable[[Held], Awaitable[Any]]
+
+
+async def pause(held: Held) -> Any:
+    return await held.world.client.put(held.path, json={"status": "paused"}, auth=held.admin)
+
+
+async def delete(held: Held) -> Any:
+    return await held.world.client.delete(held.path, auth=held.admin)
+
+
+async def get_410(held: Held) -> Any:
+    """Another process gets a 410 for another delivery."""
+    held.receiver.status(410)
+    await happen(held.world.services)
+    gate = Gate()
+    gate.opened.set()
+    await deliver(held.world.services, sender=Sender(public_only=False, resolve=gate))
+    held.receiver.received.clear()
+
+
+@pytest.mark.parametrize(
+    ("change", "status"), [(pause, "pending"), (delete, "failed"), (get_410, "pending")]
+)
+@pytest.mark.usefixtures("signals")
+async def test_claimed_deliveries_are_not_sent_after_the_endpoint_is_closed(
+    held: Held, receiver: Receiver, change: Change, status: str
+) -> None:
+    work = await held.claim()
+    claimed = {row["id"] for row in await deliveries(held.world.services)}
+    await change(held)
+    await held.release(work)
+    assert receiver.received == []
+    rows = [row for row in await deliveries(held.world.services) if row["id"] in claimed]
+    assert {row["status"] for row in rows} == {status}
+    if status == "pending":
+        assert {row["attempts"] for row in rows} == {0}
+        await held.world.client.put(held.path, json={"status": "active"}, auth=held.admin)
+        await deliver(held.world.services, sender=held.sender)
+        assert len(receiver.received) == len(claimed)
+
+
+@pytest.mark.usefixtures("signals")
+async def test_claimed_deliveries_are_signed_with_the_new_secret(
+    held: Held, receiver: Receiver
+) -> None:
+    work = await held.claim()
+    answer = await held.world.client.post(f"{held.path}/rotate-secret", auth=held.admin)
+    await held.release(work)
+    await deliver(held.world.services, sender=held.sender)
+    assert len(receiver.received) == 3
+    assert all(one.is_signed_with(answer.json()["secret"]) for one in receiver.received)
+    assert not any(one.is_signed_with(held.created["secret"]) for one in receiver.received)
+
+
+@pytest.mark.usefixtures("signals")
+async def test_claimed_deliveries_go_to_the_new_url(held: Held, receiver: Receiver) -> None:
+    work = await held.claim()
+    await held.world.client.put(held.path, json={"url": f"{held.url}/new"}, auth=held.admin)
+    await held.release(work)
+    await deliver(held.world.services, sender=held.sender)
+    assert [one.path for one in receiver.received] == ["/new"] * 3
+
+
+@pytest.mark.parametrize("change", [{"url": "http://127.0.0.1:9/"}, {"status": "paused"}])
+async def test_a_late_410_does_not_disable_a_changed_endpoint(
+    world: World, receiver: Receiver, change: dict[str, str]
+) -> None:
+    admin, services = await world.admin("A"), world.services
+    body = {"url": f"{receiver.url}/slow", "events": ["*"]}
+    created = (await world.client.post(ENDPOINTS, json=body, auth=admin)).json()
+    path = f"{ENDPOINTS}/{created['id']}"
+    receiver.status(410)
+    await happen(services)
+    work = Deliverer(services, {})
+    await work.start_due()
+
+    async def received() -> int:
+        return len(receiver.received)
+
+    await until(received, 1)
+    changed = (await world.client.put(path, json=change, auth=admin)).json()
+    receiver.hurry.set()
+    await work.finish()
+    assert (await world.client.get(path, auth=admin)).json() == changed
+    (row,) = await deliveries(services)
+    assert (row["status"], row["last_status"]) == ("pending", 410)
+
+
+async def test_parallel_changes_are_all_recorded_and_leave_one_consistent_state(
+    world: World, services: Services
+) -> None:
+    admin = await world.admin("A")
+    body = {"url": "https://shop.example.com", "events": ["*"]}
+    created = (await world.client.post(ENDPOINTS, json=body, auth=admin)).json()
+    path = f"{ENDPOINTS}/{created['id']}"
+    rotations, updates = await asyncio.gather(
+        asyncio.gather(
+            *(
+                world.client.post(f"{path}/rotate-secret", json={"grace_seconds": 60}, auth=admin)
+                for _ in range(8)
+            )
+        ),
+        asyncio.gather(
+            *(
+                world.client.put(path, json={"status": status}, auth=admin)
+                for status in ("paused", "active") * 4
+            )
+        ),
+    )
+    assert {answer.status_code for answer in (*rotations, *updates)} == {200}
+    secrets = {answer.json()["secret"] for answer in rotations}
+    row = await services.database.fetchrow("SELECT * FROM webhook_endpoints")
+    assert row is not None
+
+    def unsealed(column: str) -> str:
+        context = b"webhook endpoint %d" % row["id"]
+        return services.vault.open(row[column], context).decode()
+
+    assert len(secrets) == 8
+    assert unsealed("secret") != unsealed("previous_secret")
+    assert {unsealed("secret"), unsealed("previous_secret")} < secrets
+    states = [
+        entry["changes"]["status"]
+        for entry in await world.audit(created["id"], "webhook_endpoint.updated")
+    ]
+    states = [before for before, _ in states] + [row["status"]]
+    assert all(one != other for one, other in itertools.pairwise(states))
+
+
+class Running:
+    """Several gateway processes, an endpoint, and events that keep coming."""
+
+    def __init__(self, client: httpx2.AsyncClient, services: Services, receiver: Receiver) -> None:
+        self.client, self.services, self.receiver = client, services, receiver
+        self.path = ""
+        self.secret = ""
+
+    async def create(self, url: str, *events: str) -> dict[str, Any]:
+        answer = await self.client.post(ENDPOINTS, json={"url": url, "events": list(events)})
+        assert answer.status_code == 201, answer.text
+        created: dict[str, Any] = answer.json()
+        return created
+
+    async def put(self, status: str) -> None:
+        answer = await self.client.put(self.path, json={"status": status})
+        assert answer.status_code == 200, answer.text
+
+    async def publish(self) -> None:
+        while True:
+            await asyncio.gather(*(happen(self.services) for _ in range(5)))
+            await asyncio.sleep(0.02)
+
+    async def receive(self, more: int) -> None:
+        wanted = len(self.receiver.received) + more
+
+        async def enough() -> bool:
+            return len(self.receiver.received) >= wanted
+
+        await until(enough, True)
+
+    async def require_silence(self) -> None:
+        await asyncio.sleep(WIRE_SECONDS)
+        received = len(self.receiver.received)
+        await asyncio.sleep(3 * WIRE_SECONDS)  # several rounds of every process
+        assert len(self.receiver.received) == received
+
+
+async def log_in(client: httpx2.AsyncClient) -> None:
+    login = await client.post("/api/v1/admin/login", json=ADMIN)
+    client.headers["Authorization"] = f"Bearer {login.json()['token']}"
+
+
+async def test_processes_stop_resume_and_change_secrets_together(
+    folder: Path, services: Services, database_url: str, receiver: Receiver
+) -> None:
+    async with (
+        gateway(folder, database_url, workers=3) as address,
+        httpx2.AsyncClient(base_url=address, trust_env=False, timeout=30) as client,
+    ):
+        await log_in(client)
+        running = Running(client, services, receiver)
+        created = await running.create(receiver.url, "card.linked")
+        running.path = f"{ENDPOINTS}/{created['id']}"
+        publishing = asyncio.create_task(running.publish())
+        try:
+            for _ in range(3):
+                await running.receive(20)
+                await running.put("paused")
+                await running.require_silence()
+                await running.put("active")
+                await running.receive(20)
+                rotated = await client.post(f"{running.path}/rotate-secret")
+                await asyncio.sleep(WIRE_SECONDS)
+                start = len(receiver.received)
+                await running.receive(20)
+                secret = rotated.json()["secret"]
+                assert all(one.is_signed_with(secret) for one in receiver.received[start:])
+            assert (await client.delete(running.path)).status_code == 204
+            await running.require_silence()
+        finally:
+            publishing.cancel()
+            await asyncio.wait([publishing])
+        numbers = [one.id for one in receiver.received]
+        assert len(set(numbers)) == len(numbers), "sent twice"
+
+
+async def test_a_410_in_several_processes_disables_once(
+    folder: Path, services: Services, database_url: str, receiver: Receiver
+) -> None:
+    async with (
+        gateway(folder, database_url, workers=3) as address,
+        httpx2.AsyncClient(base_url=address, trust_env=False, timeout=30) as client,
+    ):
+        await log_in(client)
+        running = Running(client, services, receiver)
+        created = await running.create(f"{receiver.url}/slow", "card.linked")
+        watch = await running.create("http://127.0.0.1:9/watch", "webhook_endpoint.disabled")
+        receiver.status(*[410] * 1000)
+        await asyncio.gather(*(happen(services) for _ in range(60)))
+        await running.receive(20)
+        receiver.hurry.set()
+        running.path = f"{ENDPOINTS}/{created['id']}"
+
+        async def status() -> str:
+            return str((await client.get(running.path)).json()["status"])
+
+        await until(status, "disabled")
+        await running.require_silence()
+        announced = await client.get(f"{ENDPOINTS}/{watch['id']}/deliveries")
+        assert len(announced.json()["data"]) == 1
+        logged = {"resource_id": created["id"], "event": "webhook_endpoint.disabled"}
+        entries = (await client.get("/api/v1/audit/logs", params=logged)).json()["data"]
+        assert len(entries) == 1

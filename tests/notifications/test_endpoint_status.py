@@ -1,0 +1,318 @@
+"""Changing, pausing and reopening endpoints; endpoints that the gateway disables."""
+
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+
+from notifications.receiver import Receiver
+from notifications.stage import ENDPOINTS, deliver, happen
+from tapgate import ids
+from tapgate.edge.services import Services
+from tapgate.gateway import EVENT_RECORDS
+from tapgate.notifications.webhooks import model, operations
+from tapgate.notifications.webhooks.model import StatusReason
+from tapgate.vault import VaultError
+from world import Bearer, World
+
+
+class Endpoints:
+    """Calls the routes as an administrator."""
+
+    def __init__(self, world: World, admin: Bearer) -> None:
+        self.world, self.admin = world, admin
+        self.services: Services = world.services
+
+    async def create(self, url: str, *events: str) -> str:
+        body = {"url": url, "events": list(events or ("*",))}
+        answer = await self.world.client.post(ENDPOINTS, json=body, auth=self.admin)
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["id"])
+
+    async def get(self, id: str) -> dict[str, Any]:
+        answer = await self.world.client.get(f"{ENDPOINTS}/{id}", auth=self.admin)
+        found: dict[str, Any] = answer.json()
+        return found
+
+    async def put(self, id: str, **body: Any) -> httpx2.Response:
+        return await self.world.client.put(f"{ENDPOINTS}/{id}", json=body, auth=self.admin)
+
+    async def deliveries(self, id: str) -> list[dict[str, Any]]:
+        answer = await self.world.client.get(f"{ENDPOINTS}/{id}/deliveries", auth=self.admin)
+        listed: list[dict[str, Any]] = answer.json()["data"]
+        return listed
+
+    async def make_all_due(self) -> None:
+        await self.services.database.execute(
+            "UPDATE deliveries SET next_attempt_at = $1 WHERE status = 'pending'",
+            self.services.clock(),
+        )
+
+
+@pytest.fixture
+async def hooks(world: World) -> Endpoints:
+    return Endpoints(world, await world.admin("A"))
+
+
+@pytest.fixture
+def in_production(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operations, "_LOOK_UP_SECONDS", 30.0)
+    services.settings = msgspec.structs.replace(services.settings, environment="production")
+
+
+async def test_given_fields_are_changed_and_the_rest_is_kept(
+    hooks: Endpoints, world: World, receiver: Receiver
+) -> None:
+    id = await hooks.create(f"{receiver.url}/old", "card.linked")
+    before = await hooks.get(id)
+    assert (await hooks.put(id)).json() == before
+    moved = await hooks.put(id, url=f"{receiver.url}/new?password=hunter2", status=None)
+    assert moved.json() == before | {"url": f"{receiver.url}/new?password=hunter2"}
+    changed = await hooks.put(id, events=["alert.created", "alert.created"])
+    assert changed.json() == moved.json() | {"events": ["alert.created"]}
+    await happen(world.services, "card.linked")
+    await happen(world.services, "alert.created")
+    await deliver(world.services)
+    assert [(one.path, one.content["type"]) for one in receiver.received] == [
+        ("/new?password=hunter2", "alert.created")
+    ]
+    first, second = await world.audit(id, "webhook_endpoint.updated")
+    assert first["changes"] == {"url": [f"{receiver.url}/old", f"{receiver.url}/new"]}
+    assert second["changes"] == {"events": [["card.linked"], ["alert.created"]]}
+    assert first["actor"]["id"] == hooks.admin.id
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "field"),
+    [
+        ({"url": "ftp://shop.example.com"}, "VALIDATION_FAILED", "url"),
+        ({"url": "http://user:secret@shop.example.com"}, "VALIDATION_FAILED", "url"),
+        ({"events": []}, "VALIDATION_FAILED", "events"),
+        ({"events": ["card.lost"]}, "VALIDATION_FAILED", "events[0]"),
+        ({"status": "disabled"}, "VALIDATION_FAILED", "status"),
+        ({"status": "ACTIVE"}, "VALIDATION_FAILED", "status"),
+        ({"status": 1}, "INVALID_REQUEST", "status"),
+        ({"events": "*"}, "INVALID_REQUEST", "events"),
+    ],
+)
+async def test_invalid_values_are_refused_by_field(
+    hooks: Endpoints, body: dict[str, Any], code: str, field: str
+) -> None:
+    id = await hooks.create("https://shop.example.com/hook")
+    before = await hooks.get(id)
+    refused = await hooks.put(id, **body)
+    assert refused.json()["code"] == code
+    assert list(refused.json()["details"]["fields"]) == [field]
+    assert "secret" not in refused.text
+    assert await hooks.get(id) == before
+
+
+@pytest.mark.parametrize(
+    "url", ["http://shop.example.com/", "https://127.0.0.1/", "https://[::1]/"]
+)
+async def test_in_production_a_new_url_must_be_public_too(
+    hooks: Endpoints, in_production: None, url: str
+) -> None:
+    id = await hooks.create("https://93.184.215.14/hook")
+    refused = await hooks.put(id, url=url)
+    assert (refused.status_code, list(refused.json()["details"]["fields"])) == (422, ["url"])
+    assert (await hooks.get(id))["url"] == "https://93.184.215.14/hook"
+    assert (await hooks.put(id, url="https://93.184.215.15/hook")).status_code == 200
+
+
+async def test_unknown_and_deleted_endpoints_are_not_found(hooks: Endpoints) -> None:
+    deleted = await hooks.create("https://shop.example.com")
+    client, admin = hooks.world.client, hooks.admin
+    await client.delete(f"{ENDPOINTS}/{deleted}", auth=admin)
+    for id in (deleted, ids.show(ids.WEBHOOK_ENDPOINT, 1), "whk_", "x"):
+        rotated = await client.post(f"{ENDPOINTS}/{id}/rotate-secret", auth=admin)
+        for answer in (rotated, await hooks.put(id, status="paused")):
+            assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
+
+
+async def test_a_paused_endpoint_queues_events_and_gets_them_when_resumed(
+    hooks: Endpoints, world: World, receiver: Receiver
+) -> None:
+    services = world.services
+    id = await hooks.create(receiver.url)
+    await happen(services)
+    paused = (await hooks.put(id, status="paused")).json()
+    assert (paused["status"], paused["status_reason"]) == ("paused", StatusReason.PAUSED)
+    await happen(services)
+    person = await world.subscriber(balance="5.00")  # an event of the ledger
+    await world.give(person["id"], "1.00")
+    await world.client.post(f"{ENDPOINTS}/{id}/test", auth=hooks.admin)
+    await deliver(services)
+    assert receiver.received == []
+    queued = await hooks.deliveries(id)
+    assert {one["status"] for one in queued} == {"pending"}
+    assert {one["attempts"] for one in queued} == {0}
+    assert {one["event"] for one in queued} >= {"card.linked", "webhook.test"}
+    resumed = (await hooks.put(id, status="active")).json()
+    assert (resumed["status"], resumed["status_reason"]) == ("active", None)
+    await deliver(services, EVENT_RECORDS)
+    assert {one.id for one in receiver.received} == {one["id"] for one in queued}
+    changes = [entry["changes"] for entry in await world.audit(id, "webhook_endpoint.updated")]
+    assert [change["status"] for change in changes] == [["active", "paused"], ["paused", "active"]]
+
+
+async def test_a_redelivery_waits_while_the_endpoint_is_paused(
+    hooks: Endpoints, world: World, receiver: Receiver
+) -> None:
+    id = await hooks.create(receiver.url)
+    await happen(world.services)
+    await deliver(world.services)
+    (delivery,) = await hooks.deliveries(id)
+    await hooks.put(id, status="paused")
+    path = f"{ENDPOINTS}/{id}/deliveries/{delivery['id']}/redeliver"
+    assert (await world.client.post(path, auth=hooks.admin)).json()["status"] == "pending"
+    await deliver(world.services)
+    assert len(receiver.received) == 1
+    await hooks.put(id, status="active")
+    await deliver(world.services)
+    assert [one.id for one in receiver.received] == [delivery["id"]] * 2
+
+
+async def test_a_410_disables_the_endpoint_until_it_is_reopened(
+    hooks: Endpoints, world: World, receiver: Receiver
+) -> None:
+    services = world.services
+    id = await hooks.create(f"{receiver.url}/hook?password=hunter2", "*")
+    for _ in range(3):
+        await happen(services)
+    await services.database.execute(
+        "UPDATE deliveries SET next_attempt_at = $1 WHERE id <> (SELECT min(id) FROM deliveries)",
+        services.clock().replace(year=2999),
+    )
+    receiver.status(410)
+    await deliver(services)
+    disabled = await hooks.get(id)
+    assert (disabled["status"], disabled["status_reason"]) == ("disabled", StatusReason.GONE)
+    *stopped, gone = await hooks.deliveries(id)
+    assert (gone["status"], gone["attempts"], gone["last_status"]) == ("failed", 1, 410)
+    await happen(services)  # not queued
+    await hooks.make_all_due()
+    await deliver(services)
+    assert len(receiver.received) == 1
+    assert [one["status"] for one in await hooks.deliveries(id)] == ["pending", "pending", "failed"]
+    (entry,) = await world.audit(id, "webhook_endpoint.disabled")
+    assert (entry["actor"]["type"], entry["reason"]) == ("system", StatusReason.GONE)
+    assert entry["changes"] == {"status": ["active", "disabled"]}
+
+    assert (await hooks.put(id, status="active")).json()["status"] == "active"
+    await happen(services)
+    await deliver(services)
+    arrived = {one.id for one in receiver.received[1:]}
+    assert arrived > {one["id"] for one in stopped} and len(arrived) == 3
+
+
+async def test_a_disabled_endpoint_is_announced_to_others_without_its_query(
+    hooks: Endpoints, world: World, receiver: Receiver
+) -> None:
+    services = world.services
+    gone = await hooks.create(f"{receiver.url}/gone?password=hunter2", "card.linked", "*")
+    await hooks.create(f"{receiver.url}/watch", "webhook_endpoint.disabled")
+    await hooks.create(f"{receiver.url}/cards", "card.blocked")
+    receiver.status(410)
+    await happen(services)
+    await deliver(services)
+    await deliver(services)
+    told = receiver.received[1:]
+    assert [(one.path, one.content["type"]) for one in told] == [
+        ("/watch", "webhook_endpoint.disabled")
+    ]
+    record = await hooks.get(gone)
+    assert told[0].content["data"] == record | {"url": f"{receiver.url}/gone"}
+
+
+async def test_a_disabled_endpoint_costs_the_ledger_nothing(hooks: Endpoints, world: World) -> None:
+    """Its subscription ends with the response that reports it, and begins with the reopening."""
+    services = world.services
+    person = await world.subscriber(balance="5.00")
+    id = await hooks.create("http://127.0.0.1:9/", "transaction.completed")
+    await services.database.execute("UPDATE webhook_endpoints SET status = 'disabled'")
+    await world.give(person["id"], "1.00")
+    assert await services.database.fetchval("SELECT count(*) FROM events") == 0
+    await hooks.put(id, status="active")
+    await world.give(person["id"], "1.00")
+    assert await services.database.fetchval("SELECT count(*) FROM events") == 1
+    await hooks.put(id, events=["card.linked"])
+    await world.give(person["id"], "1.00")
+    assert await services.database.fetchval("SELECT count(*) FROM events") == 1
+
+
+async def test_five_days_of_failures_disable_the_endpoint(
+    hooks: Endpoints, world: World, receiver: Receiver
+) -> None:
+    services = world.services
+    id = await hooks.create(receiver.url)
+    receiver.status(*[500] * 50)
+    for day in range(6):
+        await happen(services)
+        await deliver(services)
+        status = (await hooks.get(id))["status"]
+        assert status == ("disabled" if day == 5 else "active"), day
+        world.forward(days=1)
+    assert (await hooks.get(id))["status_reason"] == StatusReason.FAILING
+    sent = len(receiver.received)
+    await hooks.make_all_due()
+    await deliver(services)
+    assert len(receiver.received) == sent
+    assert len(await world.audit(id, "webhook_endpoint.disabled")) == 1
+
+
+@pytest.mark.parametrize("way", ["success", "url", "pause"])
+async def test_five_days_count_from_the_last_success_or_change(
+    hooks: Endpoints, world: World, receiver: Receiver, way: str
+) -> None:
+    services = world.services
+    id = await hooks.create(receiver.url)
+
+    async def attempt(status: int) -> None:
+        receiver.status(status)
+        await happen(services)
+        await services.database.execute(
+            "UPDATE deliveries SET next_attempt_at = $1 WHERE attempts > 0 AND status = 'pending'",
+            services.clock().replace(year=2999),
+        )
+        await deliver(services)
+
+    await attempt(500)
+    world.forward(days=4)
+    if way == "success":
+        await attempt(200)
+    elif way == "url":
+        await hooks.put(id, url=f"{receiver.url}/other")
+    else:
+        await hooks.put(id, status="paused")
+        await hooks.put(id, status="active")
+    world.forward(days=2)
+    await attempt(500)
+    assert (await hooks.get(id))["status"] == "active"
+    world.forward(days=5)
+    await attempt(500)
+    assert (await hooks.get(id))["status"] == "disabled"
+
+
+async def test_errors_of_the_gateway_are_not_held_against_the_endpoint(
+    hooks: Endpoints, world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = world.services
+    id = await hooks.create(receiver.url)
+
+    def sealed_with_another_key(*_: object) -> bytes:
+        raise VaultError
+
+    monkeypatch.setattr(type(services.vault), "open", sealed_with_another_key)
+    await happen(services)
+    for _ in range(3):
+        await hooks.make_all_due()
+        await deliver(services)
+        world.forward(days=5)
+    assert (await hooks.get(id))["status"] == "active"
+    assert await services.database.fetchval("SELECT failing_since FROM webhook_endpoints") is None
+
+
+def test_the_reason_states_the_limit() -> None:
+    assert f"{model.DISABLED_AFTER.days} days" in StatusReason.FAILING
