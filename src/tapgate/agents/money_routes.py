@@ -82,7 +82,12 @@ class CashOutReceipt(Receipt, kw_only=True):
     subscriber_balance: str
 
 
-class CashInReceipt(CashOutReceipt, kw_only=True):
+class CashInReceipt(Receipt, kw_only=True):
+    """`subscriber_balance` is null for a subscriber who becomes restricted during the request."""
+
+    amount: str
+    agent_balance: str
+    subscriber_balance: str | None
     commission_earned: str
 
 
@@ -149,7 +154,7 @@ async def cash_in(call: Call, body: CashIn) -> Reply[CashInReceipt]:
             status=shown.status,
             amount=shown.amount,
             agent_balance=shown.payer_balance,
-            subscriber_balance=shown.payee_balance,
+            subscriber_balance=shown.disclosed_payee_balance,
             commission_earned=shown.commission,
         )
 

@@ -30,7 +30,9 @@ from tapgate.client.records.base import (
 )
 from tapgate.client.records.cards import (
     Card,
+    CardBlocked,
     CardMoved,
+    DisclosedCard,
     RowError,
     Uploaded,
 )
@@ -76,12 +78,14 @@ from tapgate.client.records.rules import (
 )
 from tapgate.client.records.subscribers import (
     AccessGranted,
+    DisclosedSubscriber,
     Document,
     DocumentAdded,
     Limits,
     PinVerified,
     Registered,
     Subscriber,
+    SubscriberBlocked,
     SubscriberMoved,
     Used,
 )
@@ -128,6 +132,7 @@ __all__ = [
     "AuditEntry",
     "Balance",
     "Card",
+    "CardBlocked",
     "CardCheck",
     "CardFound",
     "CardMoved",
@@ -136,6 +141,8 @@ __all__ = [
     "Chain",
     "Confirmation",
     "Delivery",
+    "DisclosedCard",
+    "DisclosedSubscriber",
     "Document",
     "DocumentAdded",
     "Entries",
@@ -179,6 +186,7 @@ __all__ = [
     "Statement",
     "StatementEntry",
     "Subscriber",
+    "SubscriberBlocked",
     "SubscriberMoved",
     "Terminal",
     "TerminalAdded",

@@ -15,7 +15,7 @@ from tapgate.edge.services import Services
 from tapgate.errors import ApiError
 from tapgate.notifications.webhooks import model, outbox
 from tapgate.notifications.webhooks.model import Due
-from tapgate.notifications.webhooks.records import Records, as_it_was, kind_of
+from tapgate.notifications.webhooks.records import Records, as_it_was, disclosed, kind_of
 from tapgate.notifications.webhooks.sending import NoAnswerError, Sender
 from tapgate.service.background import repeat
 
@@ -117,7 +117,8 @@ class Deliverer:
     async def _try(self, due: Due) -> tuple[int | None, str | None]:
         """The status that was answered, if any; what went wrong, or None."""
         try:
-            body = model.body(due.event, due.occurred_at, await self._data(due))
+            data = await disclosed(self._services, due.event, await self._data(due))
+            body = model.body(due.event, due.occurred_at, data)
             headers = model.headers(due.id, self._secret(due), body, self._services.clock())
             status = await self._sender.send(due.url, headers, body)
         except NoAnswerError as error:
