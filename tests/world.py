@@ -226,6 +226,8 @@ class World:
             auth=await self.admin("C"),
         )
         assert answer.status_code == 200, answer.text
+        # The full record, which only services still get.
+        answer = await self.client.get(f"/api/v1/subscribers/{record['id']}", auth=self.service())
         restricted: dict[str, Any] = answer.json()
         return restricted
 

@@ -231,8 +231,16 @@ async def test_changes_of_state_are_written_down_and_told(world: World) -> None:
 
 async def test_restricted_subscribers_cards_can_be_blocked_but_not_unblocked(world: World) -> None:
     holder = await world.restricted_subscriber()
-    for caller in (await world.api_key("cards:write"), await world.admin("C")):
-        serial = await world.card(holder["id"])
-        assert (await block(world, serial, caller=caller)).status_code == 200
+    for caller in (await world.api_key("cards:write", "cards:read"), await world.admin("C")):
+        serial = await world.card(holder["id"], type="CHILD", holder_name="Sia", daily_limit=500)
+        answer = await block(world, serial, reason="fraud", caller=caller)
+        assert answer.status_code == 200
+        assert answer.json()["card"] == {
+            "serial": serial,
+            "status": "BLOCKED",
+            "status_reason": "fraud",
+            "subscriber_id": holder["id"],
+            "restricted": True,
+        }
         assert refusal(await unblock(world, serial, caller=caller)) == (403, "OTP_REQUIRED")
         assert (await unblock(world, serial)).status_code == 200

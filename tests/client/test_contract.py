@@ -140,7 +140,10 @@ def assert_same(known: Any, kind: Any) -> None:
             assert_same(there.type, field.type)
     elif get_origin(kind) in (Union, UnionType):
         options = [one for one in get_args(kind) if one is not msgspec.UnsetType]
-        may_miss = len(options) < len(get_args(kind))
+        if known is bool:  # a flag that is absent unless it is true
+            assert options == [bool]
+            return
+        may_miss = len(options) < len(get_args(kind)) and type(None) not in options
         expected = [bare(one) for one in options] + ([type(None)] if may_miss else [])
         assert len(get_args(known)) == len(expected)
         for one, other in zip(get_args(known), expected, strict=True):

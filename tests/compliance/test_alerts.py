@@ -168,12 +168,48 @@ async def test_lists_by_what_alerts_are_about(world: World) -> None:
         assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
 
 
-async def test_alerts_about_restricted_subscribers_are_seen_and_resolved(world: World) -> None:
+async def test_alerts_about_restricted_subscribers_are_masked_and_resolved(world: World) -> None:
     """The code that opens a restricted subscriber goes to the very phone that is looked into."""
-    restricted = await world.restricted_subscriber()
-    alert = await created(world, subscriber_id=restricted["id"])
-    assert [found["id"] for found in await alerts(world)] == [alert["id"]]
-    assert (await resolve(world, alert["id"])).status_code == 200
+    restricted, other = await world.restricted_subscriber(balance="50"), await world.subscriber()
+    sent = await move(world, chart.TRANSFER_P2P, restricted["id"], other["id"], "5")
+    details = {"asked_by": restricted["phone_number"], "action": "alert", "figure": "5.00"}
+    odd = {"rule_type": "Aminata", "action": "Aminata", "figure": ["Aminata"]}
+    admin, url = await world.admin("C"), f"/api/v1/subscribers/{restricted['id']}"
+    plain = await created(world, subscriber_id=other["id"], details=details)
+    masked = [
+        await created(world, subscriber_id=restricted["id"], details=details),
+        await created(world, transaction_id=sent, details=details | odd),
+    ]
+    assert masked[0]["details"] == details  # to a service
+    page = (await world.client.get(ALERTS, auth=admin)).json()
+    by_transaction, by_subscriber, unmasked = page["data"]
+    assert page["masked"] is True
+    assert (unmasked["id"], unmasked["details"]) == (plain["id"], details)
+    assert "masked" not in unmasked
+    assert by_subscriber["masked"] is True and by_transaction["masked"] is True
+    assert by_subscriber["details"] == {"action": "alert", "figure": "5.00"}
+    assert by_transaction["details"] == {}
+    assert by_subscriber["subscriber_id"] == restricted["id"]
+
+    one = f"{ALERTS}/{masked[0]['id']}"
+    note = {"note": "Aminata called"}
+    answers = [await world.client.post(f"{one}/investigate", json=note, auth=admin)]
+    resolution = {"status": "resolved", "resolution_notes": "Aminata was right"}
+    answers.append(await world.client.post(f"{one}/resolve", json=resolution, auth=admin))
+    answers.append(await world.client.get(one, auth=admin))
+    log = f"/api/v1/audit/logs?resource_id={masked[0]['id']}"
+    answers.append(await world.client.get(log, auth=admin))
+    for answer in answers:
+        assert answer.status_code == 200, answer.text
+        assert "Aminata" not in answer.text and restricted["phone_number"] not in answer.text
+
+    await world.client.post(f"{url}/restricted-access", auth=admin)
+    code = await world.code_sent_to(restricted["phone_number"])
+    await world.client.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=admin)
+    found = (await world.client.get(one, auth=admin)).json()
+    assert (found["details"], found["resolution_notes"]) == (details, "Aminata was right")
+    assert "masked" not in found
+    assert "Aminata called" in (await world.client.get(log, auth=admin)).text
 
 
 async def test_investigating(world: World) -> None:

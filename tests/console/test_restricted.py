@@ -34,7 +34,8 @@ async def _busy(world: World) -> tuple[dict[str, str], str]:
     person, other = await world.subscriber(balance="900", **_OWN), await world.subscriber()
     admin, url = await world.admin(), f"/api/v1/subscribers/{person['id']}"
     card = await new_card(world)
-    alert = {"alert_type": "odd", "subscriber_id": person["id"], "details": {}}
+    details = {"asked_by": person["phone_number"], "note": "Unseenova called"}
+    alert = {"alert_type": "odd", "subscriber_id": person["id"], "details": details}
     own = {"subscriber_id": person["id"], "card_serial": card, "pin": PIN}
     for path, body, credential in (
         ("compliance/alerts", alert, world.service()),
@@ -54,7 +55,9 @@ async def _busy(world: World) -> tuple[dict[str, str], str]:
 
 async def test_nothing_is_told_wherever_somebody_clicks(visitors: Visitors, world: World) -> None:
     person, card = await _busy(world)
-    secrets = ("Secretive", "Unseenova", "unseenova", "5 Road", person["phone_number"])
+    url = f"/api/v1/subscribers/{person['id']}"
+    balance = (await world.client.get(url, auth=world.service())).json()["balance"]
+    secrets = ("Secretive", "Unseenova", "unseenova", "5 Road", person["phone_number"], balance)
     for role in "ACSF":
         visitor = await visitors.of(role)
         seen = await _reached(

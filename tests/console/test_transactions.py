@@ -117,7 +117,9 @@ async def test_filters(ada: Visitor, world: World) -> None:
     assert 'value="nonsense"' in shown, "what was typed is still there"
 
 
-async def test_restricted_subscribers_are_asked_first(ada: Visitor, world: World) -> None:
+async def test_restricted_subscribers_are_masked_and_their_own_lists_closed(
+    ada: Visitor, world: World
+) -> None:
     hidden, other = await world.restricted_subscriber(balance="100"), await world.subscriber()
     card = await world.card(hidden["id"])
     sent = await move(world, chart.TRANSFER_P2P, hidden["id"], other["id"], "10")
@@ -131,13 +133,20 @@ async def test_restricted_subscribers_are_asked_first(ada: Visitor, world: World
         assert (answer.status_code, answer.headers["Location"]) == (303, person), path
         assert (await ada.part(path)).headers["HX-Redirect"] == person
     assert "of a restricted subscriber. Ask for a code" in await ada.page(person)
-    for shown in (await ada.page(URL), await ada.page(f"{URL}?card_serial={card}")):
-        assert sent not in shown and hidden["id"] not in shown
-    assert "Card is a restricted subscriber's: ask for a code" in shown
-    closed = await ada.page(f"{URL}/{sent}")
-    assert "Transaction of a restricted subscriber" in closed
-    assert hidden["id"] not in closed and other["id"] not in closed and "Aminata" not in closed
+    assert "Card is a restricted subscriber's" in await ada.page(f"{URL}?card_serial={card}")
+    for path in (URL, f"{URL}/{sent}"):
+        shown = await ada.page(path)
+        assert sent in shown and hidden["id"] in shown and "Personal data hidden" in shown
+        assert "Aminata" not in shown and "90.00" not in shown and "89.85" not in shown
+    file = await ada.get(f"{URL}/export")
+    assert sent in file.text and "Aminata" not in file.text
+    assert file.headers["X-Masked"] == "true"
     assert (await ada.get(f"{URL}/export?card_serial={card}")).status_code == 403
+    await ada.act("subscriber.ask_code", id=hidden["id"])
+    code = await world.code_sent_to(hidden["phone_number"])
+    await ada.act("subscriber.enter_code", {"otp": code}, id=hidden["id"])
+    shown = await ada.page(f"{URL}/{sent}")
+    assert "Aminata" in shown and "Personal data hidden" not in shown
 
 
 async def test_the_file_is_the_interfaces(ada: Visitor, world: World) -> None:

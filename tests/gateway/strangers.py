@@ -145,6 +145,10 @@ LISTS: dict[str, Callable[[Town, Person], list[str]]] = {
         f"{V1}/cards?subscriber_id={p.id}",
         f"{V1}/cards?search={p.card}",
     ],
+}
+
+# Lists of transactions have those of a restricted subscriber for admins, masked.
+MASKED_LISTS: dict[str, Callable[[Town, Person], list[str]]] = {
     f"GET {V1}/transactions": lambda t, p: [
         f"{V1}/transactions",
         f"{V1}/transactions?user_id={t.shop_id}",
@@ -253,10 +257,6 @@ CLOSED: dict[str, About] = {
     f"POST {V1}/wallet/account-statement": _post(
         "/wallet/account-statement", lambda t, p, card: {"subscriber_id": p.id, **PERIOD}
     ),
-    **{
-        f"GET {V1}/transactions/{{id}}{part}": _transaction(part)
-        for part in ("", "/entries", "/chain")
-    },
     f"POST {V1}/compliance/check": _post(
         "/compliance/check",
         lambda t, p, card: {
@@ -265,6 +265,11 @@ CLOSED: dict[str, About] = {
             "transaction_type": "transfer_p2p",
         },
     ),
+}
+
+# Closed to API keys, masked for admins.
+MASKED: dict[str, About] = {
+    f"GET {V1}/transactions/{{id}}{part}": _transaction(part) for part in ("", "/entries", "/chain")
 }
 
 # How one asks in the name of somebody whose PIN one does not know.

@@ -232,9 +232,10 @@ async def test_a_restricted_subscribers_balance_is_not_told(
         for name in ({"subscriber_id": customer["id"]}, {"card_serial": serial}):
             answer = await client.post(FUND, json=order | name, auth=caller)
             assert said(answer) == (403, "OTP_REQUIRED")
-    # Partners are not touched by it.
-    answer = await client.post(FUND, json=order | {"card_serial": serial}, auth=signed(new))
-    assert answer.json()["new_balance"] == "1.00 SLE"
+    # A partner may fund; only the receipt hides the balance, now and when it is replayed.
+    for _ in range(2):
+        answer = await client.post(FUND, json=order | {"card_serial": serial}, auth=signed(new))
+        assert (answer.status_code, answer.json()["new_balance"]) == (200, None)
 
 
 async def test_many_at_once_pay_once_per_reference_and_never_beyond_the_overdraft(

@@ -212,7 +212,20 @@ async def test_a_receiver_who_cannot_take_it_declines(
 async def test_a_restricted_subscriber_is_funded(client: httpx2.AsyncClient, world: World) -> None:
     new, customer = await created(world, balance="100"), await world.restricted_subscriber()
     body = await _top_up(world, phone_number=customer["phone_number"])
-    assert (await deliver(client, new, body)).json()["new_balance"] == "40.00 SLE"
+    answer = await deliver(client, new, body)
+    assert (answer.status_code, answer.json()["new_balance"]) == (200, None)
+    assert await wallet_of(world, customer) == "40.00"
+
+
+async def test_a_restricted_subscriber_with_too_much_is_declined_without_the_balance(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    new = await created(world, balance="1000")
+    customer = await world.restricted_subscriber(balance="499980")
+    body = await _top_up(world, phone_number=customer["phone_number"])
+    answer = await deliver(client, new, body)
+    assert said(answer) == (403, "MAX_BALANCE_EXCEEDED")
+    assert answer.json()["details"].keys() == {"limit", "attempted", "party"}
 
 
 async def test_the_same_webhook_many_times_at_once_pays_once(

@@ -241,6 +241,27 @@ def settings(url: str, folder: Path) -> Settings:
     )
 
 
+async def test_statement_links_of_restricted_subscribers_end(
+    empty_url: str, tmp_path: Path
+) -> None:
+    name = "0027_ended_statement_links.sql"
+    for earlier in _NAMES[: _NAMES.index(name)]:
+        await migrate(empty_url, up_to(earlier, tmp_path))
+        await fill(empty_url, earlier)
+    database = await Database.connect(empty_url)
+    try:
+        await database.execute(
+            """INSERT INTO statements
+               SELECT 1402, 'other', holder, from_date, to_date, format, file, created_at,
+                      expires_at
+               FROM statements, (SELECT id AS holder FROM subscribers WHERE restricted) AS other"""
+        )
+    finally:
+        await database.close()
+    await migrate(empty_url)
+    assert await rows(empty_url, "SELECT id FROM statements") == [(1401,)]
+
+
 async def test_by_many_at_once(first: str, database_url: str) -> None:
     results = await asyncio.gather(*(migrate(first) for _ in range(6)))
     assert sorted(results, key=len) == [[]] * 5 + [_NAMES[1:]]

@@ -5,6 +5,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from tapgate.cards.model import CardRecord, DisclosedCard
+from tapgate.subscribers.model import DisclosedSubscriber, SubscriberRecord
 from world import PIN, Bearer, World
 
 URL = "/api/v1/subscribers"
@@ -78,14 +80,57 @@ async def test_left_out_of_lists(world: World) -> None:
     assert await listed(world, world.service()) == [record["id"], restricted["id"]]
 
 
-async def test_anybody_who_may_block_may_block_them(world: World) -> None:
-    for caller in (await world.api_key("subscribers:write"), await world.admin("S")):
-        record = await world.restricted_subscriber()
-        answer = await world.client.post(
-            f"{URL}/{record['id']}/block", json={"reason": "fraud"}, auth=caller
-        )
-        assert answer.status_code == 200
-        assert answer.json()["subscriber"]["status"] == "BLOCKED"
+async def blocked(world: World, record: dict[str, Any], caller: Any) -> dict[str, Any]:
+    url = f"{URL}/{record['id']}/block"
+    answer = await world.client.post(url, json={"reason": "fraud"}, auth=caller)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()["subscriber"]
+    return found
+
+
+async def test_block_works_without_a_code_and_discloses_nothing(world: World) -> None:
+    callers = [await world.api_key("subscribers:write", "subscribers:read", "balance:read")]
+    callers += [await world.admin(role) for role in "ACS"]
+    for caller in callers:
+        record = await world.restricted_subscriber(balance="12")
+        assert await blocked(world, record, caller) == {
+            "id": record["id"],
+            "restricted": True,
+            "status": "BLOCKED",
+            "status_reason": "fraud",
+        }
+
+
+async def test_block_answers_the_full_record_after_a_verified_code(world: World) -> None:
+    record, admin = await world.restricted_subscriber(balance="12"), await world.admin("S")
+    await open_for(world, admin, record)
+    found = await blocked(world, record, admin)
+    assert found.keys() == record.keys()
+    assert (found["first_name"], found["balance"]) == ("Aminata", "12.00")
+    everybody = await world.subscriber()
+    assert (await blocked(world, everybody, admin)).keys() == record.keys()
+
+
+async def test_the_update_that_restricts_discloses_nothing(world: World) -> None:
+    record, admin = await world.subscriber(), await world.admin("C")
+    url = f"{URL}/{record['id']}"
+    answer = await world.client.put(url, json={"address": "1 Main St"}, auth=admin)
+    assert answer.json().keys() == record.keys()
+    answer = await world.client.put(url, json={"restricted": True, "kyc_level": 2}, auth=admin)
+    assert answer.status_code == 200
+    assert answer.json().keys() == {"id", "restricted", "status", "status_reason"}
+    await open_for(world, admin, record)
+    answer = await world.client.put(url, json={"address": "2 Main St"}, auth=admin)
+    assert answer.json()["address"] == "2 Main St"
+
+
+@pytest.mark.parametrize(
+    ("full", "disclosed"), [(SubscriberRecord, DisclosedSubscriber), (CardRecord, DisclosedCard)]
+)
+def test_what_may_be_disclosed_is_the_whole_record(full: Any, disclosed: Any) -> None:
+    """A field that is added to one must be added to the other."""
+    own = {"restricted"} - set(full.__struct_fields__)
+    assert set(disclosed.__struct_fields__) - own == set(full.__struct_fields__)
 
 
 async def test_services_are_not_touched(world: World) -> None:

@@ -151,11 +151,3 @@ async def test_there_is_nothing_of_what_does_not_exist(
     for name in ("x", "txn_x", ids.show(ids.TRANSACTION, 1), "export"):
         answer = await world.client.get(f"{URL}/{name}/{part}", auth=admin)
         assert (answer.status_code, answer.json()["code"]) == (404, "TRANSACTION_NOT_FOUND")
-
-
-@pytest.mark.parametrize("part", ["entries", "chain"])
-async def test_restricted_subscribers_are_closed(world: World, admin: Bearer, part: str) -> None:
-    hidden, other = await world.restricted_subscriber(balance="100"), await world.subscriber()
-    sent = await move(world, chart.TRANSFER_P2P, hidden["id"], other["id"], "10")
-    answer = await world.client.get(f"{URL}/{sent}/{part}", auth=admin)
-    assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")

@@ -133,18 +133,6 @@ async def test_bad_filters_are_refused(world: World, key: Bearer, filters: dict[
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
 
 
-async def test_restricted_subscribers_are_left_out_and_closed(world: World, key: Bearer) -> None:
-    hidden, other = await world.restricted_subscriber(balance="100"), await world.subscriber()
-    card = await world.card(hidden["id"])
-    sent = await move(world, chart.TRANSFER_P2P, hidden["id"], other["id"], "10")
-    for caller in (key, await world.admin("A")):
-        assert sent not in (await file(world, caller)).text
-        assert sent not in (await file(world, caller, user_id=other["id"])).text
-        for filters in ({"user_id": hidden["id"]}, {"card_serial": card}):
-            answer = await world.client.get(f"{URL}/export", params=filters, auth=caller)
-            assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")
-
-
 async def test_only_a_few_are_worked_on_at_once() -> None:
     """Each keeps its file in memory; whoever comes then is told to come again."""
     go_on = asyncio.Event()

@@ -155,38 +155,3 @@ async def test_days_are_the_platforms(world: World, key: Bearer) -> None:
             bound = asked.isoformat()
             period = {"from": bound, "to": bound}
             assert await found(world, key, user_id=subscriber["id"], **period) == expected
-
-
-async def test_restricted_subscribers_are_left_out_and_closed(world: World, key: Bearer) -> None:
-    hidden = await world.restricted_subscriber(balance="100")
-    other, shop = await world.subscriber(balance="100"), await processor(world)
-    card = await world.card(hidden["id"])
-    sent = await move(world, chart.TRANSFER_P2P, hidden["id"], other["id"], "10")
-    received = await move(world, chart.TRANSFER_P2P, other["id"], card, "10")
-    paid = await move(world, chart.POS_PAYMENT, card, shop, "10")
-    theirs = {sent, received, paid}
-    admin = await world.admin("A")
-    closed = (403, "OTP_REQUIRED")
-    for caller in (key, admin):
-        for filters in ({}, {"user_id": other["id"]}, {"user_id": shop}):
-            assert not theirs & set(await found(world, caller, **filters))
-        assert await refusal(world, caller, user_id=hidden["id"]) == closed
-        assert await refusal(world, caller, card_serial=card) == closed
-        for one in theirs:
-            assert await refusal(world, caller, f"{URL}/{one}") == closed
-        history = f"/api/v1/processors/{shop}/transactions"
-        answer = await world.client.get(history, auth=caller)
-        assert answer.json()["data"] == []
-        assert await refusal(world, caller, history, user_id=hidden["id"]) == closed
-        assert await refusal(world, caller, history, card_serial=card) == closed
-    assert theirs <= set(await found(world, world.service(), user_id=hidden["id"]))
-    await world.services.database.execute(
-        "INSERT INTO restricted_access VALUES ($1, $2, $3)",
-        ids.read(ids.ADMIN, admin.id),
-        ids.read(ids.SUBSCRIBER, hidden["id"]),
-        datetime.now(UTC) + timedelta(minutes=15),
-    )
-    assert theirs <= set(await found(world, admin))
-    assert set(await found(world, admin, card_serial=card)) == {received, paid}
-    world.forward(minutes=16)
-    assert not theirs & set(await found(world, admin))

@@ -62,6 +62,27 @@ async def test_the_request_id_may_be_a_header(client: httpx2.AsyncClient, world:
     assert (both.status_code, both.json()["code"]) == (400, "INVALID_REQUEST")
 
 
+async def test_a_restricted_recipient_is_not_named(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    recipient, sender = await world.restricted_subscriber(), await world.subscriber(balance="1000")
+    card = await world.card(recipient["id"])
+    order = {
+        "sender_id": sender["id"],
+        "recipient_card_serial": card,
+        "amount": "1",
+        "pin": PIN,
+        "request_id": "hidden",
+    }
+    for caller in (await world.api_key("payments:write"), await world.admin("F")):
+        for _ in ("first", "replay"):
+            receipt = (await client.post(P2P, json=order, auth=caller)).json()
+            assert receipt["recipient"] == {"name": None, "card_serial": card}
+            assert receipt["sender_new_balance"].endswith(" SLE")
+    receipt = (await client.post(P2P, json=order, auth=world.service())).json()
+    assert receipt["recipient"]["name"] == "Aminata K."
+
+
 async def test_how_much_a_restricted_recipient_has_is_not_told(
     client: httpx2.AsyncClient, world: World
 ) -> None:

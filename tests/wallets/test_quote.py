@@ -11,7 +11,8 @@ QUOTE = "/api/v1/wallet/quote"
 
 
 async def _quote(client: httpx2.AsyncClient, world: World, **question: Any) -> httpx2.Response:
-    return await client.post(QUOTE, json=question, auth=await world.api_key("payments:write"))
+    key = await world.api_key("payments:write", "balance:read")
+    return await client.post(QUOTE, json=question, auth=key)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +50,48 @@ async def test_a_sender_learns_every_reason(client: httpx2.AsyncClient, world: W
         "DAILY_LIMIT_EXCEEDED",
         "INSUFFICIENT_FUNDS",
     ]
+
+
+async def test_a_key_without_balance_read_learns_nothing_about_funds(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    key = await world.api_key("payments:write")
+    rich, poor = await world.subscriber(balance="499999"), await world.subscriber(balance="0.01")
+
+    async def answers(type: str, *amounts: str) -> list[Any]:
+        """The answers about the rich subscriber, which must equal those about the poor one."""
+        found: list[list[Any]] = [[], []]
+        for amount in amounts:
+            for one, quotes in zip((rich, poor), found, strict=True):
+                question = {"type": type, "amount": amount, "sender_id": one["id"]}
+                quotes.append((await client.post(QUOTE, json=question, auth=key)).json())
+        assert found[0] == found[1]
+        return [(quote["allowed"], quote["reasons"]) for quote in found[0]]
+
+    # INSUFFICIENT_FUNDS of a sender, MAX_BALANCE_EXCEEDED of a receiver.
+    assert await answers("transfer_p2p", "1", "40000") == [(True, [])] * 2
+    assert await answers("agent_cashin", "1", "40000", "600000") == [(True, [])] * 3
+    much = await answers("transfer_p2p", "200000")
+    assert much == [(False, ["TRANSACTION_LIMIT_EXCEEDED", "DAILY_LIMIT_EXCEEDED"])]
+
+
+@pytest.mark.parametrize("caller", ["key", "admin", "service"])
+async def test_funds_are_named_to_callers_who_may_read_balances(
+    client: httpx2.AsyncClient, world: World, caller: str
+) -> None:
+    auth = {
+        "key": await world.api_key("payments:write", "balance:read"),
+        "admin": await world.admin("F"),
+        "service": world.service(),
+    }[caller]
+    sender = await world.subscriber(balance="1")
+    for type, amount, reason in (
+        ("transfer_p2p", "2", "INSUFFICIENT_FUNDS"),
+        ("agent_cashin", "500000", "MAX_BALANCE_EXCEEDED"),
+    ):
+        question = {"type": type, "amount": amount, "sender_id": sender["id"]}
+        quote = (await client.post(QUOTE, json=question, auth=auth)).json()
+        assert (quote["allowed"], quote["reasons"]) == (False, [reason])
 
 
 async def test_the_quote_is_what_is_paid(client: httpx2.AsyncClient, world: World) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tapgate import ids
 from tapgate.edge.spreadsheet import harmless
 from tapgate.ledger import chart
-from tapgate.wallets.statements import csv_file, pdf_file, queries
+from tapgate.wallets.statements import csv_file, operations, pdf_file, queries
 from tapgate.wallets.statements.model import Movement, Period, Statement
 from tapgate.wallets.statements.operations import MOST_FILES, drawing
 from tapgate.wallets.statements.typesetting import REGULAR, drawable, fitted
@@ -99,6 +99,75 @@ async def test_a_file_is_fetched_by_its_link_for_a_day(
     gone = await fetched(world, answer)
     assert (gone.status_code, gone.json()["code"]) == (404, "NOT_FOUND")
     await queries.remove_expired(world.services.database, world.services.clock())
+    assert await world.services.database.fetchval("SELECT count(*) FROM statements") == 0
+
+
+async def restrict(world: World, holder: dict[str, Any], *, restricted: bool = True) -> None:
+    admin = await world.admin("C")
+    url = f"/api/v1/subscribers/{holder['id']}"
+    if not restricted:
+        await world.client.post(f"{url}/restricted-access", auth=admin)
+        code = await world.code_sent_to(holder["phone_number"])
+        await world.client.post(f"{url}/restricted-access/verify", json={"otp": code}, auth=admin)
+    answer = await world.client.put(url, json={"restricted": restricted}, auth=admin)
+    assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize("format", ["csv", "pdf"])
+async def test_links_end_when_the_subscriber_becomes_restricted(
+    world: World, key: Bearer, format: str
+) -> None:
+    holder, other = await world.subscriber(balance="1000"), await world.subscriber()
+    answer = await statement(world, key, holder, format=format)
+    others = await statement(world, key, other, format=format)
+    await restrict(world, holder)
+    gone = await fetched(world, answer)
+    never = await world.client.get("/api/v1/statements/unknown")
+    assert (gone.status_code, gone.json()) == (404, never.json())
+    assert (await fetched(world, others)).status_code == 200
+    # The subscriber asks for a statement in the chat: that link works.
+    later = await statement(world, world.service(), holder, format=format)
+    assert (await fetched(world, later)).status_code == 200
+    await restrict(world, holder, restricted=False)
+    assert (await fetched(world, answer)).status_code == 404
+    assert (await fetched(world, later)).status_code == 200
+
+
+async def test_no_link_outlives_a_restriction_during_its_request(world: World, key: Bearer) -> None:
+    """In parallel: each statement is refused, or its file is deleted by the restriction."""
+    holders = [await world.subscriber(balance="10") for _ in range(12)]
+    answers = await asyncio.gather(
+        *(
+            task
+            for holder in holders
+            for task in (
+                world.client.post(URL, json=request(world, holder, format="csv"), auth=key),
+                restrict(world, holder),
+            )
+        )
+    )
+    for answer in filter(None, answers):
+        if answer.status_code == 200:
+            assert (await fetched(world, answer.json())).status_code == 404
+        else:
+            assert answer.json()["code"] == "OTP_REQUIRED"
+    assert await world.services.database.fetchval("SELECT count(*) FROM statements") == 0
+
+
+async def test_a_subscriber_restricted_while_the_file_is_rendered_gets_no_link(
+    world: World, key: Bearer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder = await world.subscriber(balance="10")
+    render = operations.drawing.run
+
+    async def run(*arguments: Any) -> Any:
+        content = await render(*arguments)
+        await restrict(world, holder)
+        return content
+
+    monkeypatch.setattr(operations.drawing, "run", run)
+    answer = await world.client.post(URL, json=request(world, holder, format="csv"), auth=key)
+    assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")
     assert await world.services.database.fetchval("SELECT count(*) FROM statements") == 0
 
 

@@ -1,23 +1,22 @@
 """The audit log over HTTP: reading it, and proving that it is what was written."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
 import msgspec
 
-from tapgate import ids
 from tapgate.audit import chain, entry
 from tapgate.audit.chain import Verification
 from tapgate.audit.entry import Entry
+from tapgate.credentials.disclosure import Subject, hidden_subjects
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.fields import Choice
 from tapgate.edge.pages import Page, PageQuery, cut
 from tapgate.edge.periods import Bound, end_of, start_of
 from tapgate.store.conditions import Conditions
-from tapgate.subscribers.restriction import closed_accounts
 
 endpoints = Endpoints("Audit")
 
@@ -29,14 +28,6 @@ _AFTER = """sequence > coalesce((SELECT sequence FROM audit_entries WHERE occurr
                                  ORDER BY occurred_at DESC LIMIT 1), 0)"""
 _BEFORE = """sequence < coalesce((SELECT sequence FROM audit_entries WHERE occurred_at >= {}
                                   ORDER BY occurred_at LIMIT 1), 9223372036854775807)"""
-
-#: Whose money what was changed is about.
-_ACCOUNTS = f"""
-    SELECT '{ids.SUBSCRIBER}' AS prefix, id, NULL AS serial, account_id FROM subscribers
-    WHERE id = ANY ($1::bigint[])
-    UNION ALL SELECT NULL, NULL, serial, account_id FROM cards WHERE serial = ANY ($2::text[])
-    UNION ALL SELECT '{ids.TRANSACTION}', id, NULL, unnest(ARRAY[from_account, to_account])
-    FROM transactions WHERE id = ANY ($3::bigint[])"""
 
 
 class LogQuery(PageQuery, kw_only=True):
@@ -55,19 +46,21 @@ async def list_audit_entries(call: Call, query: LogQuery) -> Page[Entry]:
 
     Newest first, in the order of the chain. `from` and `to` are inclusive; a day is one of the
     platform's time zone. `changes` has the old and the new value of each field, secrets masked.
-    Of a restricted subscriber, their cards and their transactions, values and reason are masked
-    too until this admin has verified a code.
+    Entries about a restricted subscriber, their cards, transactions and alerts have values and
+    reason masked too, until this admin has verified a code.
     `hash` and `previous_hash` are null until the entry is sealed into the chain, which takes at
     most a few seconds.
     """
     sql, values = page_query(query, call.services.settings.timezone)
     rows = await call.services.database.fetch(sql, *values)
-    closed = await _closed(call, rows)
+    hidden = await hidden_subjects(
+        call.services.database, call.caller, call.services.clock(), {_subject(row) for row in rows}
+    )
     return cut(
         rows,
         query.limit,
         lambda row: row["sequence"],
-        lambda row: entry.shown(row, masked=row["resource_id"] in closed),
+        lambda row: entry.shown(row, masked=_subject(row) in hidden),
     )
 
 
@@ -82,25 +75,8 @@ async def verify_audit_chain(call: Call) -> Verification:
     return await chain.verify(call.services.database)
 
 
-async def _closed(call: Call, rows: Sequence[Mapping[str, Any]]) -> set[str]:
-    """What entries are about, by its public id, as far as it is of people closed to the caller."""
-    named = {kind: _named(rows, kind) for kind in ("subscriber", "card", "transaction")}
-    found = await call.services.database.fetch(
-        _ACCOUNTS,
-        [ids.read(ids.SUBSCRIBER, name) for name in named["subscriber"]],
-        named["card"],
-        [ids.read(ids.TRANSACTION, name) for name in named["transaction"]],
-    )
-    closed = await closed_accounts(call, {row["account_id"] for row in found})
-    return {
-        row["serial"] or ids.show(row["prefix"], row["id"])
-        for row in found
-        if row["account_id"] in closed
-    }
-
-
-def _named(rows: Sequence[Mapping[str, Any]], kind: str) -> list[str]:
-    return [row["resource_id"] for row in rows if row["resource_type"] == kind]
+def _subject(row: Mapping[str, Any]) -> Subject:
+    return Subject(row["resource_type"], row["resource_id"])
 
 
 def page_query(query: LogQuery, zone: ZoneInfo) -> tuple[str, list[object]]:

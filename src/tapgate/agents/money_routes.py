@@ -76,11 +76,12 @@ class FundingReceipt(Receipt, kw_only=True):
 
 
 class CashReceipt(Receipt, kw_only=True):
-    """`commission_earned` is zero while the transaction is under review."""
+    """`commission_earned` is zero while the transaction is under review. `subscriber_balance` is
+    null for a subscriber who becomes restricted during the request."""
 
     amount: str
     agent_balance: str
-    subscriber_balance: str
+    subscriber_balance: str | None
     commission_earned: str
 
 
@@ -147,7 +148,7 @@ async def cash_in(call: Call, body: CashIn) -> Reply[CashReceipt]:
             status=shown.status,
             amount=shown.amount,
             agent_balance=shown.payer_balance,
-            subscriber_balance=shown.payee_balance,
+            subscriber_balance=shown.disclosed_payee_balance,
             commission_earned=shown.commission,
         )
 

@@ -82,6 +82,41 @@ class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: str
 
 
+class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
+    """A card as far as the caller may know it. Of a restricted subscriber's card only `serial`,
+    `status`, `status_reason`, `subscriber_id` and `restricted` (true) are there, unless the caller
+    has verified a code."""
+
+    serial: str
+    mac_address: str | msgspec.UnsetType | None = msgspec.UNSET
+    type: str | msgspec.UnsetType | None = msgspec.UNSET
+    status: str
+    status_reason: str | None
+    subscriber_id: str | None
+    restricted: bool | msgspec.UnsetType = msgspec.UNSET
+    holder_name: str | msgspec.UnsetType | None = msgspec.UNSET
+    parent_subscriber_id: str | msgspec.UnsetType | None = msgspec.UNSET
+    daily_limit: str | msgspec.UnsetType | None = msgspec.UNSET
+    spent_today: str | msgspec.UnsetType | None = msgspec.UNSET
+    currency: str | msgspec.UnsetType = msgspec.UNSET
+    expires_at: str | msgspec.UnsetType | None = msgspec.UNSET
+    linked_at: str | msgspec.UnsetType | None = msgspec.UNSET
+    created_at: str | msgspec.UnsetType = msgspec.UNSET
+    updated_at: str | msgspec.UnsetType = msgspec.UNSET
+
+
+def disclosed(record: CardRecord, *, hidden: bool) -> DisclosedCard:
+    if not hidden:
+        return DisclosedCard(**msgspec.structs.asdict(record))
+    return DisclosedCard(
+        serial=record.serial,
+        status=record.status,
+        status_reason=record.status_reason,
+        subscriber_id=record.subscriber_id,
+        restricted=True,
+    )
+
+
 class View(NamedTuple):
     """What a record also depends on: when it is looked at, and how the platform counts."""
 

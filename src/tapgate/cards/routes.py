@@ -3,7 +3,17 @@
 import msgspec
 
 from tapgate.cards import operations, queries
-from tapgate.cards.model import Block, Card, CardRecord, Child, Filters, Link, shown
+from tapgate.cards.model import (
+    Block,
+    Card,
+    CardRecord,
+    Child,
+    DisclosedCard,
+    Filters,
+    Link,
+    disclosed,
+    shown,
+)
 from tapgate.cards.operations import view
 from tapgate.cards.upload import Uploaded, upload
 from tapgate.edge.bodies import OptionalReason
@@ -11,7 +21,7 @@ from tapgate.edge.call import Call
 from tapgate.edge.endpoint import MEBIBYTE, Access, Endpoints
 from tapgate.edge.pages import Page, cut
 from tapgate.errors import Code
-from tapgate.subscribers.restriction import require_open
+from tapgate.subscribers.restriction import hidden_from, require_open
 
 endpoints = Endpoints("Cards")
 
@@ -35,6 +45,12 @@ class Moved(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str
     card: CardRecord
+
+
+class Blocked(msgspec.Struct, kw_only=True):
+    success: bool = True
+    message: str = "Card blocked"
+    card: DisclosedCard
 
 
 def _moved(call: Call, message: str, card: Card) -> Moved:
@@ -94,13 +110,17 @@ async def get_card(call: Call, serial: str) -> CardRecord:
     access=_BLOCK,
     errors=(Code.CARD_NOT_FOUND, Code.CARD_NOT_LINKED, Code.ALREADY_BLOCKED),
 )
-async def block(call: Call, serial: str, body: Block) -> Moved:
+async def block(call: Call, serial: str, body: Block) -> Blocked:
     """Block a card.
 
-    Payments with it are refused at once. `lost`, `stolen` and `damaged` are for good; a blocked
-    card may still be reported so. Cards of restricted subscribers can be blocked too.
+    Payments with it are refused immediately. `lost`, `stolen` and `damaged` are permanent; a
+    blocked card may still be reported so. A restricted subscriber's card can be blocked without a
+    one-time code: the response then has only `serial`, `status`, `status_reason`, `subscriber_id`
+    and `restricted`.
     """
-    return _moved(call, "Card blocked", await operations.block(call, serial, body.reason))
+    card = await operations.block(call, serial, body.reason)
+    hidden = await hidden_from(call.services.database, call, [card.account_id])
+    return Blocked(card=disclosed(shown(card, view(call)), hidden=bool(hidden)))
 
 
 @endpoints.post(

@@ -48,6 +48,7 @@ def _read(operation: Operation[Any], response: httpx2.Response) -> Any:
             content=response.content,
             media_type=response.headers.get("Content-Type", ""),
             next_cursor=response.headers.get("X-Next-Cursor"),
+            masked=response.headers.get("X-Masked") == "true",
         )
     try:
         answer = msgspec.json.decode(response.content, type=kind)

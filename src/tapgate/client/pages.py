@@ -13,11 +13,13 @@ T = TypeVar("T")
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
-    """`next_cursor` asks for the page after this one; None on the last."""
+    """`next_cursor` asks for the page after this one; None on the last. `masked`: a transaction on
+    the page is masked."""
 
     data: list[T]
     has_more: bool
     next_cursor: str | None
+    masked: bool = False
 
 
 class _Calls(Protocol):

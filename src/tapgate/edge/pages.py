@@ -41,9 +41,13 @@ class PageQuery(msgspec.Struct, kw_only=True):
 
 
 class Page(msgspec.Struct, Generic[T]):
+    """`masked` is there, and true, when personal data of a restricted subscriber is hidden in a
+    row."""
+
     data: list[T]
     has_more: bool
     next_cursor: str | None
+    masked: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 def cut(
@@ -52,8 +56,10 @@ def cut(
     """One page of rows that were asked for with `LIMIT limit + 1`; `key` is a row's id."""
     shown = rows[:limit]
     has_more = len(rows) > limit
+    data = [show(row) for row in shown]
     return Page(
-        data=[show(row) for row in shown],
+        data=data,
         has_more=has_more,
         next_cursor=ids.show(_CURSOR, key(shown[-1])) if has_more else None,
+        masked=any(getattr(record, "masked", False) for record in data) or msgspec.UNSET,
     )

@@ -1,6 +1,7 @@
 """Alerts about what compliance rules noticed, written with what they noticed."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -27,6 +28,24 @@ _ONE_PER_SUBJECT: Final = (
              updated_at = EXCLUDED.updated_at
          RETURNING id"""
 )
+
+_FIGURE: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,4})?")
+#: What compliance rules write into the details, and how a value of theirs is recognized. The type
+#: of the rule is left out: it is the alert's type too.
+_RULE_DETAILS: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "action": lambda value: value in ("alert", "review", "block"),
+    "transaction_type": lambda value: value in chart.TYPES,
+    "figure": lambda value: _FIGURE.fullmatch(str(value)) is not None,
+}
+
+
+def impersonal_details(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the details that a compliance rule wrote. Anything else may be personal data."""
+    return {
+        name: value
+        for name, value in details.items()
+        if name in _RULE_DETAILS and _RULE_DETAILS[name](value)
+    }
 
 
 class _Noticed(NamedTuple):

@@ -13,6 +13,7 @@ import structlog
 from tapgate.client import AsyncGateway
 from tapgate.client import exceptions as client
 from tapgate.client.records.cards import Card as CardRecord
+from tapgate.client.records.cards import DisclosedCard
 from tapgate.client.records.subscribers import Subscriber as SubscriberRecord
 from tapgate.client.records.transactions import Party, Transaction
 from tapgate.errors import Code
@@ -266,7 +267,7 @@ def _payee(name: str, card: CardRecord | None, subscriber_id: str) -> Payee:
     )
 
 
-def _card(record: CardRecord) -> Card:
+def _card(record: CardRecord | DisclosedCard) -> Card:
     return Card(
         serial=record.serial,
         type=record.type,

@@ -4,11 +4,12 @@ A notice goes in the database transaction that writes its message, so each is to
 whoever is killed meanwhile. Any number of processes may do it: what one has taken, the others skip.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from datetime import timedelta
 from typing import Any, Final, NoReturn
 
 from tapgate import ids, money
+from tapgate.credentials.disclosure import hidden_accounts
 from tapgate.edge.services import Services
 from tapgate.ledger.notices import MONEY_RECEIVED, PAYMENT_MADE
 from tapgate.notifications.messages import Message, send_templates
@@ -40,6 +41,7 @@ _TAKE: Final = f"""
     )
     SELECT taken.kind, taken.transaction_id, subscriber.phone_number, t.currency, t.completed_at,
            coalesce(t.context ->> 'merchant_name', other.public_name) AS counterparty,
+           other.id AS other_account, other.owner_id AS other_owner,
            CASE taken.kind WHEN '{PAYMENT_MADE}' THEN t.amount ELSE (
                SELECT sum(CASE credit_account WHEN t.to_account THEN amount ELSE -amount END)
                FROM entries
@@ -68,17 +70,24 @@ class Receipts:
         """Whether there may be more."""
         async with self._services.database.transaction() as tx:
             rows = await tx.fetch(_TAKE, AT_ONCE)
-            await send_templates(tx, self._services, [_message(row) for row in rows])
+            hidden = await hidden_accounts(
+                tx, None, self._services.clock(), {row["other_account"] for row in rows}
+            )
+            await send_templates(tx, self._services, [_message(row, hidden) for row in rows])
         return len(rows) == AT_ONCE
 
 
-def _message(row: Mapping[str, Any]) -> Message:
+def _message(row: Mapping[str, Any], hidden: Set[int]) -> Message:
+    """`hidden` are accounts of restricted subscribers: the other side knows them by id only."""
+    counterparty = " ".join(row["counterparty"].split())  # templates take no line breaks
+    if row["other_account"] in hidden:
+        counterparty = ids.show(ids.SUBSCRIBER, row["other_owner"])
     return Message(
         to=row["phone_number"],
         template=row["kind"],
         parameters=[
             money.formatted(row["amount"], row["currency"]),
-            " ".join(row["counterparty"].split()),  # templates take no line breaks
+            counterparty,
             ids.show(ids.TRANSACTION, row["transaction_id"]),
         ],
         expires_at=row["completed_at"] + LIFETIME,

@@ -95,6 +95,46 @@ class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: str
 
 
+class DisclosedSubscriber(msgspec.Struct, frozen=True, kw_only=True):
+    """A subscriber as far as the caller may know it. Of a restricted subscriber only `id`,
+    `restricted`, `status` and `status_reason` are there, unless the caller has verified a code."""
+
+    id: str
+    phone_number: str | msgspec.UnsetType = msgspec.UNSET
+    first_name: str | msgspec.UnsetType = msgspec.UNSET
+    last_name: str | msgspec.UnsetType = msgspec.UNSET
+    email: str | msgspec.UnsetType | None = msgspec.UNSET
+    date_of_birth: str | msgspec.UnsetType | None = msgspec.UNSET
+    address: str | msgspec.UnsetType | None = msgspec.UNSET
+    id_type: str | msgspec.UnsetType | None = msgspec.UNSET
+    id_number: str | msgspec.UnsetType | None = msgspec.UNSET
+    category: str | msgspec.UnsetType = msgspec.UNSET
+    kyc_level: int | msgspec.UnsetType = msgspec.UNSET
+    kyc_status: str | msgspec.UnsetType = msgspec.UNSET
+    restricted: bool
+    status: str
+    status_reason: str | None
+    account_id: str | msgspec.UnsetType = msgspec.UNSET
+    balance: str | msgspec.UnsetType = msgspec.UNSET
+    currency: str | msgspec.UnsetType = msgspec.UNSET
+    cards_count: int | msgspec.UnsetType = msgspec.UNSET
+    max_child_cards: int | msgspec.UnsetType | None = msgspec.UNSET
+    pin_locked_until: str | msgspec.UnsetType | None = msgspec.UNSET
+    created_at: str | msgspec.UnsetType = msgspec.UNSET
+    updated_at: str | msgspec.UnsetType = msgspec.UNSET
+
+
+def disclosed(record: SubscriberRecord, *, hidden: bool) -> DisclosedSubscriber:
+    if not hidden:
+        return DisclosedSubscriber(**msgspec.structs.asdict(record))
+    return DisclosedSubscriber(
+        id=record.id,
+        restricted=record.restricted,
+        status=record.status,
+        status_reason=record.status_reason,
+    )
+
+
 def shown(subscriber: Subscriber, now: datetime) -> SubscriberRecord:
     born, locked_until = subscriber.date_of_birth, subscriber.pin_locked_until
     return SubscriberRecord(

@@ -100,10 +100,12 @@ async def save(
     action: str,
     reason: str | None = None,
 ) -> Subscriber:
-    """A change with its audit entry and whatever others asked to be told about it."""
+    """Store a change with its audit entry and its events."""
     now = call.services.clock()
     after = msgspec.structs.replace(after, updated_at=now)
     await queries.save(tx, after)
+    if after.restricted and not before.restricted:
+        await queries.end_statement_links(tx, after.id)
     shown = model.shown(after, now)
     changes = changes_between(model.shown(before, now), shown)
     await record(tx, call, after.id, action, reason=reason, changes=changes)

@@ -124,6 +124,20 @@ async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
     )
 
 
+async def end_statement_links(tx: asyncpg.Connection, subscriber_id: int) -> None:
+    """Delete the statement files of a subscriber who becomes restricted: a link needs no
+    credential. The caller has saved the restriction, which `lock_restriction` waits for."""
+    await tx.execute("DELETE FROM statements WHERE subscriber_id = $1", subscriber_id)
+
+
+async def lock_restriction(tx: asyncpg.Connection, subscriber_id: int) -> bool:
+    """Return whether a subscriber is restricted, and keep it so until the transaction ends."""
+    restricted: bool = await tx.fetchval(
+        "SELECT restricted FROM subscribers WHERE id = $1 FOR SHARE", subscriber_id
+    )
+    return restricted
+
+
 def _columns(subscriber: Subscriber) -> tuple[object, ...]:
     return (
         subscriber.id,

@@ -12,15 +12,17 @@ from tapgate.errors import Code
 from tapgate.subscribers import limits, operations, pins, queries, restricted_access
 from tapgate.subscribers.limits import Limits
 from tapgate.subscribers.model import (
+    DisclosedSubscriber,
     Filters,
     Registration,
     Subscriber,
     SubscriberRecord,
     Update,
+    disclosed,
     read_id,
     shown,
 )
-from tapgate.subscribers.restriction import require_open
+from tapgate.subscribers.restriction import is_hidden_from, require_open
 
 endpoints = Endpoints("Subscribers")
 
@@ -65,6 +67,12 @@ class Moved(msgspec.Struct, kw_only=True):
     subscriber: SubscriberRecord
 
 
+class Blocked(msgspec.Struct, kw_only=True):
+    success: bool = True
+    message: str = "Subscriber blocked"
+    subscriber: DisclosedSubscriber
+
+
 class Verified(msgspec.Struct, kw_only=True):
     success: bool = True
     verified: bool = True
@@ -78,6 +86,12 @@ class Granted(msgspec.Struct, kw_only=True):
 
 def _shown(call: Call, subscriber: Subscriber) -> SubscriberRecord:
     return shown(subscriber, call.services.clock())
+
+
+async def _disclosed(call: Call, subscriber: Subscriber) -> DisclosedSubscriber:
+    """For changes that are also made to a subscriber who is, or becomes, hidden from the caller."""
+    hidden = await is_hidden_from(call.services.database, call, subscriber.id)
+    return disclosed(_shown(call, subscriber), hidden=hidden)
 
 
 @endpoints.post(
@@ -148,14 +162,16 @@ async def get_limits(call: Call, id: str) -> Limits:
     field_access=dict.fromkeys(("kyc_level", "kyc_status", "restricted"), Access(roles="AC")),
     errors=(*_TO_CHANGE, Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
 )
-async def update(call: Call, id: str, body: Update) -> SubscriberRecord:
+async def update(call: Call, id: str, body: Update) -> DisclosedSubscriber:
     """Update a subscriber.
 
-    What is left out or null stays as it is. A higher `kyc_level` has higher limits: see the account
-    rules. `restricted` closes the record to API keys, and to admins without a one-time code from
-    the subscriber's phone. Nothing of a closed subscriber can be changed.
+    Fields that are absent or null keep their value. A higher `kyc_level` has higher limits: see the
+    account rules. `restricted` closes the record to API keys, and to admins without a one-time code
+    from the subscriber's phone: the response then has only `id`, `restricted`, `status` and
+    `status_reason`. It also ends the subscriber's statement links. A closed subscriber cannot be
+    changed.
     """
-    return _shown(call, await operations.update(call, read_id(id), body))
+    return await _disclosed(call, await operations.update(call, read_id(id), body))
 
 
 @endpoints.post(
@@ -163,15 +179,15 @@ async def update(call: Call, id: str, body: Update) -> SubscriberRecord:
     access=Access(scope="subscribers:write", roles="ACS"),
     errors=(Code.SUBSCRIBER_NOT_FOUND, Code.ALREADY_BLOCKED, Code.NOT_CLOSABLE),
 )
-async def block(call: Call, id: str, body: Reason) -> Moved:
+async def block(call: Call, id: str, body: Reason) -> Blocked:
     """Block a subscriber.
 
-    Every payment from and to the wallet is refused at once, with every card; the cards themselves
-    stay as they are. A refund still arrives. Restricted subscribers can be blocked too, without a
-    one-time code.
+    Every payment from and to the wallet is refused immediately, with every card; the cards keep
+    their own status. Refunds still arrive. A restricted subscriber can be blocked without a
+    one-time code: the response then has only `id`, `restricted`, `status` and `status_reason`.
     """
     subscriber = await operations.block(call, read_id(id), body.reason)
-    return Moved(message="Subscriber blocked", subscriber=_shown(call, subscriber))
+    return Blocked(subscriber=await _disclosed(call, subscriber))
 
 
 @endpoints.post(

@@ -6,7 +6,9 @@ from typing import Final
 import msgspec
 
 from tapgate import clock
+from tapgate.edge.call import Call
 from tapgate.store.database import Database
+from tapgate.subscribers.restriction import hidden_from
 from tapgate.transactions import queries
 from tapgate.transactions.model import Transaction, TransactionRecord, shown
 
@@ -25,15 +27,18 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True):
     replays: Replays
 
 
-async def chain_of(database: Database, transaction: Transaction) -> Chain:
-    """As the platform's own people see it."""
-    original = transaction.original_id
+async def chain_of(call: Call, transaction: Transaction) -> Chain:
+    """Return the chain as admins see it."""
+    database, original_id = call.services.database, transaction.original_id
+    original = None if original_id is None else await queries.get(database, original_id)
     refunds = await queries.refunds_of(database, transaction.id, limit=MOST_REFUNDS)
+    related = refunds if original is None else [original, *refunds]
+    hidden = await hidden_from(
+        database, call, {account for one in related for account in one.accounts}
+    )
     return Chain(
-        original=None
-        if original is None
-        else shown(await queries.get(database, original), full=True),
-        refunds=[shown(refund, full=True) for refund in refunds],
+        original=None if original is None else shown(original, full=True, hidden=hidden),
+        refunds=[shown(refund, full=True, hidden=hidden) for refund in refunds],
         replays=await _replays_of(database, transaction.id),
     )
 

@@ -12,13 +12,14 @@ from tapgate.transactions.model import Transaction, holder
 
 class EntrySide(msgspec.Struct, frozen=True, kw_only=True):
     """One account of an entry. `kind` is what the account is for, `holder_type` whose it is; the
-    platform's own accounts have no `holder_id`."""
+    platform's own accounts have no `holder_id`. In masked entries all others have neither `name`
+    nor `balance_after`."""
 
     account_id: str
     kind: str
     holder_type: str
     holder_id: str | None
-    name: str
+    name: str | None
     balance_after: str | None
 
 
@@ -35,9 +36,11 @@ class Entries(msgspec.Struct, frozen=True, kw_only=True):
     transaction_id: str
     currency: str
     entries: list[LedgerEntry]
+    masked: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-async def entries_of(database: Database, transaction: Transaction) -> Entries:
+async def entries_of(database: Database, transaction: Transaction, *, masked: bool) -> Entries:
+    """`masked`: a restricted subscriber who is hidden from the caller takes part."""
     rows = await database.fetch(
         """SELECT entry.position, entry.amount,
                   debit.id AS debit_account, debit.kind AS debit_kind,
@@ -51,11 +54,22 @@ async def entries_of(database: Database, transaction: Transaction) -> Entries:
         transaction.id,
     )
     balances = _balances_before(transaction, rows)
+    entries = [_shown(row, balances, transaction.currency) for row in rows]
     return Entries(
         transaction_id=ids.show(ids.TRANSACTION, transaction.id),
         currency=transaction.currency,
-        entries=[_shown(row, balances, transaction.currency) for row in rows],
+        entries=[_mask(entry) for entry in entries] if masked else entries,
+        masked=masked or msgspec.UNSET,
     )
+
+
+def _mask(entry: LedgerEntry) -> LedgerEntry:
+    def reduced(side: EntrySide) -> EntrySide:
+        if side.holder_id is None:
+            return side
+        return msgspec.structs.replace(side, name=None, balance_after=None)
+
+    return msgspec.structs.replace(entry, debit=reduced(entry.debit), credit=reduced(entry.credit))
 
 
 def _balances_before(transaction: Transaction, rows: Sequence[Any]) -> dict[int, int]:

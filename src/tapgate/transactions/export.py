@@ -22,6 +22,7 @@ COLUMNS: Final = (
     "refunded_amount", "currency", "from_type", "from_id", "from_name", "to_type", "to_id",
     "to_name", "card_serial", "processor_id", "terminal_id", "merchant_name", "transaction_ref",
     "approval_code", "original_transaction_id", "request_id", "failure_code", "channel", "memo",
+    "masked",
 )  # fmt: skip
 
 
@@ -32,6 +33,7 @@ class ExportFilters(Filters, kw_only=True):
 class Export(NamedTuple):
     content: bytes
     next_cursor: str | None  # where the next file goes on
+    masked: bool  # whether a row is
 
 
 ReadPage = Callable[[Filters], Awaitable[Page[TransactionRecord]]]
@@ -43,15 +45,16 @@ async def exported(read_page: ReadPage, filters: ExportFilters) -> Export:
         raise unavailable("Too many exports are being worked on")
     async with _turns:
         parts = [spreadsheet.written([COLUMNS])]
-        left, cursor = filters.limit, filters.cursor
+        left, cursor, masked = filters.limit, filters.cursor, False
         while left:
             limit = min(left, _ROWS_AT_ONCE)
             page = await read_page(msgspec.structs.replace(filters, limit=limit, cursor=cursor))
             parts.append(await asyncio.to_thread(_written, page.data))
             left, cursor = left - len(page.data), page.next_cursor
+            masked = masked or page.masked is True
             if cursor is None:
                 break
-        return Export(b"".join(parts), cursor)
+        return Export(b"".join(parts), cursor, masked)
 
 
 def _written(records: Iterable[TransactionRecord]) -> bytes:
@@ -84,8 +87,9 @@ def _cells(record: TransactionRecord) -> tuple[str | None, ...]:
         record.failure_code,
         record.channel,
         record.memo,
+        "true" if record.masked else None,
     )
 
 
 def _party(party: PartyRecord | None) -> tuple[str | None, str | None, str | None]:
-    return (None, None, None) if party is None else (party.type, party.id, party.name)
+    return (None, None, None) if party is None else (party.type, party.id, party.name or None)

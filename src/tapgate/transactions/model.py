@@ -1,6 +1,6 @@
 """What is kept of a transaction, and what clients see of one."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from datetime import datetime
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -132,6 +132,11 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     completed_at: datetime | None
 
     @property
+    def accounts(self) -> list[int]:
+        """The accounts of the payer and the payee, where they are known."""
+        return [side.account_id for side in (self.payer, self.payee) if side is not None]
+
+    @property
     def approval_code(self) -> str | None:
         """Only payments to merchants are approved, and not before they are reviewed."""
         if self.type not in chart.PAYMENT_TYPES or self.status in ("failed", "under_review"):
@@ -161,15 +166,20 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """In a masked transaction only `type` and `id` are there."""
+
     type: str
     id: str
-    name: str | None
-    card_serial: str | None
+    name: str | msgspec.UnsetType | None = msgspec.UNSET
+    card_serial: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A transaction as clients see it. Every field is always there; what is not known is null.
-    Only `failure_details` is there for administrators alone, where a decline has any."""
+    Only `failure_details` is there for administrators alone, where a decline has any.
+
+    `masked` is there, and true, when a restricted subscriber takes part: `from` and `to` have only
+    `type` and `id`, and `card_serial`, `memo`, `metadata` and `failure_details` are hidden."""
 
     id: str
     type: str
@@ -198,13 +208,46 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     channel: str
     created_at: str
     completed_at: str | None
+    masked: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+def mask(record: TransactionRecord) -> TransactionRecord:
+    """Return the record without the personal data of a restricted subscriber."""
+
+    def reduced(party: PartyRecord | None) -> PartyRecord | None:
+        return None if party is None else PartyRecord(type=party.type, id=party.id)
+
+    return msgspec.structs.replace(
+        record,
+        from_=reduced(record.from_),
+        to=reduced(record.to),
+        card_serial=None,
+        failure_details=msgspec.UNSET,
+        memo=None,
+        metadata=None,
+        masked=True,
+    )
 
 
 def shown(
-    transaction: Transaction, *, full: bool = False, own_accounts: Collection[int] = ()
+    transaction: Transaction,
+    *,
+    full: bool = False,
+    own_accounts: Collection[int] = (),
+    hidden: Set[int] = frozenset(),
 ) -> TransactionRecord:
-    """`full` is for the platform's own people: whole names, and why it was declined in detail.
-    `own_accounts` are those of the user whose list it is."""
+    """Return the record for clients.
+
+    `full` is for admins: whole names, and the details of a decline. `own_accounts` are those of the
+    user whose list it is. `hidden` are the accounts whose holders are hidden from the caller.
+    """
+    record = _record(transaction, full=full, own_accounts=own_accounts)
+    return record if hidden.isdisjoint(transaction.accounts) else mask(record)
+
+
+def _record(
+    transaction: Transaction, *, full: bool, own_accounts: Collection[int]
+) -> TransactionRecord:
     currency, context = transaction.currency, transaction.context
     direction, own = _own_side(transaction, own_accounts)
     original, processor = transaction.original_id, transaction.processor_id

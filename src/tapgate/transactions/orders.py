@@ -8,14 +8,15 @@ from typing import Final, TypeVar
 import msgspec
 
 from tapgate import ids, money
+from tapgate.credentials.disclosure import Subject, hidden_accounts, hidden_subjects
 from tapgate.credentials.principals import Principal
 from tapgate.edge import request_ids
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Reply
 from tapgate.edge.fields import Currency, RequestId
-from tapgate.errors import ApiError, Code
+from tapgate.errors import Code
+from tapgate.ledger import chart
 from tapgate.ledger.commands import Answer, Command, Outcome, Party, RequestKey
-from tapgate.subscribers.restriction import require_open_accounts
 
 _REPLAYED: Final = {"Idempotent-Replayed": "true"}
 
@@ -84,8 +85,15 @@ class Shown:
 
     @property
     def payee_balance(self) -> str:
+        """For payees that are not subscribers."""
+        balance = self.disclosed_payee_balance
+        assert balance is not None, "only the platform and hidden subscribers show no balance"
+        return balance
+
+    @property
+    def disclosed_payee_balance(self) -> str | None:
+        """None for a restricted subscriber who is hidden from the caller."""
         _, balance = self.balances
-        assert balance is not None, "the platform's own accounts have no balance to show"
         return balance
 
     @property
@@ -106,30 +114,39 @@ class Shown:
 async def carry_out(call: Call, command: Command, show: Callable[[Shown], R]) -> Reply[R]:
     """The receipt of what took place now or, for a repetition, before. Declines are raised."""
     outcome = await call.services.ledger.submit(command)
-    if outcome.code == Code.MAX_BALANCE_EXCEEDED:
-        outcome = await _without_closed_balance(call, command.payee, outcome)
+    if await _is_payee_hidden(call, command.payee):
+        outcome = _without_payee(outcome)
     shown = Shown(outcome.accepted(), call.services.settings.currency)
     return Reply(show(shown), headers=_REPLAYED if outcome.replayed else {})
 
 
-async def _without_closed_balance(call: Call, payee: Party, outcome: Outcome) -> Outcome:
-    """What the receiver has is part of why it is too much. Of a restricted subscriber it is not
-    told to those to whom that subscriber is closed."""
-    if call.caller is None:
-        return outcome  # a partner's webhook
-    database = call.services.database
-    account_id = await database.fetchval(
-        """SELECT account_id FROM cards WHERE serial = $1
-           UNION ALL SELECT account_id FROM subscribers WHERE id = $2""",
-        payee.key if payee.by == "card" else None,
-        payee.key if payee.by == "owner" else None,
-    )
-    try:
-        await require_open_accounts(database, call, [account_id])
-    except ApiError:
-        told = {name: value for name, value in (outcome.details or {}).items() if name != "used"}
-        return msgspec.structs.replace(outcome, details=told)
-    return outcome
+async def _is_payee_hidden(call: Call, payee: Party) -> bool:
+    """Return whether the payee is a restricted subscriber who is hidden from the caller.
+
+    The payer is not checked: a restricted subscriber's payment carries their PIN, and requests
+    without it are refused before.
+    """
+    audience = (call.services.database, call.caller, call.services.clock())
+    match payee:
+        case Party(by="account", key=int(account_id)):
+            return bool(await hidden_accounts(*audience, [account_id]))
+        case Party(by="card", key=str(serial)):
+            subject = Subject("card", serial)
+        case Party(by="owner", key=int(owner_id), kind=chart.WALLET):
+            subject = Subject("subscriber", ids.show(ids.SUBSCRIBER, owner_id))
+        case _:
+            return False
+    return bool(await hidden_subjects(*audience, [subject]))
+
+
+def _without_payee(outcome: Outcome) -> Outcome:
+    """Remove the payee's name and balance. `used` of MAX_BALANCE_EXCEEDED is the balance too."""
+    details, answer = outcome.details, outcome.answer
+    if outcome.code == Code.MAX_BALANCE_EXCEEDED and details is not None:
+        details = {name: value for name, value in details.items() if name != "used"}
+    if answer is not None:
+        answer = msgspec.structs.replace(answer, payee_name=None, payee_available=None)
+    return msgspec.structs.replace(outcome, answer=answer, details=details)
 
 
 def request_of(call: Call, body: Order) -> RequestKey | None:

@@ -7,7 +7,7 @@ from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.pages import Page, cut
 from tapgate.errors import ApiError, Code
-from tapgate.subscribers.restriction import require_open_accounts
+from tapgate.subscribers.restriction import hidden_from, require_open_accounts
 from tapgate.transactions import queries
 from tapgate.transactions.chain import Chain, chain_of
 from tapgate.transactions.entries import Entries, entries_of
@@ -35,8 +35,12 @@ async def list_transactions(call: Call, query: Filters) -> Page[TransactionRecor
 
     With `user_id` the list is one user's: `direction` and `balance_after` are that user's, of an
     agent the float and the commission. `card_serial` finds what was paid with a card and what was
-    received by it. Transactions of restricted subscribers are left out for those to whom they are
-    closed.
+    received by it.
+
+    An admin also gets the transactions of restricted subscribers, masked: `from` and `to` have only
+    `type` and `id`, and the page and the transaction have `masked: true`. After verifying a code,
+    the admin sees that subscriber's transactions in full. API keys do not get them. Filtering by a
+    restricted subscriber's own `user_id` or `card_serial` needs the code: `OTP_REQUIRED`.
     """
     return await _listed(call, query)
 
@@ -50,9 +54,11 @@ async def list_transactions(call: Call, query: Filters) -> Page[TransactionRecor
 async def export_transactions(call: Call, query: ExportFilters) -> Reply[bytes]:
     """Export transactions as CSV, newest first.
 
-    Those that the list would show with the same filters, at most 50,000 in a file. When there are
-    more, the header `X-Next-Cursor` has the `cursor` of the next file. Of a text that a spreadsheet
-    would take for a formula, an apostrophe is put in front.
+    The same transactions as the list with the same filters, at most 50,000 in a file. When there
+    are more, the header `X-Next-Cursor` has the `cursor` of the next file. Text that a spreadsheet
+    would read as a formula starts with an apostrophe. The last column, `masked`, is `true` for a
+    transaction of a restricted subscriber, whose names, card, and memo are empty; a file with such
+    a row has the header `X-Masked: true`.
     """
     services = call.services
     export = await exported(lambda filters: _listed(call, filters), query)
@@ -60,6 +66,8 @@ async def export_transactions(call: Call, query: ExportFilters) -> Reply[bytes]:
     headers = {"Content-Disposition": f'attachment; filename="transactions-{day}.csv"'}
     if export.next_cursor is not None:
         headers["X-Next-Cursor"] = export.next_cursor
+    if export.masked:
+        headers["X-Masked"] = "true"
     return Reply(export.content, headers=headers, content_type=spreadsheet.CONTENT_TYPE)
 
 
@@ -82,8 +90,13 @@ async def _listed(call: Call, query: Filters) -> Page[TransactionRecord]:
 
 @endpoints.get("/api/v1/transactions/{id}", access=_READ, errors=_OF_ONE)
 async def get_transaction(call: Call, id: str) -> TransactionRecord:
-    """Get a transaction."""
-    return shown(await _open_transaction(call, id), full=_in_full(call))
+    """Get a transaction.
+
+    An admin gets a restricted subscriber's transaction masked, as in the list, until a code is
+    verified; an API key gets `OTP_REQUIRED`.
+    """
+    transaction, hidden = await _open_transaction(call, id)
+    return shown(transaction, full=_in_full(call), hidden=hidden)
 
 
 @endpoints.get("/api/v1/transactions/{id}/entries", access=_ANY_ADMIN, errors=_OF_ONE)
@@ -92,9 +105,11 @@ async def list_entries(call: Call, id: str) -> Entries:
 
     In the order in which they were booked. Each takes one amount from the account that is debited
     and gives it to the one that is credited; a transaction that moved nothing has none.
-    `balance_after` is known of the payer's and the payee's account only.
+    `balance_after` is known of the payer's and the payee's account only. `masked: true` is there
+    when a restricted subscriber takes part: names and balances are then null.
     """
-    return await entries_of(call.services.database, await _open_transaction(call, id))
+    transaction, hidden = await _open_transaction(call, id)
+    return await entries_of(call.services.database, transaction, masked=bool(hidden))
 
 
 @endpoints.get("/api/v1/transactions/{id}/chain", access=_ANY_ADMIN, errors=_OF_ONE)
@@ -105,7 +120,8 @@ async def get_chain(call: Call, id: str) -> Chain:
     first, the first 1,000, also those that were declined. `replays` is how often its request came
     again and was answered with what had been answered before; counted about once a second.
     """
-    return await chain_of(call.services.database, await _open_transaction(call, id))
+    transaction, _ = await _open_transaction(call, id)
+    return await chain_of(call, transaction)
 
 
 @endpoints.get(
@@ -118,7 +134,8 @@ async def list_processor_transactions(
 ) -> Page[TransactionRecord]:
     """List a processor's transactions, newest first.
 
-    Names are masked for every caller. `user_id` finds those with one other user.
+    Names are shortened for every caller. `user_id` finds those with one other user. Transactions of
+    restricted subscribers are masked, or left out, as in the list of all transactions.
     """
     scope = Scope()
     own_accounts = await _accounts_of(call, id) if id.startswith(ids.PROCESSOR) else []
@@ -134,13 +151,14 @@ async def list_processor_transactions(
     return await _page(call, scope, query, own_accounts, full=False)
 
 
-async def _open_transaction(call: Call, id: str) -> Transaction:
-    """One whose payer and payee are open to the caller."""
+async def _open_transaction(call: Call, id: str) -> tuple[Transaction, set[int]]:
+    """Return a transaction and those of its accounts whose holders are hidden from the caller: an
+    admin gets it masked, an API key is refused."""
     database = call.services.database
     transaction = await queries.get(database, read_id(id))
-    sides = [side.account_id for side in (transaction.payer, transaction.payee) if side is not None]
-    await require_open_accounts(database, call, sides)
-    return transaction
+    if call.principal.kind != "admin":
+        await require_open_accounts(database, call, transaction.accounts)
+    return transaction, await hidden_from(database, call, transaction.accounts)
 
 
 async def _accounts_of(call: Call, user_id: str) -> list[int]:
@@ -165,11 +183,14 @@ async def _page(
         now=services.clock(),
         zone=services.settings.timezone,
     )
+    hidden = await hidden_from(
+        services.database, call, {account for row in rows for account in row.accounts}
+    )
     return cut(
         rows,
         query.limit,
         key=lambda row: row.id,
-        show=lambda row: shown(row, full=full, own_accounts=own_accounts),
+        show=lambda row: shown(row, full=full, own_accounts=own_accounts, hidden=hidden),
     )
 
 

@@ -1,6 +1,6 @@
 """What a payment would cost, and whether it would go through."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 
@@ -16,6 +16,12 @@ from tapgate.subscribers.restriction import require_open
 from tapgate.transactions.orders import minor
 
 endpoints = Endpoints("Wallet")
+
+
+#: Refusals that follow from what a wallet has.
+_ABOUT_FUNDS: Final = frozenset(
+    {Code.INSUFFICIENT_FUNDS, Code.INSUFFICIENT_FLOAT, Code.MAX_BALANCE_EXCEEDED}
+)
 
 
 class Question(msgspec.Struct, kw_only=True):
@@ -43,21 +49,28 @@ async def quote(call: Call, body: Question) -> Quote:
     """Ask what a payment would cost the sender.
 
     `total` is what leaves the sender's wallet. With `sender_id`, `reasons` are the codes with which
-    it would be refused now; without, only the fee is known. Nothing is moved or counted.
+    it would be refused now; without, only the fee is known. An API key without `balance:read` gets
+    no answer about funds: `reasons` and `allowed` leave out `INSUFFICIENT_FUNDS` and
+    `MAX_BALANCE_EXCEEDED`. Nothing is moved or counted.
     """
     services, currency = call.services, call.services.settings.currency
     amount, sender_id = minor(call, body.amount), None
     if body.sender_id is not None:
         sender = await subscribers.get(services.database, read_id(body.sender_id))
-        # Asked often enough with different amounts, the reasons tell the balance.
+        # Quotes of different amounts find out the balance by bisection.
         await require_open(services.database, call, sender.id, restricted=sender.restricted)
         sender_id = sender.id
     assessment = await services.ledger.assess(
         services.database, transaction_type=body.type, amount=amount, subscriber_id=sender_id
     )
-    reasons = [str(objection.code) for objection in assessment.objections]
+    objections = [*assessment.objections]
     if assessment.shortage is not None:
-        reasons.append(str(assessment.shortage.code))
+        objections.append(assessment.shortage)
+    reasons = [
+        str(objection.code)
+        for objection in objections
+        if objection.code not in _ABOUT_FUNDS or _may_read_balance(call)
+    ]
     paid_by_sender = assessment.fee if assessment.fee_payer == "sender" else 0
     return Quote(
         amount=money.plain(amount, currency),
@@ -67,3 +80,8 @@ async def quote(call: Call, body: Question) -> Quote:
         allowed=not reasons,
         reasons=reasons,
     )
+
+
+def _may_read_balance(call: Call) -> bool:
+    caller = call.principal
+    return caller.kind != "api_key" or "balance:read" in caller.scopes

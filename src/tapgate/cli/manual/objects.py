@@ -24,7 +24,9 @@ class Whose(Enum):
         "open subscribers",
         "Every subscriber who is not restricted. A restricted one is closed to API keys, and to an"
         " admin until that admin has verified a code from the subscriber's phone: 403"
-        " `OTP_REQUIRED`, and left out of lists. Services, terminals and partners are not touched.",
+        " `OTP_REQUIRED`, and left out of lists. Transactions are the exception: an admin gets them"
+        " with `masked: true` and without personal data. Services and terminals get everything;"
+        " partners may fund, and get no balance.",
     )
     PIN = (
         "who knows the PIN",

@@ -2,7 +2,7 @@
 
 from tapgate.client.operation import Group, Listing, M, Operation, act, described, operation, read
 from tapgate.client.pages import listed, listing
-from tapgate.client.records.cards import Card, CardMoved, Uploaded
+from tapgate.client.records.cards import Card, CardBlocked, CardMoved, Uploaded
 from tapgate.client.values import Money, given, money
 
 _ALL = "/api/v1/cards"
@@ -61,10 +61,10 @@ class Cards(Group[M]):
         return read(_ONE, Card, serial=serial)
 
     @operation
-    def block(self, serial: str, *, reason: str) -> Operation[CardMoved]:
+    def block(self, serial: str, *, reason: str) -> Operation[CardBlocked]:
         """`lost`, `stolen` and `damaged` are for good; `fraud`, `customer_request` and `compliance`
         are not."""
-        return act(f"{_ONE}/block", CardMoved, given(reason=reason), serial=serial)
+        return act(f"{_ONE}/block", CardBlocked, given(reason=reason), serial=serial)
 
     @operation
     def unblock(self, serial: str, *, reason: str | None = None) -> Operation[CardMoved]:

@@ -5,12 +5,14 @@ from tapgate.client.pages import listed, listing
 from tapgate.client.records.base import Confirmation, File
 from tapgate.client.records.subscribers import (
     AccessGranted,
+    DisclosedSubscriber,
     Document,
     DocumentAdded,
     Limits,
     PinVerified,
     Registered,
     Subscriber,
+    SubscriberBlocked,
     SubscriberMoved,
 )
 from tapgate.client.values import Day, day_or_none, given, picture
@@ -97,8 +99,8 @@ class Subscribers(Group[M]):
         kyc_level: int | None = None,
         kyc_status: str | None = None,
         restricted: bool | None = None,
-    ) -> Operation[Subscriber]:
-        """What is left out stays as it is."""
+    ) -> Operation[DisclosedSubscriber]:
+        """Absent fields keep their value."""
         body = given(
             phone_number=phone_number,
             first_name=first_name,
@@ -113,12 +115,12 @@ class Subscribers(Group[M]):
             kyc_status=kyc_status,
             restricted=restricted,
         )
-        return put(_ONE, Subscriber, body, id=id)
+        return put(_ONE, DisclosedSubscriber, body, id=id)
 
     @operation
-    def block(self, id: str, *, reason: str) -> Operation[SubscriberMoved]:
+    def block(self, id: str, *, reason: str) -> Operation[SubscriberBlocked]:
         """Every payment from and to the wallet is refused at once."""
-        return act(f"{_ONE}/block", SubscriberMoved, given(reason=reason), id=id)
+        return act(f"{_ONE}/block", SubscriberBlocked, given(reason=reason), id=id)
 
     @operation
     def unblock(self, id: str, *, reason: str | None = None) -> Operation[SubscriberMoved]:

@@ -30,7 +30,9 @@ from tapgate.client.records.base import (
 )
 from tapgate.client.records.cards import (
     Card,
+    CardBlocked,
     CardMoved,
+    DisclosedCard,
     RowError,
     Uploaded,
 )
@@ -78,12 +80,14 @@ from tapgate.client.records.rules import (
 )
 from tapgate.client.records.subscribers import (
     AccessGranted,
+    DisclosedSubscriber,
     Document,
     DocumentAdded,
     Limits,
     PinVerified,
     Registered,
     Subscriber,
+    SubscriberBlocked,
     SubscriberMoved,
     Used,
 )
@@ -130,6 +134,7 @@ __all__ = [
     "AuditEntry",
     "Balance",
     "Card",
+    "CardBlocked",
     "CardCheck",
     "CardFound",
     "CardMoved",
@@ -140,6 +145,8 @@ __all__ = [
     "CommissionRules",
     "Confirmation",
     "Delivery",
+    "DisclosedCard",
+    "DisclosedSubscriber",
     "Document",
     "DocumentAdded",
     "Entries",
@@ -183,6 +190,7 @@ __all__ = [
     "Statement",
     "StatementEntry",
     "Subscriber",
+    "SubscriberBlocked",
     "SubscriberMoved",
     "Terminal",
     "TerminalAdded",

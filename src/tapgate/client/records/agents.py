@@ -48,7 +48,7 @@ class FundingReceipt(Receipt, frozen=True, kw_only=True):
 class CashInReceipt(Receipt, frozen=True, kw_only=True):
     amount: str
     agent_balance: str
-    subscriber_balance: str
+    subscriber_balance: str | None
     commission_earned: str
 
 

@@ -38,11 +38,13 @@ class SecretRecord(Record, frozen=True, kw_only=True):
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
-    """`next_cursor`: there is more, in a file that begins there."""
+    """`next_cursor`: there is more, in a file that begins there. `masked`: personal data of
+    restricted subscribers is left out."""
 
     content: bytes
     media_type: str
     next_cursor: str | None = None
+    masked: bool = False
 
     def __repr__(self) -> str:
         return f"File({self.media_type}, {len(self.content)} bytes)"

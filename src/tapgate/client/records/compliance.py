@@ -18,6 +18,8 @@ class Verdict(Record, frozen=True, kw_only=True):
 
 
 class Alert(Record, frozen=True, kw_only=True):
+    """`masked`: it concerns a restricted subscriber, and `details` has only what a rule wrote."""
+
     id: str
     subscriber_id: str | None
     transaction_id: str | None
@@ -32,6 +34,7 @@ class Alert(Record, frozen=True, kw_only=True):
     resolved_at: str | None
     created_at: str
     updated_at: str
+    masked: bool = False
 
 
 class AlertCreated(Confirmation, frozen=True, kw_only=True):

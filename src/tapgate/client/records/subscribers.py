@@ -31,6 +31,35 @@ class Subscriber(Record, frozen=True, kw_only=True):
     updated_at: str
 
 
+class DisclosedSubscriber(Record, frozen=True, kw_only=True):
+    """A subscriber as far as the caller may know it: of a restricted subscriber, all fields but
+    `id`, `restricted`, `status` and `status_reason` are None until a code is verified."""
+
+    id: str
+    phone_number: str | None = None
+    first_name: str | None = None
+    last_name: str | None = None
+    email: str | None = None
+    date_of_birth: str | None = None
+    address: str | None = None
+    id_type: str | None = None
+    id_number: str | None = None
+    category: str | None = None
+    kyc_level: int | None = None
+    kyc_status: str | None = None
+    restricted: bool
+    status: str
+    status_reason: str | None
+    account_id: str | None = None
+    balance: str | None = None
+    currency: str | None = None
+    cards_count: int | None = None
+    max_child_cards: int | None = None
+    pin_locked_until: str | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+
+
 class Used(Record, frozen=True, kw_only=True):
     """Of the limit of a day or a month."""
 
@@ -55,9 +84,13 @@ class Registered(Confirmation, frozen=True, kw_only=True):
 
 
 class SubscriberMoved(Confirmation, frozen=True, kw_only=True):
-    """Blocked, unblocked or closed."""
+    """Unblocked or closed."""
 
     subscriber: Subscriber
+
+
+class SubscriberBlocked(Confirmation, frozen=True, kw_only=True):
+    subscriber: DisclosedSubscriber
 
 
 class PinVerified(Confirmation, frozen=True, kw_only=True):

@@ -10,11 +10,13 @@ from tapgate.client.records.base import Record
 class Party(Record, frozen=True, kw_only=True):
     type: str
     id: str
-    name: str | None
-    card_serial: str | None
+    name: str | None = None
+    card_serial: str | None = None
 
 
 class Transaction(Record, frozen=True, kw_only=True):
+    """`masked`: a restricted subscriber takes part, and personal data is hidden."""
+
     id: str
     type: str
     status: str
@@ -42,6 +44,7 @@ class Transaction(Record, frozen=True, kw_only=True):
     channel: str
     created_at: str
     completed_at: str | None
+    masked: bool = False
 
 
 class EntrySide(Record, frozen=True, kw_only=True):
@@ -49,7 +52,7 @@ class EntrySide(Record, frozen=True, kw_only=True):
     kind: str
     holder_type: str
     holder_id: str | None
-    name: str
+    name: str | None
     balance_after: str | None
 
 
@@ -64,6 +67,7 @@ class Entries(Record, frozen=True, kw_only=True):
     transaction_id: str
     currency: str
     entries: list[LedgerEntry]
+    masked: bool = False
 
 
 class Replays(Record, frozen=True, kw_only=True):

@@ -26,8 +26,10 @@ class TransferReceipt(Receipt, frozen=True, kw_only=True):
 
 
 class TopUpReceipt(Receipt, frozen=True, kw_only=True):
+    """`new_balance` of a restricted subscriber is None."""
+
     amount: str
-    new_balance: str
+    new_balance: str | None
 
 
 class Quote(Record, frozen=True, kw_only=True):

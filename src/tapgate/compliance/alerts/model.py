@@ -10,6 +10,7 @@ from tapgate.compliance.severity import Severity
 from tapgate.edge.fields import Choice, FreeText, IdRule, Metadata, Text
 from tapgate.edge.pages import PageQuery
 from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.ledger.alerts import impersonal_details
 
 Status = Annotated[str, Choice("open", "investigating", "resolved", "false_positive")]
 
@@ -39,6 +40,10 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """`masked` is there, and true, when the alert concerns a restricted subscriber and the caller
+    has not verified a code: `details` has only what a compliance rule wrote, and
+    `resolution_notes` is null."""
+
     id: str
     subscriber_id: str | None
     transaction_id: str | None
@@ -53,9 +58,19 @@ class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
     resolved_at: str | None
     created_at: str
     updated_at: str
+    masked: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-def shown(alert: Alert) -> AlertRecord:
+def shown(alert: Alert, *, masked: bool = False) -> AlertRecord:
+    record = _record(alert)
+    if not masked:
+        return record
+    return msgspec.structs.replace(
+        record, details=impersonal_details(alert.details), resolution_notes=None, masked=True
+    )
+
+
+def _record(alert: Alert) -> AlertRecord:
     return AlertRecord(
         id=alert.public_id,
         subscriber_id=_shown_id(ids.SUBSCRIBER, alert.subscriber_id),

@@ -1,10 +1,16 @@
-"""The endpoints of alerts. An alert is not the record of whom it is about: those who look after
-alerts see all of them, also about restricted subscribers."""
+"""The endpoints of alerts.
+
+Admins list and decide alerts about restricted subscribers too, masked: the one-time code would go
+to the very person under investigation.
+"""
+
+from collections.abc import Sequence
 
 import msgspec
 
 from tapgate.compliance.alerts import operations, queries
 from tapgate.compliance.alerts.model import (
+    Alert,
     AlertRecord,
     Filters,
     Investigation,
@@ -13,6 +19,7 @@ from tapgate.compliance.alerts.model import (
     read_id,
     shown,
 )
+from tapgate.credentials.disclosure import Subject, hidden_subjects
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.pages import Page, cut
@@ -21,6 +28,18 @@ from tapgate.errors import Code
 endpoints = Endpoints("Compliance")
 
 _ACCESS = Access(roles="AC")
+
+
+async def _shown(call: Call, alert: Alert) -> AlertRecord:
+    return shown(alert, masked=alert.id in await _masked(call, [alert]))
+
+
+async def _masked(call: Call, alerts: Sequence[Alert]) -> set[int]:
+    """Return those of the alerts that concern a subscriber hidden from the caller."""
+    services = call.services
+    subjects = {Subject("alert", alert.public_id): alert.id for alert in alerts}
+    hidden = await hidden_subjects(services.database, call.caller, services.clock(), subjects)
+    return {subjects[subject] for subject in hidden}
 
 
 class Created(msgspec.Struct, kw_only=True):
@@ -50,7 +69,7 @@ async def create_alert(call: Call, body: NewAlert) -> Reply[Created]:
     `occurrences` rise and the answer is 200.
     """
     alert, new = await operations.create(call, body)
-    record = shown(alert)
+    record = await _shown(call, alert)
     message = "Alert created" if new else "This alert is open already; it occurred once more"
     answer = Created(message=message, alert_id=record.id, alert=record)
     return Reply(answer, status=201 if new else 200)
@@ -58,15 +77,25 @@ async def create_alert(call: Call, body: NewAlert) -> Reply[Created]:
 
 @endpoints.get("/api/v1/compliance/alerts", access=_ACCESS)
 async def list_alerts(call: Call, query: Filters) -> Page[AlertRecord]:
-    """List alerts, newest first."""
+    """List alerts, newest first.
+
+    An alert that concerns a restricted subscriber has `masked: true` until the admin has verified a
+    code: `details` has only what a compliance rule wrote, and `resolution_notes` is null.
+    """
     rows = await queries.page(call.services.database, query)
-    return cut(rows, query.limit, key=lambda alert: alert.id, show=shown)
+    masked = await _masked(call, rows)
+    return cut(
+        rows,
+        query.limit,
+        key=lambda alert: alert.id,
+        show=lambda alert: shown(alert, masked=alert.id in masked),
+    )
 
 
 @endpoints.get("/api/v1/compliance/alerts/{id}", access=_ACCESS, errors=(Code.ALERT_NOT_FOUND,))
 async def get_alert(call: Call, id: str) -> AlertRecord:
     """Get an alert."""
-    return shown(await queries.get(call.services.database, read_id(id)))
+    return await _shown(call, await queries.get(call.services.database, read_id(id)))
 
 
 @endpoints.post(
@@ -77,7 +106,7 @@ async def get_alert(call: Call, id: str) -> AlertRecord:
 async def investigate_alert(call: Call, id: str, body: Investigation) -> Handled:
     """Begin to look into an alert, or note something while doing so."""
     alert = await operations.investigate(call, read_id(id), body)
-    return Handled(message="Alert under investigation", alert=shown(alert))
+    return Handled(message="Alert under investigation", alert=await _shown(call, alert))
 
 
 @endpoints.post(
@@ -93,4 +122,4 @@ async def resolve_alert(call: Call, id: str, body: Resolution) -> Handled:
     so.
     """
     alert, message = await operations.resolve(call, read_id(id), body)
-    return Handled(message=message, alert=shown(alert))
+    return Handled(message=message, alert=await _shown(call, alert))

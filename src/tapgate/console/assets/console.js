@@ -178,11 +178,12 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   }
 
-  function tellOfNext(address, cursor) {
+  function noteDownload(address, { cursor, masked }) {
     const note = document.getElementById("download-note");
     if (!note) return;
     note.replaceChildren();
-    note.className = cursor ? "notice" : "";
+    note.className = cursor || masked ? "notice" : "";
+    if (masked) note.append("Personal data hidden: the file has rows of restricted subscribers. ");
     if (!cursor) return;
     const next = document.createElement("a");
     address.searchParams.set("cursor", cursor);
@@ -207,7 +208,10 @@
         const named = /filename="([^"]+)"/.exec(answer.headers.get("Content-Disposition") || "");
         save(await answer.blob(), named ? named[1] : "export.csv");
         say();
-        tellOfNext(address, answer.headers.get("X-Next-Cursor"));
+        noteDownload(address, {
+          cursor: answer.headers.get("X-Next-Cursor"),
+          masked: answer.headers.has("X-Masked"),
+        });
       }
     } catch {
       say(UNREACHABLE);

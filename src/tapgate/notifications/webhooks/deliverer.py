@@ -19,7 +19,7 @@ from tapgate.errors import ApiError
 from tapgate.notifications.events import resource_of
 from tapgate.notifications.webhooks import model, operations, outbox
 from tapgate.notifications.webhooks.model import Due, Outcome, StatusReason
-from tapgate.notifications.webhooks.records import Records, as_it_was
+from tapgate.notifications.webhooks.records import Records, as_it_was, disclosed
 from tapgate.notifications.webhooks.retry_after import parse_retry_after
 from tapgate.notifications.webhooks.sending import NoAnswerError, Sender
 from tapgate.service.background import repeat
@@ -142,7 +142,8 @@ class Deliverer:
 
         try:
             now = self._services.clock()
-            body = model.body(due.event, due.occurred_at, await self._data(due))
+            data = await disclosed(self._services, due.event, await self._data(due))
+            body = model.body(due.event, due.occurred_at, data)
             headers = model.headers(due.id, self._secrets(due, now), body, now)
             found = await self._sender.send(due.url, headers, body, before_write)
         except _ChangedError:

@@ -1,13 +1,18 @@
-"""What an event of the ledger tells: a record that is looked up when it is first sent."""
+"""The data of events: the record of the ledger's events is loaded for the first delivery, and every
+delivery leaves out the personal data of subscribers who are restricted by then."""
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from tapgate import money
+from tapgate.credentials.disclosure import Subject, hidden_subjects
 from tapgate.edge.services import Services
 from tapgate.ledger import rules
+from tapgate.ledger.alerts import impersonal_details
+from tapgate.notifications.events import resource_of
 
 #: Looks up the record of a transaction, an alert or an agent by its number.
 RecordOf = Callable[[Services, int], Awaitable[msgspec.Struct]]
@@ -35,3 +40,57 @@ def as_it_was(event: str, record: msgspec.Struct) -> dict[str, Any]:
     # Refunds come later: `transaction.refunded` tells of them.
     not_refunded = {"refunded_amount": money.plain(0, data["currency"])}
     return data | not_refunded | then
+
+
+async def disclosed(services: Services, event: str, data: str) -> str:
+    """Return the stored data of an event as it may be sent now.
+
+    The record was stored when the event was published; its subject may have become restricted
+    since.
+    """
+    kind = resource_of(event)
+    if kind not in REDUCED:
+        return data
+    # Metadata may have numbers that Python cannot represent; a reduced record has none of those.
+    record = json.loads(data, parse_int=_number, parse_float=str)
+    public_id = record.get("serial" if kind == "card" else "id")
+    subjects = [] if public_id is None else [Subject(kind, public_id)]
+    hidden = await hidden_subjects(services.database, None, services.clock(), subjects)
+    return json.dumps(REDUCED[kind](record)) if hidden else data
+
+
+def _number(text: str) -> int | str:
+    return int(text) if len(text) < 16 else text
+
+
+def _reduced_subscriber(record: dict[str, Any]) -> dict[str, Any]:
+    kept = ("id", "status", "status_reason")
+    return {name: record[name] for name in kept} | {"restricted": True}
+
+
+def _reduced_card(record: dict[str, Any]) -> dict[str, Any]:
+    kept = ("serial", "status", "status_reason", "subscriber_id")
+    return {name: record[name] for name in kept} | {"restricted": True}
+
+
+def _reduced_transaction(record: dict[str, Any]) -> dict[str, Any]:
+    def party(side: dict[str, Any] | None) -> dict[str, Any] | None:
+        return None if side is None else {"type": side["type"], "id": side["id"]}
+
+    hidden = dict.fromkeys(("card_serial", "memo", "metadata"))
+    parties = {"from": party(record["from"]), "to": party(record["to"])}
+    return record | hidden | parties | {"masked": True}
+
+
+def _reduced_alert(record: dict[str, Any]) -> dict[str, Any]:
+    details = impersonal_details(record["details"])
+    return record | {"details": details, "resolution_notes": None, "masked": True}
+
+
+#: What remains of a record, by kind of event: the same as in responses.
+REDUCED: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
+    "subscriber": _reduced_subscriber,
+    "card": _reduced_card,
+    "transaction": _reduced_transaction,
+    "alert": _reduced_alert,
+}

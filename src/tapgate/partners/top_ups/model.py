@@ -37,8 +37,10 @@ class FundFromPartner(CustomerOrder, kw_only=True):
 
 
 class TopUpReceipt(Receipt, kw_only=True):
+    """`new_balance` of a restricted subscriber is null, unless an admin has verified a code."""
+
     amount: str
-    new_balance: str
+    new_balance: str | None
 
 
 def receipt(shown: Shown) -> TopUpReceipt:
@@ -47,5 +49,5 @@ def receipt(shown: Shown) -> TopUpReceipt:
         transaction_id=shown.transaction_id,
         status=shown.status,
         amount=shown.amount,
-        new_balance=shown.payee_balance,
+        new_balance=shown.disclosed_payee_balance,
     )

@@ -71,6 +71,10 @@ async def issue_file(
     sealed = services.vault.seal(packed, _context(statement.id))
     link = Link(secrets.token_urlsafe(32), statement.generated_at + LIFETIME)
     async with services.database.transaction() as tx:
+        # The subscriber may have become restricted while the file was rendered. Under the lock the
+        # file is either refused here or deleted by the restriction.
+        restricted = await subscribers.lock_restriction(tx, subscriber.id)
+        await require_open(tx, call, subscriber.id, restricted=restricted)
         await queries.add_file(
             tx,
             File(statement.id, format, statement.period, sealed),

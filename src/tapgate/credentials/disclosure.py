@@ -1,0 +1,130 @@
+"""The rule for personal data of restricted subscribers: which audience may receive it.
+
+Responses, events, messages, files and the console all ask here. Services and POS terminals receive
+everything. An admin receives it after verifying a code sent to the subscriber's phone. API keys,
+partners and audiences without a principal never do.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Final, NamedTuple, TypeAlias
+
+import asyncpg
+
+from tapgate import ids
+from tapgate.credentials.principals import Principal
+from tapgate.store.conditions import Conditions
+from tapgate.store.database import Database
+
+#: None has no principal: a webhook endpoint, a partner's webhook, a message to another person.
+Audience: TypeAlias = Principal | None
+Reader: TypeAlias = Database | asyncpg.Connection
+
+_RECEIVES_EVERYTHING: Final = ("service", "processor")
+
+#: The accounts behind each subject of an event, an alert or an audit entry.
+_ACCOUNTS_OF_SUBJECTS: Final = """
+    SELECT 'subscriber' AS kind, id, NULL AS serial, account_id FROM subscribers
+    WHERE id = ANY ({subscriber}::bigint[])
+    UNION ALL
+    SELECT 'card', NULL, serial, account_id FROM cards WHERE serial = ANY ({card}::text[])
+    UNION ALL
+    SELECT 'transaction', id, NULL, unnest(ARRAY[from_account, to_account]) FROM transactions
+    WHERE id = ANY ({transaction}::bigint[])
+    UNION ALL
+    SELECT 'alert', alert.id, NULL, subject.account_id
+    FROM alerts alert JOIN subscribers subject ON subject.id = alert.subscriber_id
+    WHERE alert.id = ANY ({alert}::bigint[])
+    UNION ALL
+    SELECT 'alert', alert.id, NULL, unnest(ARRAY[t.from_account, t.to_account])
+    FROM alerts alert JOIN transactions t ON t.id = alert.transaction_id
+    WHERE alert.id = ANY ({alert}::bigint[])"""
+
+_PREFIXES: Final = {
+    "subscriber": ids.SUBSCRIBER,
+    "transaction": ids.TRANSACTION,
+    "alert": ids.ALERT,
+}
+
+
+class Subject(NamedTuple):
+    """What an output is about: `subscriber`, `card`, `transaction` or `alert`, and its public id
+    (the serial of a card)."""
+
+    kind: str
+    public_id: str
+
+
+def hidden_condition(conditions: Conditions, audience: Audience, now: datetime) -> str | None:
+    """Return the SQL condition under which personal data of `subscribers s` is hidden from an
+    audience; None when the audience receives everything."""
+    kind = None if audience is None else audience.kind
+    if kind in _RECEIVES_EVERYTHING:
+        return None
+    if audience is None or kind != "admin":
+        return "s.restricted"
+    return f"""s.restricted AND NOT EXISTS (
+        SELECT FROM restricted_access access
+        WHERE access.subscriber_id = s.id
+          AND access.admin_id = {conditions.bind(audience.admin_id)}
+          AND access.expires_at > {conditions.bind(now)})"""
+
+
+async def is_hidden(reader: Reader, audience: Audience, now: datetime, subscriber_id: int) -> bool:
+    """Return whether personal data of a subscriber is hidden from the audience."""
+    conditions = Conditions()
+    hidden = hidden_condition(conditions, audience, now)
+    if hidden is None:
+        return False
+    found: bool = await reader.fetchval(
+        f"""SELECT EXISTS (SELECT FROM subscribers s
+                           WHERE s.id = {conditions.bind(subscriber_id)} AND {hidden})""",
+        *conditions.values,
+    )
+    return found
+
+
+async def hidden_accounts(
+    reader: Reader, audience: Audience, now: datetime, account_ids: Collection[int | None]
+) -> set[int]:
+    """Return those of the accounts whose holders are hidden from the audience."""
+    conditions = Conditions()
+    hidden = hidden_condition(conditions, audience, now)
+    if hidden is None or not account_ids:
+        return set()
+    rows = await reader.fetch(
+        f"""SELECT s.account_id FROM subscribers s
+            WHERE s.account_id = ANY ({conditions.bind(list(account_ids))}::bigint[])
+              AND {hidden}""",
+        *conditions.values,
+    )
+    return {row["account_id"] for row in rows}
+
+
+async def hidden_subjects(
+    reader: Reader, audience: Audience, now: datetime, subjects: Collection[Subject]
+) -> set[Subject]:
+    """Return those of the subjects that concern a subscriber hidden from the audience."""
+    conditions = Conditions()
+    hidden = hidden_condition(conditions, audience, now)
+    if hidden is None or not subjects:
+        return set()
+
+    def numbers(kind: str) -> list[int | None]:
+        prefix = _PREFIXES[kind]
+        return [ids.read(prefix, one.public_id) for one in subjects if one.kind == kind]
+
+    accounts = _ACCOUNTS_OF_SUBJECTS.format(
+        card=conditions.bind([one.public_id for one in subjects if one.kind == "card"]),
+        **{kind: conditions.bind(numbers(kind)) for kind in _PREFIXES},
+    )
+    rows = await reader.fetch(
+        f"""SELECT DISTINCT concerned.kind, concerned.id, concerned.serial
+            FROM ({accounts}) AS concerned
+            JOIN subscribers s ON s.account_id = concerned.account_id WHERE {hidden}""",
+        *conditions.values,
+    )
+    return {
+        Subject(row["kind"], row["serial"] or ids.show(_PREFIXES[row["kind"]], row["id"]))
+        for row in rows
+    }

@@ -1,0 +1,277 @@
+"""No endpoint discloses personal data of a restricted subscriber.
+
+Every declared endpoint is called with references to a restricted subscriber, by an API key with all
+scopes, by each role without a verified code, and by a partner. No personal value may appear in any
+response.
+"""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+import msgspec
+import pytest
+
+from agents.stage import AGENT_PIN
+from conftest import Copies
+from gateway.house import Caller, open_house
+from gateway.strangers import V1, Person, Town, missing, request_id
+from partners.stage import deliver, signed
+from tapgate import ids
+from tapgate.cli.manual import endpoints
+from tapgate.edge.endpoint import Endpoint
+from tapgate.edge.schemas import example
+from world import PIN
+
+NAME, CHILD = "Zebulonia", "Persephina"
+PROFILE = {
+    "first_name": NAME,
+    "last_name": "Quartermain",
+    "email": "zq@secluded.example",
+    "address": "77 Hidden Lane",
+    "id_type": "PASSPORT",
+    "id_number": "XK-5550199",
+    "date_of_birth": "1987-11-23",
+}
+#: It ends the caller's own session.
+NOT_CALLED = f"POST {V1}/admin/logout"
+#: For terminals, which the restriction does not affect.
+POS = (f"{V1}/pos/", f"{V1}/payment", "/payment")
+ENDPOINTS = {
+    one.name: one for one in endpoints() if one.name != NOT_CALLED and not one.path.startswith(POS)
+}
+_REASONS = {f"POST {V1}/cards/{{serial}}/block": {"reason": "customer_request"}}
+
+
+@pytest.fixture(scope="module")
+async def town(
+    tmp_path_factory: pytest.TempPathFactory, postgres: str, copies: Copies
+) -> AsyncIterator[Town]:
+    async with open_house(tmp_path_factory.mktemp("town"), postgres, copies) as house:
+        town = Town(house)
+        await town.found()
+        yield town
+
+
+class Restricted(Person):
+    """A restricted subscriber with traces everywhere."""
+
+    alert = statement = child_card = ""
+
+
+async def restricted(town: Town) -> Restricted:
+    world, service = town.world, town.world.service()
+    admin = await world.admin()
+    number = {"id_number": f"XK-{request_id()}"}
+    person = Restricted(await world.subscriber(balance="846.19", **PROFILE | number), PIN)
+    person.record |= number
+    person.card, person.blocked_card = await world.card(person.id), await world.card(person.id)
+    person.child_card = await world.card(
+        person.id, type="CHILD", holder_name=CHILD, relationship="niece", daily_limit=5000
+    )
+    url, about = f"{V1}/subscribers/{person.id}", f"{NAME} {person.phone}"
+
+    async def post(path: str, body: Any, auth: Any, status: int = 200) -> Any:
+        answer = await town.client.post(path, json=body, auth=auth)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    payment = {
+        "request_id": request_id(),
+        "card_serial": person.card,
+        "amount": "12",
+        "metadata": {"customer": about},
+    }
+    person.transaction = (await post(f"{V1}/pos/payment", payment, town.shop))["transaction_id"]
+    send = {
+        "sender_id": person.id,
+        "recipient_card_serial": town.somebody.card,
+        "amount": "100",
+        "pin": PIN,
+        "memo": f"From {about}",
+    }
+    await post(f"{V1}/wallet/transfer-p2p", send | {"request_id": request_id()}, service)
+    # Declined: its details have the balance.
+    send |= {"amount": "45000", "request_id": request_id()}
+    await post(f"{V1}/wallet/transfer-p2p", send, service, 402)
+    alert = {
+        "subscriber_id": person.id,
+        "alert_type": "support",
+        "details": {"asked_by": person.phone, "figure": NAME, "note": about},
+    }
+    person.alert = (await post(f"{V1}/compliance/alerts", alert, service, 201))["alert_id"]
+    alert = {"transaction_id": person.transaction, "alert_type": "odd", "details": {"note": about}}
+    other = (await post(f"{V1}/compliance/alerts", alert, service, 201))["alert_id"]
+    await post(
+        f"{V1}/compliance/alerts/{other}/resolve",
+        {"status": "resolved", "resolution_notes": f"Called {about}"},
+        admin,
+    )
+    await post(f"{V1}/compliance/alerts/{person.alert}/investigate", {"note": about}, admin)
+    today = town.world.services.clock().date().isoformat()
+    period = {"from_date": today, "to_date": today}
+    statement = {"subscriber_id": person.id, "format": "csv", **period}
+    link = (await post(f"{V1}/wallet/account-statement", statement, admin))["statement_url"]
+    person.statement = link.rpartition("/")[2]
+    done = await town.client.put(url, json={"address": PROFILE["address"] + "!"}, auth=admin)
+    assert done.is_success
+    done = await town.client.put(url, json={"restricted": True}, auth=admin)
+    assert done.json() == {
+        "id": person.id,
+        "restricted": True,
+        "status": "ACTIVE",
+        "status_reason": None,
+    }
+    return person
+
+
+async def personal_values(town: Town, person: Restricted) -> set[str]:
+    url = f"{V1}/subscribers/{person.id}"
+    record = (await town.client.get(url, auth=town.world.service())).json()
+    fields = ("phone_number", "balance", *(name for name in PROFILE if name != "id_type"))
+    return {record[name] for name in fields} | {CHILD, "niece"}
+
+
+def in_body(town: Town, person: Restricted, name: str) -> dict[str, Any]:
+    """The fields of bodies and queries that refer to the person, or are needed to reach them."""
+    agent = town.agents[1]["id"]
+    return {
+        "subscriber_id": person.id,
+        "parent_subscriber_id": person.id,
+        "user_id": person.id,
+        "sender_id": person.id if name.endswith("/quote") else town.somebody.id,
+        "card_serial": person.card,
+        "recipient_card_serial": person.card,
+        "from_account_id": town.somebody.account,
+        "to_account_id": person.account,
+        "transaction_id": person.transaction,
+        "resource_id": person.id,
+        "agent_id": agent,
+        "agent_pin": AGENT_PIN,
+        "partner_id": town.bank["partner"]["id"],
+    }
+
+
+REFERENCES = {
+    "subscriber_id",
+    "parent_subscriber_id",
+    "user_id",
+    "card_serial",
+    "recipient_card_serial",
+    "to_account_id",
+    "transaction_id",
+}
+
+
+def paths(endpoint: Endpoint, town: Town, person: Restricted) -> list[str]:
+    """With the person's things in it, and for reading also with others that have to do with them;
+    an identifier that nobody has for everything else."""
+    things = {
+        f"{V1}/subscribers/{{id}}": [person.id],
+        f"{V1}/cards/{{serial}}": [person.card, person.child_card],
+        f"{V1}/balance/{{user_id}}": [person.id],
+        f"{V1}/transactions/{{id}}": [person.transaction],
+        f"{V1}/compliance/alerts/{{id}}": [person.alert],
+        f"{V1}/processors/{{id}}/transfer": [town.shop_id],
+        f"{V1}/processors/{{id}}/transactions": [town.shop_id],
+        f"{V1}/statements/{{token}}": [person.statement],
+        f"{V1}/webhooks/partners/{{partner_id}}": [town.bank["partner"]["id"]],
+    }
+    for start, found in things.items():
+        if endpoint.path.startswith(start):
+            first, rest = start.index("{"), endpoint.path.partition("}")[2]
+            rest = rest.replace("{document_id}", missing(ids.DOCUMENT))
+            return [f"{start[:first]}{one}{rest}" for one in found]
+    return ["/".join("1" if "{" in part else part for part in endpoint.path.split("/"))]
+
+
+def queries(endpoint: Endpoint, person: Restricted, values: set[str]) -> Iterator[str]:
+    yield ""
+    names = {f.encode_name for f in msgspec.structs.fields(endpoint.query_type or msgspec.Struct)}
+    own = {
+        "user_id": person.id,
+        "card_serial": person.card,
+        "subscriber_id": person.id,
+        "transaction_id": person.transaction,
+        "phone_number": person.phone,
+    }
+    for name in names & own.keys():
+        yield f"?{name}={quote(own[name])}"
+    if "search" in names:
+        yield from (f"?search={quote(value)}" for value in (*values, person.id, person.card))
+    if "resource_id" in names:
+        found = (person.id, person.card, person.transaction, person.alert)
+        yield from (f"?resource_id={one}" for one in found)
+
+
+def bodies(endpoint: Endpoint, town: Town, person: Restricted) -> Iterator[Any]:
+    """Examples that refer to the person; an empty body where nothing does."""
+    kind = endpoint.body_schema or endpoint.body_type
+    if kind is None or kind is bytes:
+        yield None
+        return
+    names = {field.encode_name for field in msgspec.structs.fields(kind)}
+    own = in_body(town, person, endpoint.name)
+    about_person = bool(names & REFERENCES) or any(
+        thing in endpoint.path for thing in ("/subscribers/{", "/cards/{", "/alerts/{", "/quote")
+    )
+    if not about_person:
+        yield {}
+        return
+    body = example(kind) | {name: own[name] for name in names & own.keys()}
+    body |= dict.fromkeys(names & {"pin", "parent_pin"}, PIN) | {"request_id": request_id()}
+    body |= {"amount": "1", "partner_reference": request_id()}
+    body |= _REASONS.get(endpoint.name, {})
+    body = {name: value for name, value in body.items() if name in names}
+    if {"subscriber_id", "card_serial"} <= names and "pin" not in names:
+        body.pop("card_serial")
+    if endpoint.path.endswith("/cashout"):
+        body["pin"] = "0000"  # with the right one it is the subscriber's own payment
+    yield body
+    if endpoint.path.endswith("/alerts"):
+        yield body | {"details": {"note": NAME, "phone": person.phone}}
+
+
+def callers(town: Town) -> list[Caller]:
+    found = [one for one in town.house.callers if one.kind in ("api_key", "admin")]
+    found = [one for one in found if one.kind == "admin" or one.name == "key with all scopes"]
+    return [*found, Caller("partner", signed(town.bank), "partner")]
+
+
+async def restore(town: Town, person: Restricted) -> None:
+    """Undo a block, so that the next caller can block too."""
+    database, number = town.world.services.database, ids.read(ids.SUBSCRIBER, person.id)
+    await database.execute("UPDATE accounts SET status = 'active' WHERE owner_id = $1", number)
+    await database.execute("UPDATE cards SET status = 'ACTIVE' WHERE subscriber_id = $1", number)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in ENDPOINTS if not name.split()[1].startswith(POS)]
+)
+async def test_no_response_has_a_personal_value(town: Town, name: str) -> None:
+    endpoint, person = ENDPOINTS[name], await restricted(town)
+    for caller in callers(town):
+        for path in paths(endpoint, town, person):
+            before = await personal_values(town, person)
+            for query in queries(endpoint, person, before):
+                for body in bodies(endpoint, town, person):
+                    answer = await called(town, endpoint, path + query, body, caller)
+                    values = before | await personal_values(town, person)
+                    told = [value for value in values if value in answer.text]
+                    if "/alerts" in name and endpoint.method == "POST":
+                        told = [value for value in told if value not in json.dumps(body)]
+                    assert told == [], (caller.name, path + query, answer.text)
+                    assert answer.status_code < 500
+            await restore(town, person)
+
+
+async def called(
+    town: Town, endpoint: Endpoint, path: str, body: Any, caller: Caller
+) -> httpx2.Response:
+    if endpoint.path.startswith(f"{V1}/webhooks/partners/"):
+        body = {"reference": request_id(), "card_serial": body["card_serial"], "amount": "1"}
+        return await deliver(town.client, town.bank, body)
+    content = b"" if body is None else json.dumps(body).encode()
+    return await town.client.request(endpoint.method, path, content=content, auth=caller.auth)
