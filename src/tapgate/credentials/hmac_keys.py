@@ -23,7 +23,12 @@ CHANGED = "hmac_keys"
 _RANDOM_BYTES = 32
 _FIND = """
     SELECT key.id, key.secret, key.processor_id, key.terminal_id, key.partner_id,
-           account.holder_name, account.status AS owner_status, terminal.status AS terminal_status
+           account.holder_name, account.status AS owner_status, terminal.status AS terminal_status,
+           ARRAY(SELECT former.id FROM hmac_keys AS former
+                 WHERE former.is_former_scope
+                   AND coalesce(former.terminal_id, former.processor_id, former.partner_id)
+                       = coalesce(key.terminal_id, key.processor_id, key.partner_id)
+                 ORDER BY former.id <> key.id, former.id) AS former_scopes
     FROM hmac_keys AS key
     LEFT JOIN processors ON processors.id = key.processor_id
     LEFT JOIN partners ON partners.id = key.partner_id
@@ -128,8 +133,8 @@ class HmacKeys:
         key = NewHmacKey(self._new_id(), secrets.token_urlsafe(_RANDOM_BYTES))
         await tx.execute(
             "INSERT INTO hmac_keys "
-            "(id, processor_id, terminal_id, partner_id, secret, created_at) "
-            "VALUES ($1, $2, $3, $4, $5, $6)",
+            "(id, processor_id, terminal_id, partner_id, secret, created_at, is_former_scope) "
+            "VALUES ($1, $2, $3, $4, $5, $6, false)",
             key.id,
             processor_id,
             terminal_id,
@@ -161,7 +166,17 @@ def _principal(row: asyncpg.Record) -> Principal:
         processor_id=row["processor_id"],
         terminal_id=row["terminal_id"],
         partner_id=row["partner_id"],
+        owner=_owner(row),
+        former_scopes=tuple(ids.show(ids.KEY, key_id) for key_id in row["former_scopes"]),
     )
+
+
+def _owner(row: asyncpg.Record) -> str:
+    if row["partner_id"] is not None:
+        return ids.show(ids.PARTNER, row["partner_id"])
+    if row["terminal_id"] is not None:
+        return ids.show(ids.TERMINAL, row["terminal_id"])
+    return ids.show(ids.PROCESSOR, row["processor_id"])
 
 
 def _partner_header(row: asyncpg.Record) -> bytes | None:

@@ -207,7 +207,7 @@ class App(AsgiApp):
                 await self._take_of_address(call)
             raise
         call.caller = principal
-        await self.take(call, principal.scope)
+        await self.take(call, principal.rate_key)
         refusal = route.refusal(principal)
         if refusal is not None:
             raise refusal

@@ -64,6 +64,7 @@ class Names:
         self.recorded: set[int] = set()
         self._takes_from_merchants = False
         self.requests: set[tuple[str, str]] = set()
+        self.former_requests: set[tuple[str, str]] = set()  # only read, so they need no lock
         self.references: set[tuple[int, str]] = set()
         for order in orders:
             if isinstance(order, Command):
@@ -84,7 +85,11 @@ class Names:
         if command.original_id is not None:
             self.recorded.add(command.original_id)
         if command.request is not None:
-            self.requests.add((command.request.scope, command.request.request_id))
+            request = command.request
+            self.requests.add((request.scope, request.request_id))
+            self.former_requests.update(
+                (scope, request.request_id) for scope in request.former_scopes
+            )
         if command.reference is not None:
             self.references.add((command.reference.partner_id, command.reference.reference))
 
@@ -209,7 +214,7 @@ async def _add_requests(tx: Any, state: State, names: Names) -> None:
                FROM unnest($1::text[], $2::text[]) AS asked (scope, request_id)
                JOIN transactions t
                  ON t.scope = asked.scope AND t.request_id = asked.request_id""",
-            *_columns(names.requests),
+            *_columns(names.requests | names.former_requests),
         )
         state.requests = {
             (row["scope"], row["request_id"]): _earlier(row, row["fingerprint"]) for row in rows
