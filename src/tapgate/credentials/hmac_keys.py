@@ -45,8 +45,8 @@ class NewHmacKey(msgspec.Struct, frozen=True):
     secret: str
 
 
-class ProcessorKey(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be known about a processor's key afterwards."""
+class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
+    """The record of a key, without its secret."""
 
     id: int
     terminal_id: int | None
@@ -107,17 +107,17 @@ class HmacKeys:
         """A processor, partner or terminal was suspended, blocked, activated: its keys with it."""
         return await self._signals.publish(tx, CHANGED, "")
 
-    async def page(self, processor_id: int, *, before: int, limit: int) -> list[ProcessorKey]:
-        """The newest keys of a processor and its terminals that are not deleted."""
+    async def page(self, owner_id: int, *, before: int, limit: int) -> list[SigningKey]:
+        """List the keys of a partner, or of a processor and its terminals, newest first."""
         rows = await self._database.fetch(
             "SELECT id, terminal_id, created_at FROM hmac_keys "
-            "WHERE processor_id = $1 AND deleted_at IS NULL AND id < $2 "
+            "WHERE (processor_id = $1 OR partner_id = $1) AND deleted_at IS NULL AND id < $2 "
             "ORDER BY id DESC LIMIT $3",
-            processor_id,
+            owner_id,
             before,
             limit,
         )
-        return [ProcessorKey(**row) for row in rows]
+        return [SigningKey(**row) for row in rows]
 
     async def find(self, public_id: bytes) -> HmacKey | None:
         return await self._known.get(public_id)

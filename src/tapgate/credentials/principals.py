@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from tapgate.service.addresses import Network
+
 Kind = Literal["api_key", "admin", "processor", "partner", "service"]
 
 
@@ -29,6 +31,11 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     owner: str | None = None
     #: Signing keys that were idempotency scopes themselves before their owner became the scope.
     former_scopes: tuple[str, ...] = ()
+    #: Of an API key; None for the platform's rate limit.
+    rate_limit: int | None = None
+    burst: int | None = None
+    #: Networks that an API key may be used from; empty for any address.
+    allowed_ips: tuple[Network, ...] = ()
 
     @property
     def scope(self) -> str:
