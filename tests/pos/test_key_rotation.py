@@ -8,6 +8,7 @@ import pytest
 
 from pos.stage import PAY, Shop, refusal
 from tapgate import ids
+from tapgate.credentials.principals import Principal
 from world import RequestSignature, World
 
 REPLAYED = "idempotent-replayed"
@@ -26,16 +27,26 @@ async def _delete_key(world: World, key: RequestSignature) -> None:
     assert (await world.client.delete(url, auth=await world.admin())).status_code == 204
 
 
-async def _store_as_the_previous_release(world: World, key: RequestSignature, scope: str) -> None:
-    """Store the request of a scope as request `one` of its key, which used to be the scope."""
+async def _upgrade_from_the_previous_release(
+    world: World, paid: dict[RequestSignature, httpx2.Response], *, owner: RequestSignature | None
+) -> None:
+    """Store each payment as request `one` of its key, which used to be the scope.
+
+    `owner` is the key whose id stays the scope of the owner.
+    """
     async with world.services.database.transaction() as tx:
         await tx.execute("SET LOCAL session_replication_role = replica")
-        await tx.execute(
-            "UPDATE transactions SET scope = $1, request_id = 'one' WHERE scope = $2", key.id, scope
-        )
-        await tx.execute(
-            "UPDATE hmac_keys SET is_former_scope = true WHERE id = $1", ids.read(ids.KEY, key.id)
-        )
+        for key, response in paid.items():
+            await tx.execute(
+                "UPDATE transactions SET scope = $2, request_id = 'one' WHERE id = $1",
+                ids.read(ids.TRANSACTION, response.json()["transaction_id"]),
+                key.id,
+            )
+            await tx.execute(
+                "UPDATE hmac_keys SET request_scope = $2 WHERE id = $1",
+                ids.read(ids.KEY, key.id),
+                "owner" if key is owner else "former",
+            )
         ticket = await world.services.authenticator.hmac_keys.owner_changed(tx)
     await world.services.signals.settled(ticket)
 
@@ -95,16 +106,17 @@ async def test_parallel_retries_under_two_keys_pay_once(
 
 
 @pytest.mark.parametrize("of", ["processor", "terminal"])
+@pytest.mark.parametrize("scope", ["owner", "former"])
 async def test_request_stored_under_its_key_replays_under_every_key_of_the_owner(
-    world: World, of: str
+    world: World, of: str, scope: str
 ) -> None:
     shop = await Shop.open(world)
-    terminal_id = await shop.terminal()
-    body = {"terminal_id": terminal_id} if of == "terminal" else {}
+    body = {"terminal_id": await shop.terminal()} if of == "terminal" else {}
     old = await _new_key(world, shop.till, **body)
-    paid = await shop.pay(auth=old, request_id="one")
-    scope = terminal_id if of == "terminal" else await world.processor_of(shop.till)
-    await _store_as_the_previous_release(world, old, scope)
+    paid = await shop.pay(auth=old)
+    await _upgrade_from_the_previous_release(
+        world, {old: paid}, owner=old if scope == "owner" else None
+    )
     new = await _new_key(world, shop.till, **body)
     for key in (old, new):
         retried = await shop.pay(auth=key, request_id="one")
@@ -117,19 +129,26 @@ async def test_request_stored_under_its_key_replays_under_every_key_of_the_owner
     assert await _count(world) == 1
 
 
-async def test_keys_that_used_one_id_for_two_payments_replay_their_own(world: World) -> None:
+async def _two_payments_under_one_id(
+    world: World, shop: Shop, amounts: tuple[str, str], owner: int
+) -> dict[RequestSignature, httpx2.Response]:
     """The previous release accepted one request id once per key."""
+    keys = [shop.till, await world.another_key(shop.till)]
+    paid = {
+        key: await shop.pay(amount, auth=key) for key, amount in zip(keys, amounts, strict=True)
+    }
+    await _upgrade_from_the_previous_release(world, paid, owner=keys[owner])
+    return paid
+
+
+@pytest.mark.parametrize("owner", [0, 1])
+async def test_one_id_used_for_two_payments_replays_the_payment_that_is_repeated(
+    world: World, owner: int
+) -> None:
     shop = await Shop.open(world)
-    owner = await world.processor_of(shop.till)
-    second = await world.another_key(shop.till)
-    paid = {}
-    for key, amount in ((shop.till, "10.00"), (second, "20.00")):
-        paid[amount] = await shop.pay(amount, auth=key)
-        assert paid[amount].status_code == 200
-        await _store_as_the_previous_release(world, key, owner)
-    third = await world.another_key(shop.till)
-    for key in (shop.till, second, third):
-        for amount, first in paid.items():
+    paid = await _two_payments_under_one_id(world, shop, ("10.00", "20.00"), owner)
+    for key in (*paid, await world.another_key(shop.till)):
+        for amount, first in zip(("10.00", "20.00"), paid.values(), strict=True):
             retried = await shop.pay(amount, auth=key, request_id="one")
             assert (retried.content, retried.headers[REPLAYED]) == (first.content, "true")
         conflict = await shop.pay("30.00", auth=key, request_id="one")
@@ -137,19 +156,38 @@ async def test_keys_that_used_one_id_for_two_payments_replay_their_own(world: Wo
     assert await _count(world) == 2
 
 
-async def test_keys_that_paid_the_same_under_one_id_replay_their_own(world: World) -> None:
+@pytest.mark.parametrize("owner", [0, 1])
+async def test_one_id_used_for_the_same_payment_twice_replays_that_of_the_key(
+    world: World, owner: int
+) -> None:
     shop = await Shop.open(world)
-    owner = await world.processor_of(shop.till)
-    second = await world.another_key(shop.till)
-    paid = {}
-    for key in (shop.till, second):
-        paid[key.id] = await shop.pay("10.00", auth=key)
-        await _store_as_the_previous_release(world, key, owner)
-    assert paid[shop.till.id].content != paid[second.id].content
+    paid = await _two_payments_under_one_id(world, shop, ("10.00", "10.00"), owner)
+    receipts = [response.json() for response in paid.values()]
+    assert receipts[0]["transaction_id"] != receipts[1]["transaction_id"]
+    for key, receipt in zip(paid, receipts, strict=True):
+        assert (await shop.pay("10.00", auth=key, request_id="one")).json() == receipt
     third = await world.another_key(shop.till)
-    for key, first in ((shop.till, shop.till), (second, second), (third, shop.till)):
-        retried = await shop.pay("10.00", auth=key, request_id="one")
-        assert retried.json() == paid[first.id].json()
+    assert (await shop.pay("10.00", auth=third, request_id="one")).json() == receipts[owner]
+    assert await _count(world) == 2
+
+
+async def test_process_of_the_previous_release_does_not_pay_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """During a rolling upgrade a retry may reach a process that uses the key as scope."""
+    shop = await Shop.open(world)
+    first = await shop.pay()
+    await _upgrade_from_the_previous_release(world, {shop.till: first}, owner=shop.till)
+    paid = await shop.pay("7.00", request_id="two")
+    assert paid.status_code == 200
+    with monkeypatch.context() as previous:
+        previous.setattr(Principal, "scope", property(lambda caller: caller.id))
+        retried = await shop.pay("7.00", request_id="two")
+        assert (retried.content, retried.headers[REPLAYED]) == (paid.content, "true")
+        fresh = await shop.pay("8.00", request_id="three")
+    retried = await shop.pay("8.00", request_id="three")
+    assert (retried.content, retried.headers[REPLAYED]) == (fresh.content, "true")
+    assert await _count(world) == 3
 
 
 async def test_rotation_while_paying_pays_every_request_once(

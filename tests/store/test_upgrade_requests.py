@@ -27,8 +27,9 @@ BODY: dict[str, Any] = {"request_id": "pos-1", "card_serial": "CARD-1", "amount"
 SECRETS = {731: "current", 732: "deleted"}
 
 
-@pytest.fixture
-async def upgraded(empty_url: str, tmp_path: Path) -> str:
+@pytest.fixture(params=SECRETS)
+async def upgraded(request: pytest.FixtureRequest, empty_url: str, tmp_path: Path) -> str:
+    """With a payment that was stored under one of the terminal's keys."""
     before = [name for name in _NAMES if name < "0028"]
     for name in before:
         await migrate(empty_url, up_to(name, tmp_path))
@@ -46,7 +47,7 @@ async def upgraded(empty_url: str, tmp_path: Path) -> str:
         await tx.execute(
             "UPDATE transactions SET scope = $2, fingerprint = $3, answer = $4 WHERE id = $1",
             PAID,
-            ids.show(ids.KEY, 732),
+            ids.show(ids.KEY, request.param),
             orders._fingerprint(call, body),
             encode_answer(answer),
         )
@@ -72,7 +73,8 @@ async def test_retry_after_the_upgrade_replays(upgraded: str, tmp_path: Path) ->
                 assert receipt["transaction_id"] == ids.show(ids.TRANSACTION, PAID)
                 other = await client.post(PAY, json=BODY | {"amount": "1.00"}, auth=auth)
                 assert (other.status_code, other.json()["code"]) == (409, "DUPLICATE_REQUEST")
-        # Keys of other owners have idempotency keys of their own.
-        former = await services.database.fetch("SELECT id FROM hmac_keys WHERE is_former_scope")
-        assert {row["id"] for row in former} == {731, 732, 733}
+        scopes = await services.database.fetch(
+            "SELECT id, request_scope FROM hmac_keys WHERE request_scope <> 'none'"
+        )
+        assert {tuple(row) for row in scopes} == {(731, "owner"), (732, "former"), (733, "owner")}
     assert (await proved(upgraded)).holds

@@ -24,16 +24,20 @@ _RANDOM_BYTES = 32
 _FIND = """
     SELECT key.id, key.secret, key.processor_id, key.terminal_id, key.partner_id,
            account.holder_name, account.status AS owner_status, terminal.status AS terminal_status,
-           ARRAY(SELECT former.id FROM hmac_keys AS former
-                 WHERE former.is_former_scope
-                   AND coalesce(former.terminal_id, former.processor_id, former.partner_id)
-                       = coalesce(key.terminal_id, key.processor_id, key.partner_id)
-                 ORDER BY former.id <> key.id, former.id) AS former_scopes
+           scopes.owner AS owner_scope, scopes.former AS former_scopes
     FROM hmac_keys AS key
     LEFT JOIN processors ON processors.id = key.processor_id
     LEFT JOIN partners ON partners.id = key.partner_id
     LEFT JOIN terminals AS terminal ON terminal.id = key.terminal_id
     JOIN accounts AS account ON account.id = coalesce(processors.account_id, partners.account_id)
+    CROSS JOIN LATERAL (
+        SELECT min(id) FILTER (WHERE request_scope = 'owner') AS owner,
+               array_agg(id ORDER BY id) FILTER (WHERE request_scope = 'former') AS former
+        FROM hmac_keys
+        WHERE coalesce(terminal_id, processor_id, partner_id)
+              = coalesce(key.terminal_id, key.processor_id, key.partner_id)
+          AND request_scope <> 'none'
+    ) AS scopes
     WHERE key.id = $1 AND key.deleted_at IS NULL
 """
 
@@ -133,8 +137,8 @@ class HmacKeys:
         key = NewHmacKey(self._new_id(), secrets.token_urlsafe(_RANDOM_BYTES))
         await tx.execute(
             "INSERT INTO hmac_keys "
-            "(id, processor_id, terminal_id, partner_id, secret, created_at, is_former_scope) "
-            "VALUES ($1, $2, $3, $4, $5, $6, false)",
+            "(id, processor_id, terminal_id, partner_id, secret, created_at, request_scope) "
+            "VALUES ($1, $2, $3, $4, $5, $6, 'none')",
             key.id,
             processor_id,
             terminal_id,
@@ -158,16 +162,19 @@ class HmacKeys:
 
 
 def _principal(row: asyncpg.Record) -> Principal:
+    scope = _owner(row) if row["owner_scope"] is None else ids.show(ids.KEY, row["owner_scope"])
+    former = [ids.show(ids.KEY, key_id) for key_id in row["former_scopes"] or ()]
+    own = ids.show(ids.KEY, row["id"])
     return Principal(
         kind="processor" if row["partner_id"] is None else "partner",
-        id=ids.show(ids.KEY, row["id"]),
+        id=own,
         name=row["holder_name"],
         key_id=row["id"],
         processor_id=row["processor_id"],
         terminal_id=row["terminal_id"],
         partner_id=row["partner_id"],
-        owner=_owner(row),
-        former_scopes=tuple(ids.show(ids.KEY, key_id) for key_id in row["former_scopes"]),
+        owner_scope=scope,
+        lookup_scopes=tuple(sorted((scope, *former), key=lambda one: one != own)) if former else (),
     )
 
 

@@ -27,10 +27,10 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     processor_id: int | None = None
     terminal_id: int | None = None
     partner_id: int | None = None
-    #: Public id of the terminal, processor or partner that owns a signing key.
-    owner: str | None = None
-    #: Signing keys that were idempotency scopes themselves before their owner became the scope.
-    former_scopes: tuple[str, ...] = ()
+    #: Scope of the idempotency keys of the terminal, processor or partner that owns a signing key.
+    owner_scope: str | None = None
+    #: Scopes that requests of the owner may be stored under, if other than `scope` alone.
+    lookup_scopes: tuple[str, ...] = ()
     #: Of an API key; None for the platform's rate limit.
     rate_limit: int | None = None
     burst: int | None = None
@@ -40,7 +40,7 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def scope(self) -> str:
         """The scope of the caller's idempotency keys: the owner of the credential."""
-        return self.owner or self.rate_key
+        return self.owner_scope or self.rate_key
 
     @property
     def rate_key(self) -> str:

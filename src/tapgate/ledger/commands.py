@@ -56,7 +56,7 @@ class RequestKey(msgspec.Struct, frozen=True, gc=False):
     scope: str
     request_id: str
     fingerprint: bytes  # of the request without its PINs
-    former_scopes: tuple[str, ...] = ()  # under which the request may have been stored earlier
+    lookup_scopes: tuple[str, ...] = ()  # where it may be stored, if other than `scope` alone
 
 
 class PartnerReference(msgspec.Struct, frozen=True, gc=False):

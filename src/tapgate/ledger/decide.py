@@ -65,7 +65,7 @@ def _earlier_outcome(case: Case) -> Outcome | None:
 def _earlier_request(state: State, request: RequestKey) -> Outcome | None:
     """Several requests are found where keys of one owner used one id before the owner was the
     scope: the request that is repeated is replayed, and any other is a conflict."""
-    scopes = (request.scope, *request.former_scopes)
+    scopes = request.lookup_scopes or (request.scope,)
     found = [state.requests.get((scope, request.request_id)) for scope in scopes]
     for earlier in found:
         if earlier is not None and earlier.fingerprint == request.fingerprint:

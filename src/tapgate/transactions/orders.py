@@ -138,7 +138,7 @@ def request_of(call: Call, body: Order) -> RequestKey | None:
     if request_id is None:
         return None
     caller = call.principal
-    return RequestKey(caller.scope, request_id, _fingerprint(call, body), caller.former_scopes)
+    return RequestKey(caller.scope, request_id, _fingerprint(call, body), caller.lookup_scopes)
 
 
 def _fingerprint(call: Call, body: Order) -> bytes:
