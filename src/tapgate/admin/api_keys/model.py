@@ -67,19 +67,23 @@ class OrEmpty(Rule):
         return self._rule.check(value)
 
     def schema(self) -> dict[str, Any]:
-        return {"description": "An empty string resets the field to its default"}
+        description = {"description": "an empty string resets it to the default"}
+        if isinstance(self._rule, Whole):
+            return self._rule.schema() | {"pattern": "^$"} | description
+        return description
 
 
 Scopes = Annotated[list[Annotated[str, Choice(*SCOPES)]], NotEmpty()]
-RateNumber = Whole(1, _MAX_RATE)
+RATE: Final = Whole(1, _MAX_RATE)
+RATE.example = 50
 AllowedIps = Annotated[list[Annotated[str, CidrRule()]], Count(0, _MAX_NETWORKS)]
 
 
 class NewApiKey(msgspec.Struct, kw_only=True):
     name: Text
     scopes: Scopes
-    rate_limit: Annotated[int, RateNumber] | None = None
-    burst: Annotated[int, RateNumber] | None = None
+    rate_limit: Annotated[int, RATE] | None = None
+    burst: Annotated[int, RATE] | None = None
     allowed_ips: AllowedIps | None = None
     expires_at: Moment | None = None
 
@@ -89,8 +93,8 @@ class ApiKeyChanges(msgspec.Struct, kw_only=True):
 
     name: Text | None = None
     scopes: Scopes | None = None
-    rate_limit: Annotated[int | str, OrEmpty(RateNumber)] | None = None
-    burst: Annotated[int | str, OrEmpty(RateNumber)] | None = None
+    rate_limit: Annotated[int | str, OrEmpty(RATE)] | None = None
+    burst: Annotated[int | str, OrEmpty(RATE)] | None = None
     allowed_ips: AllowedIps | None = None
     expires_at: Annotated[str, OrEmpty(MomentRule())] | None = None
 

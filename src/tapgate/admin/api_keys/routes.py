@@ -32,9 +32,10 @@ async def create_api_key(call: Call, body: NewApiKey) -> ApiKeyWithSecret:
 
 @endpoints.get(_ALL, access=_ACCESS)
 async def list_api_keys(call: Call, query: PageQuery) -> Page[ApiKeyRecord]:
-    """List API keys, newest first, without deleted ones.
+    """List API keys.
 
-    `last_used_at` is exact to within a minute.
+    Newest first, without deleted ones and without the keys themselves. `last_used_at` is exact to
+    within a minute.
     """
     keys = await call.services.authenticator.api_keys.page(
         before=query.before, limit=query.limit + 1
@@ -44,7 +45,7 @@ async def list_api_keys(call: Call, query: PageQuery) -> Page[ApiKeyRecord]:
 
 @endpoints.get(f"{_ALL}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
 async def get_api_key(call: Call, id: str) -> ApiKeyRecord:
-    """Get an API key, without the key itself."""
+    """Get an API key."""
     key = await call.services.authenticator.api_keys.get(model.decode_id(id))
     if key is None:
         raise model.not_found()
