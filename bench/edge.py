@@ -79,6 +79,9 @@ class OneTerminal:
     ) -> Principal | None:
         return self.principal
 
+    def admit(self, principal: Principal, address: str) -> None:
+        """Every address may use the key."""
+
 
 def make_app(folder: Path) -> App:
     environ = {"TAPGATE_RATE_LIMIT": "1000000", "TAPGATE_RATE_BURST": "1000000"}

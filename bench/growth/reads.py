@@ -9,8 +9,8 @@ import msgspec
 from bench.payments import requests
 from bench.payments.installation import Installation
 from bench.payments.world import Card
-from tapgate.admin import operations as admin
-from tapgate.admin.model import NewApiKey
+from tapgate.admin.api_keys import operations as api_keys
+from tapgate.admin.api_keys.model import NewApiKey
 from tapgate.admin.queries import first_system_admin
 from tapgate.clock import platform_day
 from tapgate.edge.origin import SYSTEM
@@ -86,7 +86,7 @@ async def _api_key(services: Services) -> str:
     admin_id = await first_system_admin(services.database)
     assert admin_id is not None
     wanted = NewApiKey(name="reader", scopes=["payments:read", "balance:read"])
-    _, key = await admin.create_api_key(services, SYSTEM, wanted, created_by=admin_id)
+    _, key = await api_keys.create(services, SYSTEM, wanted, created_by=admin_id)
     return key
 
 

@@ -9,8 +9,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 from tapgate import ids
-from tapgate.admin import operations as admin
-from tapgate.admin.model import NewApiKey
+from tapgate.admin.api_keys import operations as api_keys
+from tapgate.admin.api_keys.model import NewApiKey
 from tapgate.admin.queries import first_system_admin
 from tapgate.credentials.hmac_keys import NewHmacKey
 from tapgate.demo.founding import caller
@@ -60,7 +60,7 @@ async def build(services: Services, *, cards: int, processors: int) -> World:
     await webhooks.create(caller(services), _WATCHFUL)
     admin_id = await first_system_admin(services.database)
     assert admin_id is not None
-    _, api_key = await admin.create_api_key(
+    _, api_key = await api_keys.create(
         services,
         SYSTEM,
         NewApiKey(name="bench", scopes=["payments:write", "balance:read"]),

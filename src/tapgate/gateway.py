@@ -21,7 +21,10 @@ from tapgate.admin import audit_log
 from tapgate.admin import operations as admin_operations
 from tapgate.admin import queries as admin_queries
 from tapgate.admin import routes as admin
-from tapgate.admin.model import SCOPES, NewApiKey
+from tapgate.admin.api_keys import operations as api_key_operations
+from tapgate.admin.api_keys import routes as api_keys
+from tapgate.admin.api_keys.model import NewApiKey
+from tapgate.admin.model import SCOPES
 from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
 from tapgate.agents.commission_rules import routes as commission_rules
@@ -69,6 +72,7 @@ from tapgate.notifications.webhooks.model import Endpoint as WebhookEndpointReco
 from tapgate.notifications.webhooks.records import RecordOf
 from tapgate.overview import routes as overview
 from tapgate.partners import routes as partners
+from tapgate.partners.keys import routes as partner_keys
 from tapgate.partners.top_ups import routes as top_ups
 from tapgate.pos import routes as pos
 from tapgate.processors import routes as processors
@@ -106,6 +110,7 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
     terminals.endpoints,
     signing_keys.endpoints,
     partners.endpoints,
+    partner_keys.endpoints,
     top_ups.endpoints,
     agents.endpoints,
     agent_money.endpoints,
@@ -120,6 +125,7 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
     compliance_rules.endpoints,
     account_rules.endpoints,
     admin.endpoints,
+    api_keys.endpoints,
     audit_log.endpoints,
     webhooks.endpoints,
     overview.endpoints,
@@ -260,7 +266,7 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
         with progress(f"Building a {size} demo", demo.work(size)) as advance:
             async with wired(demo.untold(settings), database_url, clock=clock) as past:
                 country = await demo.build(past, clock, size, now, advance)
-        _, key = await admin_operations.create_api_key(
+        _, key = await api_key_operations.create(
             services,
             SYSTEM,
             NewApiKey(name="demo", scopes=list(SCOPES)),
@@ -326,6 +332,7 @@ def _background(services: Services) -> AbstractAsyncContextManager[None]:
         Courier(services).run(),
         services.ledger.replays.run(services.database),
         services.authenticator.terminals.run(),
+        services.authenticator.api_keys.last_used.run(),
         Deliverer(services, EVENT_RECORDS).run(),
         Retention(services).run(),
         statement_operations.remove_expired(services),

@@ -31,6 +31,7 @@ _LISTS: Final = {
     "/console/processors/{id}/keys": "processors",
     "/console/processors/{id}/terminals": "processors",
     "/console/partners/{id}": "admin/partners",
+    "/console/partners/{id}/keys": "admin/partners",
     "/console/compliance/alerts/{id}": "compliance/alerts",
     "/console/webhooks/{id}": "admin/webhook-endpoints",
 }

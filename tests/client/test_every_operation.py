@@ -74,6 +74,9 @@ async def admins(stage: Stage, admin: AsyncGateway) -> str:
     spare = await admin.admin.create_api_key(
         name="Spare", scopes=["cards:read"], expires_at=stage.services.clock() + timedelta(days=365)
     )
+    changed = await admin.admin.update_api_key(spare.id, rate_limit=5, burst="", name="Kiosk")
+    assert (changed.rate_limit, await admin.admin.get_api_key(spare.id)) == (5, changed)
+    assert (await admin.admin.rotate_api_key(spare.id, grace_seconds=60)).id == spare.id
     await admin.admin.delete_api_key(spare.id)
     key = await admin.admin.create_api_key(name="Shop", scopes=list(SCOPES))
     assert [one.id async for one in admin.admin.list_api_keys()] == [key.id]
@@ -260,6 +263,11 @@ async def partners(stage: Stage, admin: AsyncGateway, people: dict[str, str]) ->
         partner, created.webhook_secret, reference="R-2", amount="10", card_serial="TAP-B"
     )
     assert (await admin.partners.get(partner)).balance == "80.00"
+    key = await admin.partners.keys.create(partner)
+    assert key.api_key_id in [one.api_key_id async for one in admin.partners.keys.list(partner)]
+    await admin.partners.keys.delete(partner, key.api_key_id)
+    rotated = await admin.partners.rotate_webhook_secret(partner, grace_seconds=60)
+    assert rotated.webhook_secret != created.webhook_secret
     await admin.partners.suspend(partner)
     await admin.partners.activate(partner, reason="asked")
     assert [one.id async for one in admin.partners.list()] == [partner]

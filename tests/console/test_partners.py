@@ -67,3 +67,26 @@ async def test_names_are_text(ada: Visitor) -> None:
     for path in ("/console/partners", f"/console/partners/{partner}"):
         answer = await ada.get(path)
         assert "&lt;script&gt;alert(1)" in answer.text and "<script>alert" not in answer.text
+
+
+async def test_signing_keys_are_rotated_and_shown_once(ada: Visitor) -> None:
+    partner, _ = await _created(ada)
+    page = f"/console/partners/{partner}"
+    (old,) = re.findall(r"api_key_id=(key_\w+)", await ada.page(page))
+    made = await ada.act("partner.key", id=partner)
+    new, secret = re.findall(r'data-copy="([^"]+)"', made.text)
+    shown = await ada.page(page)
+    assert old in shown and new in shown and secret not in shown
+    assert new in await ada.page(f"{page}/keys")
+    await ada.act("partner.delete_key", id=partner, api_key_id=old)
+    assert re.findall(r"api_key_id=(key_\w+)", await ada.page(page)) == [new]
+    await ada.act("partner.delete_key", id=partner, api_key_id=new)
+    assert "No signing keys" in await ada.page(page)
+
+
+async def test_webhook_secret_is_rotated_and_shown_once(ada: Visitor) -> None:
+    partner, said = await _created(ada)
+    rotated = await ada.act("partner.rotate_webhook_secret", {"grace_seconds": "86400"}, id=partner)
+    (secret,) = re.findall(r'data-copy="([^"]+)"', rotated.text)
+    assert secret not in said
+    assert secret not in await ada.page(f"/console/partners/{partner}")

@@ -7,7 +7,7 @@ from console.visitor import Visitor, Visitors
 from tapgate.admin.model import SCOPES as KNOWN_SCOPES
 from tapgate.audit.chain import Sealer
 from tapgate.console.pages.api_keys import SCOPES
-from world import World
+from world import Bearer, World
 
 _HOSTILE = "<script>alert(1)</script>"
 
@@ -157,3 +157,59 @@ async def test_a_broken_chain_is_told(ada: Visitor, world: World) -> None:
 async def test_what_is_lost_by_an_act_is_named_before(ada: Visitor, world: World) -> None:
     key = await world.api_key("cards:read")
     assert f"<code>{key.id}</code>" in await ada.page(f"/console/acts/api_key.revoke?id={key.id}")
+
+
+async def _key(ada: Visitor, **form: object) -> tuple[str, str]:
+    """The id of a new key, and the key itself."""
+    made = await ada.act("api_key.create", {"name": "Shop", "scopes": ["cards:read"], **form})
+    secret = re.search(r'data-copy="(svc_test_[^"]+)"', made.text)
+    page = await ada.page("/console/api-keys")
+    found = re.search(r"/console/acts/api_key\.rotate\?id=(key_\w+)", page)
+    assert secret is not None and found is not None
+    return found[1], secret[1]
+
+
+async def test_edit_form_shows_the_settings_of_a_key_and_changes_them(ada: Visitor) -> None:
+    form = {
+        "allowed_ips": "203.0.113.0/24\n2001:db8::/32",
+        "rate_limit": "5",
+        "burst": "7",
+        "expires_at": "2999-01-31T12:00",
+    }
+    key, _ = await _key(ada, **form)
+    page = await ada.page("/console/api-keys")
+    for shown in ("203.0.113.0/24", "2001:db8::/32", "5/s burst 7", "2999-01-31 12:00 UTC"):
+        assert shown in page
+    asked = (await ada.part(f"/console/acts/api_key.edit?id={key}")).text
+    for shown in (
+        'value="2999-01-31T12:00"',
+        'value="5"',
+        "203.0.113.0/24\n2001:db8::/32</textarea",
+    ):
+        assert shown in asked
+    seen = asked.partition('name="seen" value="')[2].partition('"')[0]
+    address = f"/console/acts/api_key.edit?id={key}"
+    changes = {"name": "Kiosk", "scopes": ["balance:read"], "seen": seen}
+    wrong = await ada.post_part(address, changes | {"allowed_ips": "anywhere"})
+    assert 'role="alert"' in wrong.text
+    # Empty fields go back to their defaults.
+    done = await ada.post_part(address, changes)
+    assert done.headers["HX-Redirect"] == "/console/api-keys"
+    page = await ada.page("/console/api-keys")
+    for shown in ("Kiosk", "balance:read", ">any<", ">default<"):
+        assert shown in page
+    assert "2999" not in page
+    stale = await ada.post_part(address, changes | {"name": "Till"})
+    assert 'role="alert"' in stale.text
+    assert "Till" not in await ada.page("/console/api-keys")
+
+
+async def test_rotated_key_is_shown_once(ada: Visitor, world: World) -> None:
+    key, old = await _key(ada)
+    rotated = await ada.act("api_key.rotate", {"grace_seconds": "3600"}, id=key)
+    found = re.search(r'data-copy="(svc_test_[^"]+)"', rotated.text)
+    assert found is not None and found[1] != old
+    assert found[1] not in await ada.page("/console/api-keys")
+    for secret in (old, found[1]):
+        answer = await world.client.get("/api/v1/cards", auth=Bearer(secret, key))
+        assert answer.status_code == 200

@@ -1,14 +1,17 @@
 """API keys: shown once, good until deleted or expired, in their own environment only."""
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
+import asyncpg
 import pytest
 
 from credentials.stage import Process, SetClock, World, unauthorized
 from tapgate import ids
 from tapgate.credentials.api_keys import ApiKey, ApiKeys
+from tapgate.service.background import running
 from tapgate.vault import Vault
 
 Create = Callable[..., Awaitable[tuple[ApiKey, str]]]
@@ -143,3 +146,130 @@ async def test_pages_are_newest_first_and_without_the_deleted(
     first = await keys.page(before=None, limit=2)
     assert first == [made[3], made[1]]
     assert await keys.page(before=first[-1].id, limit=2) == [made[0]]
+
+
+async def rotated(process: Process, record: ApiKey, grace_seconds: int = 0) -> str:
+    keys = process.authenticator.api_keys
+    async with process.database.transaction() as tx:
+        locked = await keys.lock(tx, record.id)
+        assert locked is not None
+        _, key, ticket = await keys.rotate(tx, locked, grace_seconds=grace_seconds)
+    await process.signals.settled(ticket)
+    return key
+
+
+async def test_rotation_without_grace_ends_the_old_key_in_every_process(
+    process: Process, other: Process, create: Create
+) -> None:
+    record, old = await create()
+    await other.authenticator.api_keys.authenticate(old)
+    new = await rotated(process, record)
+    for where in (other, process):
+        assert await refused(where, old) == "Unknown, expired or deleted API key"
+        principal = await where.authenticator.api_keys.authenticate(new)
+        assert principal.scope == ids.show(ids.KEY, record.id)
+
+
+async def test_old_key_works_until_the_grace_period_ends(
+    process: Process, other: Process, create: Create, clock: SetClock
+) -> None:
+    record, old = await create()
+    new = await rotated(process, record, grace_seconds=60)
+    clock.forward(seconds=60, microseconds=-1)
+    for where in (process, other):
+        for key in (old, new):
+            await where.authenticator.api_keys.authenticate(key)
+    clock.forward(microseconds=1)
+    for where in (process, other):
+        assert await refused(where, old) == "Unknown, expired or deleted API key"
+        await where.authenticator.api_keys.authenticate(new)
+
+
+@pytest.mark.parametrize("grace_seconds", [0, 60])
+async def test_further_rotation_ends_the_older_key(
+    process: Process, other: Process, create: Create, grace_seconds: int
+) -> None:
+    record, first = await create()
+    second = await rotated(process, record, grace_seconds=60)
+    await other.authenticator.api_keys.authenticate(first)
+    third = await rotated(process, record, grace_seconds=grace_seconds)
+    for where in (other, process):
+        assert await refused(where, first) == "Unknown, expired or deleted API key"
+        await where.authenticator.api_keys.authenticate(third)
+        if grace_seconds:
+            await where.authenticator.api_keys.authenticate(second)
+        else:
+            await refused(where, second)
+
+
+async def test_grace_period_does_not_extend_the_expiry(
+    process: Process, create: Create, clock: SetClock
+) -> None:
+    record, old = await create(expires_at=clock() + timedelta(seconds=30))
+    new = await rotated(process, record, grace_seconds=60)
+    clock.forward(seconds=30)
+    for key in (old, new):
+        await refused(process, key)
+
+
+async def test_deletion_ends_both_keys(process: Process, other: Process, create: Create) -> None:
+    record, old = await create()
+    new = await rotated(process, record, grace_seconds=60)
+    async with process.database.transaction() as tx:
+        ticket = await process.authenticator.api_keys.delete(tx, record.id)
+    assert ticket is not None
+    await process.signals.settled(ticket)
+    for where in (process, other):
+        for key in (old, new):
+            await refused(where, key)
+
+
+async def test_last_use_is_written_by_every_process_and_never_moves_back(
+    process: Process, other: Process, create: Create, clock: SetClock
+) -> None:
+    record, key = await create()
+
+    async def use(where: Process) -> None:
+        principal = await where.authenticator.api_keys.authenticate(key)
+        where.authenticator.admit(principal, "203.0.113.7")
+
+    async def shown() -> datetime | None:
+        (listed,) = await process.authenticator.api_keys.page(before=None, limit=10)
+        return listed.last_used_at
+
+    assert await shown() is None
+    await use(process)
+    clock.forward(seconds=10)
+    await use(other)
+    await other.authenticator.api_keys.last_used.flush()
+    assert await shown() == clock()
+    await process.authenticator.api_keys.last_used.flush()
+    assert await shown() == clock()
+    assert record.last_used_at is None
+
+
+async def test_last_use_that_could_not_be_written_is_written_later(
+    process: Process, create: Create, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, key = await create()
+    keys = process.authenticator.api_keys
+    process.authenticator.admit(await keys.authenticate(key), "203.0.113.7")
+    with monkeypatch.context() as broken:
+        broken.setattr(keys.last_used, "_update", "SELECT 1 / 0, $1::bigint[], $2::timestamptz[]")
+        with pytest.raises(asyncpg.DivisionByZeroError):
+            await keys.last_used.flush()
+    await keys.last_used.flush()
+    (listed,) = await keys.page(before=None, limit=10)
+    assert listed.last_used_at == clock()
+
+
+async def test_last_use_is_written_when_the_process_stops(
+    process: Process, create: Create, clock: SetClock
+) -> None:
+    _, key = await create()
+    keys = process.authenticator.api_keys
+    async with running(keys.last_used.run()):
+        await asyncio.sleep(0)  # the first flush, of nothing
+        process.authenticator.admit(await keys.authenticate(key), "203.0.113.7")
+    (listed,) = await keys.page(before=None, limit=10)
+    assert listed.last_used_at == clock()

@@ -74,8 +74,10 @@ async def test_a_processors_key_says_whose_it_is(
         name="Corner Shop",
         key_id=key.id,
         processor_id=processor_id,
+        owner_scope=ids.show(ids.PROCESSOR, processor_id),
     )
-    assert principal.scope == ids.show(ids.KEY, key.id)
+    assert principal.scope == ids.show(ids.PROCESSOR, processor_id)
+    assert principal.rate_key == ids.show(ids.KEY, key.id)
 
 
 async def test_a_terminals_key_says_which_terminal(

@@ -3,7 +3,7 @@ from ipaddress import ip_network
 import pytest
 
 from edge.log_lines import Lines
-from tapgate.service.addresses import Addresses, counted_as
+from tapgate.service.addresses import Addresses, counted_as, is_within
 from tapgate.service.http import add_header
 
 BEHIND = Addresses([ip_network("10.0.0.0/8"), ip_network("::1/128")])
@@ -73,3 +73,21 @@ def test_neighbours_are_not() -> None:
         "local",
     ]
     assert len({counted_as(address) for address in addresses}) == len(addresses)
+
+
+@pytest.mark.parametrize(
+    ("address", "within"),
+    [
+        ("203.0.113.7", True),
+        ("::ffff:203.0.113.7", True),
+        ("203.0.114.7", False),
+        ("::ffff:203.0.114.7", False),
+        ("2001:db8::7", True),
+        ("2001:db9::7", False),
+        ("", False),
+        ("local", False),
+    ],
+)
+def test_address_is_matched_against_networks(address: str, within: bool) -> None:
+    networks = (ip_network("203.0.113.0/24"), ip_network("2001:db8::/32"))
+    assert is_within(address, networks) is within

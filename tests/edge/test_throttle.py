@@ -307,3 +307,30 @@ async def test_failed_authentication_takes_a_token_of_the_address(tmp_path: Path
         assert (await gateway.client.get("/health")).status_code == 429
         good = await gateway.client.get("/api/v1/things", headers=bearer(READER))
         assert good.status_code == 200
+
+
+@pytest.mark.usefixtures("clock")
+def test_buckets_of_one_table_have_rates_of_their_own(
+    buckets: NodeBuckets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(NodeBuckets, "_SETS", 1)
+    slow, fast = Rate(1, 2), Rate(1000, 1)
+    taken = [buckets.take("slow", slow) for _ in range(3)]
+    assert [one.allowed for one in taken] == [True, True, False]
+    assert {one.limit for one in taken} == {1}
+    # Buckets that fill faster do not evict one that is exhausted.
+    for number in range(100):
+        assert buckets.take(f"key {number}", fast).limit == 1000
+    assert not buckets.take("slow", slow).allowed
+
+
+@pytest.mark.usefixtures("_patient")
+async def test_nodes_share_a_bucket_with_a_rate_of_its_own(valkey: ValkeyServer) -> None:
+    nodes = [CacheBuckets(valkey.connection_url, Rate(1000, 1000)) for _ in range(2)]
+    own = Rate(1 / 3600, 3)
+    try:
+        taken = [await nodes[number % 2].take("own", own) for number in range(5)]
+        assert [one.allowed for one in taken] == [True] * 3 + [False] * 2
+    finally:
+        for node in nodes:
+            await node.close()

@@ -72,10 +72,14 @@ GET /admin/me -> all
 POST, GET /admin/users -> A
 POST /admin/users/{id}/disable, /admin/users/{id}/enable -> A
 POST, GET /admin/api-keys -> A
-DELETE /admin/api-keys/{id} -> A
+PUT, DELETE /admin/api-keys/{id} -> A
+POST /admin/api-keys/{id}/rotate -> A
 POST, GET /admin/partners -> A
 POST /admin/partners/{id}/fund -> A F
 POST /admin/partners/{id}/suspend, /admin/partners/{id}/activate -> A
+POST, GET /admin/partners/{id}/keys -> A
+DELETE /admin/partners/{id}/keys/{api_key_id} -> A
+POST /admin/partners/{id}/rotate-webhook-secret -> A
 POST, GET /admin/webhook-endpoints -> A
 PUT, DELETE /admin/webhook-endpoints/{id} -> A
 POST /admin/webhook-endpoints/{id}/rotate-secret -> A
@@ -102,6 +106,7 @@ ELSEWHERE = {
 ADDED = {
     "GET /docs/{file}": "public",  # the files of the page /docs
     "GET /api/v1/admin/partners/{id}": "A",  # as every other record can be got
+    "GET /api/v1/admin/api-keys/{id}": "A",
     "GET /api/v1/admin/webhook-endpoints/{id}": "A",
     "POST /api/v1/admin/webhook-endpoints/{id}/test": "A",  # to see whether events arrive
     "GET /api/v1/subscribers/{id}/limits": "all · svc",  # what the refusals speak of

@@ -388,6 +388,11 @@ INSIDE: dict[str, Both] = {
         lambda t: t.other_key,
         ids.KEY,
     ),
+    f"DELETE {V1}/admin/partners/{{id}}/keys/{{api_key_id}}": _both(
+        lambda t, it: Ask("DELETE", f"{V1}/admin/partners/{t.bank['partner']['id']}/keys/{it}"),
+        lambda t: t.other_bank["api_key_id"],
+        ids.KEY,
+    ),
     f"GET {SUBSCRIBER}/kyc-documents/{{document_id}}": _both(
         lambda t, it: Ask("GET", f"{V1}/subscribers/{t.somebody.id}/kyc-documents/{it}"),
         lambda t: t.somebody_else.document,

@@ -1,4 +1,4 @@
-"""Admins and the API keys they give out: what is asked for, what is shown, what is refused."""
+"""Admins: request bodies, records and rejections."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -6,9 +6,8 @@ from typing import Annotated, Any
 import msgspec
 
 from tapgate import clock, ids
-from tapgate.credentials.api_keys import ApiKey
 from tapgate.edge.endpoint import ROLES
-from tapgate.edge.fields import Choice, CompanyEmail, Moment, Password, Rule, TextRule, Unacceptable
+from tapgate.edge.fields import Choice, CompanyEmail, Password, TextRule
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.password_strength import is_weak_password
 
@@ -24,20 +23,6 @@ SCOPES = (
     "cards:read",
     "cards:write",
 )
-
-
-class NotEmpty(Rule):
-    """A list that has something in it; what is named twice is kept once."""
-
-    example = ("payments:read", "balance:read")
-
-    def check(self, value: list[str]) -> list[str]:
-        if not value:
-            raise Unacceptable("must not be empty")
-        return list(dict.fromkeys(value))
-
-    def schema(self) -> dict[str, Any]:
-        return {"minItems": 1}
 
 
 class Login(msgspec.Struct, kw_only=True):
@@ -56,12 +41,6 @@ class NewAdmin(msgspec.Struct, kw_only=True):
     role: Annotated[str, Choice(*ROLES.values())]
 
 
-class NewApiKey(msgspec.Struct, kw_only=True):
-    name: str
-    scopes: Annotated[list[Annotated[str, Choice(*SCOPES)]], NotEmpty()]
-    expires_at: Moment | None = None
-
-
 class Me(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     email: str
@@ -73,21 +52,6 @@ class Me(msgspec.Struct, frozen=True, kw_only=True):
 
 class Admin(Me, frozen=True, kw_only=True):
     status: str
-
-
-class ShownApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    name: str
-    scopes: list[str]
-    prefix: str
-    expires_at: str | None
-    created_at: str
-
-
-class CreatedApiKey(ShownApiKey, frozen=True, kw_only=True):
-    """The only time that the key itself is shown."""
-
-    key: str
 
 
 def require_strong_password(new: NewAdmin, *, strict: bool) -> None:
@@ -104,24 +68,12 @@ def no_such_admin() -> ApiError:
     return ApiError(Code.NOT_FOUND, "There is no such admin")
 
 
-def no_such_key() -> ApiError:
-    return ApiError(Code.NOT_FOUND, "There is no such API key")
-
-
 def me(row: Mapping[str, Any]) -> Me:
     return Me(**_person(row))
 
 
 def admin(row: Mapping[str, Any]) -> Admin:
     return Admin(**_person(row), status=row["status"])
-
-
-def shown_key(key: ApiKey) -> ShownApiKey:
-    return ShownApiKey(**_key_facts(key))
-
-
-def created_key(key: ApiKey, secret: str) -> CreatedApiKey:
-    return CreatedApiKey(**_key_facts(key), key=secret)
 
 
 def _person(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,15 +85,4 @@ def _person(row: Mapping[str, Any]) -> dict[str, Any]:
         "role": row["role"],
         "created_at": clock.rfc3339(row["created_at"]),
         "last_login_at": None if seen is None else clock.rfc3339(seen),
-    }
-
-
-def _key_facts(key: ApiKey) -> dict[str, Any]:
-    return {
-        "id": ids.show(ids.KEY, key.id),
-        "name": key.name,
-        "scopes": key.scopes,
-        "prefix": key.prefix,
-        "expires_at": None if key.expires_at is None else clock.rfc3339(key.expires_at),
-        "created_at": clock.rfc3339(key.created_at),
     }

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 import asyncpg
@@ -10,13 +9,12 @@ import msgspec
 
 from tapgate import ids
 from tapgate.admin import model, queries
-from tapgate.admin.model import NewAdmin, NewApiKey
+from tapgate.admin.model import NewAdmin
 from tapgate.audit import trail
-from tapgate.credentials.api_keys import ApiKey
 from tapgate.credentials.sessions import ReusedTokenError, Tokens
 from tapgate.edge.origin import SYSTEM, Origin
 from tapgate.edge.services import Services
-from tapgate.errors import ApiError, Code, invalid_field
+from tapgate.errors import ApiError, Code
 
 _FIRST_ADMIN_NAME = "Administrator"
 
@@ -125,50 +123,6 @@ async def enable(services: Services, origin: Origin, admin_id: int) -> asyncpg.R
         if before["status"] == "active":
             raise ApiError(Code.NOT_BLOCKED, "This admin is not disabled")
         return await _move(tx, services, origin, before, "active")
-
-
-async def create_api_key(
-    services: Services, origin: Origin, new: NewApiKey, *, created_by: int
-) -> tuple[ApiKey, str]:
-    """The key's record, and the key itself, which is not kept."""
-    expires_at = None if new.expires_at is None else datetime.fromisoformat(new.expires_at)
-    if expires_at is not None and expires_at <= services.clock():
-        raise invalid_field("expires_at", "must be in the future")
-    async with services.database.transaction() as tx:
-        key, secret = await services.authenticator.api_keys.create(
-            tx, name=new.name, scopes=new.scopes, expires_at=expires_at, created_by=created_by
-        )
-        await trail.record(
-            tx,
-            services,
-            origin,
-            event="api_key.created",
-            resource_type="api_key",
-            resource_id=ids.show(ids.KEY, key.id),
-            changes={
-                "name": (None, key.name),
-                "scopes": (None, key.scopes),
-                "expires_at": (None, new.expires_at),
-            },
-        )
-    return key, secret
-
-
-async def delete_api_key(services: Services, origin: Origin, key_id: int) -> None:
-    """From the moment that this returns, no process lets the key in."""
-    async with services.database.transaction() as tx:
-        ticket = await services.authenticator.api_keys.delete(tx, key_id)
-        if ticket is None:
-            raise model.no_such_key()
-        await trail.record(
-            tx,
-            services,
-            origin,
-            event="api_key.deleted",
-            resource_type="api_key",
-            resource_id=ids.show(ids.KEY, key_id),
-        )
-    await services.signals.settled(ticket)
 
 
 async def _insert(

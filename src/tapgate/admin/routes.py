@@ -1,17 +1,8 @@
-"""Admins over HTTP: their sessions, each other, and the API keys they give out."""
+"""The endpoints of admins and their sessions."""
 
 from tapgate import ids
 from tapgate.admin import model, operations, queries
-from tapgate.admin.model import (
-    Admin,
-    CreatedApiKey,
-    Login,
-    Me,
-    NewAdmin,
-    NewApiKey,
-    Refresh,
-    ShownApiKey,
-)
+from tapgate.admin.model import Admin, Login, Me, NewAdmin, Refresh
 from tapgate.credentials.sessions import Tokens
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
@@ -117,45 +108,6 @@ async def enable_admin(call: Call, id: str) -> Admin:
     The password is the old one; sessions that were ended stay ended.
     """
     return model.admin(await operations.enable(call.services, call.origin, _admin_id(id)))
-
-
-@endpoints.post("/api/v1/admin/api-keys", access=_SYSTEM_ADMIN, status=201)
-async def create_api_key(call: Call, body: NewApiKey) -> CreatedApiKey:
-    """Create an API key.
-
-    `key` is shown this once; only `prefix` is shown later. It starts with `svc_live_` in production
-    and with `svc_test_` everywhere else, and is accepted only where it was made. Without
-    `expires_at` it does not expire.
-    """
-    admin_id, _ = _logged_in(call)
-    key, secret = await operations.create_api_key(
-        call.services, call.origin, body, created_by=admin_id
-    )
-    return model.created_key(key, secret)
-
-
-@endpoints.get("/api/v1/admin/api-keys", access=_SYSTEM_ADMIN)
-async def list_api_keys(call: Call, query: PageQuery) -> Page[ShownApiKey]:
-    """List API keys.
-
-    Newest first, those that are not deleted, without the keys themselves.
-    """
-    keys = await call.services.authenticator.api_keys.page(
-        before=query.before, limit=query.limit + 1
-    )
-    return cut(keys, query.limit, lambda key: key.id, model.shown_key)
-
-
-@endpoints.delete("/api/v1/admin/api-keys/{id}", access=_SYSTEM_ADMIN, errors=(Code.NOT_FOUND,))
-async def delete_api_key(call: Call, id: str) -> None:
-    """Delete an API key.
-
-    It is refused at once, by every process.
-    """
-    number = ids.read(ids.KEY, id)
-    if number is None:
-        raise model.no_such_key()
-    await operations.delete_api_key(call.services, call.origin, number)
 
 
 def _admin_id(shown: str) -> int:

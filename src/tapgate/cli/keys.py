@@ -31,8 +31,9 @@ def create(
     """Make a key and print it. It is not kept: it cannot be shown again."""
 
     async def work(services: Any) -> None:
-        from tapgate.admin import operations, queries  # noqa: PLC0415
-        from tapgate.admin.model import NewApiKey  # noqa: PLC0415
+        from tapgate.admin import queries  # noqa: PLC0415
+        from tapgate.admin.api_keys import operations  # noqa: PLC0415
+        from tapgate.admin.api_keys.model import NewApiKey  # noqa: PLC0415
         from tapgate.edge.reading import BodyReader  # noqa: PLC0415
 
         asked = {"name": name, "scopes": scope, "expires_at": expires_at}
@@ -41,9 +42,7 @@ def create(
         admin_id = await queries.first_system_admin(services.database)
         if admin_id is None:
             raise ApiError(Code.NOT_FOUND, "there is no administrator yet: start Tapgate once")
-        _, key = await operations.create_api_key(
-            services, operator.origin(), new, created_by=admin_id
-        )
+        _, key = await operations.create(services, operator.origin(), new, created_by=admin_id)
         print(key)
 
     _with_services(work)
@@ -75,12 +74,12 @@ def delete(
     """Delete a key: from then on it is refused everywhere."""
 
     async def work(services: Any) -> None:
-        from tapgate.admin import operations  # noqa: PLC0415
+        from tapgate.admin.api_keys import operations  # noqa: PLC0415
 
         number = ids.read(ids.KEY, key_id)
         if number is None:
             raise invalid_field("KEY_ID", "must be an id such as key_06vvxzyjr0m00")
-        await operations.delete_api_key(services, operator.origin(), number)
+        await operations.delete(services, operator.origin(), number)
         print("Deleted.")
 
     _with_services(work)

@@ -30,10 +30,26 @@ class Field(NamedTuple):
     hint: str = ""
     required: bool = True
     value: Any = None  # what is there before anybody has typed
+    resets: bool = False  # sent as an empty string when it is empty, which resets it
 
     @property
     def options(self) -> list[tuple[str, str]]:
         return [one if isinstance(one, tuple) else (one, one) for one in self.choices]
+
+
+#: How long a secret keeps working after it was rotated.
+GRACE: Final = Field(
+    "grace_seconds",
+    "The old one ends",
+    "whole_choice",
+    (
+        ("0", "Immediately"),
+        ("3600", "In 1 hour"),
+        ("21600", "In 6 hours"),
+        ("86400", "In 24 hours"),
+    ),
+    value="0",
+)
 
 
 class Act(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,6 +224,8 @@ def _body(act: Act, form: Fields) -> dict[str, Any]:
     body: dict[str, Any] = {}
     for field in act.fields:
         value = _read(field, form)
+        if value is None and field.resets:
+            value = ""
         if value is not None:
             # `details.note` is `note` inside of `details`.
             outer, _, inner = field.name.partition(".")

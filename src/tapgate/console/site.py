@@ -73,7 +73,7 @@ class PageSite:
     async def admit(self, inside: Inside, call: Call) -> int:
         call.caller = await session.signed_in(call)
         caller = call.caller
-        await inside.take(call, f"ip:{counted_as(call.ip)}" if caller is None else caller.scope)
+        await inside.take(call, f"ip:{counted_as(call.ip)}" if caller is None else caller.rate_key)
         return _LARGEST_OF_A_STRANGER if caller is None else _LARGEST_BODY
 
     async def answer(self, inside: Inside, call: Call) -> Reply[bytes]:

@@ -1,8 +1,8 @@
-"""API keys of third parties: shown once, kept as a keyed hash."""
+"""API keys of third parties: shown once, stored as a keyed hash."""
 
 import secrets
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import asyncpg
 import msgspec
@@ -10,8 +10,10 @@ import msgspec
 from tapgate import ids
 from tapgate.clock import Clock
 from tapgate.credentials.cache import Cache
+from tapgate.credentials.last_seen import LastSeen
 from tapgate.credentials.principals import Principal
 from tapgate.errors import ApiError, Code
+from tapgate.service.addresses import Network
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals, Ticket
 from tapgate.vault import Vault
@@ -23,11 +25,18 @@ LIVE, TEST = f"{PREFIX}live_", f"{PREFIX}test_"
 _TOPIC = "api_keys"
 _RANDOM_BYTES = 32
 _SHOWN_CHARACTERS = 4
-_COLUMNS = "id, prefix, name, scopes, expires_at, created_at"
+_COLUMNS = (
+    "id, prefix, name, scopes, expires_at, created_at, rate_limit, burst, allowed_ips, last_used_at"
+)
+_FIND = """
+    SELECT id, name, scopes, rate_limit, burst, allowed_ips,
+           least(expires_at, CASE WHEN key_hash <> $1 THEN previous_until END) AS valid_until
+    FROM api_keys WHERE (key_hash = $1 OR previous_key_hash = $1) AND deleted_at IS NULL
+"""
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be known about a key afterwards."""
+    """The record of a key, without the key itself."""
 
     id: int
     prefix: str
@@ -35,11 +44,15 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     scopes: list[str]
     expires_at: datetime | None
     created_at: datetime
+    rate_limit: int | None = None
+    burst: int | None = None
+    allowed_ips: list[Network] | None = None
+    last_used_at: datetime | None = None
 
 
 class _Known(msgspec.Struct, frozen=True):
     principal: Principal
-    expires_at: datetime | None
+    valid_until: datetime | None
 
 
 class ApiKeys:
@@ -60,6 +73,7 @@ class ApiKeys:
         self._new_id = new_id
         self._begins_with = LIVE if production else TEST
         self._known: Cache[bytes, _Known] = Cache(signals, _TOPIC, self._load)
+        self.last_used = LastSeen(database, clock, "api_keys", "last_used_at")
 
     async def create(
         self,
@@ -69,25 +83,73 @@ class ApiKeys:
         scopes: Collection[str],
         expires_at: datetime | None,
         created_by: int,
+        rate_limit: int | None = None,
+        burst: int | None = None,
+        allowed_ips: list[Network] | None = None,
     ) -> tuple[ApiKey, str]:
-        """A new key's record and the key itself, which nobody can be shown again."""
-        key = self._begins_with + secrets.token_urlsafe(_RANDOM_BYTES)
+        """Return the record of a new key, and the key itself, which is not stored."""
+        key, prefix = self._new_secret()
         record = ApiKey(
             id=self._new_id(),
-            prefix=key[: len(self._begins_with) + _SHOWN_CHARACTERS],
+            prefix=prefix,
             name=name,
             scopes=list(dict.fromkeys(scopes)),
             expires_at=expires_at,
             created_at=self._clock(),
+            rate_limit=rate_limit,
+            burst=burst,
+            allowed_ips=allowed_ips,
         )
         await tx.execute(
             f"INSERT INTO api_keys ({_COLUMNS}, key_hash, created_by) "
-            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
             *msgspec.structs.astuple(record),
             self._hash(key),
             created_by,
         )
         return record, key
+
+    async def lock(self, tx: asyncpg.Connection, key_id: int) -> ApiKey | None:
+        row = await tx.fetchrow(
+            f"SELECT {_COLUMNS} FROM api_keys WHERE id = $1 AND deleted_at IS NULL "
+            "FOR NO KEY UPDATE",
+            key_id,
+        )
+        return None if row is None else ApiKey(**row)
+
+    async def save(self, tx: asyncpg.Connection, key: ApiKey) -> Ticket:
+        """Store the settings of a key that `tx` has locked. Settle the ticket after the commit."""
+        await tx.execute(
+            "UPDATE api_keys SET name = $2, scopes = $3, rate_limit = $4, burst = $5, "
+            "allowed_ips = $6, expires_at = $7 WHERE id = $1",
+            key.id,
+            key.name,
+            key.scopes,
+            key.rate_limit,
+            key.burst,
+            key.allowed_ips,
+            key.expires_at,
+        )
+        return await self._signals.publish(tx, _TOPIC, str(key.id))
+
+    async def rotate(
+        self, tx: asyncpg.Connection, key: ApiKey, *, grace_seconds: int
+    ) -> tuple[ApiKey, str, Ticket]:
+        """Give a key that `tx` has locked a new secret. Settle the ticket after the commit.
+
+        The secret before it is valid until the grace period ends, the one before that no longer.
+        """
+        secret, prefix = self._new_secret()
+        await tx.execute(
+            "UPDATE api_keys SET key_hash = $2, prefix = $3, previous_until = $4::timestamptz, "
+            "previous_key_hash = CASE WHEN $4 IS NOT NULL THEN key_hash END WHERE id = $1",
+            key.id,
+            self._hash(secret),
+            prefix,
+            self._clock() + timedelta(seconds=grace_seconds) if grace_seconds else None,
+        )
+        ticket = await self._signals.publish(tx, _TOPIC, str(key.id))
+        return msgspec.structs.replace(key, prefix=prefix), secret, ticket
 
     async def delete(self, tx: asyncpg.Connection, key_id: int) -> Ticket | None:
         """Settle the ticket after the commit; None: there is no such key."""
@@ -100,8 +162,14 @@ class ApiKeys:
             return None
         return await self._signals.publish(tx, _TOPIC, str(key_id))
 
+    async def get(self, key_id: int) -> ApiKey | None:
+        row = await self._database.fetchrow(
+            f"SELECT {_COLUMNS} FROM api_keys WHERE id = $1 AND deleted_at IS NULL", key_id
+        )
+        return None if row is None else ApiKey(**row)
+
     async def page(self, *, before: int | None, limit: int) -> list[ApiKey]:
-        """The newest keys that are not deleted; `before` is the last one of the page before."""
+        """List the keys that are not deleted, newest first, from below the key `before`."""
         rows = await self._database.fetch(
             f"SELECT {_COLUMNS} FROM api_keys WHERE deleted_at IS NULL "
             "AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2",
@@ -116,16 +184,12 @@ class ApiKeys:
                 Code.UNAUTHORIZED, f"API keys begin with {self._begins_with} in this environment"
             )
         known = await self._known.get(self._hash(key))
-        if known is None or (known.expires_at is not None and known.expires_at <= self._clock()):
+        if known is None or (known.valid_until is not None and known.valid_until <= self._clock()):
             raise ApiError(Code.UNAUTHORIZED, "Unknown, expired or deleted API key")
         return known.principal
 
     async def _load(self, key_hash: bytes) -> _Known | None:
-        row = await self._database.fetchrow(
-            "SELECT id, name, scopes, expires_at FROM api_keys "
-            "WHERE key_hash = $1 AND deleted_at IS NULL",
-            key_hash,
-        )
+        row = await self._database.fetchrow(_FIND, key_hash)
         if row is None:
             return None
         principal = Principal(
@@ -134,8 +198,16 @@ class ApiKeys:
             name=row["name"],
             scopes=frozenset(row["scopes"]),
             key_id=row["id"],
+            rate_limit=row["rate_limit"],
+            burst=row["burst"],
+            allowed_ips=tuple(row["allowed_ips"] or ()),
         )
-        return _Known(principal, row["expires_at"])
+        return _Known(principal, row["valid_until"])
+
+    def _new_secret(self) -> tuple[str, str]:
+        """Return a new key and the part of it that may be shown later."""
+        key = self._begins_with + secrets.token_urlsafe(_RANDOM_BYTES)
+        return key, key[: len(self._begins_with) + _SHOWN_CHARACTERS]
 
     def _hash(self, key: str) -> bytes:
         return self._vault.keyed_hash("api_key", key.encode())

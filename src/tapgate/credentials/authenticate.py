@@ -23,6 +23,7 @@ from tapgate.credentials.terminals import Terminals
 from tapgate.credentials.webhook_secrets import WebhookSecrets
 from tapgate.errors import ApiError, Code
 from tapgate.ids import IdSource
+from tapgate.service.addresses import is_within
 from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
@@ -82,6 +83,17 @@ class Authenticator:
             return self._service_request(method, path, query, headers)
         authorization = headers.get(b"authorization")
         return None if authorization is None else await self._bearer(authorization)
+
+    def admit(self, principal: Principal, address: str) -> None:
+        """Require an address that an API key may be used from, and note the use of the key."""
+        if principal.allowed_ips and not is_within(address, principal.allowed_ips):
+            raise ApiError(
+                Code.FORBIDDEN,
+                "This API key may not be used from this address",
+                details={"required": ["allowed_ips"]},
+            )
+        if principal.kind == "api_key" and principal.key_id is not None:
+            self.api_keys.last_used.touch(principal.key_id)
 
     async def _signed_request(
         self, method: str, path: str, headers: Headers, body: bytes

@@ -23,12 +23,21 @@ CHANGED = "hmac_keys"
 _RANDOM_BYTES = 32
 _FIND = """
     SELECT key.id, key.secret, key.processor_id, key.terminal_id, key.partner_id,
-           account.holder_name, account.status AS owner_status, terminal.status AS terminal_status
+           account.holder_name, account.status AS owner_status, terminal.status AS terminal_status,
+           scopes.owner AS owner_scope, scopes.former AS former_scopes
     FROM hmac_keys AS key
     LEFT JOIN processors ON processors.id = key.processor_id
     LEFT JOIN partners ON partners.id = key.partner_id
     LEFT JOIN terminals AS terminal ON terminal.id = key.terminal_id
     JOIN accounts AS account ON account.id = coalesce(processors.account_id, partners.account_id)
+    CROSS JOIN LATERAL (
+        SELECT min(id) FILTER (WHERE request_scope = 'owner') AS owner,
+               array_agg(id ORDER BY id) FILTER (WHERE request_scope = 'former') AS former
+        FROM hmac_keys
+        WHERE coalesce(terminal_id, processor_id, partner_id)
+              = coalesce(key.terminal_id, key.processor_id, key.partner_id)
+          AND request_scope <> 'none'
+    ) AS scopes
     WHERE key.id = $1 AND key.deleted_at IS NULL
 """
 
@@ -40,8 +49,8 @@ class NewHmacKey(msgspec.Struct, frozen=True):
     secret: str
 
 
-class ProcessorKey(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be known about a processor's key afterwards."""
+class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
+    """The record of a key, without its secret."""
 
     id: int
     terminal_id: int | None
@@ -102,17 +111,17 @@ class HmacKeys:
         """A processor, partner or terminal was suspended, blocked, activated: its keys with it."""
         return await self._signals.publish(tx, CHANGED, "")
 
-    async def page(self, processor_id: int, *, before: int, limit: int) -> list[ProcessorKey]:
-        """The newest keys of a processor and its terminals that are not deleted."""
+    async def page(self, owner_id: int, *, before: int, limit: int) -> list[SigningKey]:
+        """List the keys of a partner, or of a processor and its terminals, newest first."""
         rows = await self._database.fetch(
             "SELECT id, terminal_id, created_at FROM hmac_keys "
-            "WHERE processor_id = $1 AND deleted_at IS NULL AND id < $2 "
+            "WHERE (processor_id = $1 OR partner_id = $1) AND deleted_at IS NULL AND id < $2 "
             "ORDER BY id DESC LIMIT $3",
-            processor_id,
+            owner_id,
             before,
             limit,
         )
-        return [ProcessorKey(**row) for row in rows]
+        return [SigningKey(**row) for row in rows]
 
     async def find(self, public_id: bytes) -> HmacKey | None:
         return await self._known.get(public_id)
@@ -128,8 +137,8 @@ class HmacKeys:
         key = NewHmacKey(self._new_id(), secrets.token_urlsafe(_RANDOM_BYTES))
         await tx.execute(
             "INSERT INTO hmac_keys "
-            "(id, processor_id, terminal_id, partner_id, secret, created_at) "
-            "VALUES ($1, $2, $3, $4, $5, $6)",
+            "(id, processor_id, terminal_id, partner_id, secret, created_at, request_scope) "
+            "VALUES ($1, $2, $3, $4, $5, $6, 'none')",
             key.id,
             processor_id,
             terminal_id,
@@ -153,15 +162,28 @@ class HmacKeys:
 
 
 def _principal(row: asyncpg.Record) -> Principal:
+    scope = _owner(row) if row["owner_scope"] is None else ids.show(ids.KEY, row["owner_scope"])
+    former = [ids.show(ids.KEY, key_id) for key_id in row["former_scopes"] or ()]
+    own = ids.show(ids.KEY, row["id"])
     return Principal(
         kind="processor" if row["partner_id"] is None else "partner",
-        id=ids.show(ids.KEY, row["id"]),
+        id=own,
         name=row["holder_name"],
         key_id=row["id"],
         processor_id=row["processor_id"],
         terminal_id=row["terminal_id"],
         partner_id=row["partner_id"],
+        owner_scope=scope,
+        lookup_scopes=tuple(sorted((scope, *former), key=lambda one: one != own)) if former else (),
     )
+
+
+def _owner(row: asyncpg.Record) -> str:
+    if row["partner_id"] is not None:
+        return ids.show(ids.PARTNER, row["partner_id"])
+    if row["terminal_id"] is not None:
+        return ids.show(ids.TERMINAL, row["terminal_id"])
+    return ids.show(ids.PROCESSOR, row["processor_id"])
 
 
 def _partner_header(row: asyncpg.Record) -> bytes | None:

@@ -1,17 +1,19 @@
-"""Who is calling, once a credential has proved it."""
+"""The authenticated caller."""
 
 from typing import Literal
 
 import msgspec
 
+from tapgate.service.addresses import Network
+
 Kind = Literal["api_key", "admin", "processor", "partner", "service"]
 
 
 class Principal(msgspec.Struct, frozen=True, kw_only=True):
-    """A proven caller. The numbers are set where they apply to the kind.
+    """An authenticated caller. The numbers are set where they apply to the kind.
 
-    `id` is public: `key_...` for an API key and for a processor's or a partner's signing key,
-    `adm_...` for an admin, the name for a service.
+    `id` is the public id of the credential: `key_...` for an API key and for a processor's or a
+    partner's signing key, `adm_...` for an admin, the name for a service.
     """
 
     kind: Kind
@@ -25,8 +27,22 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     processor_id: int | None = None
     terminal_id: int | None = None
     partner_id: int | None = None
+    #: Scope of the idempotency keys of the terminal, processor or partner that owns a signing key.
+    owner_scope: str | None = None
+    #: Scopes that requests of the owner may be stored under, if other than `scope` alone.
+    lookup_scopes: tuple[str, ...] = ()
+    #: Of an API key; None for the platform's rate limit.
+    rate_limit: int | None = None
+    burst: int | None = None
+    #: Networks that an API key may be used from; empty for any address.
+    allowed_ips: tuple[Network, ...] = ()
 
     @property
     def scope(self) -> str:
-        """Whose request ids: an admin's are the same in every session, a key's its own."""
+        """The scope of the caller's idempotency keys: the owner of the credential."""
+        return self.owner_scope or self.rate_key
+
+    @property
+    def rate_key(self) -> str:
+        """The name of the caller's rate limit bucket: one per credential."""
         return f"service:{self.id}" if self.kind == "service" else self.id

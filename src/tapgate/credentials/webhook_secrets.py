@@ -1,6 +1,7 @@
-"""The secrets that partners sign their webhooks with: shown once, sealed by the vault."""
+"""The secrets that partners sign their webhooks with: shown once, stored sealed by the vault."""
 
 import secrets
+from collections.abc import Sequence
 
 import msgspec
 
@@ -9,6 +10,8 @@ from tapgate.vault import Vault
 
 _RANDOM_BYTES = 32
 _NOBODY = 0
+#: The current secret, and the previous one during its grace period.
+_MAX_VALID = 2
 
 
 class NewWebhookSecret(msgspec.Struct, frozen=True):
@@ -28,17 +31,21 @@ class WebhookSecrets:
         return NewWebhookSecret(secret, self._vault.seal(secret.encode(), _context(partner_id)))
 
     def is_genuine(
-        self, partner_id: int, sealed: bytes | None, signature: str | None, body: bytes
+        self, partner_id: int, sealed: Sequence[bytes], signature: str | None, body: bytes
     ) -> bool:
-        """`sealed` is None for a partner who is not there; that takes as long to find wrong as a
-        wrong signature."""
-        secret = (
-            self._vault.open(self._nobodys, _context(_NOBODY))
-            if sealed is None
-            else self._vault.open(sealed, _context(partner_id))
-        )
-        genuine = signing.verify_webhook(secret, signature or "", body)
-        return genuine and sealed is not None
+        """Return whether one of the partner's valid secrets made the signature.
+
+        An unknown partner has none. The number of secrets is padded, so that the time this takes
+        reveals neither whether a partner exists nor whether its secret was rotated.
+        """
+        candidates = [(partner_id, one) for one in sealed]
+        candidates += [(_NOBODY, self._nobodys)] * (_MAX_VALID - len(sealed))
+        genuine = False
+        for owner, one in candidates:
+            secret = self._vault.open(one, _context(owner))
+            matches = signing.verify_webhook(secret, signature or "", body)
+            genuine |= matches and owner != _NOBODY
+        return genuine
 
 
 def _context(partner_id: int) -> bytes:

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.edge.buckets import SECOND, Rate, Taken
+from tapgate.edge.buckets import SECOND, Taken
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError
-from tapgate.service.http import FOR_BROWSERS, Answer, header, lines
+from tapgate.service.http import FOR_BROWSERS, Answer, lines
 
 _encoder = msgspec.json.Encoder()
 _JSON: Final = "application/json"
@@ -52,16 +52,11 @@ def _json(status: int, body: bytes, headers: Mapping[str, str] | None = None) ->
     return Answer(status, head + lines(headers) if headers else head, body)
 
 
-class RateHeaders:
-    """How a caller learns what is left of its rate."""
-
-    def __init__(self, rate: Rate) -> None:
-        self._limit = header("X-RateLimit-Limit", str(int(rate.per_second)))
-
-    def of(self, taken: Taken) -> bytes:
-        full_at = time.time() + taken.full_in / SECOND
-        return b"%bx-ratelimit-remaining: %d\r\nx-ratelimit-reset: %d\r\n" % (
-            self._limit,
-            taken.remaining,
-            -int(-full_at // 1),
-        )
+def rate_headers(taken: Taken) -> bytes:
+    """Render the rate limit of a caller and what is left of it."""
+    full_at = time.time() + taken.full_in / SECOND
+    return b"x-ratelimit-limit: %d\r\nx-ratelimit-remaining: %d\r\nx-ratelimit-reset: %d\r\n" % (
+        taken.limit,
+        taken.remaining,
+        -int(-full_at // 1),
+    )

@@ -16,7 +16,7 @@ import structlog
 
 from tapgate.credentials.principals import Principal
 from tapgate.edge import answers
-from tapgate.edge.buckets import SECOND
+from tapgate.edge.buckets import SECOND, Rate
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.metrics import DISCONNECTED, UNMATCHED, Metrics
@@ -80,7 +80,6 @@ class App(AsgiApp):
             ],
         )
         self._addresses = Addresses(services.settings.trusted_proxies)
-        self._rate_headers = answers.RateHeaders(services.throttle.rate)
         self._request_ids = RequestIds()
         self._at_once = AtOnce()
         self._router: Router[Route] = Router()
@@ -180,7 +179,7 @@ class App(AsgiApp):
     def _signed_off(self, call: Call, answer: Answer) -> Answer:
         """With what every answer says: its id for tracing, and what is left of the rate."""
         status, head, body, pause = answer
-        rate = b"" if call.taken is None else self._rate_headers.of(call.taken)
+        rate = b"" if call.taken is None else answers.rate_headers(call.taken)
         named = b"%bx-request-id: %b\r\n%b" % (head, call.request_id.encode(), rate)
         return Answer(status, named, body, pause)
 
@@ -207,13 +206,15 @@ class App(AsgiApp):
             )
             if principal is None:
                 raise ApiError(Code.UNAUTHORIZED, "A credential is required")
+            call.caller = principal
+            self._services.authenticator.admit(principal, call.ip)
         except ApiError as error:
             if error.status in (401, 403):
                 # Who has none left is not told any more whether a credential is good.
                 await self._take_of_address(call)
             raise
-        call.caller = principal
-        await self.take(call, principal.scope)
+        rate = self._services.throttle.rate_of(principal)
+        await self.take(call, principal.rate_key, rate)
         refusal = route.refusal(principal)
         if refusal is not None:
             raise refusal
@@ -221,8 +222,8 @@ class App(AsgiApp):
     async def _take_of_address(self, call: Call) -> None:
         await self.take(call, f"ip:{counted_as(call.ip)}")
 
-    async def take(self, call: Call, key: str) -> None:
-        call.taken = taken = await self._services.throttle.take(key)
+    async def take(self, call: Call, key: str, rate: Rate | None = None) -> None:
+        call.taken = taken = await self._services.throttle.take(key, rate)
         if not taken.allowed:
             seconds = -(-taken.retry_in // SECOND)
             raise ApiError(Code.RATE_LIMITED, headers={"Retry-After": str(seconds)})

@@ -1,8 +1,10 @@
 """Bodies and answers that many operations share."""
 
+from typing import Annotated
+
 import msgspec
 
-from tapgate.edge.fields import FreeText
+from tapgate.edge.fields import FreeText, Whole
 
 
 class Reason(msgspec.Struct, kw_only=True):
@@ -11,6 +13,19 @@ class Reason(msgspec.Struct, kw_only=True):
 
 class OptionalReason(msgspec.Struct, kw_only=True):
     reason: FreeText | None = None
+
+
+class Rotation(msgspec.Struct, kw_only=True):
+    """How long the secret before stays valid."""
+
+    grace_seconds: Annotated[int, Whole(0, 86_400)] | None = None
+
+
+class SigningKeyCreated(msgspec.Struct, kw_only=True):
+    """The only response that contains the secret."""
+
+    api_key_id: str
+    hmac_secret: str
 
 
 class Done(msgspec.Struct, kw_only=True):

@@ -17,6 +17,8 @@ from typing import NamedTuple
 from tapgate.edge.node_files import allocate
 
 SECOND = 1_000_000
+#: No bucket takes longer to fill: the slowest rate is 1 per second, the largest burst a million.
+_MAX_WINDOW = 1_000_000 * SECOND
 
 
 class CacheAwayError(Exception):
@@ -24,12 +26,13 @@ class CacheAwayError(Exception):
 
 
 class Taken(NamedTuple):
-    """What became of one try to take a token. Times are in microseconds from now."""
+    """The result of one attempt to take a token. Times are in microseconds from now."""
 
     allowed: bool
     remaining: int
     full_in: int
     retry_in: int
+    limit: int  # tokens per second
 
 
 class Rate:
@@ -41,7 +44,8 @@ class Rate:
 
     def taken(self, allowed: bool, full_in: int) -> Taken:
         retry_in = 0 if allowed else full_in + self.period - self.window
-        return Taken(allowed, max(0, self.window - full_in) // self.period, full_in, retry_in)
+        remaining = max(0, self.window - full_in) // self.period
+        return Taken(allowed, remaining, full_in, retry_in, int(self.per_second))
 
 
 class NodeBuckets:
@@ -69,11 +73,11 @@ class NodeBuckets:
         self._cells = memoryview(self._map).cast("q")
         self._place = lru_cache(maxsize=4096)(self._hashed)
 
-    def take(self, key: str) -> Taken:
+    def take(self, key: str, rate: Rate | None = None) -> Taken:
         tag, tags_at = self._place(key)
         fcntl.lockf(self._file, fcntl.LOCK_EX, 1, tags_at)
         try:
-            return self._take(tag, tags_at, time.monotonic_ns() // 1000)
+            return self._take(tag, tags_at, time.monotonic_ns() // 1000, rate or self._rate)
         finally:
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, tags_at)
 
@@ -88,10 +92,10 @@ class NodeBuckets:
         chosen = int.from_bytes(digest[8:]) % self._SETS
         return int.from_bytes(digest[:8], signed=True) or 1, chosen * self._WAYS * 2
 
-    def _take(self, tag: int, tags_at: int, now: int) -> Taken:
-        rate, cells = self._rate, self._cells
+    def _take(self, tag: int, tags_at: int, now: int, rate: Rate) -> Taken:
+        cells = self._cells
         latest = now + rate.window
-        way = self._way_of(tag, tags_at, latest)
+        way = self._way_of(tag, tags_at, now + _MAX_WINDOW)
         full_at = cells[way]
         if not now < full_at <= latest:
             full_at = now

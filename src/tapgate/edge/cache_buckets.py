@@ -29,14 +29,15 @@ class CacheBuckets:
         )
         self._script = self._redis.register_script(_TAKE)
 
-    async def take(self, key: str) -> Taken:
+    async def take(self, key: str, rate: Rate | None = None) -> Taken:
+        rate = rate or self._rate
         try:
             allowed, full_in = await self._script(
-                keys=[f"tapgate:rate:{key}"], args=[self._rate.period, self._rate.window]
+                keys=[f"tapgate:rate:{key}"], args=[rate.period, rate.window]
             )
         except (RedisError, OSError) as error:
             raise CacheAwayError(type(error).__name__) from error
-        return self._rate.taken(bool(allowed), int(full_in))
+        return rate.taken(bool(allowed), int(full_in))
 
     async def require_reachable(self) -> None:
         try:

@@ -2,10 +2,12 @@
 when they share a cache."""
 
 import time
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import structlog
 
+from tapgate.credentials.principals import Principal
 from tapgate.edge.buckets import CacheAwayError, NodeBuckets, Rate, Taken
 from tapgate.edge.node_files import shared_folder
 from tapgate.settings import Settings
@@ -26,17 +28,27 @@ class Throttle:
         self._node = NodeBuckets(shared_folder(settings.data_dir) / "buckets", self.rate)
         self._cache = self._shared(settings.cache_url)
         self._cache_away_until: float | None = None
+        self._own_rate = lru_cache(maxsize=1024)(Rate)
 
-    async def take(self, key: str) -> Taken:
+    def rate_of(self, caller: Principal) -> Rate:
+        """Return the rate limit of a caller: its own or the platform's."""
+        if caller.rate_limit is None and caller.burst is None:
+            return self.rate
+        return self._own_rate(
+            caller.rate_limit or self.rate.per_second, caller.burst or self.rate.burst
+        )
+
+    async def take(self, key: str, rate: Rate | None = None) -> Taken:
+        """Take one token of a bucket, at the platform's rate unless another one is given."""
         if self._cache is None or self._is_away():
-            return self._node.take(key)
+            return self._node.take(key, rate)
         try:
-            taken = await self._cache.take(key)
+            taken = await self._cache.take(key, rate)
         except CacheAwayError as error:
             if self._cache_away_until is None:
                 _log.warning("throttle.cache_away", error=str(error))
             self._cache_away_until = time.monotonic() + _RETRY_AFTER_SECONDS
-            return self._node.take(key)
+            return self._node.take(key, rate)
         if self._cache_away_until is not None:
             _log.info("throttle.cache_back")
             self._cache_away_until = None

@@ -51,11 +51,12 @@ CASH = Party("owner", 0, chart.CASH)
 
 
 class RequestKey(msgspec.Struct, frozen=True, gc=False):
-    """A client's own name for a request, so that a repetition moves nothing."""
+    """An idempotency key: a repeated request is replayed instead of executed."""
 
     scope: str
     request_id: str
-    fingerprint: bytes  # of everything asked but the PINs
+    fingerprint: bytes  # of the request without its PINs
+    lookup_scopes: tuple[str, ...] = ()  # where it may be stored, if other than `scope` alone
 
 
 class PartnerReference(msgspec.Struct, frozen=True, gc=False):

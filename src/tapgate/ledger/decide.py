@@ -11,7 +11,7 @@ from tapgate.errors import Code
 from tapgate.ledger import chart, commission
 from tapgate.ledger.case import Case, No, open_case
 from tapgate.ledger.checks import CHECKS
-from tapgate.ledger.commands import Answer, Command, Outcome, outcome_of
+from tapgate.ledger.commands import Answer, Command, Outcome, RequestKey, outcome_of
 from tapgate.ledger.pin_tries import PinCheck
 from tapgate.ledger.screening import wrong_pin_matches
 from tapgate.ledger.state import (
@@ -46,15 +46,12 @@ def decide(
 
 
 def _earlier_outcome(case: Case) -> Outcome | None:
-    """A repetition gets the first answer; the same name for something else is a conflict."""
+    """Return the original outcome of a replay; a key reused for another request is a conflict."""
     command = case.command
     if command.request is not None:
-        request = command.request
-        earlier = case.state.requests.get((request.scope, request.request_id))
-        if earlier is not None:
-            if earlier.fingerprint != request.fingerprint:
-                return Outcome(None, Code.DUPLICATE_REQUEST)
-            return outcome_of(earlier.answer, replayed=True)
+        outcome = _earlier_request(case.state, command.request)
+        if outcome is not None:
+            return outcome
     if command.reference is not None:
         reference = command.reference
         earlier = case.state.references.get((reference.partner_id, reference.reference))
@@ -64,6 +61,17 @@ def _earlier_outcome(case: Case) -> Outcome | None:
                 return Outcome(None, Code.DUPLICATE_REFERENCE)
             return outcome_of(earlier.answer, replayed=True)
     return None
+
+
+def _earlier_request(state: State, request: RequestKey) -> Outcome | None:
+    """Several requests are found where keys of one owner used one id before the owner was the
+    scope: the request that is repeated is replayed, and any other is a conflict."""
+    scopes = request.lookup_scopes or (request.scope,)
+    found = [state.requests.get((scope, request.request_id)) for scope in scopes]
+    for earlier in found:
+        if earlier is not None and earlier.fingerprint == request.fingerprint:
+            return outcome_of(earlier.answer, replayed=True)
+    return Outcome(None, Code.DUPLICATE_REQUEST) if any(found) else None
 
 
 def _refuse(case: Case, objection: No) -> Decision:

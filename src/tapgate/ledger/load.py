@@ -70,6 +70,7 @@ class Names:
         self.recorded: set[int] = set()
         self._takes_from_merchants = False
         self.requests: set[tuple[str, str]] = set()
+        self.lookups: set[tuple[str, str]] = set()  # former scopes: only read, so never locked
         self.references: set[tuple[int, str]] = set()
         for order in orders:
             if isinstance(order, Command):
@@ -90,7 +91,9 @@ class Names:
         if command.original_id is not None:
             self.recorded.add(command.original_id)
         if command.request is not None:
-            self.requests.add((command.request.scope, command.request.request_id))
+            request = command.request
+            self.requests.add((request.scope, request.request_id))
+            self.lookups.update((scope, request.request_id) for scope in request.lookup_scopes)
         if command.reference is not None:
             self.references.add((command.reference.partner_id, command.reference.reference))
 
@@ -216,7 +219,7 @@ async def _add_requests(tx: Any, state: State, names: Names) -> None:
                FROM unnest($1::text[], $2::text[]) AS asked (scope, request_id)
                JOIN transactions t
                  ON t.scope = asked.scope AND t.request_id = asked.request_id""",
-            *_columns(names.requests),
+            *_columns(names.requests | names.lookups),
         )
         state.requests = {
             (row["scope"], row["request_id"]): _earlier(row, row["fingerprint"]) for row in rows

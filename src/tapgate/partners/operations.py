@@ -1,5 +1,6 @@
-"""What can happen to a partner: created, suspended, activated."""
+"""Operations on partners: create, suspend, activate, rotate the webhook secret."""
 
+from datetime import timedelta
 from typing import NamedTuple
 
 from tapgate import ids, money
@@ -70,6 +71,24 @@ async def suspend(call: Call, partner_id: int, reason: str | None) -> Partner:
 
 async def activate(call: Call, partner_id: int, reason: str | None) -> Partner:
     return await _move(call, partner_id, model.ACTIVATE, reason)
+
+
+async def rotate_webhook_secret(call: Call, partner_id: int, grace_seconds: int) -> str:
+    """Return a new secret. The previous one verifies until the grace period ends."""
+    services = call.services
+    new = services.authenticator.webhook_secrets.make(partner_id)
+    until = services.clock() + timedelta(seconds=grace_seconds) if grace_seconds else None
+    async with services.database.transaction() as tx:
+        if not await queries.rotate_webhook_secret(tx, partner_id, new.sealed, until):
+            raise model.not_found()
+        await _trail.record(
+            tx,
+            call,
+            ids.show(ids.PARTNER, partner_id),
+            "webhook_secret_rotated",
+            changes={"grace_seconds": (None, grace_seconds)},
+        )
+    return new.secret
 
 
 async def _move(call: Call, partner_id: int, move: Move[Status], reason: str | None) -> Partner:

@@ -24,6 +24,11 @@ async def get(reader: Database | asyncpg.Connection, partner_id: int) -> Partner
     return Partner(**row)
 
 
+async def require(reader: Database | asyncpg.Connection, partner_id: int) -> None:
+    if not await reader.fetchval("SELECT EXISTS (SELECT FROM partners WHERE id = $1)", partner_id):
+        raise not_found()
+
+
 async def lock(tx: asyncpg.Connection, partner_id: int) -> Partner:
     """Whoever holds this lock decides alone about the partner's state."""
     account_id = await tx.fetchval("SELECT account_id FROM partners WHERE id = $1", partner_id)
@@ -56,6 +61,25 @@ async def add(tx: asyncpg.Connection, partner: Partner, webhook_secret: bytes) -
         webhook_secret,
         partner.created_at,
     )
+
+
+async def rotate_webhook_secret(
+    tx: asyncpg.Connection, partner_id: int, webhook_secret: bytes, previous_until: datetime | None
+) -> bool:
+    """Store a new sealed secret and return whether there is such a partner.
+
+    The secret before it is kept until then, the one before that is not.
+    """
+    updated = await tx.fetchval(
+        """UPDATE partners SET webhook_secret = $2,
+                  previous_webhook_secret_until = $3::timestamptz,
+                  previous_webhook_secret = CASE WHEN $3 IS NOT NULL THEN webhook_secret END
+           WHERE id = $1 RETURNING id""",
+        partner_id,
+        webhook_secret,
+        previous_until,
+    )
+    return updated is not None
 
 
 async def save_state(

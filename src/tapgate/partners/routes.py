@@ -3,7 +3,7 @@
 import msgspec
 
 from tapgate import ids
-from tapgate.edge.bodies import OptionalReason
+from tapgate.edge.bodies import OptionalReason, Rotation
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.fields import Amount
@@ -35,6 +35,12 @@ class PartnerCreated(msgspec.Struct, kw_only=True):
     partner: PartnerRecord
     api_key_id: str
     hmac_secret: str
+    webhook_secret: str
+
+
+class PartnerWebhookSecret(msgspec.Struct, kw_only=True):
+    """The only response that contains the new secret."""
+
     webhook_secret: str
 
 
@@ -133,3 +139,21 @@ async def activate_partner(call: Call, id: str, body: OptionalReason) -> Partner
     """Activate a partner that was suspended."""
     partner = await operations.activate(call, read_id(id), body.reason)
     return PartnerMoved(message="Partner activated", partner=shown(partner))
+
+
+@endpoints.post(
+    "/api/v1/admin/partners/{id}/rotate-webhook-secret",
+    access=_ACCESS,
+    errors=(Code.PARTNER_NOT_FOUND,),
+)
+async def rotate_partner_webhook_secret(
+    call: Call, id: str, body: Rotation
+) -> PartnerWebhookSecret:
+    """Rotate the secret of a partner's webhook.
+
+    `webhook_secret` is the new secret, shown in this response only. Both secrets verify until
+    `grace_seconds` (0 to 86,400, default 0) have passed; a further rotation ends the older one
+    immediately.
+    """
+    secret = await operations.rotate_webhook_secret(call, read_id(id), body.grace_seconds or 0)
+    return PartnerWebhookSecret(webhook_secret=secret)

@@ -67,6 +67,17 @@ def counted_as(address: str) -> str:
     return str(IPv6Network((int(parsed), _HOUSEHOLD_BITS), strict=False))
 
 
+@lru_cache(maxsize=4096)
+def is_within(address: str, networks: tuple[Network, ...]) -> bool:
+    """Return whether an address belongs to one of the networks."""
+    if not _is_address(address):
+        return False
+    parsed = ip_address(address)
+    if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped:
+        parsed = parsed.ipv4_mapped  # an IPv4 client of a socket that listens on IPv6
+    return any(parsed in network for network in networks)
+
+
 def _is_address(text: str) -> bool:
     try:
         ip_address(text)

@@ -150,11 +150,12 @@ def _without_payee(outcome: Outcome) -> Outcome:
 
 
 def request_of(call: Call, body: Order) -> RequestKey | None:
-    """The client's name for this request, and what it stands for."""
+    """Return the idempotency key of a request, if it has one."""
     request_id = request_ids.given(call, body)
     if request_id is None:
         return None
-    return RequestKey(call.principal.scope, request_id, _fingerprint(call, body))
+    caller = call.principal
+    return RequestKey(caller.scope, request_id, _fingerprint(call, body), caller.lookup_scopes)
 
 
 def _fingerprint(call: Call, body: Order) -> bytes:

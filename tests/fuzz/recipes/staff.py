@@ -111,7 +111,10 @@ async def disabled_admin(here: Company, caller: Caller) -> Ready:
     return ready
 
 
-@recipe(f"DELETE {V1}/admin/api-keys/{{id}}")
+@recipe(
+    *(f"{method} {V1}/admin/api-keys/{{id}}" for method in ("GET", "PUT", "DELETE")),
+    f"POST {V1}/admin/api-keys/{{id}}/rotate",
+)
 async def spare_key(here: Company, _: Caller) -> Ready:
     return Ready({"id": (await here.stock.ada.app("balance:read")).id})
 

@@ -67,11 +67,21 @@ async def signing_key(here: Company, _: Caller) -> Ready:
 
 
 @recipe(
-    *(f"POST {V1}/admin/partners/{{id}}/{verb}" for verb in ("fund", "suspend")),
-    f"GET {V1}/admin/partners/{{id}}",
+    *(
+        f"POST {V1}/admin/partners/{{id}}/{what}"
+        for what in ("fund", "suspend", "keys", "rotate-webhook-secret")
+    ),
+    *(f"GET {V1}/admin/partners/{{id}}{what}" for what in ("", "/keys")),
 )
 async def partner(here: Company, _: Caller) -> Ready:
     return Ready({"id": (await here.stock.ada.partner()).id})
+
+
+@recipe(f"DELETE {V1}/admin/partners/{{id}}/keys/{{api_key_id}}")
+async def partner_key(here: Company, caller: Caller) -> Ready:
+    ready = await partner(here, caller)
+    created = done(await here.stock.ada.post(f"admin/partners/{ready.path['id']}/keys"))
+    return Ready({**ready.path, "api_key_id": created["api_key_id"]})
 
 
 @recipe(f"POST {V1}/admin/partners/{{id}}/activate")

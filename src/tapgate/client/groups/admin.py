@@ -3,7 +3,17 @@
 from collections.abc import Sequence
 
 from tapgate.client.exchange import log_in, refresh
-from tapgate.client.operation import Group, Listing, M, Operation, act, delete, operation, read
+from tapgate.client.operation import (
+    Group,
+    Listing,
+    M,
+    Operation,
+    act,
+    delete,
+    operation,
+    put,
+    read,
+)
 from tapgate.client.pages import listed, listing
 from tapgate.client.records.admin import Admin as AdminRecord
 from tapgate.client.records.admin import ApiKeyCreated, ApiKeyRecord, Me, Tokens
@@ -54,11 +64,60 @@ class Admin(Group[M]):
 
     @operation
     def create_api_key(
-        self, *, name: str, scopes: Sequence[str], expires_at: Moment | None = None
+        self,
+        *,
+        name: str,
+        scopes: Sequence[str],
+        rate_limit: int | None = None,
+        burst: int | None = None,
+        allowed_ips: Sequence[str] | None = None,
+        expires_at: Moment | None = None,
     ) -> Operation[ApiKeyCreated]:
-        """The key is shown this once."""
-        body = given(name=name, scopes=scopes, expires_at=moment_or_none(expires_at))
+        """Create an API key; the key itself is in this response only."""
+        body = given(
+            name=name,
+            scopes=scopes,
+            rate_limit=rate_limit,
+            burst=burst,
+            allowed_ips=allowed_ips,
+            expires_at=moment_or_none(expires_at),
+        )
         return act(_API_KEYS, ApiKeyCreated, body)
+
+    @operation
+    def get_api_key(self, id: str) -> Operation[ApiKeyRecord]:
+        return read(f"{_API_KEYS}/{{id}}", ApiKeyRecord, id=id)
+
+    @operation
+    def update_api_key(
+        self,
+        id: str,
+        *,
+        name: str | None = None,
+        scopes: Sequence[str] | None = None,
+        rate_limit: int | str | None = None,
+        burst: int | str | None = None,
+        allowed_ips: Sequence[str] | None = None,
+        expires_at: Moment | None = None,
+    ) -> Operation[ApiKeyRecord]:
+        """Change the given fields; an empty string or list resets one to its default."""
+        body = given(
+            name=name,
+            scopes=scopes,
+            rate_limit=rate_limit,
+            burst=burst,
+            allowed_ips=allowed_ips,
+            expires_at=moment_or_none(expires_at),
+        )
+        return put(f"{_API_KEYS}/{{id}}", ApiKeyRecord, body, id=id)
+
+    @operation
+    def rotate_api_key(
+        self, id: str, *, grace_seconds: int | None = None
+    ) -> Operation[ApiKeyCreated]:
+        """Replace the key; the old one works until the grace period ends."""
+        body = given(grace_seconds=grace_seconds)
+        return act(f"{_API_KEYS}/{{id}}/rotate", ApiKeyCreated, body, id=id)
 
     @listing
     def list_api_keys(self, *, limit: int | None = None) -> Listing[ApiKeyRecord]:

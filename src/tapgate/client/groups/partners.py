@@ -5,10 +5,12 @@ import msgspec
 from tapgate.client import webhooks
 from tapgate.client.operation import (
     Group,
+    Line,
     Listing,
     M,
     Operation,
     act,
+    delete,
     described,
     move,
     operation,
@@ -19,16 +21,24 @@ from tapgate.client.records.partners import (
     Partner,
     PartnerCreated,
     PartnerDepositReceipt,
+    PartnerKey,
     PartnerMoved,
+    PartnerWebhookSecret,
 )
+from tapgate.client.records.processors import SigningKeyCreated
 from tapgate.client.records.wallet import TopUpReceipt
 from tapgate.client.values import Money, given, money, money_or_none
 
 _ALL = "/api/v1/admin/partners"
 _ONE = f"{_ALL}/{{id}}"
+_KEYS = f"{_ONE}/keys"
 
 
 class Partners(Group[M]):
+    def __init__(self, line: Line) -> None:
+        super().__init__(line)
+        self.keys: PartnerKeys[M] = PartnerKeys(line)
+
     @operation
     def create(
         self, *, name: str, overdraft_limit: Money | None = None
@@ -69,6 +79,14 @@ class Partners(Group[M]):
         return act(f"{_ONE}/activate", PartnerMoved, given(reason=reason), id=id)
 
     @operation
+    def rotate_webhook_secret(
+        self, id: str, *, grace_seconds: int | None = None
+    ) -> Operation[PartnerWebhookSecret]:
+        """Replace the webhook secret; the old one verifies until the grace period ends."""
+        body = given(grace_seconds=grace_seconds)
+        return act(f"{_ONE}/rotate-webhook-secret", PartnerWebhookSecret, body, id=id)
+
+    @operation
     def send_webhook(
         self,
         partner_id: str,
@@ -100,3 +118,18 @@ class Partners(Group[M]):
             headers={webhooks.PARTNER_HEADER: signature},
             public=True,
         )
+
+
+class PartnerKeys(Group[M]):
+    @operation
+    def create(self, id: str) -> Operation[SigningKeyCreated]:
+        """Create a further signing key; its secret is in this response only."""
+        return act(_KEYS, SigningKeyCreated, id=id)
+
+    @listing
+    def list(self, id: str, *, limit: int | None = None) -> Listing[PartnerKey]:
+        return listed(_KEYS, PartnerKey, given(limit=limit), id=id)
+
+    @operation
+    def delete(self, id: str, api_key_id: str) -> Operation[None]:
+        return delete(f"{_KEYS}/{{api_key_id}}", id=id, api_key_id=api_key_id)

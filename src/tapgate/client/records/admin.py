@@ -37,15 +37,25 @@ class ApiKeyRecord(Record, frozen=True, kw_only=True):
     name: str
     scopes: list[str]
     prefix: str
+    rate_limit: int | None
+    burst: int | None
+    allowed_ips: list[str] | None
     expires_at: str | None
+    last_used_at: str | None
     created_at: str
 
 
 class ApiKeyCreated(SecretRecord, frozen=True, kw_only=True):
+    """A new or rotated key, with the key itself."""
+
     id: str
     name: str
     scopes: list[str]
     prefix: str
+    rate_limit: int | None
+    burst: int | None
+    allowed_ips: list[str] | None
     expires_at: str | None
+    last_used_at: str | None
     created_at: str
     key: str

@@ -21,6 +21,15 @@ class PartnerCreated(SecretRecord, frozen=True, kw_only=True):
     webhook_secret: str
 
 
+class PartnerKey(Record, frozen=True, kw_only=True):
+    api_key_id: str
+    created_at: str
+
+
+class PartnerWebhookSecret(SecretRecord, frozen=True, kw_only=True):
+    webhook_secret: str
+
+
 class PartnerMoved(Confirmation, frozen=True, kw_only=True):
     """Suspended or activated."""
 

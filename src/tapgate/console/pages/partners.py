@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tapgate.console.acts import Act, Field
+from tapgate.console.acts import GRACE, Act, Field
 from tapgate.console.site import Pages
 from tapgate.console.visit import Visit, at
 from tapgate.edge.endpoint import Reply
@@ -11,6 +11,7 @@ pages = Pages()
 
 _ALL = "/api/v1/admin/partners"
 _ONE = "/api/v1/admin/partners/{id}"
+_KEYS = f"{_ONE}/keys"
 _FEW = 20
 
 _REASON = Field("reason", "Reason", "long", hint="Kept in the audit trail", required=False)
@@ -67,6 +68,37 @@ ACTS = (
         fields=(_REASON,),
         done="The partner is active.",
     ),
+    Act(
+        name="partner.key",
+        endpoint=f"POST {_KEYS}",
+        title="Create a signing key",
+        explains="Existing keys keep working until you delete them: create a key, switch over, "
+        "then delete the old one.",
+        button="Create key",
+        done="The key is created.",
+        shows="processors/key_created.html",
+    ),
+    Act(
+        name="partner.delete_key",
+        endpoint=f"DELETE {_KEYS}/{{api_key_id}}",
+        title="Delete this key?",
+        explains="Requests signed with it are refused immediately, also if it is the last key. "
+        "This cannot be undone, but a new key can be created.",
+        button="Delete",
+        done="The key is deleted.",
+        dangerous=True,
+    ),
+    Act(
+        name="partner.rotate_webhook_secret",
+        endpoint=f"POST {_ONE}/rotate-webhook-secret",
+        title="Rotate webhook secret",
+        explains="Creates a new secret. Choose how long the old secret is accepted while the "
+        "partner switches over. A secret that was rotated out earlier ends now.",
+        button="Rotate webhook secret",
+        fields=(GRACE,),
+        done="The webhook secret is rotated.",
+        shows="partners/webhook_secret.html",
+    ),
 )
 
 
@@ -79,8 +111,9 @@ async def partners(visit: Visit) -> Reply[bytes]:
 @pages.get("/console/partners/{id}")
 async def partner(visit: Visit, id: str) -> Reply[bytes]:
     record = await visit.get(at(_ONE, {"id": id}))
-    history, audit = await asyncio.gather(
+    history, keys, audit = await asyncio.gather(
         visit.get("/api/v1/transactions", {"user_id": id, "limit": _FEW}),
+        visit.get(at(_KEYS, {"id": id}), {"limit": _FEW}),
         visit.get_if_allowed(
             "GET /api/v1/audit/logs", "/api/v1/audit/logs", {"resource_id": id, "limit": _FEW}
         ),
@@ -89,9 +122,20 @@ async def partner(visit: Visit, id: str) -> Reply[bytes]:
         "partners/partner.html",
         partner=record,
         history=history,
+        keys=keys,
         audit=audit,
         webhook=_webhook(visit, id),
     )
+
+
+@pages.get("/console/partners/{id}/keys")
+async def all_keys(visit: Visit, id: str) -> Reply[bytes]:
+    """The keys of a partner that has more than its own page shows."""
+    record, found = await asyncio.gather(
+        visit.get(at(_ONE, {"id": id})),
+        visit.get(at(_KEYS, {"id": id}), visit.query.pick("cursor")),
+    )
+    return visit.page("partners/keys.html", partner=record, found=found)
 
 
 def _webhook(visit: Visit, id: str) -> str:

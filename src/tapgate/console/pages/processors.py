@@ -105,8 +105,8 @@ ACTS = (
         name="processor.key",
         endpoint=f"POST {_KEYS}",
         title="Create a signing key",
-        explains="For the processor's own server. The keys before it stay good until you delete "
-        "them: create, change over, then delete the old one.",
+        explains="For the processor's own server. Existing keys keep working until you delete "
+        "them: create a key, switch over, then delete the old one.",
         button="Create a key",
         done="The key is there",
         shows="processors/key_created.html",
@@ -116,8 +116,8 @@ ACTS = (
         name="terminal.key",
         endpoint=f"POST {_KEYS}",
         title="Create a key for this terminal",
-        explains="The keys before it stay good until you delete them: create, change over, then "
-        "delete the old one.",
+        explains="Existing keys keep working until you delete them: create a key, switch over, "
+        "then delete the old one.",
         button="New key",
         fields=(Field("terminal_id", "Terminal", "hidden"),),
         done="The terminal's key is there",

@@ -84,7 +84,7 @@ async def _require_genuine(call: Call, partner_id: int, raw_body: bytes) -> None
     """The same answer after the same work, whether the partner or the signature is wrong."""
     services = call.services
     sender = await queries.sender(services.database, partner_id)
-    sealed = None if sender is None else sender.webhook_secret
+    sealed = [] if sender is None else sender.valid_secrets(services.clock())
     genuine = services.authenticator.webhook_secrets.is_genuine(
         partner_id, sealed, call.header(_SIGNATURE.lower().encode()), raw_body
     )

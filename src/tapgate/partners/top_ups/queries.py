@@ -1,21 +1,31 @@
-"""The SQL of top-ups: who sends a webhook, and whom it is about."""
+"""The SQL of top-ups: the partner that sends a webhook, and the subscriber it names."""
 
+from datetime import datetime
 from typing import NamedTuple
 
 from tapgate.store.database import Database
 
 
 class Sender(NamedTuple):
-    """`webhook_secret` is sealed."""
+    """A partner that sends a webhook; its secrets are sealed."""
 
     webhook_secret: bytes
+    previous_secret: bytes | None
+    previous_until: datetime | None
     suspended: bool
+
+    def valid_secrets(self, now: datetime) -> list[bytes]:
+        previous, until = self.previous_secret, self.previous_until
+        if previous is None or until is None or until <= now:
+            return [self.webhook_secret]
+        return [self.webhook_secret, previous]
 
 
 async def sender(database: Database, partner_id: int) -> Sender | None:
-    """Read anew for each webhook: a suspension is known at once, in every process."""
+    """Read for each webhook, so a suspension or rotation takes effect in every process."""
     row = await database.fetchrow(
-        """SELECT p.webhook_secret, a.status <> 'active'
+        """SELECT p.webhook_secret, p.previous_webhook_secret, p.previous_webhook_secret_until,
+                  a.status <> 'active'
            FROM partners p JOIN accounts a ON a.id = p.account_id WHERE p.id = $1""",
         partner_id,
     )

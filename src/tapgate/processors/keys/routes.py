@@ -3,7 +3,8 @@
 import msgspec
 
 from tapgate import clock, ids
-from tapgate.credentials.hmac_keys import ProcessorKey
+from tapgate.credentials.hmac_keys import SigningKey
+from tapgate.edge.bodies import SigningKeyCreated
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.fields import Text
@@ -25,20 +26,13 @@ class NewSigningKey(msgspec.Struct, kw_only=True):
     terminal_id: Text | None = None
 
 
-class SigningKeyCreated(msgspec.Struct, kw_only=True):
-    """The only time that the secret is shown."""
-
-    api_key_id: str
-    hmac_secret: str
-
-
 class SigningKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     api_key_id: str
     terminal_id: str | None
     created_at: str
 
 
-def _shown(key: ProcessorKey) -> SigningKeyRecord:
+def _shown(key: SigningKey) -> SigningKeyRecord:
     terminal = key.terminal_id
     return SigningKeyRecord(
         api_key_id=ids.show(ids.KEY, key.id),
@@ -56,7 +50,8 @@ def _shown(key: ProcessorKey) -> SigningKeyRecord:
 async def create_signing_key(call: Call, id: str, body: NewSigningKey) -> SigningKeyCreated:
     """Create a further signing key of a processor, or of one of its terminals.
 
-    Those before it stay good until they are deleted. The secret is shown this once.
+    The keys before it work until they are deleted, and all keys of a terminal, or of the processor
+    itself, share their idempotency keys. The secret is shown in this response only.
     """
     named = body.terminal_id
     terminal_id = None if named is None else numbered(ids.TERMINAL, named)

@@ -1,0 +1,1 @@
+"""API keys: created, changed, rotated and deleted by admins."""

@@ -1,0 +1,153 @@
+"""API keys: request bodies, records and rejections."""
+
+from ipaddress import IPv6Network, ip_network
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from tapgate import clock, ids
+from tapgate.admin.model import SCOPES
+from tapgate.credentials.api_keys import ApiKey
+from tapgate.edge.fields import Choice, Count, Moment, MomentRule, Rule, Text, Unacceptable, Whole
+from tapgate.errors import ApiError, Code
+
+_MAX_RATE: Final = 1_000_000
+_MAX_NETWORKS: Final = 100
+
+
+class NotEmpty(Rule):
+    """A list with at least one item; duplicates are removed."""
+
+    example = ("payments:read", "balance:read")
+
+    def check(self, value: list[str]) -> list[str]:
+        if not value:
+            raise Unacceptable("must not be empty")
+        return list(dict.fromkeys(value))
+
+    def schema(self) -> dict[str, Any]:
+        return {"minItems": 1}
+
+
+class CidrRule(Rule):
+    """A network in CIDR notation, or one address."""
+
+    example = "203.0.113.0/24"
+
+    def check(self, value: str) -> str:
+        try:
+            network = ip_network(value)
+        except ValueError:
+            raise Unacceptable(
+                "must be a network in CIDR notation such as 203.0.113.0/24, without host bits"
+            ) from None
+        address = network.network_address
+        if isinstance(network, IPv6Network) and (
+            address.ipv4_mapped or address.scope_id is not None  # type: ignore[union-attr]
+        ):
+            raise Unacceptable("must not be an IPv4-mapped network or have a zone")
+        return str(network)
+
+    def schema(self) -> dict[str, Any]:
+        return {"description": "Network in CIDR notation, IPv4 or IPv6"}
+
+
+class OrEmpty(Rule):
+    """Another rule, or an empty string, which resets the field to its default."""
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+        self.example = rule.example
+
+    def check(self, value: Any) -> Any:
+        if value == "":
+            return value
+        if isinstance(self._rule, Whole) and not isinstance(value, int):
+            raise Unacceptable("must be a whole number, or empty")
+        return self._rule.check(value)
+
+    def schema(self) -> dict[str, Any]:
+        description = {"description": "an empty string resets it to the default"}
+        if isinstance(self._rule, Whole):
+            return self._rule.schema() | {"pattern": "^$"} | description
+        return description
+
+
+Scopes = Annotated[list[Annotated[str, Choice(*SCOPES)]], NotEmpty()]
+RATE: Final = Whole(1, _MAX_RATE)
+RATE.example = 50
+AllowedIps = Annotated[list[Annotated[str, CidrRule()]], Count(0, _MAX_NETWORKS)]
+
+
+class NewApiKey(msgspec.Struct, kw_only=True):
+    name: Text
+    scopes: Scopes
+    rate_limit: Annotated[int, RATE] | None = None
+    burst: Annotated[int, RATE] | None = None
+    allowed_ips: AllowedIps | None = None
+    expires_at: Moment | None = None
+
+
+class ApiKeyChanges(msgspec.Struct, kw_only=True):
+    """Absent fields stay as they are."""
+
+    name: Text | None = None
+    scopes: Scopes | None = None
+    rate_limit: Annotated[int | str, OrEmpty(RATE)] | None = None
+    burst: Annotated[int | str, OrEmpty(RATE)] | None = None
+    allowed_ips: AllowedIps | None = None
+    expires_at: Annotated[str, OrEmpty(MomentRule())] | None = None
+
+
+class ApiKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    name: str
+    scopes: list[str]
+    prefix: str
+    rate_limit: int | None
+    burst: int | None
+    allowed_ips: list[str] | None
+    expires_at: str | None
+    last_used_at: str | None
+    created_at: str
+
+
+class ApiKeyWithSecret(ApiKeyRecord, frozen=True, kw_only=True):
+    """The only response that contains the key itself."""
+
+    key: str
+
+
+def not_found() -> ApiError:
+    return ApiError(Code.NOT_FOUND, "There is no such API key")
+
+
+def decode_id(text: str) -> int:
+    number = ids.read(ids.KEY, text)
+    if number is None:
+        raise not_found()
+    return number
+
+
+def to_record(key: ApiKey) -> ApiKeyRecord:
+    return ApiKeyRecord(**_fields(key))
+
+
+def with_secret(key: ApiKey, secret: str) -> ApiKeyWithSecret:
+    return ApiKeyWithSecret(**_fields(key), key=secret)
+
+
+def _fields(key: ApiKey) -> dict[str, Any]:
+    networks = key.allowed_ips
+    return {
+        "id": ids.show(ids.KEY, key.id),
+        "name": key.name,
+        "scopes": key.scopes,
+        "prefix": key.prefix,
+        "rate_limit": key.rate_limit,
+        "burst": key.burst,
+        "allowed_ips": None if networks is None else [str(network) for network in networks],
+        "expires_at": None if key.expires_at is None else clock.rfc3339(key.expires_at),
+        "last_used_at": None if key.last_used_at is None else clock.rfc3339(key.last_used_at),
+        "created_at": clock.rfc3339(key.created_at),
+    }

@@ -1,0 +1,141 @@
+"""Changes of API keys: each with its audit entry, in one database transaction."""
+
+from datetime import datetime
+from ipaddress import ip_network
+from typing import Any
+
+import asyncpg
+import msgspec
+
+from tapgate import ids
+from tapgate.admin.api_keys import model
+from tapgate.admin.api_keys.model import ApiKeyChanges, NewApiKey
+from tapgate.audit import trail
+from tapgate.audit.changes import changes_between
+from tapgate.credentials.api_keys import ApiKey
+from tapgate.edge.origin import Origin
+from tapgate.edge.services import Services
+from tapgate.errors import invalid_field
+from tapgate.service.addresses import Network
+
+_CREATED = ("name", "scopes", "rate_limit", "burst", "allowed_ips", "expires_at")
+
+
+async def create(
+    services: Services, origin: Origin, new: NewApiKey, *, created_by: int
+) -> tuple[ApiKey, str]:
+    """Return the record of a new key, and the key itself, which is not stored."""
+    async with services.database.transaction() as tx:
+        key, secret = await services.authenticator.api_keys.create(
+            tx,
+            name=new.name,
+            scopes=new.scopes,
+            rate_limit=new.rate_limit,
+            burst=new.burst,
+            allowed_ips=_networks(new.allowed_ips or []),
+            expires_at=_expiry(services, new.expires_at or ""),
+            created_by=created_by,
+        )
+        record = model.to_record(key)
+        changes = {
+            field: (None, value)
+            for field in _CREATED
+            if (value := getattr(record, field)) is not None
+        }
+        await _record(tx, services, origin, "created", key.id, changes)
+    return key, secret
+
+
+async def update(services: Services, origin: Origin, key_id: int, changes: ApiKeyChanges) -> ApiKey:
+    """Change the given settings. When this returns, every process applies them."""
+    async with services.database.transaction() as tx:
+        before = await _lock(tx, services, key_id)
+        after = msgspec.structs.replace(before, **_settings(services, changes))
+        difference = changes_between(model.to_record(before), model.to_record(after))
+        if not difference:
+            return before
+        ticket = await services.authenticator.api_keys.save(tx, after)
+        await _record(tx, services, origin, "updated", key_id, difference)
+    await services.signals.settled(ticket)
+    return after
+
+
+async def rotate(
+    services: Services, origin: Origin, key_id: int, grace_seconds: int
+) -> tuple[ApiKey, str]:
+    """Replace the secret. When this returns, no process accepts a secret that has ended."""
+    async with services.database.transaction() as tx:
+        before = await _lock(tx, services, key_id)
+        after, secret, ticket = await services.authenticator.api_keys.rotate(
+            tx, before, grace_seconds=grace_seconds
+        )
+        changes = {
+            "prefix": (before.prefix, after.prefix),
+            "grace_seconds": (None, grace_seconds),
+        }
+        await _record(tx, services, origin, "rotated", key_id, changes)
+    await services.signals.settled(ticket)
+    return after, secret
+
+
+async def delete(services: Services, origin: Origin, key_id: int) -> None:
+    """Delete a key. When this returns, no process accepts it."""
+    async with services.database.transaction() as tx:
+        ticket = await services.authenticator.api_keys.delete(tx, key_id)
+        if ticket is None:
+            raise model.not_found()
+        await _record(tx, services, origin, "deleted", key_id)
+    await services.signals.settled(ticket)
+
+
+def _settings(services: Services, changes: ApiKeyChanges) -> dict[str, Any]:
+    """Return the new values of the fields that are given. An empty value is the default."""
+    settings: dict[str, Any] = {
+        field: value or None
+        for field in ("name", "scopes", "rate_limit", "burst")
+        if (value := getattr(changes, field)) is not None
+    }
+    if changes.allowed_ips is not None:
+        settings["allowed_ips"] = _networks(changes.allowed_ips)
+    if changes.expires_at is not None:
+        settings["expires_at"] = _expiry(services, changes.expires_at)
+    return settings
+
+
+def _networks(allowed_ips: list[str]) -> list[Network] | None:
+    return [ip_network(network) for network in dict.fromkeys(allowed_ips)] or None
+
+
+def _expiry(services: Services, expires_at: str) -> datetime | None:
+    if not expires_at:
+        return None
+    moment = datetime.fromisoformat(expires_at)
+    if moment <= services.clock():
+        raise invalid_field("expires_at", "must be in the future")
+    return moment
+
+
+async def _lock(tx: asyncpg.Connection, services: Services, key_id: int) -> ApiKey:
+    key = await services.authenticator.api_keys.lock(tx, key_id)
+    if key is None:
+        raise model.not_found()
+    return key
+
+
+async def _record(
+    tx: asyncpg.Connection,
+    services: Services,
+    origin: Origin,
+    action: str,
+    key_id: int,
+    changes: trail.Changes | None = None,
+) -> None:
+    await trail.record(
+        tx,
+        services,
+        origin,
+        event=f"api_key.{action}",
+        resource_type="api_key",
+        resource_id=ids.show(ids.KEY, key_id),
+        changes=changes,
+    )

@@ -1,0 +1,56 @@
+"""Times of last use, collected in memory and written in batches."""
+
+import asyncio
+import contextlib
+from datetime import datetime
+from typing import NoReturn
+
+from tapgate.clock import Clock
+from tapgate.service.background import repeat
+from tapgate.store.database import Database
+
+_FLUSH_SECONDS = 5.0
+_LAST_FLUSH_TIMEOUT = 1.0
+
+
+class LastSeen:
+    """Times of last use of the rows of one table. A request that touches a row writes nothing.
+
+    A process that is killed loses the times of its last few seconds.
+    """
+
+    def __init__(self, database: Database, clock: Clock, table: str, column: str) -> None:
+        self._database = database
+        self._clock = clock
+        self._table = table
+        # Rows are locked in one order, because other processes write their times as well.
+        self._update = f"""
+            WITH locked AS MATERIALIZED (
+                SELECT id FROM {table} WHERE id = ANY ($1::bigint[]) ORDER BY id
+                FOR NO KEY UPDATE
+            )
+            UPDATE {table} SET {column} = greatest({column}, seen.at)
+            FROM unnest($1::bigint[], $2::timestamptz[]) AS seen (id, at) JOIN locked USING (id)
+            WHERE {table}.id = seen.id"""
+        self._seen: dict[int, datetime] = {}
+
+    def touch(self, row_id: int) -> None:
+        self._seen[row_id] = self._clock()
+
+    async def run(self) -> NoReturn:
+        try:
+            await repeat(self.flush, every=_FLUSH_SECONDS, name=f"{self._table} last seen")
+        finally:
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(_LAST_FLUSH_TIMEOUT):
+                    await self.flush()
+
+    async def flush(self) -> None:
+        seen, self._seen = self._seen, {}
+        if not seen:
+            return
+        try:
+            await self._database.execute(self._update, list(seen), list(seen.values()))
+        except BaseException:
+            self._seen = seen | self._seen
+            raise

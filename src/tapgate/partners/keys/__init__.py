@@ -1,0 +1,1 @@
+"""The signing keys of a partner."""

@@ -1,0 +1,33 @@
+"""Operations on the signing keys of a partner: create, delete."""
+
+from tapgate import ids
+from tapgate.audit.trail import Trail
+from tapgate.credentials.hmac_keys import NewHmacKey
+from tapgate.edge.call import Call
+from tapgate.errors import ApiError, Code
+from tapgate.partners import queries as partners
+
+_trail = Trail("signing_key")
+
+
+async def create(call: Call, partner_id: int) -> NewHmacKey:
+    services = call.services
+    async with services.database.transaction() as tx:
+        await partners.require(tx, partner_id)
+        key = await services.authenticator.hmac_keys.create_for_partner(tx, partner_id)
+        changes = {"partner_id": (None, ids.show(ids.PARTNER, partner_id))}
+        await _trail.record(tx, call, ids.show(ids.KEY, key.id), "created", changes=changes)
+    return key
+
+
+async def delete(call: Call, partner_id: int, key_id: int) -> None:
+    """Delete a key, the last one included. When this returns, no process accepts it."""
+    services = call.services
+    async with services.database.transaction() as tx:
+        await partners.require(tx, partner_id)
+        ticket = await services.authenticator.hmac_keys.delete(tx, key_id, owner_id=partner_id)
+        if ticket is None:
+            raise ApiError(Code.NOT_FOUND, "The partner has no such key")
+        changes = {"partner_id": (ids.show(ids.PARTNER, partner_id), None)}
+        await _trail.record(tx, call, ids.show(ids.KEY, key_id), "deleted", changes=changes)
+    await services.signals.settled(ticket)

@@ -1,0 +1,64 @@
+"""The endpoints of a partner's signing keys."""
+
+import msgspec
+
+from tapgate import clock, ids
+from tapgate.credentials.hmac_keys import SigningKey
+from tapgate.edge.bodies import SigningKeyCreated
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.errors import Code
+from tapgate.partners import queries
+from tapgate.partners.keys import operations
+from tapgate.partners.model import read_id
+from tapgate.transactions.orders import numbered
+
+endpoints = Endpoints("Partners")
+
+_KEYS = "/api/v1/admin/partners/{id}/keys"
+_ACCESS = Access(roles="A")
+
+
+class PartnerKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
+    api_key_id: str
+    created_at: str
+
+
+def _to_record(key: SigningKey) -> PartnerKeyRecord:
+    return PartnerKeyRecord(
+        api_key_id=ids.show(ids.KEY, key.id), created_at=clock.rfc3339(key.created_at)
+    )
+
+
+@endpoints.post(_KEYS, access=_ACCESS, status=201, errors=(Code.PARTNER_NOT_FOUND,))
+async def create_partner_key(call: Call, id: str) -> SigningKeyCreated:
+    """Create a further signing key of a partner.
+
+    The keys before it work until they are deleted, and all keys of a partner share its idempotency
+    keys. The secret is shown in this response only.
+    """
+    key = await operations.create(call, read_id(id))
+    return SigningKeyCreated(api_key_id=ids.show(ids.KEY, key.id), hmac_secret=key.secret)
+
+
+@endpoints.get(_KEYS, access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND,))
+async def list_partner_keys(call: Call, id: str, query: PageQuery) -> Page[PartnerKeyRecord]:
+    """List the signing keys of a partner, newest first, without deleted ones."""
+    services, partner_id = call.services, read_id(id)
+    await queries.require(services.database, partner_id)
+    keys = await services.authenticator.hmac_keys.page(
+        partner_id, before=query.before, limit=query.limit + 1
+    )
+    return cut(keys, query.limit, key=lambda key: key.id, show=_to_record)
+
+
+@endpoints.delete(
+    f"{_KEYS}/{{api_key_id}}", access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND, Code.NOT_FOUND)
+)
+async def delete_partner_key(call: Call, id: str, api_key_id: str) -> None:
+    """Delete a signing key of a partner.
+
+    Every process refuses it immediately, also if it is the last one.
+    """
+    await operations.delete(call, read_id(id), numbered(ids.KEY, api_key_id))

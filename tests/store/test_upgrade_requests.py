@@ -1,0 +1,80 @@
+"""A retry after the upgrade replays a request that the previous release stored under its key."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import httpx2
+import pytest
+
+from store.test_upgrade import _NAMES, _SECRET_KEY, fill, proved, settings, up_to
+from tapgate import ids
+from tapgate.edge.call import Call
+from tapgate.gateway import create_app, wired
+from tapgate.ledger.commands import Answer, encode_answer
+from tapgate.ledger.rules import insert_defaults
+from tapgate.pos.payments import PosPayment
+from tapgate.store.database import Database
+from tapgate.store.migrate import migrate
+from tapgate.transactions import orders
+from tapgate.vault import Vault
+from world import RequestSignature
+
+PAY = "/api/v1/pos/payment"
+PAID = 1004
+BODY: dict[str, Any] = {"request_id": "pos-1", "card_serial": "CARD-1", "amount": "200.00"}
+#: key id -> its secret; 731 is a terminal's key, 732 its predecessor that was deleted.
+SECRETS = {731: "current", 732: "deleted"}
+
+
+@pytest.fixture(params=SECRETS)
+async def upgraded(request: pytest.FixtureRequest, empty_url: str, tmp_path: Path) -> str:
+    """With a payment that was stored under one of the terminal's keys."""
+    before = [name for name in _NAMES if name < "0028"]
+    for name in before:
+        await migrate(empty_url, up_to(name, tmp_path))
+        await fill(empty_url, name)
+    database, vault = await Database.connect(empty_url), Vault(_SECRET_KEY)
+    body = PosPayment(**BODY)
+    call = cast("Call", SimpleNamespace(path=PAY))
+    answer = Answer(transaction_id=PAID, status="completed", amount=200_00, fee=3_00,
+                    payer_available=350_00)  # fmt: skip
+    async with database.transaction() as tx:
+        for key_id, secret in SECRETS.items():
+            sealed = vault.seal(secret.encode(), b"hmac_key %d" % key_id)
+            await tx.execute("UPDATE hmac_keys SET secret = $2 WHERE id = $1", key_id, sealed)
+        await tx.execute("SET LOCAL session_replication_role = replica")
+        await tx.execute(
+            "UPDATE transactions SET scope = $2, fingerprint = $3, answer = $4 WHERE id = $1",
+            PAID,
+            ids.show(ids.KEY, request.param),
+            orders._fingerprint(call, body),
+            encode_answer(answer),
+        )
+    await database.close()
+    await migrate(empty_url)
+    return empty_url
+
+
+async def test_retry_after_the_upgrade_replays(upgraded: str, tmp_path: Path) -> None:
+    async with wired(settings(upgraded, tmp_path), upgraded) as services:
+        async with services.database.transaction() as tx:
+            await insert_defaults(tx, "SLE", services.new_id)
+            made = await services.authenticator.hmac_keys.create_for_processor(tx, 401, 411)
+        keys = {731: SECRETS[731], made.id: made.secret}
+        transport = httpx2.ASGITransport(app=create_app(services))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
+            for key_id, secret in keys.items():
+                auth = RequestSignature(ids.show(ids.KEY, key_id), secret)
+                replayed = await client.post(PAY, json=BODY, auth=auth)
+                assert replayed.status_code == 200, replayed.text
+                assert replayed.headers["idempotent-replayed"] == "true"
+                receipt = replayed.json()
+                assert receipt["transaction_id"] == ids.show(ids.TRANSACTION, PAID)
+                other = await client.post(PAY, json=BODY | {"amount": "1.00"}, auth=auth)
+                assert (other.status_code, other.json()["code"]) == (409, "DUPLICATE_REQUEST")
+        scopes = await services.database.fetch(
+            "SELECT id, request_scope FROM hmac_keys WHERE request_scope <> 'none'"
+        )
+        assert {tuple(row) for row in scopes} == {(731, "owner"), (732, "former"), (733, "owner")}
+    assert (await proved(upgraded)).holds
