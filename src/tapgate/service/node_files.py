@@ -1,0 +1,98 @@
+"""Where the processes of one node keep what they count together."""
+
+import mmap
+import os
+import tempfile
+from array import array
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+
+import structlog
+
+from tapgate.store.file_lock import FileLock
+
+_log = structlog.get_logger()
+
+_MOST_WORKERS = 1024
+
+
+def shared_folder(data_dir: Path) -> Path:
+    """A folder in the data folder; in the machine's temporary one when that cannot be written."""
+    folder = data_dir / "shared"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        _log.warning("data_dir.not_writable", error=type(error).__name__)
+    if os.access(folder, os.W_OK):
+        return folder
+    name = blake2b(bytes(data_dir.absolute()), digest_size=8).hexdigest()
+    folder = Path(tempfile.gettempdir()) / f"tapgate-{os.geteuid()}-{name}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise PermissionError(f"{folder} belongs to somebody else")
+    return folder
+
+
+def allocate(file: int, size: int) -> None:
+    """All of it now, where the system can: a disk that is full later would kill the process at its
+    first write into mapped memory."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
+    elif os.fstat(file).st_size < size:
+        os.truncate(file, size)
+
+
+class WorkerFile:
+    """Numbers that one worker writes and every worker of the node reads.
+
+    They are mapped into memory and the file is locked by its worker, so writing takes no lock and
+    no system call. A worker that starts goes on with the file of one that has died: there are never
+    more files than workers. The first number says how the others are laid out.
+    """
+
+    def __init__(self, folder: Path, layout: float, numbers: int) -> None:
+        self._folder = folder
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        self._layout = layout
+        self._size = 8 * (1 + numbers)
+        self._lock = self._claim()
+        self._map = mmap.mmap(self._lock.fileno(), self._size)
+        self._all = memoryview(self._map).cast("d")
+        #: This worker's own.
+        self.numbers = self._all[1:]
+
+    def of_all(self) -> Iterator[Sequence[float]]:
+        """The numbers of every worker, also of those that have died."""
+        for path in self._folder.glob("*.counts"):
+            found = self._read(path)
+            if found is not None:
+                yield found[1:]
+
+    def close(self) -> None:
+        self.numbers.release()
+        self._all.release()
+        self._map.close()
+        self._lock.release()
+
+    def _claim(self) -> FileLock:
+        """The first file that no living worker writes, emptied if it is laid out differently."""
+        for number in range(_MOST_WORKERS):
+            path = self._folder / f"{number}.counts"
+            lock = FileLock(path)
+            if lock.take():
+                if self._read(path) is None:
+                    os.truncate(lock.fileno(), 0)
+                    allocate(lock.fileno(), self._size)
+                    os.pwrite(lock.fileno(), array("d", [self._layout]).tobytes(), 0)
+                return lock
+        raise RuntimeError("too many workers count in this folder")
+
+    def _read(self, path: Path) -> Sequence[float] | None:
+        cells = array("d")
+        data = path.read_bytes()
+        if len(data) != self._size:
+            return None
+        cells.frombytes(data)
+        return cells if cells[0] == self._layout else None
