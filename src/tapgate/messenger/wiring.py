@@ -18,6 +18,7 @@ from tapgate.messenger.retention import Retention
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.model import Understanding
 from tapgate.service.background import running
+from tapgate.service.throttle import Throttle
 from tapgate.settings import Settings, SettingsError
 from tapgate.store.database import Database
 from tapgate.vault import Vault
@@ -79,6 +80,8 @@ async def _services(
     stack.push_async_callback(database.close)
     understanding = Understanding(settings.messenger_model_url)
     stack.push_async_callback(understanding.close)
+    throttle = Throttle(settings)
+    stack.push_async_callback(throttle.close)
     slot = await database.fetchval("SELECT nextval('process_slots')")
     return Services(
         settings=settings,
@@ -89,6 +92,7 @@ async def _services(
         process=secrets.randbits(63),
         gateway=GatewayCalls(gateway),
         understand=understanding.understand,
+        throttle=throttle,
         graph=await _graph(stack, settings),
         flow_key=None if flow_key is None else FlowKey(flow_key),
     )
