@@ -51,6 +51,7 @@ from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
 from tapgate.ledger.figures import Folding
+from tapgate.notifications import message_statuses
 from tapgate.notifications.messages import Courier
 from tapgate.notifications.receipts import KINDS, Receipts
 from tapgate.notifications.retention import Retention
@@ -71,6 +72,7 @@ from tapgate.simulators.simulators import simulators
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
+from tapgate.subscribers import messages as subscriber_messages
 from tapgate.subscribers import routes as subscribers
 from tapgate.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.transactions import routes as transactions
@@ -85,6 +87,7 @@ from tapgate.wallets.statements import routes as statements
 NOUNS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
     kyc_documents.endpoints,
+    subscriber_messages.endpoints,
     cards.endpoints,
     wallets.endpoints,
     pos.pos_endpoints,
@@ -108,6 +111,7 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
     admin.endpoints,
     audit_log.endpoints,
     webhooks.endpoints,
+    message_statuses.endpoints,
     overview.endpoints,
 )
 

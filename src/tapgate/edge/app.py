@@ -73,6 +73,7 @@ class App(AsgiApp):
                 *(("", place.name) for _, place in self._sites),
             ],
         )
+        services.count_message = self.metrics.count_message
         self._addresses = Addresses(services.settings.trusted_proxies)
         self._rate_headers = answers.RateHeaders(services.throttle.rate)
         self._request_ids = RequestIds()

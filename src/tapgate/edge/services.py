@@ -29,6 +29,10 @@ async def _not_recorded(origin: Origin, endpoint: str, error: ApiError) -> None:
     """Until the gateway sets a hook, a refusal is only answered and logged."""
 
 
+def _not_counted(status: str) -> None:
+    """Until the application sets a hook, message statuses are not counted."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Services:
     settings: Settings
@@ -43,3 +47,5 @@ class Services:
     throttle: Throttle
     recent: Recent
     denied: Denied = _not_recorded
+    #: Counts a new delivery status of a message in the metrics.
+    count_message: Callable[[str], None] = _not_counted

@@ -13,6 +13,7 @@ from tapgate.messenger.channel.graph import Graph
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.gateway_calls import GatewayCalls
 from tapgate.messenger.handler import Handler
+from tapgate.messenger.outbox.reporter import Reporter
 from tapgate.messenger.outbox.sender import Sender
 from tapgate.messenger.retention import Retention
 from tapgate.messenger.services import Services
@@ -62,6 +63,7 @@ async def wired(
             running(
                 Handler(services).run(),
                 sender.run(),
+                Reporter(services.database, gateway, clock).run(),
                 Retention(services.database, clock).run(),
             )
         )

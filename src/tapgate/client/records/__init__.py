@@ -42,6 +42,10 @@ from tapgate.client.records.compliance import (
     Verdict,
     Violation,
 )
+from tapgate.client.records.messages import (
+    ReportsTaken,
+    StatusReport,
+)
 from tapgate.client.records.overview import (
     LedgerProof,
     Overview,
@@ -79,6 +83,7 @@ from tapgate.client.records.subscribers import (
     Document,
     DocumentAdded,
     Limits,
+    Message,
     PinVerified,
     Registered,
     Subscriber,
@@ -150,6 +155,7 @@ __all__ = [
     "LedgerProof",
     "Limits",
     "Me",
+    "Message",
     "Overview",
     "P2pReceipt",
     "Partner",
@@ -172,12 +178,14 @@ __all__ = [
     "RefundReceipt",
     "Registered",
     "Replays",
+    "ReportsTaken",
     "RowError",
     "Rule",
     "SigningKey",
     "SigningKeyCreated",
     "Statement",
     "StatementEntry",
+    "StatusReport",
     "Subscriber",
     "SubscriberMoved",
     "Terminal",
