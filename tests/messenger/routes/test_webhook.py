@@ -1,5 +1,9 @@
 """The channel's webhook: the handshake, signed deliveries, the data exchange of flows."""
 
+import asyncio
+import itertools
+from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 
 import httpx2
@@ -8,6 +12,7 @@ import pytest
 
 from messenger.routes.stage import FLOWS, PRODUCTION, WEBHOOK, Stage, delivery, error, stage
 from tapgate import signing
+from tapgate.clock import system_clock
 
 SECRET = "the app's secret"
 WRONG = error("hub.mode or hub.verify_token is wrong")
@@ -199,3 +204,16 @@ async def test_messages_to_another_number_are_acknowledged_and_ignored(
         assert await received(messenger) == ["wamid.1065"]
         rows = await messenger.services.database.fetch("SELECT * FROM messenger.statuses")
         assert [row["channel_message_id"] for row in rows] == ["sent.1065"]
+
+
+async def test_parallel_deliveries_do_not_exceed_the_rate_of_a_phone(messenger: Stage) -> None:
+    """Each process reads a clock of its own, a few milliseconds apart."""
+    now, readings = system_clock(), itertools.count()
+    messenger.services.clock = lambda: now - timedelta(milliseconds=next(readings) * 37 % 60)
+    bodies = [msgspec.json.encode(delivery(f"wamid.{number}")) for number in range(60)]
+    answers = await asyncio.gather(*(messenger.deliver(body) for body in bodies))
+    assert {answer.status_code for answer in answers} == {200}
+    rows = await messenger.services.database.fetch("SELECT status FROM messenger.received")
+    assert Counter(row["status"] for row in rows) == {"waiting": 30, "throttled": 30}
+    count = await messenger.services.database.fetchval("SELECT count(*) FROM messenger.outbox")
+    assert count == 1  # "slow down", once
