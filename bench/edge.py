@@ -27,13 +27,13 @@ from tapgate.edge.app import App
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.fields import Amount, CardSerial, Metadata, Pin, RequestId, Text
-from tapgate.edge.node_files import shared_folder
 from tapgate.edge.recent import Recent
 from tapgate.edge.services import Services
-from tapgate.edge.throttle import Throttle
 from tapgate.edge.wire import Wire
 from tapgate.ids import IdSource
 from tapgate.service import logs
+from tapgate.service.node_files import shared_folder
+from tapgate.service.throttle import Throttle
 
 BARE_REQUESTS = 100_000
 SERVED_REQUESTS = 40_000

@@ -50,18 +50,16 @@ from tapgate.demo.build import DemoError
 from tapgate.demo.progress import progress
 from tapgate.edge.app import App
 from tapgate.edge.endpoint import Endpoints
-from tapgate.edge.node_files import shared_folder
 from tapgate.edge.openapi_webhooks import WebhookEvent
 from tapgate.edge.origin import SYSTEM, Origin
 from tapgate.edge.recent import Recent
 from tapgate.edge.services import Services
-from tapgate.edge.throttle import Throttle
 from tapgate.edge.wire import Wire
 from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
 from tapgate.ledger.figures import Folding
-from tapgate.notifications.events import CATALOG, EventType
+from tapgate.notifications import message_statuses
 from tapgate.notifications.messages import Courier
 from tapgate.notifications.receipts import KINDS, Receipts
 from tapgate.notifications.retention import Retention
@@ -81,11 +79,14 @@ from tapgate.processors.model import ProcessorRecord
 from tapgate.processors.terminals import routes as terminals
 from tapgate.service import logs, worker
 from tapgate.service.background import running
+from tapgate.service.node_files import shared_folder
+from tapgate.service.throttle import Throttle
 from tapgate.settings import NO_DEMO, Settings, SettingsError, load
 from tapgate.simulators.simulators import simulators
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
+from tapgate.subscribers import messages as subscriber_messages
 from tapgate.subscribers import routes as subscribers
 from tapgate.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.subscribers.model import SubscriberRecord
@@ -102,6 +103,7 @@ from tapgate.wallets.statements import routes as statements
 NOUNS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
     kyc_documents.endpoints,
+    subscriber_messages.endpoints,
     cards.endpoints,
     wallets.endpoints,
     pos.pos_endpoints,
@@ -128,6 +130,7 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
     api_keys.endpoints,
     audit_log.endpoints,
     webhooks.endpoints,
+    message_statuses.endpoints,
     overview.endpoints,
 )
 

@@ -12,6 +12,7 @@ import msgspec
 from tapgate.client.gateway import Operations
 from tapgate.client.operation import Group, Operation, operation
 from tapgate.client.pages import Pages, listing
+from tapgate.client.records.messages import StatusReport
 from tapgate.client.records.rules import CommissionRule, FeeStep
 from tapgate.clock import system_clock
 
@@ -23,6 +24,7 @@ _SAMPLES: dict[Any, Any] = {
     Decimal: Decimal("12.50"),
     date: date(2026, 1, 31),
     datetime: system_clock(),
+    StatusReport: StatusReport(message_id="msg_1", status="failed", error_code="131026"),
     FeeStep: FeeStep(type="transfer_p2p", up_to="1", rate="1", payer="sender"),
     CommissionRule: CommissionRule(type="agent_cashin", tier=1, rate="1", minimum_amount="10"),
 }

@@ -16,6 +16,7 @@ from tapgate.admin.model import SCOPES
 from tapgate.client import AccessToken, ApiKey, AsyncGateway, PartnerKey, PosKey, exceptions
 from tapgate.client.lines import AsyncLine
 from tapgate.client.operation import Operation
+from tapgate.client.records import StatusReport
 from tapgate.clock import platform_day
 
 PIN, NEW_PIN, AGENT_PIN = "4071", "8352", "5927"
@@ -118,6 +119,16 @@ async def subscribers(
     await admin.subscribers.request_pin_reset(one)
     phone = (await admin.subscribers.get(one)).phone_number
     await admin.subscribers.reset_pin(one, otp=await stage.world.code_sent_to(phone), new_pin=PIN)
+    (code,) = [
+        message async for message in admin.subscribers.list_messages(one, template="one_time_code")
+    ]
+    delivered = StatusReport(message_id=code.message_id, status="delivered")
+    async with stage.service() as messenger:
+        assert (await messenger.messages.report_statuses([delivered])).updated == 1
+    (code,) = [
+        message async for message in admin.subscribers.list_messages(one, template="one_time_code")
+    ]
+    assert (code.template, code.status) == ("one_time_code", "delivered")
     added = await admin.subscribers.add_kyc_document(
         one, document_type="selfie", image=PNG.getvalue()
     )

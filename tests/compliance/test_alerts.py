@@ -311,3 +311,36 @@ async def test_the_record_for_whoever_tells_about_it(world: World) -> None:
     alert = await created(world)
     record = await queries.record(world.services, number(alert["id"]))
     assert (record.id, record.details) == (alert["id"], alert["details"])
+
+
+SUPPORT: dict[str, Any] = {"alert_type": "SUPPORT_REQUEST", "severity": "LOW"}
+
+
+async def test_one_support_request_is_open_per_phone(world: World) -> None:
+    first = await created(world, **SUPPORT, details={"asked_by": "+23276000001"})
+    again = await create(world, **SUPPORT, details={"asked_by": "+23276000001"})
+    assert again.status_code == 200
+    assert again.json()["alert"]["id"] == first["id"]
+    assert again.json()["alert"]["occurrences"] == 2
+    other = await created(world, **SUPPORT, details={"asked_by": "+23276000002"})
+    assert other["id"] != first["id"]
+    assert (await resolve(world, first["id"])).status_code == 200
+    assert (await created(world, **SUPPORT, details={"asked_by": "+23276000001"}))["id"] not in (
+        first["id"],
+        other["id"],
+    )
+
+
+async def test_parallel_support_requests_are_one_alert(world: World) -> None:
+    details = {"asked_by": "+23276000001"}
+    answers = await asyncio.gather(*(create(world, **SUPPORT, details=details) for _ in range(20)))
+    assert sorted(answer.status_code for answer in answers) == [200] * 19 + [201]
+    (alert,) = await alerts(world)
+    assert alert["occurrences"] == 20
+
+
+async def test_other_alerts_about_a_phone_are_each_new(world: World) -> None:
+    for details in ({"asked_by": "+23276000001"}, {"asked_by": 1}, {}):
+        for _ in range(2):
+            fields = {} if details == {"asked_by": "+23276000001"} else SUPPORT
+            await created(world, **fields, details=details)

@@ -96,9 +96,9 @@ ELSEWHERE = (
 
 
 async def test_nobody_is_led_to_another_site(ada: Visitor, world: World) -> None:
-    path = f"/console/acts/subscriber.reset_pin?id={(await world.subscriber())['id']}"
     csrf = (await ada.csrf()).encode()
     for came_from in ELSEWHERE:
+        path = f"/console/acts/subscriber.reset_pin?id={(await world.subscriber())['id']}"
         headers = [
             (b"HX-Request", b"true"),
             (b"HX-Current-URL", came_from.encode()),

@@ -9,7 +9,7 @@ import msgspec
 
 from console.visitor import Visitor, Visitors
 from tapgate.console.visit import HEADERS
-from tapgate.edge.throttle import Throttle
+from tapgate.service.throttle import Throttle
 
 PATHS = ("/console", "/console/subscribers", "/console/audit", "/console/acts/subscriber.block")
 QUERIES = (

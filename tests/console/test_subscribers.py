@@ -3,6 +3,7 @@
 import re
 
 from console.visitor import Visitor, Visitors
+from tapgate import ids
 from world import World
 
 HOSTILE = "<script>alert(1)</script>"
@@ -67,3 +68,31 @@ async def test_what_is_left_empty_is_said_to_stay(ada: Visitor, world: World) ->
     await ada.act("subscriber.update", {"email": ""}, id=person["id"])
     assert "aminata@example.com" in await ada.page(f"/console/subscribers/{person['id']}")
     assert "What you leave empty stays as it is" in form
+
+
+async def _request_code(world: World, subscriber_id: str, status: str, **fields: str) -> None:
+    url = f"/api/v1/subscribers/{subscriber_id}/reset-pin"
+    assert (await world.client.post(url, auth=world.service())).is_success
+    number = await world.services.database.fetchval("SELECT max(id) FROM messages")
+    report = {"message_id": ids.show(ids.MESSAGE, number), "status": status, **fields}
+    answer = await world.client.post(
+        "/api/v1/messages/statuses", json={"data": [report]}, auth=world.service()
+    )
+    assert answer.json() == {"updated": 1}
+
+
+async def test_support_staff_see_that_a_code_was_not_delivered(
+    visitors: Visitors, world: World
+) -> None:
+    sorie = await visitors.of("S")
+    open_one, closed = await world.subscriber(), await world.restricted_subscriber()
+    for record in (open_one, closed):
+        path = f"/console/subscribers/{record['id']}"
+        assert "none sent in the last 30 days" in (await sorie.get(path)).text
+        await _request_code(world, record["id"], "failed", error_code="131026")
+        assert "Not delivered (provider error 131026)" in (await sorie.get(path)).text
+        world.forward(minutes=1)
+        await _request_code(world, record["id"], "delivered")
+        text = (await sorie.get(path)).text
+        assert "Not delivered" not in text
+        assert "Delivered" in text

@@ -1,6 +1,7 @@
 """One-time codes: the right one, once, in time, within three tries."""
 
 import asyncio
+import itertools
 import re
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -13,6 +14,8 @@ from tapgate.credentials.one_time_codes import Question
 from tapgate.errors import ApiError, Code
 from tapgate.vault import Vault
 
+_numbers = itertools.count(1)
+
 
 class Desk:
     """Issues and redeems codes in a process."""
@@ -23,8 +26,10 @@ class Desk:
         self._clock = clock
 
     async def issue(self, question: Question) -> str:
+        """To a new phone number each time, so that the limit per number is not reached."""
+        phone = f"+2327{next(_numbers):07}"
         async with self.database.transaction() as tx:
-            return await one_time_codes.issue(tx, self._vault, question, self._clock())
+            return await one_time_codes.issue(tx, self._vault, question, phone, self._clock())
 
     def redeeming(self, question: Question, code: str) -> AbstractAsyncContextManager[Any]:
         return one_time_codes.redeeming(self.database, self._vault, question, code, self._clock())

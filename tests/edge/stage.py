@@ -18,14 +18,14 @@ from tapgate.edge.app import App
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.fields import Amount, Choice, Count, Email, FreeText, Metadata, Phone, Pin, Text
-from tapgate.edge.node_files import shared_folder
 from tapgate.edge.origin import Origin
 from tapgate.edge.pages import Page, PageQuery, cut
 from tapgate.edge.recent import Recent
 from tapgate.edge.services import Services
-from tapgate.edge.throttle import Throttle
 from tapgate.errors import ApiError, Code
 from tapgate.ids import IdSource
+from tapgate.service.node_files import shared_folder
+from tapgate.service.throttle import Throttle
 
 READER = Principal(
     kind="api_key", id="key_reader", name="reader", scopes=frozenset({"things:read"})

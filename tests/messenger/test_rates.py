@@ -1,6 +1,7 @@
 """Thirty messages a minute: counted over all processes."""
 
 import asyncio
+from datetime import timedelta
 
 from messenger.set_clock import SetClock
 from tapgate.messenger import rates
@@ -36,6 +37,28 @@ async def test_parallel_messages_do_not_outrun_it(database: Database) -> None:
     )
     assert taken.count(None) == 30
     assert taken.count(60) == 30
+
+
+async def test_parallel_messages_with_unordered_clock_readings_do_not_exceed_the_limit(
+    database: Database,
+) -> None:
+    """A transaction that reads the clock first may reach the row last."""
+    now = SetClock()()
+    readings = [now - timedelta(milliseconds=number * 37 % 60) for number in range(60)]
+    taken = await asyncio.gather(
+        *(rates.take(database, PHONE, most=30, now=reading) for reading in readings)
+    )
+    assert taken.count(None) == 30
+
+
+async def test_an_older_clock_reading_does_not_reset_the_window(database: Database) -> None:
+    clock = SetClock()
+    assert await rates.take(database, PHONE, most=1, now=clock()) is None
+    clock.forward(seconds=-0.001)
+    assert await rates.take(database, PHONE, most=1, now=clock()) == 60
+    assert await rates.tell_once(database, PHONE)
+    assert await rates.take(database, PHONE, most=1, now=clock()) == 60
+    assert not await rates.tell_once(database, PHONE)
 
 
 async def test_who_is_over_it_is_told_once_in_a_minute(database: Database) -> None:

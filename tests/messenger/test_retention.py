@@ -19,15 +19,29 @@ ROWS: dict[str, str] = {
                 VALUES (int8send($1), 'a', 'pin', 'o', 'en', 't', $2)""",
     "codes": """(address, phone, code_hash, tries_left, expires_at)
                 VALUES ($1::bigint::text, 'p', '', 3, $2)""",
+    "statuses": """(channel_message_id, status, updated_at)
+                   VALUES ($1::bigint::text, 'read', $2)""",
+    "people": """(address, language, updated_at) VALUES ($1::bigint::text, 'fr', $2)""",
     "rates": "(address, since, taken) VALUES ($1::bigint::text, $2, 1)",
     "conversations": "(address, expires_at) VALUES ($1::bigint::text, $2)",
+}
+
+
+#: Entries that cover a part of a table.
+PARTS: dict[tuple[str, str], str] = {
+    ("received", "status = 'throttled'"): """(id, message_id, address, sent_at, reserved_for,
+        reserved_until, status, received_at)
+        VALUES ($1, $1::bigint::text, 'a', 0, 0, $2, 'throttled', $2)""",
+    ("conversations", "expires_at IS NULL"): """(address, lease, leased_until)
+        VALUES ($1::bigint::text, 1, $2)""",
 }
 
 
 async def insert(database: Database, kept: Kept, count: int, at: datetime) -> None:
     for _ in range(count):
         number = await left(database, kept)
-        await database.execute(f"INSERT INTO messenger.{kept.table} {ROWS[kept.table]}", number, at)
+        row = PARTS.get((kept.table, kept.only), ROWS[kept.table])
+        await database.execute(f"INSERT INTO messenger.{kept.table} {row}", number, at)
 
 
 async def left(database: Database, kept: Kept) -> int:
@@ -35,7 +49,7 @@ async def left(database: Database, kept: Kept) -> int:
     return int(count)
 
 
-@pytest.mark.parametrize("kept", KEPT, ids=lambda kept: kept.table)
+@pytest.mark.parametrize("kept", KEPT, ids=lambda kept: f"{kept.table}-{kept.time.days}")
 async def test_old_ones_are_removed_in_batches(
     database: Database, kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,7 +68,7 @@ async def test_old_ones_are_removed_in_batches(
 
 async def test_what_is_at_work_stays(database: Database) -> None:
     clock = SetClock()
-    tables = {kept.table: kept for kept in KEPT}
+    tables = {kept.table: kept for kept in reversed(KEPT)}
     await insert(database, tables["received"], 1, clock())
     await insert(database, tables["conversations"], 1, clock())
     await database.execute("UPDATE messenger.received SET status = 'waiting'")
@@ -67,5 +81,43 @@ async def test_what_is_at_work_stays(database: Database) -> None:
 
 async def test_every_table_that_grows_with_messages_is_in_the_list(database: Database) -> None:
     tables = await database.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'messenger'")
-    people = {"people", "recipients"}  # what they chose is kept until they change it
-    assert {row["tablename"] for row in tables} - people == {kept.table for kept in KEPT}
+    capped = {"recipients"}  # 30 per person
+    assert {row["tablename"] for row in tables} - capped == {kept.table for kept in KEPT}
+
+
+async def test_people_are_kept_while_there_is_more_than_a_language(database: Database) -> None:
+    clock = SetClock()
+    for address, phone, trusted in (
+        ("+1", None, True),
+        ("+2", None, True),
+        ("+3", None, True),
+        ("+4", None, False),
+        ("user:5", "+5", True),
+    ):
+        await database.execute(
+            "INSERT INTO messenger.people VALUES ($1, $2, 'fr', $3, $4)",
+            address,
+            phone,
+            trusted,
+            clock(),
+        )
+    clock.forward(days=401)
+    await database.execute(
+        "INSERT INTO messenger.recipients VALUES ('+2', 'CARD-1', 'Sia K.', $1)", clock()
+    )
+    await database.execute("INSERT INTO messenger.conversations (address) VALUES ('+3')")
+    await Retention(database, clock).remove_old()
+    rows = await database.fetch("SELECT address FROM messenger.people ORDER BY address")
+    assert [row["address"] for row in rows] == ["+2", "+3", "+4", "user:5"]
+
+
+async def test_a_lease_of_a_dead_process_does_not_keep_a_conversation(database: Database) -> None:
+    clock = SetClock()
+    await database.execute(
+        """INSERT INTO messenger.conversations (address, expires_at, lease, leased_until)
+           VALUES ('+1', $1, 1, $1)""",
+        clock(),
+    )
+    clock.forward(days=31)
+    await Retention(database, clock).remove_old()
+    assert await database.fetchval("SELECT count(*) FROM messenger.conversations") == 0

@@ -13,6 +13,7 @@ from tapgate.client.groups.audit import Audit
 from tapgate.client.groups.cards import Cards
 from tapgate.client.groups.compliance import Compliance
 from tapgate.client.groups.merchants import InApp, Pos
+from tapgate.client.groups.messages import Messages
 from tapgate.client.groups.overview import OverviewGroup
 from tapgate.client.groups.partners import Partners
 from tapgate.client.groups.processors import Processors
@@ -55,6 +56,7 @@ class Operations(Group[M]):
         self.admin: Admin[M] = Admin(line)
         self.audit: Audit[M] = Audit(line)
         self.webhook_endpoints: WebhookEndpoints[M] = WebhookEndpoints(line)
+        self.messages: Messages[M] = Messages(line)
         self.overview: OverviewGroup[M] = OverviewGroup(line)
 
     @operation

@@ -1,7 +1,8 @@
 """One-time codes: six digits, five minutes, three tries; at most one open for each question.
 
-Who misses fifteen times in a day gets no further code that day: whoever may ask for codes could
-otherwise guess one in hours.
+After fifteen wrong codes in a day no further code is issued that day; otherwise a caller that may
+request codes could guess one within hours. A phone number gets at most one code a minute and five
+an hour, over every route (`store/code_sends.py`).
 """
 
 import hmac
@@ -15,6 +16,7 @@ from typing import Literal, NamedTuple
 import asyncpg
 
 from tapgate.errors import ApiError, Code
+from tapgate.store import code_sends
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
@@ -32,8 +34,17 @@ class Question(NamedTuple):
     asker: str
 
 
-async def issue(tx: asyncpg.Connection, vault: Vault, question: Question, now: datetime) -> str:
-    """A new code to be sent to the subscriber's phone. It replaces the one before."""
+async def issue(
+    tx: asyncpg.Connection, vault: Vault, question: Question, phone_number: str, now: datetime
+) -> str:
+    """Issue a code to be sent to this phone number; it replaces the previous one."""
+    wait = await code_sends.reserve(tx, phone_number, now)
+    if wait is not None:
+        raise ApiError(
+            Code.RATE_LIMITED,
+            "Too many one-time codes were sent to this phone number",
+            headers={"Retry-After": str(wait)},
+        )
     code = f"{secrets.randbelow(1_000_000):06d}"
     issued = await tx.fetchval(
         f"""INSERT INTO one_time_codes AS kept

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.edge.buckets import SECOND, Taken
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError
+from tapgate.service.buckets import SECOND, Taken
 from tapgate.service.http import FOR_BROWSERS, Answer, lines
 
 _encoder = msgspec.json.Encoder()

@@ -16,11 +16,9 @@ import structlog
 
 from tapgate.credentials.principals import Principal
 from tapgate.edge import answers
-from tapgate.edge.buckets import SECOND, Rate
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.metrics import DISCONNECTED, UNMATCHED, Metrics
-from tapgate.edge.node_files import shared_folder
 from tapgate.edge.openapi import described
 from tapgate.edge.openapi_webhooks import WebhookEvent
 from tapgate.edge.route import Route
@@ -32,7 +30,9 @@ from tapgate.errors import ApiError, Code
 from tapgate.service import logs
 from tapgate.service.addresses import Addresses, counted_as
 from tapgate.service.asgi import AsgiApp
+from tapgate.service.buckets import SECOND, Rate
 from tapgate.service.http import Answer, Disconnected, Request
+from tapgate.service.node_files import shared_folder
 from tapgate.service.overload import AtOnce, OverloadError
 from tapgate.service.request_ids import RequestIds
 
@@ -79,6 +79,7 @@ class App(AsgiApp):
                 *(("", place.name) for _, place in self._sites),
             ],
         )
+        services.count_message = self.metrics.count_message
         self._addresses = Addresses(services.settings.trusted_proxies)
         self._request_ids = RequestIds()
         self._at_once = AtOnce()

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import msgspec
 
 from tapgate.credentials.principals import Principal
-from tapgate.edge.buckets import Taken
 from tapgate.edge.origin import Origin, actor_of
 from tapgate.edge.services import Services
+from tapgate.service.buckets import Taken
 
 
 class Call(msgspec.Struct, kw_only=True):

@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from tapgate.edge.node_files import WorkerFile
 from tapgate.errors import TABLE
+from tapgate.service.node_files import WorkerFile
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -35,13 +35,19 @@ _SUM = _FIRST_BUCKET + len(_BOUNDS) + 1
 _ROW = _SUM + 1
 
 
+#: The delivery statuses of messages to people.
+MESSAGE_STATUSES = ("sent", "delivered", "read", "failed")
+
+
 class Metrics:
     """Counts answers per row: one row per endpoint, by its method and template."""
 
     def __init__(self, folder: Path, rows: Sequence[tuple[str, str]]) -> None:
         self._rows = [*rows, ("", "unmatched")]
-        layout = float(zlib.crc32(repr((self._rows, _STATUSES, _BOUNDS)).encode()))
-        self._file = WorkerFile(folder / "metrics", layout, _ROW * len(self._rows))
+        self._first_message = _ROW * len(self._rows)
+        self._size = self._first_message + len(MESSAGE_STATUSES)
+        layout = repr((self._rows, _STATUSES, _BOUNDS, MESSAGE_STATUSES))
+        self._file = WorkerFile(folder / "metrics", float(zlib.crc32(layout.encode())), self._size)
         self._cells = self._file.numbers
         self.registry = CollectorRegistry()
         self.registry.register(self)
@@ -51,6 +57,10 @@ class Metrics:
         cells[first + _STATUS_CELL.get(status, _OTHER_STATUS_CELL)] += 1
         cells[first + _FIRST_BUCKET + bisect_left(_BOUNDS, seconds)] += 1
         cells[first + _SUM] += seconds
+
+    def count_message(self, status: str) -> None:
+        """Count a message that reached this delivery status."""
+        self._cells[self._first_message + MESSAGE_STATUSES.index(status)] += 1
 
     def exposition(self) -> bytes:
         return generate_latest(self.registry)
@@ -67,13 +77,18 @@ class Metrics:
             row = cells[number * _ROW : (number + 1) * _ROW]
             if any(row):
                 _add_row(requests, durations, list(labels), row)
-        return [requests, durations]
+        messages = CounterMetricFamily(
+            "tapgate_message_statuses", "Messages that reached a delivery status", labels=["status"]
+        )
+        for number, status in enumerate(MESSAGE_STATUSES, self._first_message):
+            messages.add_metric([status], cells[number])
+        return [requests, durations, messages]
 
     def close(self) -> None:
         self._file.close()
 
     def _sum_of_workers(self) -> Sequence[float]:
-        total: Sequence[float] = [0.0] * (_ROW * len(self._rows))
+        total: Sequence[float] = [0.0] * self._size
         for counted in self._file.of_all():
             total = [one + other for one, other in zip(total, counted, strict=True)]
         return total

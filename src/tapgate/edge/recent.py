@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tapgate.edge.node_files import WorkerFile
+from tapgate.service.node_files import WorkerFile
 
 RECENT_SECONDS: Final = 3600.0
 #: The newest of each worker that are remembered.

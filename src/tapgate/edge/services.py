@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from tapgate.credentials.pins import PinVerifier
     from tapgate.edge.origin import Origin
     from tapgate.edge.recent import Recent
-    from tapgate.edge.throttle import Throttle
     from tapgate.errors import ApiError
     from tapgate.ids import IdSource
     from tapgate.ledger.engine import Ledger
+    from tapgate.service.throttle import Throttle
     from tapgate.settings import Settings
     from tapgate.store.database import Database
     from tapgate.store.signals import Signals
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 async def _not_recorded(origin: Origin, endpoint: str, error: ApiError) -> None:
     """Until the gateway sets a hook, a refusal is only answered and logged."""
+
+
+def _not_counted(status: str) -> None:
+    """Until the application sets a hook, message statuses are not counted."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,3 +47,5 @@ class Services:
     throttle: Throttle
     recent: Recent
     denied: Denied = _not_recorded
+    #: Counts a new delivery status of a message in the metrics.
+    count_message: Callable[[str], None] = _not_counted

@@ -1,25 +1,27 @@
 """The messenger's side of HTTP: one request from its first byte to its log line.
 
-The order of checks: 404 and 405, then 503 where too much is under way, then 413, 401 and 403, then
-what the handler refuses.
+The order of checks: 404 and 405, 503 when the process is at its concurrency limit, 413 by the
+declared length, 401, 403 and 429, then what the handler refuses. Credentials in headers are checked
+before the body is read; a signature over the body, after it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from time import perf_counter
 from typing import Final
 
 import structlog
 
-from tapgate.errors import ApiError
+from tapgate.errors import ApiError, Code
 from tapgate.messenger.openapi import described
 from tapgate.messenger.routes import ROUTES
 from tapgate.messenger.routes.access import ANYBODY
 from tapgate.messenger.routes.route import Refusal, Request, Route, encoded_answer, refused
 from tapgate.messenger.services import Services
 from tapgate.service import http, logs
-from tapgate.service.addresses import Addresses
+from tapgate.service.addresses import Addresses, counted_as
 from tapgate.service.asgi import AsgiApp
+from tapgate.service.buckets import SECOND
 from tapgate.service.http import Answer, Disconnected, header
 from tapgate.service.overload import AtOnce, OverloadError
 from tapgate.service.request_ids import RequestIds
@@ -28,6 +30,8 @@ _log = structlog.get_logger()
 
 #: What is logged as the status of a request that nobody waits for any more.
 _DISCONNECTED: Final = 499
+#: Digits of a declared length that are parsed.
+_MAX_LENGTH_DIGITS: Final = 20
 
 
 class App(AsgiApp):
@@ -89,12 +93,46 @@ class App(AsgiApp):
 
     async def _work(self, route: Route, request: Request, asked: http.Request) -> Answer:
         if route.access is ANYBODY:
-            request.body = await asked.body(route.body_limit)
-            return await _done(route, request)
+            await self._take_of_address(request)
+            return await route.handler(request)
         self._at_once.require_room()
-        request.body = await asked.body(route.body_limit)
+        _require_small(request, route.body_limit)
+        access = route.access
+        if access.check_body is None:
+            await self._admit(request, access.check)
+            request.body = await asked.body(route.body_limit)
+        else:
+            await self._charge_refusals(request, access.check)
+            request.body = await asked.body(route.body_limit)
+            await self._admit(request, access.check_body)
         with self._at_once:
-            return await _done(route, request)
+            return await route.handler(request)
+
+    async def _admit(self, request: Request, check: Callable[[Request], str | None]) -> None:
+        """Limit callers without a credential by address.
+
+        The provider and bridges send everyone's messages from a few addresses, so an authenticated
+        caller is limited per phone number only.
+        """
+        request.principal = await self._charge_refusals(request, check)
+        if request.principal is None:
+            await self._take_of_address(request)
+
+    async def _charge_refusals(
+        self, request: Request, check: Callable[[Request], str | None]
+    ) -> str | None:
+        """Charge failed authentication to the address, so credentials cannot be probed without
+        limit."""
+        try:
+            return check(request)
+        except Refusal:
+            await self._take_of_address(request)
+            raise
+
+    async def _take_of_address(self, request: Request) -> None:
+        taken = await self._services.throttle.take(f"messenger ip:{counted_as(request.ip)}")
+        if not taken.allowed:
+            raise Refusal(429, "Too many requests", retry_after=-(-taken.retry_in // SECOND))
 
     def _request(self, asked: http.Request) -> Request:
         return Request(
@@ -108,9 +146,10 @@ class App(AsgiApp):
         )
 
 
-async def _done(route: Route, request: Request) -> Answer:
-    request.principal = route.access.check(request)
-    return await route.handler(request)
+def _require_small(request: Request, limit: int) -> None:
+    declared = request.headers.get(b"content-length", b"")
+    if declared.isdigit() and int(declared[:_MAX_LENGTH_DIGITS]) > limit:
+        raise ApiError(Code.PAYLOAD_TOO_LARGE)
 
 
 def _no_route(methods: Mapping[str, Route]) -> Refusal:

@@ -1,7 +1,7 @@
 """One-time codes by which somebody who hides their number proves that a phone is theirs."""
 
 import secrets
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from tapgate.errors import Code
 from tapgate.messenger import rates
@@ -10,10 +10,11 @@ from tapgate.messenger.model.events import Answered, Refused
 from tapgate.messenger.model.people import Person
 from tapgate.messenger.model.replies import Template
 from tapgate.messenger.services import Services
+from tapgate.store import code_sends
 
 LIFETIME = timedelta(minutes=5)
 TRIES = 3
-#: Three tries a minute for ever would find one in the end.
+#: Codes that one person may request; each phone number has a limit of its own.
 PER_HOUR = 5
 _HOUR = timedelta(hours=1)
 _TEMPLATE = "one_time_code"
@@ -31,13 +32,19 @@ async def perform(
 
 
 async def send(services: Services, person: Person, phone: str) -> None:
-    """At most one a minute to a phone and a few an hour, whoever asks, and a few an hour for one
-    who asks: nobody is to be pestered in this way."""
+    """Send a code within the limits of the phone number and of the person who requests it.
+
+    Over a limit nothing is sent, and the chat does not say so: a requester who hides their own
+    number learns nothing about the number they name.
+    """
     now = services.clock()
-    if not await _may_be_sent(services, person, phone, now):
+    requester = f"codes by:{person.address}"
+    if await rates.take(services.database, requester, most=PER_HOUR, now=now, within=_HOUR):
         return
     code = f"{secrets.randbelow(10**6):06d}"
     async with services.database.transaction() as tx:
+        if await code_sends.reserve(tx, phone, now) is not None:
+            return
         await tx.execute(
             """INSERT INTO messenger.codes (address, phone, code_hash, tries_left, expires_at)
                VALUES ($1, $2, $3, $4, $5)
@@ -54,17 +61,6 @@ async def send(services: Services, person: Person, phone: str) -> None:
         message = Template(name=_TEMPLATE, language=language, parameters=(code,))
         await services.put(tx, phone, message)
     services.wake_sender()
-
-
-async def _may_be_sent(services: Services, person: Person, phone: str, now: datetime) -> bool:
-    minute = await rates.take(services.database, f"code:{phone}", most=1, now=now)
-    if minute is not None:
-        return False
-    hours = [
-        await rates.take(services.database, name, most=PER_HOUR, now=now, within=_HOUR)
-        for name in (f"codes:{phone}", f"codes by:{person.address}")
-    ]
-    return all(hour is None for hour in hours)
 
 
 async def check(services: Services, person: Person, phone: str, code: str) -> bool | None:

@@ -156,11 +156,14 @@ async def _renew(database: Database, held: Held) -> None:
 
 
 async def _release(database: Database, held: Held) -> None:
-    # What cannot be given back runs out by itself.
+    # A lease that cannot be released expires. A conversation that was never saved leaves no row.
     with contextlib.suppress(Exception):
         await database.execute(
-            """UPDATE messenger.conversations SET lease = NULL, leased_until = NULL
-               WHERE address = $1 AND lease = $2""",
+            """WITH unsaved AS (
+                   DELETE FROM messenger.conversations
+                   WHERE address = $1 AND lease = $2 AND expires_at IS NULL)
+               UPDATE messenger.conversations SET lease = NULL, leased_until = NULL
+               WHERE address = $1 AND lease = $2 AND expires_at IS NOT NULL""",
             held.address,
             held.lease,
         )

@@ -212,7 +212,7 @@ class GatewayCalls:
             alert_type=_SUPPORT_REQUEST,
             severity="LOW",
             subscriber_id=call.subscriber_id,
-            details={"asked_by": call.phone or "somebody who hides their number"},
+            details={"asked_by": call.phone or call.address},
         )
         return True
 
@@ -231,7 +231,8 @@ class _NotTheirsError(Exception):
 
 
 def _refused(call: Call, error: client.Refused) -> Refused | Unreachable:
-    if isinstance(error, client.TryLater):
+    over_limit = isinstance(error, client.RateLimited) and error.details
+    if isinstance(error, client.TryLater) and not over_limit:
         # Lost while the gateway was committing looks the same as lost before.
         may_have_moved = isinstance(call, calls.SendMoney) and error.status == 503
         return Unreachable(uncertain=may_have_moved)

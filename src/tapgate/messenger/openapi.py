@@ -118,7 +118,7 @@ def _responses(route: Route, schemas: _Schemas) -> dict[str, Any]:
 def _refusals(route: Route) -> dict[int, Any]:
     """What follows from a route's declaration."""
     taking = (400, 413) if route.body is not None else ()
-    return dict.fromkeys((*taking, *route.access.refusals, 500, 503))
+    return dict.fromkeys((*taking, *route.access.refusals, 429, 500, 503))
 
 
 def _words(status: int) -> str:

@@ -1,5 +1,4 @@
-"""What the messenger keeps, it keeps for a while only: a bounded number is removed at a time, so
-that nobody waits for it."""
+"""Retention of the messenger's tables. Rows are removed in bounded batches, so no request waits."""
 
 from datetime import timedelta
 from typing import Final, NamedTuple, NoReturn
@@ -23,14 +22,37 @@ class Kept(NamedTuple):
 KEPT: Final = (
     # Also what waits: a sender gives up much earlier, so nobody was there to send it.
     Kept("outbox", "id", "created_at", timedelta(days=7)),
-    # The provider delivers again for days; a twin must be known for longer than that.
+    # Longer than the outbox: a report can be later than the message is old.
+    Kept("statuses", "channel_message_id", "updated_at", timedelta(days=8)),
+    # The provider redelivers for days; a duplicate must be recognized for longer than that.
     Kept("received", "id", "received_at", timedelta(days=30), only="status <> 'waiting'"),
+    # Acknowledged and not acted on: the bulk of a flood.
+    Kept("received", "id", "received_at", timedelta(days=2), only="status = 'throttled'"),
     # Whoever still has it open is told in their own language that it has expired.
     Kept("forms", "token_hash", "expires_at", timedelta(days=1)),
     Kept("codes", "address", "expires_at", timedelta(0)),
     Kept("rates", "address", "since", timedelta(hours=1)),
     # Long after it expired: what was heard last still tells what comes too late.
-    Kept("conversations", "address", "expires_at", timedelta(days=30), only="lease IS NULL"),
+    Kept(
+        "conversations",
+        "address",
+        "expires_at",
+        timedelta(days=30),
+        only="(lease IS NULL OR leased_until < $1)",
+    ),
+    # The process died during the first turn.
+    Kept("conversations", "address", "leased_until", timedelta(days=1), only="expires_at IS NULL"),
+    # A language only, and no message for a month: it is recognized again.
+    Kept(
+        "people",
+        "address",
+        "updated_at",
+        timedelta(days=400),
+        only="""trusted AND phone IS NULL AND NOT EXISTS (
+            SELECT FROM messenger.recipients r WHERE r.address = people.address)
+            AND NOT EXISTS (
+            SELECT FROM messenger.conversations c WHERE c.address = people.address)""",
+    ),
 )
 
 

@@ -7,18 +7,19 @@ stored before a PIN was asked for.
 """
 
 import uuid
+from datetime import timedelta
 from typing import Literal, NamedTuple
 
 import asyncpg
 import msgspec
 
-from tapgate.messenger import codes, conversations, people
+from tapgate.messenger import codes, conversations, people, rates
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.conversation.state import Conversation
 from tapgate.messenger.conversations import Held
 from tapgate.messenger.flows import forms
 from tapgate.messenger.flows.forms import Form
-from tapgate.messenger.model.calls import Call, CheckCode, SendCode, SendMoney
+from tapgate.messenger.model.calls import AskForPerson, Call, CheckCode, SendCode, SendMoney
 from tapgate.messenger.model.events import (
     Answered,
     Entered,
@@ -40,6 +41,9 @@ Place = Literal["webhook", "bridge"]
 _MOST_STEPS = 12
 #: The provider shows a failure of its own after ten seconds.
 _FORM_PATIENCE_SECONDS = 4.0
+#: Support requests of one person that reach the gateway, each with an audit entry.
+_MAX_SUPPORT_REQUESTS = 3
+_SUPPORT_WINDOW = timedelta(hours=1)
 
 
 class Turn(NamedTuple):
@@ -121,7 +125,20 @@ async def _perform(
 ) -> Answered | Refused | Unreachable:
     if isinstance(call, SendCode | CheckCode):
         return await codes.perform(services, person, call)
+    if isinstance(call, AskForPerson) and not await _may_ask_for_person(services, person):
+        return Answered(result=True)  # the open request already says it
     return await services.gateway.perform(call)
+
+
+async def _may_ask_for_person(services: Services, person: Person) -> bool:
+    wait = await rates.take(
+        services.database,
+        f"person:{person.address}",
+        most=_MAX_SUPPORT_REQUESTS,
+        now=services.clock(),
+        within=_SUPPORT_WINDOW,
+    )
+    return wait is None
 
 
 async def write(

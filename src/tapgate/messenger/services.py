@@ -14,6 +14,7 @@ from tapgate.messenger.model.events import Answered, Meaning, Refused, Unreachab
 from tapgate.messenger.model.kinds import Language
 from tapgate.messenger.model.replies import Outgoing
 from tapgate.messenger.outbox import operations as outbox
+from tapgate.service.throttle import Throttle
 from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.vault import Vault
@@ -39,6 +40,7 @@ class Services:
     process: int
     gateway: Gateway
     understand: Understand
+    throttle: Throttle
     #: None: replies stay in the outbox, pictures cannot be fetched.
     graph: Graph | None = None
     #: None: no forms; PINs by the rules for text.

@@ -13,11 +13,13 @@ from tapgate.messenger.channel.graph import Graph
 from tapgate.messenger.flows.cipher import FlowKey
 from tapgate.messenger.gateway_calls import GatewayCalls
 from tapgate.messenger.handler import Handler
+from tapgate.messenger.outbox.reporter import Reporter
 from tapgate.messenger.outbox.sender import Sender
 from tapgate.messenger.retention import Retention
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.model import Understanding
 from tapgate.service.background import running
+from tapgate.service.throttle import Throttle
 from tapgate.settings import Settings, SettingsError
 from tapgate.store.database import Database
 from tapgate.vault import Vault
@@ -61,6 +63,7 @@ async def wired(
             running(
                 Handler(services).run(),
                 sender.run(),
+                Reporter(services.database, gateway, clock).run(),
                 Retention(services.database, clock).run(),
             )
         )
@@ -79,6 +82,8 @@ async def _services(
     stack.push_async_callback(database.close)
     understanding = Understanding(settings.messenger_model_url)
     stack.push_async_callback(understanding.close)
+    throttle = Throttle(settings)
+    stack.push_async_callback(throttle.close)
     slot = await database.fetchval("SELECT nextval('process_slots')")
     return Services(
         settings=settings,
@@ -89,6 +94,7 @@ async def _services(
         process=secrets.randbits(63),
         gateway=GatewayCalls(gateway),
         understand=understanding.understand,
+        throttle=throttle,
         graph=await _graph(stack, settings),
         flow_key=None if flow_key is None else FlowKey(flow_key),
     )

@@ -13,19 +13,21 @@ from tapgate.notifications.messages import send_template
 from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.trail import record
 
-_TEMPLATE = "one_time_code"
+TEMPLATE = "one_time_code"
 
 
 async def send(
     tx: asyncpg.Connection, call: Call, subscriber: Subscriber, question: Question
 ) -> None:
     now = call.services.clock()
-    code = await one_time_codes.issue(tx, call.services.vault, question, now)
+    code = await one_time_codes.issue(
+        tx, call.services.vault, question, subscriber.phone_number, now
+    )
     await send_template(
         tx,
         call.services,
         to=subscriber.phone_number,
-        template=_TEMPLATE,
+        template=TEMPLATE,
         parameters=[code],
         expires_at=now + one_time_codes.LIFETIME,
     )

@@ -228,6 +228,13 @@ def registered(
     )
 
 
+def is_kyc_decision(before: Subscriber, update: Update) -> bool:
+    """Whether staff decided about the documents that were uploaded so far."""
+    return update.kyc_status in ("VERIFIED", "REJECTED") or (
+        update.kyc_level is not None and update.kyc_level != before.kyc_level
+    )
+
+
 def updated(subscriber: Subscriber, update: Update) -> Subscriber:
     return msgspec.structs.replace(subscriber, **_given(update))
 

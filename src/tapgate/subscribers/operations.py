@@ -14,6 +14,7 @@ from tapgate.ledger.accounts import open_account
 from tapgate.ledger.pins import set_pin
 from tapgate.notifications.events import publish
 from tapgate.subscribers import model, queries
+from tapgate.subscribers.kyc_documents import queries as documents
 from tapgate.subscribers.model import Registration, Status, Subscriber, Update
 from tapgate.subscribers.pins import require_strong
 from tapgate.subscribers.restriction import require_changeable
@@ -57,6 +58,8 @@ async def update(call: Call, subscriber_id: int, update: Update) -> Subscriber:
         await require_changeable(tx, call, before)
         after = model.updated(before, update)
         model.require_plausible(after, _today(call))
+        if model.is_kyc_decision(before, update):
+            await documents.mark_decided(tx, subscriber_id, call.services.clock())
         if after == before:
             return before
         return await save(tx, call, before, after, action="updated")

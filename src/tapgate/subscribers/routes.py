@@ -246,8 +246,9 @@ async def change_pin(call: Call, id: str, body: PinChange) -> Done:
 async def request_pin_reset(call: Call, id: str) -> Done:
     """Ask for a new PIN.
 
-    Sends a one-time code of 6 digits to the subscriber's phone. It is good for 5 minutes and 3
-    tries, and replaces the one before.
+    Sends a one-time code of 6 digits to the subscriber's phone. It is valid for 5 minutes and 3
+    tries, and replaces the previous one. A phone number gets at most 1 code a minute and 5 an hour,
+    over every route: 429 with `Retry-After`.
     """
     await pins.request_pin_reset(call, read_id(id))
     return Done(message="A one-time code was sent to the subscriber's phone")
@@ -276,8 +277,9 @@ async def reset_pin(call: Call, id: str, body: PinReset) -> Done:
 async def request_restricted_access(call: Call, id: str) -> Done:
     """Ask for access to a restricted subscriber.
 
-    Sends a one-time code to the subscriber's phone, for this admin only. It is good for 5 minutes
-    and 3 tries.
+    Sends a one-time code to the subscriber's phone, for this admin only. It is valid for 5 minutes
+    and 3 tries. A phone number gets at most 1 code a minute and 5 an hour, over every route: 429
+    with `Retry-After`.
     """
     await restricted_access.request_access(call, read_id(id))
     return Done(message="A one-time code was sent to the subscriber's phone")

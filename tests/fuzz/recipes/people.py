@@ -9,6 +9,9 @@ from journeys.caller import done, new_phone
 from tapgate.subscribers.kyc_documents.model import ImageRule
 from world import PIN
 
+#: What one subscriber can be asked for only once, or a few times.
+_ONCE = ("block", "close", "change-pin", "reset-pin", "kyc-documents")
+
 
 @recipe(f"POST {V1}/subscribers")
 async def new_subscriber(here: Company, _: Caller) -> Ready:
@@ -22,7 +25,7 @@ async def changed_subscriber(here: Company, _: Caller) -> Ready:
     return Ready({"id": person.id}, {"phone_number": new_phone(), **dict.fromkeys(decided, ABSENT)})
 
 
-@recipe(*(f"POST {V1}/subscribers/{{id}}/{verb}" for verb in ("block", "close", "change-pin")))
+@recipe(*(f"POST {V1}/subscribers/{{id}}/{verb}" for verb in _ONCE))
 async def spare_person(here: Company, _: Caller) -> Ready:
     return Ready({"id": (await here.stock.app.register()).id})
 
@@ -64,9 +67,10 @@ async def asked_for_access(here: Company, caller: Caller) -> Ready:
 
 @recipe(f"GET {V1}/subscribers/{{id}}/kyc-documents/{{document_id}}")
 async def document(here: Company, _: Caller) -> Ready:
+    person = await here.stock.app.register()
     picture = {"document_type": "selfie", "image": ImageRule.example}
-    added = await here.stock.app.post(f"subscribers/{here.person.id}/kyc-documents", **picture)
-    return Ready({"id": here.person.id, "document_id": done(added)["document_id"]})
+    added = await here.stock.app.post(f"subscribers/{person.id}/kyc-documents", **picture)
+    return Ready({"id": person.id, "document_id": done(added)["document_id"]})
 
 
 @recipe(f"POST {V1}/cards/link")

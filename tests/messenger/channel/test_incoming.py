@@ -14,6 +14,7 @@ from tapgate.messenger.channel.incoming import MalformedDelivery, read
 from tapgate.messenger.model.incoming import (
     ChangedNumber,
     Content,
+    DeliveryStatus,
     FlowReply,
     ImageFile,
     Other,
@@ -26,13 +27,17 @@ PHONE = "+23276123456"
 #: A busy machine makes neither an example nor its making wrong.
 
 
+def messages(body: bytes, **options: Any) -> list[Received]:
+    return read(body, **options).messages
+
+
 def _content(kind: str, part: object) -> Content:
-    (received,) = read(delivery(message(kind, part)))
+    (received,) = messages(delivery(message(kind, part)))
     return received.content
 
 
 def test_the_documented_delivery() -> None:
-    assert read(json.dumps(DOCUMENTED).encode()) == [
+    assert messages(json.dumps(DOCUMENTED).encode()) == [
         Received(
             message_id="wamid.HBgLMTY1MDM4Nzk0MzkVAgASGBQzQTRBNjU5OUFFRTA=",
             address=PHONE,
@@ -111,7 +116,7 @@ def test_all_entries_changes_and_messages_in_their_order() -> None:
         }
 
     body = json.dumps({"entry": [entry(("a", "b"), ("c",)), entry(("d",))]}).encode()
-    assert [one.message_id for one in read(body)] == ["a", "b", "c", "d"]
+    assert [one.message_id for one in messages(body)] == ["a", "b", "c", "d"]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +132,7 @@ def test_all_entries_changes_and_messages_in_their_order() -> None:
     ],
 )
 def test_nothing_was_said(body: bytes) -> None:
-    assert read(body) == []
+    assert messages(body) == []
 
 
 @pytest.mark.parametrize(
@@ -148,7 +153,7 @@ def test_nothing_was_said(body: bytes) -> None:
 )
 def test_only_what_is_no_json_object_is_refused(body: bytes) -> None:
     with pytest.raises(MalformedDelivery):
-        read(body)
+        messages(body)
 
 
 @pytest.mark.parametrize("missing", ["id", "from"])
@@ -156,13 +161,13 @@ def test_only_what_is_no_json_object_is_refused(body: bytes) -> None:
 def test_without_an_id_or_a_sender_it_is_skipped(missing: str, value: object) -> None:
     good = message("text", {"body": "hi"}, id="good")
     bad = message("text", {"body": "hi"}) | {missing: value}
-    assert [one.message_id for one in read(delivery(bad, good))] == ["good"]
+    assert [one.message_id for one in messages(delivery(bad, good))] == ["good"]
 
 
 def test_groups_and_other_fields_are_not_for_us() -> None:
-    assert read(delivery(message("text", {"body": "hi"}, group_id="g1"))) == []
+    assert messages(delivery(message("text", {"body": "hi"}, group_id="g1"))) == []
     change = {"field": "history", "value": {"messages": [message("text", {"body": "hi"})]}}
-    assert read(json.dumps({"entry": [{"changes": [change]}]}).encode()) == []
+    assert messages(json.dumps({"entry": [{"changes": [change]}]}).encode()) == []
 
 
 @pytest.mark.parametrize(
@@ -190,7 +195,7 @@ def test_who_it_is_from(
     sender: dict[str, str], contacts: list[dict[str, str]], address: str, user_id: str | None
 ) -> None:
     said = {"id": "1", "timestamp": "1", "type": "text", "text": {"body": "hi"}} | sender
-    (received,) = read(delivery(said, contacts=contacts))
+    (received,) = messages(delivery(said, contacts=contacts))
     assert (received.address, received.user_id) == (address, user_id)
 
 
@@ -211,7 +216,7 @@ def test_who_it_is_from(
     ],
 )
 def test_when_it_was_sent(timestamp: object, seconds: int) -> None:
-    (received,) = read(delivery(message("text", {"body": "x"}, timestamp=timestamp)))
+    (received,) = messages(delivery(message("text", {"body": "x"}, timestamp=timestamp)))
     assert received.sent_at == seconds
 
 
@@ -228,13 +233,13 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(["entry", "object"]) | st.text(), JSON, max_size=3))
 def test_any_object_is_read(body: dict[str, Any]) -> None:
-    read(json.dumps(body).encode())
+    messages(json.dumps(body).encode())
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_malformed(body: bytes) -> None:
     with contextlib.suppress(MalformedDelivery):
-        read(body)
+        messages(body)
 
 
 def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -254,10 +259,76 @@ def test_a_real_delivery_with_something_else_in_any_place(data: st.DataObject) -
         for key in path:
             holder = holder[key]
         holder[last] = data.draw(JSON)
-    for received in read(json.dumps(body).encode()):
+    for received in messages(json.dumps(body).encode()):
         stored = json.dumps([received.message_id, received.address], ensure_ascii=False)
         assert "\x00" not in stored
         assert len(stored.encode()) < 2704  # what an index of PostgreSQL takes
         if isinstance(received.content, Words):
             assert received.content.body is not None
             received.content.body.encode()
+
+
+@pytest.mark.parametrize("kind", ["reaction", "edit", "revoke", "deleted"])
+def test_reactions_edits_and_deletions_are_skipped(kind: str) -> None:
+    part = {"message_id": "wamid.1", "emoji": "👍"}
+    kept = message("text", {"body": "hi"}, id="kept")
+    assert [one.message_id for one in messages(delivery(message(kind, part), kept))] == ["kept"]
+
+
+@pytest.mark.parametrize(
+    ("mime_type", "content"),
+    [
+        ("image/jpeg", ImageFile(media_id="m1", mime_type="image/jpeg", sha256=None)),
+        ("image/png", ImageFile(media_id="m1", mime_type="image/png", sha256=None)),
+        ("application/pdf", Other(kind="document")),
+        (None, Other(kind="document")),
+        (["image/png"], Other(kind="document")),
+    ],
+)
+def test_a_picture_sent_as_a_document_is_a_picture(mime_type: object, content: Content) -> None:
+    part = {"id": "m1", "mime_type": mime_type, "filename": "passport.jpg"}
+    assert _content("document", part) == content
+
+
+@pytest.mark.parametrize(
+    ("named", "is_ours"), [("1065", True), ("9999", False), (None, True), (["1065"], False)]
+)
+def test_messages_to_another_number_of_the_account_are_skipped(
+    named: object, is_ours: bool
+) -> None:
+    value = {
+        "metadata": {"phone_number_id": named},
+        "messages": [message("text", {"body": "hi"})],
+        "statuses": [{"id": "wamid.1", "status": "read"}],
+    }
+    body = json.dumps({"entry": [{"changes": [{"value": value}]}]}).encode()
+    found = read(body, phone_number_id="1065")
+    assert (len(found.messages), len(found.statuses)) == (int(is_ours), int(is_ours))
+    assert len(read(body).messages) == 1
+
+
+@pytest.mark.parametrize(
+    ("report", "status"),
+    [
+        ({"id": "w", "status": "sent"}, DeliveryStatus(channel_message_id="w", status="sent")),
+        (
+            {"id": "w", "status": "failed", "errors": [{"code": 131026, "title": "x"}]},
+            DeliveryStatus(channel_message_id="w", status="failed", error_code="131026"),
+        ),
+        (
+            {"id": "w", "status": "failed", "errors": [{"code": {}}]},
+            DeliveryStatus(channel_message_id="w", status="failed"),
+        ),
+        (
+            {"id": "w", "status": "failed", "errors": "x"},
+            DeliveryStatus(channel_message_id="w", status="failed"),
+        ),
+        ({"id": "w", "status": "warning"}, None),
+        ({"id": "w", "status": ["sent"]}, None),
+        ({"id": 1, "status": "sent"}, None),
+        ({"status": "sent"}, None),
+    ],
+)
+def test_status_reports(report: dict[str, Any], status: DeliveryStatus | None) -> None:
+    body = json.dumps({"entry": [{"changes": [{"value": {"statuses": [report]}}]}]}).encode()
+    assert read(body).statuses == ([] if status is None else [status])

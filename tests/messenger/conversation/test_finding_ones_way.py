@@ -286,3 +286,10 @@ def test_a_pin_where_a_serial_is_asked_for_is_not_taken_for_one(asked, written):
     assert "looks like a PIN" in story(written.format(PIN))
     assert PIN not in story.text
     assert PIN not in str(story.conversation)
+
+
+@pytest.mark.parametrize("word", ["mdr", "banane", "voilà", "lol"])
+def test_a_meaningless_first_word_does_not_choose_the_language(word):
+    story = Story(None)
+    story(word)
+    assert story.person.language is None

@@ -90,7 +90,7 @@ async def _send(graph: httpx2.AsyncClient, message: Any = TEXT) -> int:
 
 
 def _messages(webhook: Webhook) -> list[Received]:
-    return [received for body, _ in webhook.received for received in read(body)]
+    return [received for body, _ in webhook.received for received in read(body).messages]
 
 
 async def test_a_message_is_taken_and_its_fate_is_told(
@@ -109,7 +109,7 @@ async def test_a_message_is_taken_and_its_fate_is_told(
             await asyncio.sleep(0.01)
     fate = msgspec.json.decode(webhook.received[1][0])["entry"][0]["changes"][0]["value"]
     assert fate["statuses"][0]["id"] == message_id
-    assert read(webhook.received[1][0]) == []
+    assert read(webhook.received[1][0]).messages == []
 
 
 async def test_a_wrong_token_or_number(graph: httpx2.AsyncClient) -> None:

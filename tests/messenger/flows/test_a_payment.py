@@ -24,6 +24,7 @@ from tapgate.messenger.model.replies import Offer, Outgoing, PinForm, Say
 from tapgate.messenger.outbox.sealed import opened
 from tapgate.messenger.services import Services
 from tapgate.service import logs
+from tapgate.service.throttle import Throttle
 from tapgate.settings import load
 from tapgate.store.database import Database
 from tapgate.vault import Vault
@@ -44,6 +45,7 @@ class Chat:
             process=7,
             gateway=self,
             understand=self._understand,
+            throttle=Throttle(settings),
             flow_key=KEY,
         )
 

@@ -78,3 +78,15 @@ async def test_a_new_form_ends_the_older_one_of_its_operation(stage: Stage) -> N
     assert not await used(stage, older)
     assert await found(stage, other) is not None
     assert await found(stage, newer) is not None
+
+
+async def test_the_newest_forms_of_a_person_are_kept(stage: Stage) -> None:
+    tokens = []
+    for number in range(forms.MAX_PER_PERSON + 5):
+        tokens.append(await stage.issue(operation=f"op{number}"))
+        stage.later(seconds=1)
+    count = await stage.database.fetchval("SELECT count(*) FROM messenger.forms")
+    assert count == forms.MAX_PER_PERSON
+    assert await found(stage, tokens[4]) is None
+    assert await found(stage, tokens[5]) is not None
+    assert await found(stage, tokens[-1]) is not None

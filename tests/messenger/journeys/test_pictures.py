@@ -65,6 +65,48 @@ async def test_jpeg_and_png_are_passed_on(
     assert document["document_type"] == "id_front"
 
 
+@pytest.mark.parametrize(
+    ("language", "said"), [("english", "several pictures"), ("français", "plusieurs photos")]
+)
+async def test_the_limit_per_document_is_explained_in_the_chat(
+    town: Town, messenger: Messenger, language: str, said: str
+) -> None:
+    subscriber = await town.world.subscriber()
+    phone = messenger.phone(subscriber["phone_number"])
+    sent = {"messageType": "image", "hasMedia": True, "media": media(PNG, "image/png")}
+    await phone.ask("language")
+    await phone.ask(language)
+    for _ in range(5):
+        await phone.ask("kyc")
+        await phone.ask("1")
+        answer = await phone.ask_raw(**sent)
+        assert answer.status_code == 200
+    assert said in answer.json()["answer"]
+    assert len(await documents(town, subscriber["id"])) == 4
+    # Another document can be sent right away.
+    await phone.ask("3")
+    assert said not in (await phone.ask_raw(**sent)).json()["answer"]
+    assert len(await documents(town, subscriber["id"])) == 5
+
+
+async def test_the_daily_limit_is_explained_in_the_chat(town: Town, messenger: Messenger) -> None:
+    subscriber = await town.world.subscriber()
+    await town.world.services.database.execute(
+        """INSERT INTO kyc_documents (id, subscriber_id, document_type, media_type, image,
+                                      created_at, decided_at)
+           SELECT n, s.id, 'selfie', 'image/png', '', now(), now()
+           FROM generate_series(1, 20) AS n, subscribers s WHERE s.phone_number = $1""",
+        subscriber["phone_number"],
+    )
+    phone = messenger.phone(subscriber["phone_number"])
+    await phone.ask("kyc")
+    await phone.ask("1")
+    sent = {"messageType": "image", "hasMedia": True, "media": media(PNG, "image/png")}
+    answer = await phone.ask_raw(**sent)
+    assert "in one day" in answer.json()["answer"]
+    assert len(await documents(town, subscriber["id"])) == 20
+
+
 REFUSED = {
     "a PDF with an image's prefix": media(b"%PDF-1.7 ...", "image/jpeg"),
     "a truncated PNG": media(PNG[: len(PNG) // 2], "image/png"),

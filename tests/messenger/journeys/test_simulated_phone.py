@@ -50,6 +50,19 @@ async def test_a_picture_comes_along(town: Town) -> None:
         assert kept == 0
 
 
+async def test_a_picture_sent_as_a_document_is_taken(town: Town) -> None:
+    subscriber = await town.world.subscriber()
+    async with town.messenger(**APP_SECRET) as messenger:
+        phone = messenger.phone(subscriber["phone_number"]).simulated(town.world.service())
+        await phone.say("kyc")
+        await phone.say("1")
+        for content, kind in ((b"%PDF-1.7 ...", "application/pdf"), (PNG, "image/png")):
+            sent = pictured(media(content, kind))
+            await phone.send({"type": "document", "document": sent["image"]})
+    (document,) = await documents(town, subscriber["id"])
+    assert document["document_type"] == "id_front"
+
+
 async def test_over_the_webhook_no_picture_comes_along(town: Town) -> None:
     subscriber = await town.world.subscriber()
     async with town.messenger() as messenger:

@@ -1,5 +1,6 @@
 """Whose wallet it is: people who hide their number, and numbers that change hands."""
 
+from datetime import timedelta
 from typing import Any
 
 from messenger.journeys.phone import Phone, text
@@ -83,6 +84,24 @@ async def test_codes_cannot_be_guessed_in_the_long_run(messenger: Messenger) -> 
     clock.forward(minutes=1)
     await codes.send(services, Person(address="user:ada", phone=None), "+23276123456")
     assert await services.database.fetchval(count) == codes.PER_HOUR + 1
+
+
+async def test_codes_of_the_gateway_and_of_the_chat_share_one_limit(
+    town: Town, messenger: Messenger
+) -> None:
+    subscriber = await town.world.subscriber()
+    url = f"/api/v1/subscribers/{subscriber['id']}/reset-pin"
+    eve = Person(address="user:eve", phone=None)
+    count = "SELECT count(*) FROM messenger.outbox"
+    assert (await town.gateway.post(url, auth=town.world.service())).status_code == 200
+    await codes.send(messenger.services, eve, subscriber["phone_number"])
+    assert await messenger.services.database.fetchval(count) == 0
+    clock = SetClock()
+    clock.now = messenger.services.clock() + timedelta(minutes=1)
+    messenger.services.clock = clock
+    await codes.send(messenger.services, eve, subscriber["phone_number"])
+    assert await messenger.services.database.fetchval(count) == 1
+    assert (await town.gateway.post(url, auth=town.world.service())).status_code == 429
 
 
 async def test_nobody_has_codes_sent_to_many(messenger: Messenger) -> None:

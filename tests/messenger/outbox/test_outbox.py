@@ -101,19 +101,23 @@ async def test_a_developer_reads_the_newest_first(outbox: Outbox) -> None:
             "message_id": ids.show("msg_", rows[2]["id"]),
             "to": PHONE,
             "template": "one_time_code",
+            "language": "en",
             "parameters": (CODE,),
+            "status": "queued",
             "created_at": created[2],
         },
         {
             "message_id": ids.show("msg_", rows[1]["id"]),
             "to": PHONE,
             "text": "What next?\n\n1. Balance",
+            "status": "queued",
             "created_at": created[1],
         },
         {
             "message_id": ids.show("msg_", rows[0]["id"]),
             "to": PHONE,
             "text": "Hello",
+            "status": "queued",
             "created_at": created[0],
         },
     ]

@@ -317,7 +317,7 @@ async def test_a_claim_that_was_taken_over_changes_nothing(stage: Stage) -> None
     later = now + claims.LEASE
     (held,) = await claims.claim(stage.database, now=later, limit=9)
     await claims.put_off(stage.database, lost, "131000", now - timedelta(days=1))
-    await claims.refused(stage.database, lost, "131047", keep=False)
+    await claims.refused(stage.database, lost, "131047", now, keep=False)
     await claims.hold(stage.database, lost, ["x"], now)
     (row,) = await stage.rows()
     assert (row["status"], row["problem"]) == ("waiting", None)

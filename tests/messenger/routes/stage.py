@@ -16,6 +16,7 @@ from tapgate.messenger.model.calls import Call
 from tapgate.messenger.model.events import Answered, Meaning, Refused, Unreachable
 from tapgate.messenger.model.kinds import Language
 from tapgate.messenger.services import Services
+from tapgate.service.throttle import Throttle
 from tapgate.settings import load
 from tapgate.store.database import Database
 from tapgate.vault import Vault
@@ -31,6 +32,9 @@ HEALTH = "/health"
 PHONE = "+23276123456"
 MESSAGE = {"event": "message", "from": "23276123456", "phoneE164": PHONE, "message": "menu"}
 CODE = {"to": PHONE, "template": "one_time_code", "parameters": ["918273"]}
+
+#: No test of something else reaches the limit per address.
+UNLIMITED = {"TAPGATE_RATE_LIMIT": "100000", "TAPGATE_RATE_BURST": "100000"}
 
 
 class StandInGateway:
@@ -70,8 +74,9 @@ class Stage:
 
 @contextlib.asynccontextmanager
 async def stage(folder: Path, database_url: str, **variables: str) -> AsyncIterator[Stage]:
-    settings = load({"TAPGATE_DATA_DIR": str(folder), **variables})
+    settings = load({"TAPGATE_DATA_DIR": str(folder), **UNLIMITED, **variables})
     database, gateway = await Database.connect(database_url), StandInGateway()
+    throttle = Throttle(settings)
     services = Services(
         settings=settings,
         database=database,
@@ -81,12 +86,14 @@ async def stage(folder: Path, database_url: str, **variables: str) -> AsyncItera
         process=7,
         gateway=gateway,
         understand=nothing_known,
+        throttle=throttle,
     )
     made = Stage(services, gateway, App(services))
     try:
         async with made.client:
             yield made
     finally:
+        await throttle.close()
         await database.close()
 
 

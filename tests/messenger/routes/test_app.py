@@ -24,6 +24,7 @@ from messenger.routes.stage import (
     stage,
 )
 from tapgate.messenger.app import App
+from tapgate.messenger.routes import ROUTES
 from tapgate.messenger.routes.access import ANYBODY
 from tapgate.messenger.routes.route import Request, Route
 from tapgate.service import logs, overload
@@ -116,10 +117,47 @@ async def test_head_is_get_without_a_body(messenger: Stage) -> None:
     assert (answer.status_code, answer.content) == (200, b"")
 
 
-@pytest.mark.parametrize("path", [WEBHOOK, f"{WEBHOOK}/flows", TEMPLATE])
-async def test_a_body_is_at_most_a_mebibyte(without_database: Stage, path: str) -> None:
-    answer = await without_database.client.post(path, content=b"x" * (1024 * 1024 + 1))
+LIMITS = {BRIDGE: 8192, WEBHOOK: 3072, f"{WEBHOOK}/flows": 16, TEMPLATE: 256}
+
+
+@pytest.mark.parametrize(("path", "kibibytes"), LIMITS.items())
+async def test_body_over_the_limit_of_its_route_is_refused(
+    without_database: Stage, path: str, kibibytes: int
+) -> None:
+    answer = await without_database.client.post(path, content=b"x" * (kibibytes * 1024 + 1))
     assert (answer.status_code, answer.json()) == (413, error("Request body too large"))
+    answer = await without_database.client.post(path, content=b"x" * kibibytes * 1024)
+    assert answer.status_code in (400, 401, 421, 503)
+
+
+def test_other_routes_take_at_most_16_kibibytes() -> None:
+    """Apart from the simulated phone, which exists outside production only."""
+    larger = {route.path for route in ROUTES if route.body_limit > 16 * 1024}
+    assert larger == {BRIDGE, WEBHOOK, TEMPLATE, "/api/v1/simulator/deliveries"}
+
+
+class _Unread:
+    """A request whose body must not be read."""
+
+    peer, query = "192.0.2.1", b""
+
+    def __init__(self, method: str, path: str, headers: dict[bytes, bytes] | None = None) -> None:
+        self.method, self.path, self.headers = method, path, headers or {}
+
+    async def body(self, limit: int) -> bytes:
+        raise AssertionError("the body was read")
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), [(BRIDGE, 401), (WEBHOOK, 401), (f"{WEBHOOK}/flows", 432), (TEMPLATE, 401)]
+)
+async def test_missing_credential_is_refused_before_the_body_is_read(
+    tmp_path: Path, database_url: str, path: str, status: int
+) -> None:
+    secrets = {"TAPGATE_MESSENGER_BRIDGE_TOKEN": "b", "TAPGATE_MESSENGER_APP_SECRET": "a"}
+    async with stage(tmp_path, database_url, **secrets) as messenger:
+        answer = await App(messenger.services).respond(_Unread("POST", path))
+    assert answer.status == status
 
 
 async def test_the_request_id_is_echoed_or_made(messenger: Stage) -> None:

@@ -98,7 +98,7 @@ async def test_what_is_no_phone_number(without_database: Stage, phone: str, prob
         (b'{"message": "\\ud800"}', "The body is not JSON"),
         (b"\xff", "The body is not UTF-8"),
         (b'{"unknown": "\xff"}', "The body is not UTF-8"),
-        (b"[" * 100_000, "The body is nested too deeply"),
+        (b'{"unknown": ' + b"[" * 100_000, "The body is nested too deeply"),
         (b"[]", "The body must be a JSON object"),
         (b"null", "The body must be a JSON object"),
     ],
@@ -243,3 +243,13 @@ async def test_an_unusual_number_is_the_same_person(messenger: Stage) -> None:
         assert answer.status_code == 200, json.dumps(answer.json())
     found = await messenger.services.database.fetch("SELECT address FROM messenger.conversations")
     assert [row["address"] for row in found] == ["+442079460958"]
+
+
+@pytest.mark.parametrize("kind", ["reaction", "edit", "revoke", "deleted"])
+async def test_reactions_edits_and_deletions_get_an_empty_answer(
+    messenger: Stage, kind: str
+) -> None:
+    answer = await messenger.say(messageType=kind, message="👍")
+    assert (answer.status_code, answer.json()) == (200, {"answer": "", "status": "success"})
+    count = "SELECT count(*) FROM messenger.conversations"
+    assert await messenger.services.database.fetchval(count) == 0

@@ -50,7 +50,12 @@ async def test_a_template_is_accepted_and_shown(messenger: Stage) -> None:
     assert [one.pop("message_id") for one in shown] == names[::-1]
     assert all(one.pop("created_at").endswith("Z") for one in shown)
     assert [one.pop("payloads")[0]["type"] for one in shown] == ["template", "template"]
-    about = {"to": PHONE, "template": "one_time_code"}
+    about = {
+        "to": PHONE,
+        "template": "one_time_code",
+        "language": "en",
+        "status": "queued",
+    }
     assert shown == [about | {"parameters": ["second"]}, about | {"parameters": ["first"]}]
     assert await outbox(messenger, "+23276999999") == []
 

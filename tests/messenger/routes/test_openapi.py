@@ -64,7 +64,7 @@ async def test_who_may_call_shows(document: dict[str, Any]) -> None:
         "200", "400", "401", "403", "413", "429", "500", "503",
     ]  # fmt: skip
     assert list(paths[FLOWS]["post"]["responses"]) == [
-        "200", "400", "403", "413", "421", "427", "432", "500", "503",
+        "200", "400", "403", "413", "421", "427", "429", "432", "500", "503",
     ]  # fmt: skip
 
 

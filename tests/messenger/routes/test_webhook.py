@@ -1,5 +1,9 @@
 """The channel's webhook: the handshake, signed deliveries, the data exchange of flows."""
 
+import asyncio
+import itertools
+from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 
 import httpx2
@@ -8,6 +12,7 @@ import pytest
 
 from messenger.routes.stage import FLOWS, PRODUCTION, WEBHOOK, Stage, delivery, error, stage
 from tapgate import signing
+from tapgate.clock import system_clock
 
 SECRET = "the secret of the app"
 WRONG = error("hub.mode or hub.verify_token is wrong")
@@ -168,3 +173,47 @@ async def test_a_flow_that_cannot_be_decrypted(without_database: Stage) -> None:
         answer = await without_database.client.post(FLOWS, content=body)
         assert answer.status_code == 421, body
         assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+
+
+@pytest.mark.parametrize("kind", ["reaction", "edit", "revoke", "deleted"])
+async def test_reactions_edits_and_deletions_are_acknowledged_and_ignored(
+    messenger: Stage, kind: str
+) -> None:
+    body = delivery("wamid.1")
+    message = body["entry"][0]["changes"][0]["value"]["messages"][0]
+    message |= {"type": kind, kind: {"message_id": "wamid.0", "emoji": "👍"}}
+    answer = await messenger.deliver(msgspec.json.encode(body))
+    assert (answer.status_code, answer.json()) == (200, {"status": "success"})
+    assert await received(messenger) == []
+    count = await messenger.services.database.fetchval("SELECT count(*) FROM messenger.outbox")
+    assert count == 0
+
+
+async def test_messages_to_another_number_are_acknowledged_and_ignored(
+    tmp_path: Path, database_url: str
+) -> None:
+    own = {"TAPGATE_MESSENGER_PHONE_NUMBER_ID": "1065"}
+    async with stage(tmp_path, database_url, **own) as messenger:
+        for number in ("1065", "9999"):
+            body = delivery(f"wamid.{number}")
+            value = body["entry"][0]["changes"][0]["value"]
+            value["metadata"] = {"phone_number_id": number}
+            value["statuses"] = [{"id": f"sent.{number}", "status": "read"}]
+            answer = await messenger.deliver(msgspec.json.encode(body))
+            assert answer.status_code == 200
+        assert await received(messenger) == ["wamid.1065"]
+        rows = await messenger.services.database.fetch("SELECT * FROM messenger.statuses")
+        assert [row["channel_message_id"] for row in rows] == ["sent.1065"]
+
+
+async def test_parallel_deliveries_do_not_exceed_the_rate_of_a_phone(messenger: Stage) -> None:
+    """Each process reads a clock of its own, a few milliseconds apart."""
+    now, readings = system_clock(), itertools.count()
+    messenger.services.clock = lambda: now - timedelta(milliseconds=next(readings) * 37 % 60)
+    bodies = [msgspec.json.encode(delivery(f"wamid.{number}")) for number in range(60)]
+    answers = await asyncio.gather(*(messenger.deliver(body) for body in bodies))
+    assert {answer.status_code for answer in answers} == {200}
+    rows = await messenger.services.database.fetch("SELECT status FROM messenger.received")
+    assert Counter(row["status"] for row in rows) == {"waiting": 30, "throttled": 30}
+    count = await messenger.services.database.fetchval("SELECT count(*) FROM messenger.outbox")
+    assert count == 1  # "slow down", once

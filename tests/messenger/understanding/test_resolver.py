@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from messenger.understanding.samples import SAMPLES
 from tapgate.messenger.model.events import Meaning
-from tapgate.messenger.model.kinds import COMMANDS, Command
+from tapgate.messenger.model.kinds import COMMANDS, Command, Language
 from tapgate.messenger.understanding import phrases
 from tapgate.messenger.understanding.resolver import Resolver, literal, resolve
 from tapgate.messenger.understanding.spelling import LONGEST, plain
@@ -216,3 +216,26 @@ def test_every_command_has_words_in_both_languages() -> None:
             own = [p for p in phrases.WORDS if (p.command, p.language) == (command, language)]
             assert own, (language, command)
             assert resolve(own[0].text, language).command == cast(Command, command)
+
+
+@pytest.mark.parametrize(
+    "word", ["lol", "hmm", "mdr", "banane", "qwerty", "Aminata", "voilà", "1x", "wow", "asdf", "Bo"]
+)
+def test_a_meaningless_word_tells_no_language(word: str) -> None:
+    for known in (None, "en", "fr"):
+        assert resolve(word, cast("Language | None", known)).language is None
+
+
+@pytest.mark.parametrize(
+    ("word", "language"),
+    [("bonjour", "fr"), ("merci", "fr"), ("solde", "fr"), ("hello", "en"), ("balanse", "en")],
+)
+def test_a_known_word_tells_its_language(word: str, language: str) -> None:
+    assert resolve(word, None).language == language
+
+
+def test_random_words_tell_no_language() -> None:
+    chance = random.Random(1)
+    letters = "bcdfghjklmnpqrstvwz" + "aeiou" * 3
+    words = ["".join(chance.choices(letters, k=chance.randint(5, 10))) for _ in range(2000)]
+    assert [word for word in words if resolve(word, None).language] == []

@@ -6,4 +6,8 @@ INSERT INTO alerts VALUES
     (1111, 201, 1008, 1101, 'AMOUNT_THRESHOLD', 'HIGH', 'open', true, '{"amount": 40000}', 1, NULL,
      NULL, NULL, '2026-03-02', '2026-03-02'),
     (1112, 202, NULL, 1102, 'TRANSACTION_COUNT', 'LOW', 'resolved', false, '{}', 3, 'known', 701,
-     '2026-03-02', '2026-03-01', '2026-03-02');
+     '2026-03-02', '2026-03-01', '2026-03-02'),
+    (1113, 202, NULL, NULL, 'SUPPORT_REQUEST', 'LOW', 'open', false,
+     '{"asked_by": "+23276000202"}', 1, NULL, NULL, NULL, '2026-03-01', '2026-03-01'),
+    (1114, 202, NULL, NULL, 'SUPPORT_REQUEST', 'LOW', 'investigating', false,
+     '{"asked_by": "+23276000202"}', 1, NULL, NULL, NULL, '2026-03-02', '2026-03-02');

@@ -110,6 +110,7 @@ OBJECTS: Final[Mapping[str, tuple[Whose, ...]]] = {
     f"POST {_SUBSCRIBER}/kyc-documents": (Whose.OPEN,),
     f"GET {_SUBSCRIBER}/kyc-documents": (Whose.OPEN,),
     f"GET {_SUBSCRIBER}/kyc-documents/{{document_id}}": (Whose.OPEN, Whose.INSIDE),
+    f"GET {_SUBSCRIBER}/messages": (Whose.ANY,),  # of a restricted subscriber only codes
     f"POST {_V1}/cards/link": (Whose.OPEN, Whose.PIN),
     f"POST {_V1}/cards/child": (Whose.OPEN, Whose.PIN),
     f"GET {_V1}/cards": (Whose.OPEN,),
@@ -177,6 +178,7 @@ OBJECTS: Final[Mapping[str, tuple[Whose, ...]]] = {
     f"PUT {_V1}/fee-rules/{{type}}": (Whose.ANY,),
     f"GET {_V1}/commission-rules": (Whose.ANY,),
     f"PUT {_V1}/commission-rules": (Whose.ANY,),
+    f"POST {_V1}/messages/statuses": (Whose.ANY,),
     f"POST {_V1}/compliance/check": (Whose.OPEN,),
     f"POST {_V1}/compliance/alerts": (Whose.ANY,),  # an alert is not the subscriber's record
     f"GET {_V1}/compliance/alerts": (Whose.ANY,),

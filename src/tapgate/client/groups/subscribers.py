@@ -9,6 +9,7 @@ from tapgate.client.records.subscribers import (
     Document,
     DocumentAdded,
     Limits,
+    Message,
     PinVerified,
     Registered,
     Subscriber,
@@ -172,6 +173,13 @@ class Subscribers(Group[M]):
     def list_kyc_documents(self, id: str, *, limit: int | None = None) -> Listing[Document]:
         """Without their pictures."""
         return listed(_DOCUMENTS, Document, given(limit=limit), id=id)
+
+    @listing
+    def list_messages(
+        self, id: str, *, template: str | None = None, limit: int | None = None
+    ) -> Listing[Message]:
+        """What was sent to the subscriber's phone and whether it arrived, newest first."""
+        return listed(f"{_ONE}/messages", Message, given(template=template, limit=limit), id=id)
 
     @operation
     def get_kyc_document(self, id: str, document_id: str) -> Operation[File]:

@@ -44,6 +44,10 @@ from tapgate.client.records.compliance import (
     Verdict,
     Violation,
 )
+from tapgate.client.records.messages import (
+    ReportsTaken,
+    StatusReport,
+)
 from tapgate.client.records.overview import (
     LedgerProof,
     Overview,
@@ -84,6 +88,7 @@ from tapgate.client.records.subscribers import (
     Document,
     DocumentAdded,
     Limits,
+    Message,
     PinVerified,
     Registered,
     Subscriber,
@@ -161,6 +166,7 @@ __all__ = [
     "LedgerProof",
     "Limits",
     "Me",
+    "Message",
     "Overview",
     "P2pReceipt",
     "Partner",
@@ -183,12 +189,14 @@ __all__ = [
     "RefundReceipt",
     "Registered",
     "Replays",
+    "ReportsTaken",
     "RowError",
     "Rule",
     "SigningKey",
     "SigningKeyCreated",
     "Statement",
     "StatementEntry",
+    "StatusReport",
     "Subscriber",
     "SubscriberBlocked",
     "SubscriberMoved",

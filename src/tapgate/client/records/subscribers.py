@@ -110,6 +110,18 @@ class DocumentAdded(Record, frozen=True, kw_only=True):
     kyc_status: str
 
 
+class Message(Record, frozen=True, kw_only=True):
+    """A message to a subscriber's phone, without what it says."""
+
+    message_id: str
+    template: str
+    language: str
+    status: str
+    error_code: str | None
+    created_at: str
+    updated_at: str | None
+
+
 class Document(Record, frozen=True, kw_only=True):
     """A KYC document without its picture."""
 

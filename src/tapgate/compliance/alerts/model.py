@@ -14,6 +14,10 @@ from tapgate.ledger.alerts import impersonal_details
 
 Status = Annotated[str, Choice("open", "investigating", "resolved", "false_positive")]
 
+#: A person asks in the chat to be contacted; `details.asked_by` is their phone number.
+SUPPORT_REQUEST = "SUPPORT_REQUEST"
+
+_MAX_KEY = 255
 _RESOLVED = frozenset({"resolved", "false_positive"})
 
 
@@ -117,6 +121,12 @@ class Resolution(msgspec.Struct, kw_only=True):
     status: Annotated[str, Choice("resolved", "false_positive")]
     resolution_notes: FreeText
     transaction_decision: Annotated[str, Choice("release", "reject")] | None = None
+
+
+def open_key(alert: NewAlert) -> str | None:
+    """Return what at most one open alert of this type exists for, beside its rule and subject."""
+    asked_by = alert.details.get("asked_by") if alert.alert_type == SUPPORT_REQUEST else None
+    return asked_by[:_MAX_KEY] if isinstance(asked_by, str) and asked_by else None
 
 
 def investigated(alert: Alert, now: datetime) -> Alert:

@@ -17,8 +17,7 @@ _of_transactions = Trail("transaction")
 
 
 async def create(call: Call, new: NewAlert) -> tuple[Alert, bool]:
-    """The alert, and whether it is a new one: else an open one about the same rule and subject
-    occurred once more."""
+    """Return the alert and whether it is new; otherwise an open one occurred once more."""
     services = call.services
     now = services.clock()
     async with services.database.transaction() as tx:
@@ -40,7 +39,7 @@ async def create(call: Call, new: NewAlert) -> tuple[Alert, bool]:
             created_at=now,
             updated_at=now,
         )
-        alert = await queries.add(tx, asked)
+        alert = await queries.add(tx, asked, model.open_key(new))
         if alert.id != asked.id:
             more = {"occurrences": (alert.occurrences - 1, alert.occurrences)}
             await _record(tx, call, alert, "repeated", changes=more)

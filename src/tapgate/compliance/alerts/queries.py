@@ -83,15 +83,23 @@ async def _known(
     return number
 
 
-async def add(tx: asyncpg.Connection, alert: Alert) -> Alert:
-    """The new alert, or the open one of the same rule and subject with one occurrence more. Its
-    severity rises with a graver occurrence and never falls."""
+#: What makes an alert a repetition of an open one.
+_SAME_RULE: Final = (
+    "(rule_id, (coalesce(subscriber_id, agent_id))) WHERE status IN ('open', 'investigating')"
+)
+_SAME_KEY: Final = (
+    "(alert_type, open_key) WHERE open_key IS NOT NULL AND status IN ('open', 'investigating')"
+)
+
+
+async def add(tx: asyncpg.Connection, alert: Alert, open_key: str | None = None) -> Alert:
+    """Return the new alert, or the open one of the same rule and subject, or of the same type and
+    key, with one more occurrence. Its severity rises with a graver occurrence and never falls."""
     row = await tx.fetchrow(
         f"""INSERT INTO alerts (id, subscriber_id, transaction_id, rule_id, alert_type, severity,
-                                details, created_at, updated_at)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)
-            ON CONFLICT (rule_id, (coalesce(subscriber_id, agent_id)))
-                WHERE status IN ('open', 'investigating') AND NOT review
+                                details, created_at, updated_at, open_key)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $10)
+            ON CONFLICT {_SAME_RULE if open_key is None else _SAME_KEY} AND NOT review
             DO UPDATE SET occurrences = alerts.occurrences + 1, details = EXCLUDED.details,
                 transaction_id = coalesce(EXCLUDED.transaction_id, alerts.transaction_id),
                 severity = CASE WHEN array_position($9::text[], EXCLUDED.severity)
@@ -108,6 +116,7 @@ async def add(tx: asyncpg.Connection, alert: Alert) -> Alert:
         alert.details,
         alert.created_at,
         SEVERITIES,
+        open_key,
     )
     return Alert(**row)
 

@@ -65,8 +65,8 @@ class Handled(msgspec.Struct, kw_only=True):
 async def create_alert(call: Call, body: NewAlert) -> Reply[Created]:
     """Create an alert.
 
-    While an alert of the same rule about the same subscriber is open, no other is made: its
-    `occurrences` rise and the answer is 200.
+    While an alert of the same rule about the same subscriber is open, or a `SUPPORT_REQUEST` with
+    the same `details.asked_by`, no other is created: its `occurrences` rise and the status is 200.
     """
     alert, new = await operations.create(call, body)
     record = await _shown(call, alert)

@@ -1,6 +1,7 @@
 """Subscribers: the list, one person with everything about them, and what can be done."""
 
 import asyncio
+from typing import Any
 
 from tapgate.console.acts import Act, Field
 from tapgate.console.site import Pages
@@ -208,9 +209,9 @@ async def person(visit: Visit, id: str) -> Reply[bytes]:
     except ApiError as error:
         if error.code is not Code.OTP_REQUIRED:
             raise
-        return visit.page("subscribers/restricted.html", id=id)
+        return visit.page("subscribers/restricted.html", id=id, code=await _last_code(visit, id))
     about: dict[str, str | int] = {"subscriber_id": id, "limit": _FEW}
-    balance, cards, history, limits, documents, alerts, audit = await asyncio.gather(
+    balance, cards, history, limits, documents, alerts, audit, code = await asyncio.gather(
         visit.get(at("/api/v1/balance/{id}", {"id": id})),
         visit.get("/api/v1/cards", {"subscriber_id": id}),
         visit.get("/api/v1/transactions", {"user_id": id, "limit": _FEW}),
@@ -220,6 +221,7 @@ async def person(visit: Visit, id: str) -> Reply[bytes]:
         visit.get_if_allowed(
             "GET /api/v1/audit/logs", "/api/v1/audit/logs", {"resource_id": id, "limit": _FEW}
         ),
+        _last_code(visit, id),
     )
     return visit.page(
         "subscribers/person.html",
@@ -231,7 +233,16 @@ async def person(visit: Visit, id: str) -> Reply[bytes]:
         documents=documents,
         alerts=alerts,
         audit=audit,
+        code=code,
     )
+
+
+async def _last_code(visit: Visit, id: str) -> Any:
+    """The message with the newest one-time code, None if there is none."""
+    found = await visit.get(
+        at(f"{_ONE}/messages", {"id": id}), {"template": "one_time_code", "limit": 1}
+    )
+    return next(iter(found["data"]), None)
 
 
 @pages.get("/console/subscribers/{id}/documents/{document_id}")

@@ -13,6 +13,8 @@ from typing import Any, Final, NoReturn
 from tapgate.messenger.model.incoming import (
     ChangedNumber,
     Content,
+    Delivery,
+    DeliveryStatus,
     FlowReply,
     ImageFile,
     Other,
@@ -32,6 +34,11 @@ _LONGEST_TAP_ID = 256
 _LONGEST_TOKEN = 500
 _LONGEST_MEDIA_ID = 200
 _LONGEST_KIND = 40
+_MAX_ERROR_CODE = 40
+
+#: About an earlier message: a reaction to it, its edit, its deletion. They need no answer.
+UNANSWERED_TYPES: Final = frozenset({"reaction", "edit", "revoke", "deleted"})
+_PICTURE_TYPES: Final = frozenset({"image/jpeg", "image/png"})
 
 _PHONE = re.compile(r"\+?([1-9]\d{5,14})", re.ASCII)
 #: A country and letters or digits: what stands for a person who does not show their number.
@@ -45,16 +52,29 @@ class MalformedDelivery(ValueError):  # noqa: N818 - what it is, not only that i
     """Not JSON, or not an object."""
 
 
-def read(body: bytes, *, pictures_inside: bool = False) -> list[Received]:
-    """Every message of a delivery, in the order they are in. The provider keeps pictures and tells
-    where; who only plays the provider has no such place and sends them along."""
+def read(
+    body: bytes, *, pictures_inside: bool = False, phone_number_id: str | None = None
+) -> Delivery:
+    """Return the messages and status reports of a delivery, in their order.
+
+    The provider stores pictures and sends their id; the simulator has no such store and sends the
+    pictures inside. What is addressed to another phone number of the account is skipped.
+    """
     contents = _WITH_PICTURES_INSIDE if pictures_inside else _CONTENTS
-    return [
+    values = [one for one in _values(_decoded(body)) if _is_for(one, phone_number_id)]
+    messages = [
         received
-        for value in _values(_decoded(body))
+        for value in values
         for message in _objects(value.get("messages"))
         if (received := _received(message, _objects(value.get("contacts")), contents)) is not None
     ]
+    reports = [
+        status
+        for value in values
+        for report in _objects(value.get("statuses"))
+        if (status := _status(report)) is not None
+    ]
+    return Delivery(messages, reports)
 
 
 def _decoded(body: bytes) -> dict[str, Any]:
@@ -81,6 +101,24 @@ def _values(delivery: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 yield _object(change.get("value"))
 
 
+def _is_for(value: dict[str, Any], phone_number_id: str | None) -> bool:
+    named = _object(value.get("metadata")).get("phone_number_id")
+    return phone_number_id is None or named is None or named == phone_number_id
+
+
+def _status(report: dict[str, Any]) -> DeliveryStatus | None:
+    message_id = _text(report.get("id"), _LONGEST_MESSAGE_ID)
+    status = report.get("status")
+    if message_id is None or status not in ("sent", "delivered", "read", "failed"):
+        return None
+    error = next(iter(_objects(report.get("errors"))), {}).get("code")
+    return DeliveryStatus(
+        channel_message_id=message_id,
+        status=status,
+        error_code=_text(str(error), _MAX_ERROR_CODE) if isinstance(error, int | str) else None,
+    )
+
+
 def _received(
     message: dict[str, Any], contacts: list[dict[str, Any]], contents: "_Contents"
 ) -> Received | None:
@@ -89,6 +127,8 @@ def _received(
     address = address_of(phone, user_id)
     # What is said in a group is not said to us alone: nothing about money is answered there.
     if message_id is None or address is None or message.get("group_id"):
+        return None
+    if _text(message.get("type"), _LONGEST_KIND) in UNANSWERED_TYPES:
         return None
     return Received(
         message_id=message_id,
@@ -172,6 +212,20 @@ def _image(part: dict[str, Any]) -> Content | None:
     )
 
 
+def _document(part: dict[str, Any]) -> Content | None:
+    """A picture sent as a file, uncompressed."""
+    return _image(part) if _is_picture(part) else None
+
+
+def _document_inside(part: dict[str, Any]) -> Content | None:
+    return _picture_inside(part) if _is_picture(part) else None
+
+
+def _is_picture(part: dict[str, Any]) -> bool:
+    mime_type = _text(part.get("mime_type"), 100) or ""
+    return mime_type.partition(";")[0].strip().lower() in _PICTURE_TYPES
+
+
 def _picture_inside(part: dict[str, Any]) -> Content | None:
     data = part.get("data")
     if not isinstance(data, str):
@@ -195,9 +249,14 @@ _CONTENTS: Final[_Contents] = {
     "interactive": _interactive,
     "button": _button,
     "image": _image,
+    "document": _document,
     "system": _system,
 }
-_WITH_PICTURES_INSIDE: Final[_Contents] = {**_CONTENTS, "image": _picture_inside}
+_WITH_PICTURES_INSIDE: Final[_Contents] = {
+    **_CONTENTS,
+    "image": _picture_inside,
+    "document": _document_inside,
+}
 
 
 def _object(value: object) -> dict[str, Any]:

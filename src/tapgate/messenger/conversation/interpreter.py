@@ -13,7 +13,7 @@ from tapgate.messenger.model.events import Answered, Refused, Unreachable
 from tapgate.messenger.model.kinds import Command
 from tapgate.messenger.model.replies import AskPin
 
-#: Refusals that say nothing about what was asked for: it may be tried again as it is.
+#: Refusals that say nothing about the request itself: it may be retried as it is.
 _NO_VERDICT: Final[Mapping[str, Unreachable]] = {
     Code.SERVICE_UNAVAILABLE: Unreachable(uncertain=False),
     Code.RATE_LIMITED: Unreachable(uncertain=False),
@@ -151,7 +151,7 @@ def hear(scene: Scene, outcome: Answered | Refused | Unreachable) -> None:
         scene.rest()
         scene.suggest(scene.text("error.general"), "menu", "person")
         return
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, Refused) and not _is_limit(outcome):
         outcome = _NO_VERDICT.get(outcome.code) or outcome
     match outcome:
         case Answered(result=result):
@@ -160,6 +160,11 @@ def hear(scene: Scene, outcome: Answered | Refused | Unreachable) -> None:
             _follow(scene, piece, _refused(scene, piece, outcome))
         case Unreachable(uncertain=uncertain):
             _unreachable(scene, piece, uncertain=uncertain)
+
+
+def _is_limit(refused: Refused) -> bool:
+    """Whether a limit of the operation was reached, as opposed to the caller's request rate."""
+    return refused.code == Code.RATE_LIMITED and "limit" in refused.details
 
 
 def _call(scene: Scene, piece: Piece, call: Call) -> None:

@@ -16,6 +16,8 @@ from tapgate.messenger.model.replies import AskPin
 from tapgate.store.database import Database
 
 LIFETIME = timedelta(minutes=5)
+#: Kept per person, the newest: an expired form is still answered in the person's language.
+MAX_PER_PERSON = 20
 
 _TOKEN_BYTES = 32
 
@@ -33,7 +35,14 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 async def issue(
     tx: asyncpg.Connection, *, address: str, ask: AskPin, language: Language, now: datetime
 ) -> str:
-    """A new form's token. An older form for the same operation can no longer be used."""
+    """Return a new form's token. An older form for the same operation can no longer be used."""
+    await tx.execute(
+        """DELETE FROM messenger.forms WHERE token_hash IN (
+               SELECT token_hash FROM messenger.forms WHERE address = $1
+               ORDER BY expires_at DESC OFFSET $2)""",
+        address,
+        MAX_PER_PERSON - 1,
+    )
     await tx.execute(
         """UPDATE messenger.forms SET used_at = $3
            WHERE address = $1 AND operation = $2 AND used_at IS NULL""",

@@ -138,6 +138,8 @@ class AskForPerson(Tagged, frozen=True, kw_only=True):
     """-> True: support staff see the request among the gateway's alerts."""
 
     phone: str | None
+    #: Identifies a person who does not show a phone number.
+    address: str
     subscriber_id: str | None
 
 

@@ -1,5 +1,7 @@
 """What the channel delivers."""
 
+from typing import Literal, NamedTuple
+
 import msgspec
 
 from tapgate.messenger.model.kinds import Tagged
@@ -60,6 +62,22 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
     user_id: str | None
     sent_at: int  # unix seconds, by the provider's clock
     content: Content
+
+
+class DeliveryStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The provider's report about a message that was sent."""
+
+    channel_message_id: str
+    status: Literal["sent", "delivered", "read", "failed"]
+    #: Why it failed; the provider's number.
+    error_code: str | None = None
+
+
+class Delivery(NamedTuple):
+    """One request of the provider."""
+
+    messages: list[Received]
+    statuses: list[DeliveryStatus]
 
 
 def address_of(phone: str | None, user_id: str | None) -> str | None:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from tapgate.messenger.outbox import statuses
 from tapgate.store.database import Database
 
 #: Longer than sending one part of a message takes; whoever sends several holds on to it.
@@ -87,26 +88,38 @@ async def put_off(database: Database, claim: Claim, problem: str, now: datetime)
     )
 
 
-async def sent(database: Database, claim: Claim, channel_ids: list[str], *, keep: bool) -> None:
-    await database.execute(
-        """UPDATE messenger.outbox SET status = 'sent', channel_message_id = $2, problem = NULL,
-                  content = CASE WHEN $3::boolean THEN content END
-           WHERE id = $1 AND status = 'waiting'""",
-        claim.id,
-        " ".join(channel_ids),
-        keep,
-    )
+async def sent(
+    database: Database, claim: Claim, channel_ids: list[str], now: datetime, *, keep: bool
+) -> None:
+    async with database.transaction() as tx:
+        await statuses.link(tx, claim.id, channel_ids, now)
+        await tx.execute(
+            """UPDATE messenger.outbox SET status = 'sent', channel_message_id = $2, problem = NULL,
+                      content = CASE WHEN $3::boolean THEN content END,
+                      report_at = CASE WHEN key LIKE $5 THEN $4::timestamptz END
+               WHERE id = $1 AND status = 'waiting'""",
+            claim.id,
+            " ".join(channel_ids),
+            keep,
+            now,
+            statuses.REPORTED_KEYS,
+        )
 
 
-async def refused(database: Database, claim: Claim, problem: str, *, keep: bool) -> None:
+async def refused(
+    database: Database, claim: Claim, problem: str, now: datetime, *, keep: bool
+) -> None:
     await database.execute(
         """UPDATE messenger.outbox SET status = 'refused', problem = $3,
-                  content = CASE WHEN $4::boolean THEN content END
+                  content = CASE WHEN $4::boolean THEN content END,
+                  report_at = CASE WHEN key LIKE $6 THEN $5::timestamptz END
            WHERE id = $1 AND attempts = $2 AND status = 'waiting'""",
         claim.id,
         claim.attempts,
         problem,
         keep,
+        now,
+        statuses.REPORTED_KEYS,
     )
 
 

@@ -1,6 +1,6 @@
 """What was sent to somebody, so that tests and demos can read a code."""
 
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from tapgate.clock import rfc3339
 from tapgate.messenger.channel.plain_text import as_text
 from tapgate.messenger.channel.render import RenderError, payloads
 from tapgate.messenger.model.replies import Outgoing, Template
+from tapgate.messenger.outbox import statuses
 from tapgate.messenger.outbox.sealed import UnreadableError, opened
 from tapgate.store.database import Database
 from tapgate.vault import Vault
@@ -22,25 +23,24 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     message_id: str
     to: str
     template: str | None = None
+    language: str | None = None
     parameters: tuple[str, ...] | None = None
     text: str | None = None
     #: As it goes to the channel's provider, with what can be tapped on.
     payloads: list[dict[str, Any]] | None = None
+    status: str
     created_at: str
 
 
 async def recent(database: Database, vault: Vault, address: str, limit: int = 50) -> list[Shown]:
     """The newest first."""
     rows = await database.fetch(
-        """SELECT id, content, created_at FROM messenger.outbox
-           WHERE address = $1 ORDER BY id DESC LIMIT $2""",
+        f"""SELECT o.id, o.content, o.created_at, {statuses.OVERALL} AS status
+            FROM messenger.outbox o WHERE o.address = $1 ORDER BY o.id DESC LIMIT $2""",
         address,
         limit,
     )
-    return [
-        _shown(_opened(vault, row["id"], row["content"]), row["id"], address, row["created_at"])
-        for row in rows
-    ]
+    return [_shown(_opened(vault, row["id"], row["content"]), address, row) for row in rows]
 
 
 def _opened(vault: Vault, row_id: int, content: bytes | None) -> Outgoing | None:
@@ -52,15 +52,23 @@ def _opened(vault: Vault, row_id: int, content: bytes | None) -> Outgoing | None
         return None
 
 
-def _shown(message: Outgoing | None, row_id: int, address: str, created_at: datetime) -> Shown:
+def _shown(message: Outgoing | None, address: str, row: Mapping[str, Any]) -> Shown:
     shown = Shown(
-        message_id=ids.show(ids.MESSAGE, row_id), to=address, created_at=rfc3339(created_at)
+        message_id=ids.show(ids.MESSAGE, row["id"]),
+        to=address,
+        status=row["status"],
+        created_at=rfc3339(row["created_at"]),
     )
     if message is None:
         return shown
     shown = replace(shown, payloads=_payloads(message, address))
     if isinstance(message, Template):
-        return replace(shown, template=message.name, parameters=message.parameters)
+        return replace(
+            shown,
+            template=message.name,
+            language=message.language,
+            parameters=message.parameters,
+        )
     return replace(shown, text=as_text((message,)))
 
 

@@ -142,7 +142,7 @@ class Sender:
             else:
                 await self._refuse(claim, error.code)
         else:
-            await claims.sent(self._database, claim, taken, keep=self._keep)
+            await claims.sent(self._database, claim, taken, self._clock(), keep=self._keep)
 
     async def _put_off(self, claim: Claim, problem: str) -> None:
         _log.info("outbox.put_off", problem=problem, attempts=claim.attempts, **_named(claim))
@@ -150,7 +150,7 @@ class Sender:
 
     async def _refuse(self, claim: Claim, problem: str) -> None:
         _log.warning("outbox.refused", problem=problem, **_named(claim))
-        await claims.refused(self._database, claim, problem, keep=self._keep)
+        await claims.refused(self._database, claim, problem, self._clock(), keep=self._keep)
 
 
 def _named(claim: Claim) -> dict[str, str]:

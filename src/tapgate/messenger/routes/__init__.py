@@ -4,7 +4,7 @@ from typing import Final
 
 from tapgate.messenger.routes import bridge, messages, simulator, system, webhook
 from tapgate.messenger.routes.access import ANYBODY, BRIDGE, CHANNEL, FLOW, HANDSHAKE, SERVICE
-from tapgate.messenger.routes.route import MEBIBYTE, Parameter, Route
+from tapgate.messenger.routes.route import KIBIBYTE, MEBIBYTE, Parameter, Route
 
 _WEBHOOK: Final = "/api/v1/webhooks/messaging"
 _SIMULATOR: Final = "/api/v1/simulator"
@@ -17,7 +17,7 @@ ROUTES: Final = (
         access=BRIDGE,
         body=bridge.BridgeMessage,
         body_limit=8 * MEBIBYTE,  # a picture may be in it
-        answers={200: bridge.BridgeAnswer, 429: None, 500: bridge.BridgeFailure},
+        answers={200: bridge.BridgeAnswer, 500: bridge.BridgeFailure},
     ),
     Route(
         method="GET",
@@ -45,6 +45,7 @@ ROUTES: Final = (
         handler=webhook.receive_delivery,
         access=CHANNEL,
         body=webhook.DELIVERY,
+        body_limit=3 * MEBIBYTE,  # the largest delivery that the provider sends
         answers={200: webhook.Acknowledged},
     ),
     Route(
@@ -61,6 +62,7 @@ ROUTES: Final = (
         handler=messages.send_template,
         access=SERVICE,
         body=messages.TemplateMessage,
+        body_limit=256 * KIBIBYTE,  # all parameters at their maximum length, escaped
         parameters=(
             Parameter(
                 name="Idempotency-Key",

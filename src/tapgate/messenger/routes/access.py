@@ -2,6 +2,8 @@
 by their signatures. Everything is compared in constant time."""
 
 import hmac
+import re
+from collections.abc import Callable
 from typing import Final
 
 from tapgate import signing
@@ -12,6 +14,7 @@ from tapgate.messenger.routes.route import Access, Refusal, Request
 _NO_SECRET: Final = b"no such service"
 #: What the channel's provider understands as a bad signature of a flow's data exchange.
 BAD_FLOW_SIGNATURE: Final = 432
+_HUB_SIGNATURE: Final = re.compile(r"sha256=[0-9a-fA-F]{64}", re.ASCII)
 
 
 def same(given: str, expected: str) -> bool:
@@ -35,21 +38,39 @@ def _bridge(request: Request) -> str | None:
     return "bridge"
 
 
-def _require_hub_signature(request: Request, refused_with: int) -> str | None:
-    settings = request.services.settings
-    secret = settings.messenger_app_secret
-    if secret is None:
-        if settings.production:
-            raise Refusal(403, "In production this needs TAPGATE_MESSENGER_APP_SECRET to be set")
-        return None
-    signature = request.header(b"x-hub-signature-256")
-    if signature is None:
-        raise Refusal(refused_with, "X-Hub-Signature-256 is missing")
-    if not signature.startswith("sha256=") or not signing.verify_webhook(
-        secret.encode(), signature, request.body
-    ):
-        raise Refusal(refused_with, "X-Hub-Signature-256 is wrong")
-    return "channel"
+def _hub_signature(refused_with: int) -> Callable[[Request], None]:
+    """Return a check that a well-formed signature is there, before the body is read."""
+
+    def check(request: Request) -> None:
+        settings = request.services.settings
+        if settings.messenger_app_secret is None:
+            if settings.production:
+                raise Refusal(
+                    403, "In production this needs TAPGATE_MESSENGER_APP_SECRET to be set"
+                )
+            return
+        signature = request.header(b"x-hub-signature-256")
+        if signature is None:
+            raise Refusal(refused_with, "X-Hub-Signature-256 is missing")
+        if _HUB_SIGNATURE.fullmatch(signature) is None:
+            raise Refusal(refused_with, "X-Hub-Signature-256 is wrong")
+
+    return check
+
+
+def _hub_signed_body(refused_with: int) -> Callable[[Request], str | None]:
+    """Return a check of the signature over the body; without an app secret there is no caller."""
+
+    def check(request: Request) -> str | None:
+        secret = request.services.settings.messenger_app_secret
+        if secret is None:
+            return None
+        signature = request.header(b"x-hub-signature-256") or ""
+        if not signing.verify_webhook(secret.encode(), signature, request.body):
+            raise Refusal(refused_with, "X-Hub-Signature-256 is wrong")
+        return "channel"
+
+    return check
 
 
 def _handshake(request: Request) -> str | None:
@@ -59,14 +80,6 @@ def _handshake(request: Request) -> str | None:
     if not expected or not is_right or query.get("hub.mode") != "subscribe":
         raise Refusal(403, "hub.mode or hub.verify_token is wrong")
     return "channel"
-
-
-def _channel(request: Request) -> str | None:
-    return _require_hub_signature(request, 401)
-
-
-def _flow(request: Request) -> str | None:
-    return _require_hub_signature(request, BAD_FLOW_SIGNATURE)
 
 
 def _service(request: Request) -> str | None:
@@ -111,7 +124,8 @@ HANDSHAKE: Final = Access(
     refusals=(403,),
 )
 CHANNEL: Final = Access(
-    check=_channel,
+    check=_hub_signature(401),
+    check_body=_hub_signed_body(401),
     sentence=(
         "Access: the channel's provider, whose signature is made with"
         " TAPGATE_MESSENGER_APP_SECRET. Outside production anybody, while none is set."
@@ -120,7 +134,8 @@ CHANNEL: Final = Access(
     refusals=(401, 403),
 )
 FLOW: Final = Access(
-    check=_flow,
+    check=_hub_signature(BAD_FLOW_SIGNATURE),
+    check_body=_hub_signed_body(BAD_FLOW_SIGNATURE),
     sentence=CHANNEL.sentence,
     security=CHANNEL.security,
     refusals=(403, BAD_FLOW_SIGNATURE),

@@ -8,6 +8,7 @@ import structlog
 from tapgate.errors import ApiError
 from tapgate.images import PictureError
 from tapgate.messenger import pictures, rates, runner
+from tapgate.messenger.channel.incoming import UNANSWERED_TYPES
 from tapgate.messenger.channel.plain_text import as_text
 from tapgate.messenger.conversations import LeaseLostError
 from tapgate.messenger.model.events import NotUnderstood, Pictured, Said
@@ -81,10 +82,12 @@ async def external_message(request: Request) -> Answer:
 
     One conversation per phone number, over this endpoint and the webhook. `answer` is plain text:
     what would be buttons or a list elsewhere is numbered. With `hasMedia` the picture is the
-    message; JPEG and PNG only.
+    message; JPEG and PNG only. A reaction, an edit or a deletion gets an empty answer.
     """
     message = reading.read(BridgeMessage, request.body)
     phone = _checked(message)
+    if message.messageType in UNANSWERED_TYPES:
+        return json_answer(200, BridgeAnswer(answer="", status="success"))
     try:
         await _require_rate(request.services, phone)
         talk = await runner.converse(request.services, phone, await _event(message))

@@ -20,6 +20,7 @@ LONGEST_KEY: Final = 64
 SHOWN: Final = 100
 
 _TEMPLATE: Final = r"[a-z0-9_]{1,64}"
+_DEFAULT_LANGUAGE: Final = "en"
 _LANGUAGE: Final = r"[a-z]{2,3}(_[A-Z]{2})?"
 _KEY: Final = re.compile(rf"[!-~]{{1,{LONGEST_KEY}}}", re.ASCII)
 
@@ -34,7 +35,9 @@ class TemplateMessage(Secret, frozen=True, kw_only=True):
 
     to: Annotated[str, msgspec.Meta(description="E.164")]
     template: Annotated[str, msgspec.Meta(description="Lower-case letters, digits and `_`")]
-    language: Annotated[str, msgspec.Meta(description="Such as `en`, `fr` or `en_US`")] = "en"
+    language: Annotated[str | None, msgspec.Meta(description="Such as `en`, `fr` or `en_US`")] = (
+        _DEFAULT_LANGUAGE
+    )
     parameters: list[str]
 
 
@@ -75,7 +78,8 @@ async def read_outbox(request: Request) -> Answer:
 def _checked(body: TemplateMessage) -> tuple[str, Template]:
     to = reading.phone(body.to, "to", status=422)
     _require(re.fullmatch(_TEMPLATE, body.template), "template is not the name of a template")
-    _require(re.fullmatch(_LANGUAGE, body.language), "language must be a code such as en or en_US")
+    language = _DEFAULT_LANGUAGE if body.language is None else body.language
+    _require(re.fullmatch(_LANGUAGE, language), "language must be a code such as en or en_US")
     _require(
         len(body.parameters) <= MOST_PARAMETERS,
         f"parameters must have at most {MOST_PARAMETERS} items",
@@ -85,7 +89,7 @@ def _checked(body: TemplateMessage) -> tuple[str, Template]:
         f"parameters must have at most {LONGEST_PARAMETER} characters each, and no NUL",
     )
     parameters = tuple(body.parameters)
-    return to, Template(name=body.template, language=body.language, parameters=parameters)
+    return to, Template(name=body.template, language=language, parameters=parameters)
 
 
 def _require(condition: object, sentence: str) -> None:

@@ -1,7 +1,7 @@
 """From a request's bytes to a checked body. A refusal names the field and repeats no value."""
 
 import re
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Final, NoReturn, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -25,14 +25,19 @@ _SHOWN_TYPES: Final = {
 
 
 def read(kind: type[S], body: bytes) -> S:
-    """Null is as absent; fields that are not known are not looked at."""
-    value = _any_json(body)
-    if not isinstance(value, dict):
-        _refuse("The body must be a JSON object")
+    """Decode a body in one pass. Unknown fields are skipped; an optional field accepts null."""
     try:
-        return msgspec.convert(_without_nulls(value), kind)
+        if not body.isascii():
+            body.decode()  # the decoder does not validate what it skips
+        return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
         _refuse(_problem(str(error)))
+    except UnicodeDecodeError:
+        _refuse("The body is not UTF-8")
+    except RecursionError:
+        _refuse("The body is nested too deeply")
+    except ValueError:
+        _refuse("The body is not JSON")
 
 
 def text(value: str, name: str, *, most: int) -> str:
@@ -78,30 +83,14 @@ def query(raw: bytes) -> dict[str, str]:
     return dict(reversed(pairs))
 
 
-def _any_json(body: bytes) -> Any:
-    try:
-        body.decode()  # the decoder does not look into what it skips
-        return msgspec.json.decode(body)
-    except UnicodeDecodeError:
-        _refuse("The body is not UTF-8")
-    except RecursionError:
-        _refuse("The body is nested too deeply")
-    except ValueError:
-        _refuse("The body is not JSON")
-
-
-def _without_nulls(value: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: _without_nulls(member) if isinstance(member, dict) else member
-        for name, member in value.items()
-        if member is not None
-    }
-
-
 def _problem(message: str) -> str:
-    """What msgspec says about a type, without any value it may name."""
+    """Translate msgspec's message about a type, without any value that it may name."""
     what, _, where = message.partition(" - at `$")
     path = where.rstrip("`").lstrip(".")
+    if not path and what.startswith("Expected `object`"):
+        return "The body must be a JSON object"
+    if path and not path.endswith("]") and what.endswith("got `null`"):
+        return f"{path} is required"
     if what.startswith("Object missing required field `"):
         name = what.split("`")[1]
         return f"{path}.{name} is required" if path else f"{name} is required"

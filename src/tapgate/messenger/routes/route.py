@@ -9,7 +9,8 @@ import msgspec
 from tapgate.messenger.services import Services
 from tapgate.service.http import FOR_BROWSERS, Answer, lines
 
-MEBIBYTE: Final = 1024 * 1024
+KIBIBYTE: Final = 1024
+MEBIBYTE: Final = 1024 * KIBIBYTE
 JSON: Final = "application/json"
 TEXT: Final = "text/plain; charset=utf-8"
 
@@ -63,9 +64,12 @@ class ErrorBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """Who may call. `check` answers the caller's name, if it has one, or refuses."""
+    """Who may call. A check returns the caller's name, None for an anonymous caller, or refuses."""
 
+    #: Runs before the body is read.
     check: Callable[[Request], str | None]
+    #: Runs once the body is read: for a signature over it.
+    check_body: Callable[[Request], str | None] | None = None
     sentence: str
     #: Any one of these, all parts of it together; names of the description's security schemes.
     security: tuple[tuple[str, ...], ...] = ()
@@ -95,7 +99,7 @@ class Route:
     answers: Mapping[int, Any]
     #: What it takes: a struct, or a schema where others say what is sent.
     body: Any = None
-    body_limit: int = MEBIBYTE
+    body_limit: int = 16 * KIBIBYTE
     parameters: tuple[Parameter, ...] = ()
     in_production: bool = True
 

@@ -4,12 +4,10 @@ own deliveries. Not in production."""
 
 import msgspec
 
-from tapgate.messenger import inbox, runner
-from tapgate.messenger.channel import incoming
-from tapgate.messenger.channel.incoming import MalformedDelivery
+from tapgate.messenger import runner
 from tapgate.messenger.flows import exchange
-from tapgate.messenger.routes.route import Refusal, Request, json_answer, text_answer
-from tapgate.messenger.routes.webhook import Acknowledged
+from tapgate.messenger.routes.route import Request, json_answer, text_answer
+from tapgate.messenger.routes.webhook import take_delivery
 from tapgate.service.http import Answer
 
 
@@ -25,12 +23,7 @@ async def receive_simulated_delivery(request: Request) -> Answer:
     A picture may come along: `image.data` is a data URI, in the place of `image.id`. Not in
     production.
     """
-    try:
-        received = incoming.read(request.body, pictures_inside=True)
-    except MalformedDelivery:
-        raise Refusal(400, "The body is not a delivery in JSON") from None
-    await inbox.take_in(request.services, received)
-    return json_answer(200, Acknowledged(status="success"))
+    return await take_delivery(request, pictures_inside=True)
 
 
 async def exchange_simulated_flow_data(request: Request) -> Answer:

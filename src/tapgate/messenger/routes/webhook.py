@@ -8,6 +8,7 @@ from tapgate.messenger import inbox, runner
 from tapgate.messenger.channel import incoming
 from tapgate.messenger.channel.incoming import MalformedDelivery
 from tapgate.messenger.flows import exchange
+from tapgate.messenger.outbox import statuses
 from tapgate.messenger.routes import reading
 from tapgate.messenger.routes.route import Refusal, Request, json_answer, text_answer
 from tapgate.service.http import Answer
@@ -76,11 +77,22 @@ async def receive_delivery(request: Request) -> Answer:
     Answered as soon as all messages in it are stored; they are acted on afterwards, each once
     however often it is delivered. So too over the rate, but then the message is not acted on.
     """
+    return await take_delivery(request)
+
+
+async def take_delivery(request: Request, *, pictures_inside: bool = False) -> Answer:
+    """Store the messages and status reports of a delivery."""
+    services = request.services
     try:
-        received = incoming.read(request.body)
+        delivery = incoming.read(
+            request.body,
+            pictures_inside=pictures_inside,
+            phone_number_id=services.settings.messenger_phone_number_id,
+        )
     except MalformedDelivery:
         raise Refusal(400, "The body is not a delivery in JSON") from None
-    await inbox.take_in(request.services, received)
+    await inbox.take_in(services, delivery.messages)
+    await statuses.record(services.database, delivery.statuses, services.clock())
     return json_answer(200, Acknowledged(status="success"))
 
 

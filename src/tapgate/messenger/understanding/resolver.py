@@ -8,6 +8,7 @@ from tapgate.messenger.model.events import Meaning
 from tapgate.messenger.model.kinds import Command, Language
 from tapgate.messenger.understanding import caution, phrases
 from tapgate.messenger.understanding.phrases import Phrase
+from tapgate.messenger.understanding.remarks import remark
 from tapgate.messenger.understanding.similarity import Index
 from tapgate.messenger.understanding.spelling import LONGEST, NUMBER, plain
 
@@ -16,6 +17,8 @@ ACT: Final = 0.32
 MARGIN: Final = 0.1
 #: As alike as this even to begin a transfer without a word for money.
 PLAIN: Final = 0.5
+#: As alike as this, and a single misspelled word still tells the language.
+_SURE: Final = 0.6
 #: As alike as this: it is asked whether it is meant.
 ASK: Final = 0.2
 #: Not asked when something else is so much more alike.
@@ -32,7 +35,7 @@ _CIVILITIES = re.compile(
 class _Candidate(NamedTuple):
     score: float
     command: Command | None
-    language: Language
+    language: Language | None
 
 
 class Resolver:
@@ -61,6 +64,8 @@ class Resolver:
         spoken = {phrase.language for phrase in found}
         commands = tuple(dict.fromkeys(phrase.command for phrase in found))
         heard = language if language in spoken else _only(spoken)
+        if commands == (None,) and _is_one_word(spelled) and remark(text) is None:
+            return Meaning()  # "lol" is no sign of a language
         if "yes" in commands and "?" in text:
             return Meaning(language=heard)
         if len(commands) == 1:
@@ -93,6 +98,9 @@ class Resolver:
         if not ranked or ranked[0].score < ASK:
             return Meaning()
         best = ranked[0]
+        if _is_one_word(spelled) and (best.command is None or best.score < _SURE):
+            # One word is like some word of either language by chance.
+            ranked[0] = best = best._replace(language=None)
         if best.command == "send" and caution.forbids(spelled, "send") and len(text) <= LONGEST:
             return Meaning(command="cancel", language=best.language)
         if len(text) <= LONGEST and _is_meant(ranked, spelled, asks="?" in text):
@@ -127,6 +135,10 @@ def _is_meant(ranked: list[_Candidate], spelled: str, *, asks: bool) -> bool:
         least = ASK if caution.names_money(spelled) else PLAIN
         return best.score >= least and _ahead(named) >= MARGIN
     return best.score >= ACT and _ahead(ranked) >= MARGIN
+
+
+def _is_one_word(spelled: str) -> bool:
+    return " " not in spelled
 
 
 def _ahead(ranked: list[_Candidate]) -> float:

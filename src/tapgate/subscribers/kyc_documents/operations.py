@@ -10,7 +10,7 @@ from tapgate.errors import invalid_field
 from tapgate.images import Picture, PictureError, read_picture
 from tapgate.service.threads import Threads
 from tapgate.subscribers import queries as subscribers
-from tapgate.subscribers.kyc_documents import queries
+from tapgate.subscribers.kyc_documents import limits, queries
 from tapgate.subscribers.kyc_documents.model import Document, NewDocument, public_id, seal_context
 from tapgate.subscribers.model import Subscriber
 from tapgate.subscribers.operations import save
@@ -24,13 +24,17 @@ pictures: Final = Threads("pictures", at_once=2, most=MOST_PICTURES)
 
 
 async def add(call: Call, subscriber_id: int, new: NewDocument) -> tuple[Document, Subscriber]:
-    """Whoever sends a document asks to be looked at again: the status is pending."""
+    """Store a document; it needs a KYC decision, so the status becomes pending."""
     services = call.services
+    await _require_room_early(call, subscriber_id, new.document_type)
     document = Document(services.new_id(), new.document_type, services.clock())
     sealed = await pictures.run(_read_and_seal, call, document.id, new.image)
     async with services.database.transaction() as tx:
         before = await subscribers.lock(tx, subscriber_id)
         await require_changeable(tx, call, before)
+        refusal = await limits.refusal(tx, subscriber_id, new.document_type, services.clock())
+        if refusal is not None:
+            raise refusal
         await queries.add(tx, document, subscriber_id, sealed)
         changes = {new.document_type: (None, public_id(document.id))}
         await record(tx, call, subscriber_id, "kyc_document_added", changes=changes)
@@ -38,6 +42,15 @@ async def add(call: Call, subscriber_id: int, new: NewDocument) -> tuple[Documen
         if after != before:
             after = await save(tx, call, before, after, action="updated")
     return document, after
+
+
+async def _require_room_early(call: Call, subscriber_id: int, document_type: str) -> None:
+    """Refuse before the picture is decoded, which is expensive. Checked again under the lock."""
+    database = call.services.database
+    refusal = await limits.refusal(database, subscriber_id, document_type, call.services.clock())
+    if refusal is not None:
+        await require_changeable(database, call, await subscribers.get(database, subscriber_id))
+        raise refusal
 
 
 async def look_at(call: Call, subscriber_id: int, document_id: int) -> Picture:

@@ -1,5 +1,7 @@
 """The SQL of KYC documents."""
 
+from datetime import datetime
+
 import asyncpg
 
 from tapgate.edge.pages import PageQuery
@@ -21,6 +23,41 @@ async def add(
         sealed.media_type,
         sealed.content,
         document.created_at,
+    )
+
+
+async def count_undecided(
+    reader: Database | asyncpg.Connection, subscriber_id: int, document_type: str
+) -> int:
+    count: int = await reader.fetchval(
+        """SELECT count(*) FROM kyc_documents
+           WHERE subscriber_id = $1 AND document_type = $2 AND decided_at IS NULL""",
+        subscriber_id,
+        document_type,
+    )
+    return count
+
+
+async def nth_newest(
+    reader: Database | asyncpg.Connection, subscriber_id: int, number: int
+) -> datetime | None:
+    """Return the upload time of the nth newest document; None if there are fewer."""
+    moment: datetime | None = await reader.fetchval(
+        """SELECT created_at FROM kyc_documents WHERE subscriber_id = $1
+           ORDER BY id DESC OFFSET $2 LIMIT 1""",
+        subscriber_id,
+        number - 1,
+    )
+    return moment
+
+
+async def mark_decided(tx: asyncpg.Connection, subscriber_id: int, now: datetime) -> None:
+    """Record that a KYC decision covers every document uploaded so far."""
+    await tx.execute(
+        """UPDATE kyc_documents SET decided_at = $2
+           WHERE subscriber_id = $1 AND decided_at IS NULL""",
+        subscriber_id,
+        now,
     )
 
 

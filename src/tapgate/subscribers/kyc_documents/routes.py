@@ -40,8 +40,10 @@ class Added(msgspec.Struct, kw_only=True):
 async def add_document(call: Call, id: str, body: NewDocument) -> Added:
     """Add a KYC document.
 
-    What is kept of the picture is what it shows: it is decoded and encoded anew, turned upright,
-    without anything that was written into the file. The subscriber's KYC status becomes PENDING.
+    Only what the picture shows is kept: it is decoded and encoded again, turned upright, without
+    metadata. The subscriber's KYC status becomes PENDING. At most 4 documents per type may wait for
+    a KYC decision, and at most 20 are accepted in 24 hours: 429, `details.limit` is
+    `undecided_per_type` or `per_day`.
     """
     document, subscriber = await operations.add(call, read_subscriber_id(id), body)
     return Added(

@@ -54,9 +54,20 @@ def _added(scene: Scene, kyc_status: str) -> Go:
 
 
 def _not_added(scene: Scene, refused: Refused) -> Go | None:
+    if refused.code == Code.RATE_LIMITED:
+        return _over_limit(scene, refused)
     if refused.code not in (Code.VALIDATION_FAILED, Code.PAYLOAD_TOO_LARGE, Code.INVALID_REQUEST):
         return None
     scene.say("picture.unusable")
+    return "back"
+
+
+def _over_limit(scene: Scene, refused: Refused) -> Go:
+    if refused.details.get("limit") != "undecided_per_type":
+        scene.suggest(scene.text("kyc.too_many_today"), "menu", "person")
+        return "end"
+    scene.say("kyc.too_many", document=scene.text(f"document.{scene.facts['type']}"))
+    scene.forget("type")
     return "back"
 
 

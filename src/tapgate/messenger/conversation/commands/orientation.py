@@ -78,7 +78,9 @@ def _begin_person(scene: Scene, said: str) -> None:
 def _ask_for_person(scene: Scene) -> AskForPerson:
     subscriber = scene.conversation.subscriber
     return AskForPerson(
-        phone=scene.person.phone, subscriber_id=None if subscriber is None else subscriber.id
+        phone=scene.person.phone,
+        address=scene.person.address,
+        subscriber_id=None if subscriber is None else subscriber.id,
     )
 
 

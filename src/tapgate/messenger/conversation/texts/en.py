@@ -295,6 +295,13 @@ TEXTS: Final = {
     "kyc.next": "Thank you, I got it. Which one is next?",
     "kyc.enough": "That is all",
     "kyc.picture": "Please send a clear picture: *{document}*. The whole of it must be readable.",
+    "kyc.too_many": (
+        "We already have several pictures of this document and are checking them: *{document}*. "
+        "You can send another document, or wait until we have checked."
+    ),
+    "kyc.too_many_today": (
+        "You have sent as many documents as we accept in one day. Please try again tomorrow."
+    ),
     "kyc.done": "Thank you! We will check your documents, and you will hear from us.",
     "document.id_front": "ID card, front",
     "document.about.id_front": "The side with your picture, or your passport",

@@ -313,6 +313,14 @@ TEXTS: Final = {
     "kyc.next": "Merci, je l'ai reçu. Lequel ensuite ?",
     "kyc.enough": "C'est tout",
     "kyc.picture": "Merci d'envoyer une photo nette : *{document}*. Tout doit être lisible.",
+    "kyc.too_many": (
+        "Nous avons déjà plusieurs photos de ce document et nous les vérifions : *{document}*. "
+        "Vous pouvez envoyer un autre document, ou attendre la fin de la vérification."
+    ),
+    "kyc.too_many_today": (
+        "Vous avez envoyé autant de documents que nous en acceptons en une journée. "
+        "Merci de réessayer demain."
+    ),
     "kyc.done": "Merci ! Nous allons vérifier vos documents et vous tiendrons au courant.",
     "document.id_front": "Pièce d'identité, recto",
     "document.about.id_front": "Le côté avec votre photo, ou votre passeport",

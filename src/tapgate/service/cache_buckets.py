@@ -3,7 +3,7 @@
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from tapgate.edge.buckets import CacheAwayError, Rate, Taken
+from tapgate.service.buckets import CacheAwayError, Rate, Taken
 
 _TIMEOUT_SECONDS = 0.25
 

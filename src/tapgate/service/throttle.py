@@ -1,23 +1,32 @@
-"""How often a credential or an address may call: one limit over all processes, and over all nodes
-when they share a cache."""
+"""Rate limits per credential or address, shared by all processes of a node, and by all nodes if
+they share a cache."""
 
 import time
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from tapgate.credentials.principals import Principal
-from tapgate.edge.buckets import CacheAwayError, NodeBuckets, Rate, Taken
-from tapgate.edge.node_files import shared_folder
+from tapgate.service.buckets import CacheAwayError, NodeBuckets, Rate, Taken
+from tapgate.service.node_files import shared_folder
 from tapgate.settings import Settings
 
 if TYPE_CHECKING:
-    from tapgate.edge.cache_buckets import CacheBuckets
+    from tapgate.service.cache_buckets import CacheBuckets
 
 _log = structlog.get_logger()
 
 _RETRY_AFTER_SECONDS = 1.0
+
+
+class Caller(Protocol):
+    """An authenticated caller, which may have a rate limit of its own."""
+
+    @property
+    def rate_limit(self) -> int | None: ...
+
+    @property
+    def burst(self) -> int | None: ...
 
 
 class Throttle:
@@ -30,7 +39,7 @@ class Throttle:
         self._cache_away_until: float | None = None
         self._own_rate = lru_cache(maxsize=1024)(Rate)
 
-    def rate_of(self, caller: Principal) -> Rate:
+    def rate_of(self, caller: Caller) -> Rate:
         """Return the rate limit of a caller: its own or the platform's."""
         if caller.rate_limit is None and caller.burst is None:
             return self.rate
@@ -71,7 +80,7 @@ class Throttle:
         if url is None:
             return None
         # Here, because most processes have no cache and it takes long to import.
-        from tapgate.edge.cache_buckets import CacheBuckets  # noqa: PLC0415
+        from tapgate.service.cache_buckets import CacheBuckets  # noqa: PLC0415
 
         return CacheBuckets(url, self.rate)
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tapgate.edge.node_files import allocate
+from tapgate.service.node_files import allocate
 
 SECOND = 1_000_000
 #: No bucket takes longer to fill: the slowest rate is 1 per second, the largest burst a million.

@@ -1,0 +1,81 @@
+"""Reports to the gateway what became of the messages that it sent.
+
+At least once: a report that got no answer is repeated after the lease, and the gateway keeps the
+furthest status of each message, so repetitions and reports from several processes are harmless.
+"""
+
+from datetime import timedelta
+from typing import Final, NoReturn
+
+import asyncpg
+import structlog
+
+from tapgate.client import AsyncGateway, TapgateError
+from tapgate.client.records import StatusReport
+from tapgate.clock import Clock
+from tapgate.messenger.outbox.statuses import ERROR, OVERALL
+from tapgate.service.background import repeat
+from tapgate.store.database import Database
+
+_EVERY_SECONDS: Final = 1.0
+_BATCH: Final = 100
+#: How long after an unanswered report the next one is made.
+LEASE: Final = timedelta(seconds=30)
+_PREFIX: Final = "gateway:"
+
+_log = structlog.get_logger()
+
+
+class Reporter:
+    def __init__(self, database: Database, gateway: AsyncGateway, clock: Clock) -> None:
+        self._database = database
+        self._gateway = gateway
+        self._clock = clock
+
+    async def run(self) -> NoReturn:
+        await repeat(self.report_due, every=_EVERY_SECONDS, name="outbox.reporter")
+
+    async def report_due(self) -> None:
+        while await self._report_batch() == _BATCH:
+            pass
+
+    async def _report_batch(self) -> int:
+        rows = await self._claim()
+        if not rows:
+            return 0
+        try:
+            await self._gateway.messages.report_statuses(
+                [
+                    StatusReport(
+                        message_id=row["key"].removeprefix(_PREFIX),
+                        status=row["reported"],
+                        error_code=row["error_code"] if row["reported"] == "failed" else None,
+                    )
+                    for row in rows
+                ]
+            )
+        except TapgateError as error:
+            _log.info("outbox.report_failed", error=type(error).__name__)
+            return 0
+        # A status that arrived since the claim has set another time, and is reported again.
+        await self._database.execute(
+            """UPDATE messenger.outbox SET report_at = NULL
+               WHERE id = ANY ($1::bigint[]) AND report_at = $2""",
+            [row["id"] for row in rows],
+            rows[0]["report_at"],
+        )
+        return len(rows)
+
+    async def _claim(self) -> list[asyncpg.Record]:
+        now = self._clock()
+        rows: list[asyncpg.Record] = await self._database.fetch(
+            f"""WITH due AS MATERIALIZED (
+                    SELECT id FROM messenger.outbox WHERE report_at <= $1
+                    ORDER BY report_at LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)
+                UPDATE messenger.outbox o SET report_at = $2
+                FROM due WHERE o.id = due.id
+                RETURNING o.id, o.key, o.report_at, {OVERALL} AS reported, {ERROR} AS error_code""",
+            now,
+            now + LEASE,
+        )
+        return rows

@@ -1,0 +1,101 @@
+"""What became of sent messages, by the provider's reports.
+
+Reports are repeated and arrive in any order, even before the sender has recorded the provider's id
+of the message. They only move forward: sent, failed, delivered, read. A message that failed can
+still be delivered, when the provider's own retry succeeds.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import asyncpg
+import structlog
+
+from tapgate.messenger.model.incoming import DeliveryStatus
+from tapgate.store.database import Database
+
+#: Each wins over those before it.
+ORDER: Final = ("sent", "failed", "delivered", "read")
+
+#: Keys of the messages that the gateway sent: their status is reported to it.
+REPORTED_KEYS: Final = r"gateway:msg\_%"
+
+#: A message in several parts is as far as its last part, and failed if one of them did.
+OVERALL: Final = """CASE o.status WHEN 'waiting' THEN 'queued' WHEN 'refused' THEN 'failed' ELSE (
+    SELECT CASE WHEN bool_or(s.status = 'failed') THEN 'failed'
+                WHEN bool_and(s.status = 'read') THEN 'read'
+                WHEN bool_and(s.status IN ('delivered', 'read')) THEN 'delivered'
+                ELSE 'sent' END
+    FROM messenger.statuses s WHERE s.outbox_id = o.id) END"""
+ERROR: Final = """coalesce(o.problem, (SELECT max(s.error_code) FROM messenger.statuses s
+                                        WHERE s.outbox_id = o.id AND s.status = 'failed'))"""
+
+_log = structlog.get_logger()
+
+
+async def record(database: Database, reports: Sequence[DeliveryStatus], now: datetime) -> None:
+    """Store what the provider reports; the newest stage of each message counts."""
+    furthest: dict[str, DeliveryStatus] = {}
+    for report in reports:
+        known = furthest.get(report.channel_message_id)
+        if known is None or ORDER.index(known.status) < ORDER.index(report.status):
+            furthest[report.channel_message_id] = report
+    if not furthest:
+        return
+    # In one order for all processes, so that two deliveries never deadlock.
+    ordered = [furthest[name] for name in sorted(furthest)]
+    async with database.transaction() as tx:
+        changed = await _store(tx, ordered, now)
+        await _report(tx, [row["outbox_id"] for row in changed if row["outbox_id"]], now)
+    for row in changed:
+        if row["status"] == "failed":
+            _log.warning("outbox.delivery_failed", error_code=row["error_code"])
+
+
+async def _store(
+    tx: asyncpg.Connection, reports: Sequence[DeliveryStatus], now: datetime
+) -> list[asyncpg.Record]:
+    rows: list[asyncpg.Record] = await tx.fetch(
+        """INSERT INTO messenger.statuses AS kept
+               (channel_message_id, status, error_code, updated_at)
+           SELECT new.id, new.status, new.error_code, $4
+           FROM unnest($1::text[], $2::text[], $3::text[]) AS new (id, status, error_code)
+           ON CONFLICT (channel_message_id) DO UPDATE
+           SET status = excluded.status, error_code = excluded.error_code,
+               updated_at = excluded.updated_at
+           WHERE array_position($5::text[], excluded.status)
+               > array_position($5::text[], kept.status)
+           RETURNING outbox_id, status, error_code""",
+        [report.channel_message_id for report in reports],
+        [report.status for report in reports],
+        [report.error_code for report in reports],
+        now,
+        list(ORDER),
+    )
+    return rows
+
+
+async def _report(tx: asyncpg.Connection, outbox_ids: Sequence[int], now: datetime) -> None:
+    await tx.execute(
+        """UPDATE messenger.outbox SET report_at = $2
+           WHERE id = ANY ($1::bigint[]) AND key LIKE $3""",
+        outbox_ids,
+        now,
+        REPORTED_KEYS,
+    )
+
+
+async def link(
+    tx: asyncpg.Connection, outbox_id: int, channel_ids: Sequence[str], now: datetime
+) -> None:
+    """Record the provider's ids of a message that it has accepted."""
+    await tx.execute(
+        """INSERT INTO messenger.statuses AS kept
+               (channel_message_id, outbox_id, status, updated_at)
+           SELECT id, $2, 'sent', $3 FROM unnest($1::text[]) AS id
+           ON CONFLICT (channel_message_id) DO UPDATE SET outbox_id = excluded.outbox_id""",
+        sorted({one for one in channel_ids if one != "-"}),
+        outbox_id,
+        now,
+    )

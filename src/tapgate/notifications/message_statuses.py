@@ -1,0 +1,98 @@
+"""What became of messages after they were handed to the messenger, as it reports."""
+
+from typing import Annotated, Final
+
+import asyncpg
+import msgspec
+
+from tapgate import ids
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.fields import Choice, Count, IdRule, TextRule
+from tapgate.store.database import Database
+
+endpoints = Endpoints("Messages")
+
+#: Each wins over those before it: reports are repeated and arrive in any order.
+ORDER: Final = ("sent", "failed", "delivered", "read")
+MAX_REPORTS: Final = 100
+
+#: Of a row `m` of `messages`.
+_STATUS: Final = """CASE WHEN m.delivery IS NOT NULL THEN m.delivery
+                         WHEN m.status = 'expired' THEN 'failed' ELSE 'queued' END"""
+_ERROR: Final = """CASE WHEN m.delivery = 'failed' THEN m.delivery_error
+                        WHEN m.delivery IS NULL AND m.status = 'expired' THEN 'expired' END"""
+
+
+class StatusReport(msgspec.Struct, kw_only=True):
+    message_id: Annotated[str, IdRule(ids.MESSAGE)]
+    status: Annotated[str, Choice(*ORDER)]
+    error_code: Annotated[str, TextRule(40)] | None = None
+
+
+class StatusReports(msgspec.Struct, kw_only=True):
+    data: Annotated[list[StatusReport], Count(1, MAX_REPORTS)]
+
+
+class ReportsTaken(msgspec.Struct, kw_only=True):
+    updated: int
+
+
+@endpoints.post("/api/v1/messages/statuses", access=Access(service=True))
+async def report_message_statuses(call: Call, body: StatusReports) -> ReportsTaken:
+    """Report what became of messages to people.
+
+    For the messenger, about the messages that the gateway gave it. A status only moves forward:
+    `sent`, `failed`, `delivered`, `read`. Unknown messages are skipped; `updated` counts the
+    changes.
+    """
+    async with call.services.database.transaction() as tx:
+        changed = await _store(tx, call, body.data)
+    for status in changed:
+        call.services.count_message(status)
+    return ReportsTaken(updated=len(changed))
+
+
+async def _store(tx: asyncpg.Connection, call: Call, reports: list[StatusReport]) -> list[str]:
+    """Return the new status of every message that changed."""
+    furthest: dict[int, StatusReport] = {}
+    for report in sorted(reports, key=lambda report: ORDER.index(report.status)):
+        number = ids.read(ids.MESSAGE, report.message_id)
+        assert number is not None, "checked by its rule"
+        furthest[number] = report
+    # In one order for all callers, so that two reports never deadlock.
+    await tx.execute(
+        "SELECT FROM messages WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE", list(furthest)
+    )
+    rows = await tx.fetch(
+        """UPDATE messages m
+           SET delivery = new.status, delivery_error = new.error_code, delivery_at = $4
+           FROM unnest($1::bigint[], $2::text[], $3::text[]) AS new (id, status, error_code)
+           WHERE m.id = new.id AND (m.delivery IS NULL OR
+               array_position($5::text[], new.status) > array_position($5::text[], m.delivery))
+           RETURNING m.delivery""",
+        list(furthest),
+        [report.status for report in furthest.values()],
+        [report.error_code for report in furthest.values()],
+        call.services.clock(),
+        list(ORDER),
+    )
+    return [row["delivery"] for row in rows]
+
+
+async def page(
+    database: Database, phone_number: str, *, template: str | None, before: int, limit: int
+) -> list[asyncpg.Record]:
+    """Messages to a phone number, newest first, without what they say."""
+    rows: list[asyncpg.Record] = await database.fetch(
+        f"""SELECT m.id, m.template, m.language, {_STATUS} AS status, {_ERROR} AS error_code,
+                   m.created_at, m.delivery_at
+            FROM messages m
+            WHERE m.recipient = $1 AND m.id < $2 AND ($3::text IS NULL OR m.template = $3)
+            ORDER BY m.id DESC LIMIT $4""",
+        phone_number,
+        before,
+        template,
+        limit,
+    )
+    return rows

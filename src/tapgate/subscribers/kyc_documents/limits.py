@@ -1,0 +1,49 @@
+"""Limits on KYC documents: per type until a decision, and per day."""
+
+import math
+from datetime import datetime, timedelta
+from typing import Final
+
+import asyncpg
+
+from tapgate.errors import ApiError, Code
+from tapgate.store.database import Database
+from tapgate.subscribers.kyc_documents import queries
+
+MAX_UNDECIDED_PER_TYPE: Final = 4
+MAX_PER_DAY: Final = 20
+
+_DAY: Final = timedelta(days=1)
+
+
+async def refusal(
+    reader: Database | asyncpg.Connection,
+    subscriber_id: int,
+    document_type: str,
+    now: datetime,
+) -> ApiError | None:
+    """Return the refusal of a document beyond a limit. Exact under the subscriber's lock."""
+    undecided = await queries.count_undecided(reader, subscriber_id, document_type)
+    if undecided >= MAX_UNDECIDED_PER_TYPE:
+        # Until staff decide, which has no set time.
+        return _refusal("undecided_per_type", MAX_UNDECIDED_PER_TYPE, _DAY)
+    oldest = await queries.nth_newest(reader, subscriber_id, MAX_PER_DAY)
+    if oldest is not None and oldest + _DAY > now:
+        return _refusal("per_day", MAX_PER_DAY, oldest + _DAY - now)
+    return None
+
+
+_SENTENCES: Final = {
+    "undecided_per_type": "{} documents of this type already wait for a decision",
+    "per_day": "At most {} documents can be uploaded in 24 hours",
+}
+
+
+def _refusal(limit: str, maximum: int, wait: timedelta) -> ApiError:
+    seconds = min(_DAY, max(wait, timedelta(seconds=1))).total_seconds()
+    return ApiError(
+        Code.RATE_LIMITED,
+        _SENTENCES[limit].format(maximum),
+        details={"limit": limit, "maximum": maximum},
+        headers={"Retry-After": str(math.ceil(seconds))},
+    )

@@ -1,0 +1,84 @@
+"""The messages that were sent to a subscriber's phone, and what became of them."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+from tapgate import clock, ids
+from tapgate.edge.call import Call
+from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.fields import TextRule
+from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.errors import ApiError, Code
+from tapgate.notifications import message_statuses
+from tapgate.subscribers import queries
+from tapgate.subscribers.codes import TEMPLATE
+from tapgate.subscribers.model import Subscriber, read_id
+from tapgate.subscribers.restriction import require_open
+
+endpoints = Endpoints("Subscribers")
+
+
+class Filters(PageQuery, kw_only=True):
+    template: Annotated[str, TextRule(64)] | None = None
+
+
+class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
+    message_id: str
+    template: str
+    language: str
+    status: str
+    error_code: str | None
+    created_at: str
+    updated_at: str | None
+
+
+@endpoints.get(
+    "/api/v1/subscribers/{id}/messages",
+    access=Access(roles="ACSF"),
+    errors=(Code.SUBSCRIBER_NOT_FOUND,),
+)
+async def list_messages(call: Call, id: str, query: Filters) -> Page[MessageRecord]:
+    """List the messages to a subscriber's phone, newest first, without what they say.
+
+    `status` is `queued`, `sent`, `delivered`, `read` or `failed`; `error_code` is the provider's,
+    or `expired` for a message that never reached it. Of a restricted subscriber that is closed to
+    the caller only one-time codes are listed, so that staff see whether a code arrived.
+    """
+    subscriber = await queries.get(call.services.database, read_id(id))
+    template = query.template
+    if not await _is_open(call, subscriber):
+        if template not in (None, TEMPLATE):
+            return Page(data=[], has_more=False, next_cursor=None)
+        template = TEMPLATE
+    rows = await message_statuses.page(
+        call.services.database,
+        subscriber.phone_number,
+        template=template,
+        before=query.before,
+        limit=query.limit + 1,
+    )
+    return cut(rows, query.limit, key=lambda row: int(row["id"]), show=_shown)
+
+
+async def _is_open(call: Call, subscriber: Subscriber) -> bool:
+    try:
+        await require_open(
+            call.services.database, call, subscriber.id, restricted=subscriber.restricted
+        )
+    except ApiError:
+        return False
+    return True
+
+
+def _shown(row: Any) -> MessageRecord:
+    changed = row["delivery_at"]
+    return MessageRecord(
+        message_id=ids.show(ids.MESSAGE, row["id"]),
+        template=row["template"],
+        language=row["language"],
+        status=row["status"],
+        error_code=row["error_code"],
+        created_at=clock.rfc3339(row["created_at"]),
+        updated_at=None if changed is None else clock.rfc3339(changed),
+    )

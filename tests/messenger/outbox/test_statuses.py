@@ -1,0 +1,128 @@
+"""What the provider reports about sent messages, repeated and in any order."""
+
+import asyncio
+import itertools
+from typing import Any
+
+import pytest
+
+from messenger.outbox.stage import PHONE, Outbox, Stage
+from tapgate.messenger.fake_graph.provider import Failure
+from tapgate.messenger.model.incoming import DeliveryStatus
+from tapgate.messenger.model.replies import Say, Template
+from tapgate.messenger.outbox import claims, statuses
+from tapgate.messenger.outbox.queries import recent
+
+CODE = Template(name="one_time_code", language="fr", parameters=("918273",))
+
+
+def report(status: Any, channel_id: str = "wamid.1", error: str | None = None) -> DeliveryStatus:
+    return DeliveryStatus(channel_message_id=channel_id, status=status, error_code=error)
+
+
+async def send(outbox: Outbox, *channel_ids: str, message: Any = CODE, key: str = "k") -> None:
+    """As if the provider had accepted it under these ids."""
+    await outbox.put(message, key=key)
+    (claim,) = await claims.claim(outbox.database, now=outbox.clock(), limit=1)
+    await claims.sent(outbox.database, claim, list(channel_ids), outbox.clock(), keep=True)
+
+
+async def status(outbox: Outbox) -> str:
+    return (await recent(outbox.database, outbox.vault, PHONE))[0].status
+
+
+async def record(outbox: Outbox, *reports: DeliveryStatus) -> None:
+    await statuses.record(outbox.database, reports, outbox.clock())
+
+
+async def test_a_message_is_queued_until_it_is_sent(outbox: Outbox) -> None:
+    await outbox.put(CODE)
+    (shown,) = await recent(outbox.database, outbox.vault, PHONE)
+    assert (shown.status, shown.language) == ("queued", "fr")
+    (claim,) = await claims.claim(outbox.database, now=outbox.clock(), limit=1)
+    await claims.sent(outbox.database, claim, ["wamid.1"], outbox.clock(), keep=True)
+    assert await status(outbox) == "sent"
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["sent", "delivered", "read"])))
+async def test_reports_in_any_order_end_with_the_furthest(
+    outbox: Outbox, order: tuple[str, ...]
+) -> None:
+    await send(outbox, "wamid.1")
+    for one in order * 2:
+        await record(outbox, report(one))
+    assert await status(outbox) == "read"
+
+
+async def test_a_status_never_moves_backward(outbox: Outbox) -> None:
+    await send(outbox, "wamid.1")
+    for one, shown in (
+        ("sent", "sent"),
+        ("failed", "failed"),
+        ("sent", "failed"),
+        ("delivered", "delivered"),
+        ("failed", "delivered"),
+        ("read", "read"),
+        ("failed", "read"),
+    ):
+        await record(outbox, report(one))
+        assert await status(outbox) == shown
+
+
+async def test_a_report_before_the_sender_has_recorded_the_id_counts(outbox: Outbox) -> None:
+    await record(outbox, report("delivered"))
+    await send(outbox, "wamid.1")
+    assert await status(outbox) == "delivered"
+
+
+async def test_one_delivery_with_several_reports(outbox: Outbox) -> None:
+    await send(outbox, "wamid.1")
+    await record(outbox, report("read"), report("sent"), report("delivered"), report("read", "x"))
+    assert await status(outbox) == "read"
+
+
+async def test_a_message_in_parts_is_as_far_as_its_last_part(outbox: Outbox) -> None:
+    await send(outbox, "wamid.1", "wamid.2", message=Say(text="long"))
+    await record(outbox, report("read", "wamid.1"))
+    assert await status(outbox) == "sent"
+    await record(outbox, report("delivered", "wamid.2"))
+    assert await status(outbox) == "delivered"
+    await record(outbox, report("read", "wamid.2"))
+    assert await status(outbox) == "read"
+
+
+async def test_a_message_with_a_failed_part_failed(outbox: Outbox) -> None:
+    await send(outbox, "wamid.1", "wamid.2", message=Say(text="long"))
+    await record(outbox, report("read", "wamid.1"), report("failed", "wamid.2", "131026"))
+    assert await status(outbox) == "failed"
+
+
+async def test_parallel_reports_end_with_the_furthest(outbox: Outbox) -> None:
+    ids = [f"wamid.{number}" for number in range(5)]
+    await send(outbox, *ids, message=Say(text="long"))
+    await asyncio.gather(
+        *(
+            record(outbox, *(report(one, channel_id) for channel_id in order))
+            for one in ("sent", "failed", "delivered", "read")
+            for order in (ids, ids[::-1])
+        )
+    )
+    assert await status(outbox) == "read"
+
+
+async def test_a_message_that_the_provider_refuses_failed(stage: Stage) -> None:
+    await stage.put(CODE)
+    stage.provider.failures.append(Failure(code=131026))
+    await stage.sender().send_due()
+    assert await status(stage) == "failed"
+
+
+async def test_only_messages_of_the_gateway_are_due_to_be_reported(outbox: Outbox) -> None:
+    await send(outbox, "wamid.1", key="gateway:msg_06w85xf0m0400")
+    await send(outbox, "wamid.2", key="other:msg_06w85xf0m0400")
+    due = [row["report_at"] is not None for row in await outbox.rows()]
+    assert due == [True, False]
+    await outbox.database.execute("UPDATE messenger.outbox SET report_at = NULL")
+    await record(outbox, report("read", "wamid.1"), report("read", "wamid.2"))
+    due = [row["report_at"] is not None for row in await outbox.rows()]
+    assert due == [True, False]
