@@ -60,6 +60,7 @@ from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
 from tapgate.ledger.figures import Folding
 from tapgate.notifications import message_statuses
+from tapgate.notifications.events import CATALOG, EventType
 from tapgate.notifications.messages import Courier
 from tapgate.notifications.receipts import KINDS, Receipts
 from tapgate.notifications.retention import Retention
