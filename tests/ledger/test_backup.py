@@ -61,8 +61,8 @@ async def test_a_backup_under_load(
     await asyncio.gather(*listening)
 
     facts, moved = await rows(empty_url, _FACTS), await rows(empty_url, _MOVED)
-    assert manifest.tables["public.transactions"] == len(facts)
-    assert manifest.tables["public.entries"] == len(moved)
+    assert manifest.tables["transactions"] == len(facts)
+    assert manifest.tables["entries"] == len(moved)
     # What was acknowledged before is in it; what is in it is what happened, and not half of it.
     acknowledged = heard[0].told(before=manifest.moment) | heard[1].told(before=manifest.moment)
     assert len(acknowledged) > 300
