@@ -9,11 +9,15 @@ from typing import Any
 
 import httpx2
 import pytest
+from structlog.testing import capture_logs
 
 from gateway.running import ADMIN, gateway
 from notifications.receiver import Receiver
 from notifications.stage import ENDPOINTS, deliver, deliveries, happen, until
 from tapgate.edge.services import Services
+from tapgate.errors import ApiError, Code
+from tapgate.notifications import claims
+from tapgate.notifications.webhooks import outbox
 from tapgate.notifications.webhooks.deliverer import Deliverer
 from tapgate.notifications.webhooks.sending import Sender
 from tapgate.store.signals import Signals
@@ -146,6 +150,24 @@ async def test_claimed_deliveries_go_to_the_new_url(held: Held, receiver: Receiv
     await held.release(work)
     await deliver(held.world.services, sender=held.sender)
     assert [one.path for one in receiver.received] == ["/new"] * 3
+
+
+async def test_a_claim_that_cannot_be_released_expires(
+    held: Held, world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lost(*_: object) -> None:
+        raise ApiError(Code.SERVICE_UNAVAILABLE)
+
+    work = await held.claim(count=1)
+    await pause(held)
+    with monkeypatch.context() as patch, capture_logs() as lines:
+        patch.setattr(outbox, "release", lost)
+        await held.release(work)
+    assert [line["event"] for line in lines] == ["webhooks.attempt_lost"]
+    await world.client.put(held.path, json={"status": "active"}, auth=held.admin)
+    world.forward(seconds=claims.LEASE.total_seconds())
+    await deliver(world.services, sender=held.sender)
+    assert len(receiver.received) == 1
 
 
 @pytest.mark.parametrize("change", [{"url": "http://127.0.0.1:9/"}, {"status": "paused"}])

@@ -124,10 +124,12 @@ class Deliverer:
 
     async def _attempt(self, due: Due, generation: int) -> None:
         try:
-            outcome = await self._try(due, generation)
-            await self._report(due, outcome)
-        except _ChangedError:
-            await outbox.release(self._database, due, self._services.clock())
+            try:
+                outcome = await self._try(due, generation)
+            except _ChangedError:
+                await outbox.release(self._database, due, self._services.clock())
+            else:
+                await self._report(due, outcome)
         except Exception as error:
             # Not reported: the delivery is due again when the claim expires.
             _log.warning(
