@@ -1,6 +1,7 @@
 """How often a credential or an address may call: one limit over all processes, and over all nodes
 when they share a cache."""
 
+import contextlib
 import time
 from typing import TYPE_CHECKING
 
@@ -27,20 +28,29 @@ class Throttle:
         self._cache = self._shared(settings.cache_url)
         self._cache_away_until: float | None = None
 
-    async def take(self, key: str) -> Taken:
+    async def take(self, key: str, rate: Rate | None = None) -> Taken:
+        """Take a token of the key's bucket; a key always comes with the same rate."""
         if self._cache is None or self._is_away():
-            return self._node.take(key)
+            return self._node.take(key, rate)
         try:
-            taken = await self._cache.take(key)
+            taken = await self._cache.take(key, rate)
         except CacheAwayError as error:
             if self._cache_away_until is None:
                 _log.warning("throttle.cache_away", error=str(error))
             self._cache_away_until = time.monotonic() + _RETRY_AFTER_SECONDS
-            return self._node.take(key)
+            return self._node.take(key, rate)
         if self._cache_away_until is not None:
             _log.info("throttle.cache_back")
             self._cache_away_until = None
         return taken
+
+    async def give_back(self, key: str, rate: Rate | None = None) -> None:
+        """Return a token. If the cache went away since it was taken, the token is lost."""
+        if self._cache is None or self._is_away():
+            self._node.give_back(key, rate)
+            return
+        with contextlib.suppress(CacheAwayError):
+            await self._cache.give_back(key, rate)
 
     def _shared(self, url: str | None) -> "CacheBuckets | None":
         if url is None:
