@@ -13,6 +13,7 @@ from tapgate.admin.model import NewAdmin, NewApiKey
 from tapgate.audit import trail
 from tapgate.credentials.api_keys import ApiKey
 from tapgate.credentials.sessions import ReusedTokenError, Tokens
+from tapgate.edge.charges import LoginCharge
 from tapgate.edge.origin import SYSTEM, Origin
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError, Code, invalid_field
@@ -23,7 +24,9 @@ _FIRST_ADMIN_NAME = "Administrator"
 async def log_in(services: Services, origin: Origin, email: str, password: str) -> Tokens:
     """A failure is recorded too, under the e-mail of an admin and never with the password."""
     try:
-        admin_id = await services.authenticator.logins.check(email, password, origin.ip or "")
+        address = origin.ip or ""
+        charge = LoginCharge(services.throttle, address)
+        admin_id = await services.authenticator.logins.check(email, password, address, charge)
         async with services.database.transaction() as tx:
             tokens = await services.authenticator.sessions.start(tx, admin_id)
             row = await queries.one(tx, admin_id)

@@ -10,6 +10,7 @@ from tapgate import ids
 from tapgate.clock import Clock
 from tapgate.credentials.access_tokens import LIFETIME, AccessTokens
 from tapgate.credentials.cache import Cache
+from tapgate.credentials.charges import FREE, Charge
 from tapgate.credentials.principals import Principal
 from tapgate.errors import ApiError, Code
 from tapgate.store.database import Database
@@ -120,10 +121,10 @@ class Sessions:
         )
         return await self._signals.publish(tx, _TOPIC, "")
 
-    async def authenticate(self, access_token: str) -> Principal:
+    async def authenticate(self, access_token: str, charge: Charge = FREE) -> Principal:
         """Role and name are what the database says now, not what the token said then."""
         token = self._access_tokens.read(access_token, self._clock())
-        principal = await self._alive.get(token.session_id)
+        principal = await self._alive.get(token.session_id, charge)
         if principal is None or principal.admin_id != token.admin_id:
             raise ApiError(Code.UNAUTHORIZED, "The session has ended")
         return principal

@@ -16,8 +16,8 @@ import structlog
 
 from tapgate.credentials.principals import Principal
 from tapgate.edge import answers
-from tapgate.edge.buckets import SECOND
 from tapgate.edge.call import Call
+from tapgate.edge.charges import LookupCharge, rate_limited
 from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.metrics import DISCONNECTED, UNMATCHED, Metrics
 from tapgate.edge.node_files import shared_folder
@@ -195,16 +195,17 @@ class App(AsgiApp):
         return answers.of_result(route.status, await route.run(call, names))
 
     async def _admit(self, route: Route, call: Call) -> None:
+        charge = LookupCharge(call)
         try:
             principal = await self._services.authenticator.authenticate(
-                call.method, call.path, call.query, call.headers, call.body
+                call.method, call.path, call.query, call.headers, call.body, charge
             )
             if principal is None:
                 raise ApiError(Code.UNAUTHORIZED, "A credential is required")
         except ApiError as error:
             if error.status in (401, 403):
-                # Who has none left is not told any more whether a credential is good.
-                await self._take_of_address(call)
+                # Credentials cannot be probed beyond the address's rate.
+                await charge.charge()
             raise
         call.caller = principal
         await self.take(call, principal.scope)
@@ -218,8 +219,7 @@ class App(AsgiApp):
     async def take(self, call: Call, key: str) -> None:
         call.taken = taken = await self._services.throttle.take(key)
         if not taken.allowed:
-            seconds = -(-taken.retry_in // SECOND)
-            raise ApiError(Code.RATE_LIMITED, headers={"Retry-After": str(seconds)})
+            raise rate_limited(taken)
 
     async def _record_denial(self, route: Route | None, call: Call, error: ApiError) -> None:
         if error.code is Code.FORBIDDEN and route is not None:
