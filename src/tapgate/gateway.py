@@ -24,6 +24,7 @@ from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
 from tapgate.agents.queries import record as agent_record
 from tapgate.audit.chain import Sealer
+from tapgate.audit.refusals import RefusalLog
 from tapgate.audit.trail import record_denial
 from tapgate.cards import routes as cards
 from tapgate.clock import Clock, platform_day, system_clock
@@ -154,7 +155,7 @@ async def wired(
         stack.push_async_callback(ledger.stop)
         throttle = Throttle(settings)
         stack.push_async_callback(throttle.close)
-        yield Services(
+        services = Services(
             settings=settings,
             database=database,
             signals=signals,
@@ -174,6 +175,9 @@ async def wired(
             throttle=throttle,
             recent=recent,
         )
+        services.refusals = refusals = RefusalLog(services)
+        stack.push_async_callback(refusals.stop)
+        yield services
 
 
 def create_app(services: Services) -> App:
@@ -283,6 +287,7 @@ async def main() -> None:
 def _background(services: Services) -> AbstractAsyncContextManager[None]:
     return running(
         Sealer(services.database).run(),
+        services.refusals.run(),
         Folding(services.database, services.clock).run(),
         Receipts(services).run(),
         Courier(services).run(),

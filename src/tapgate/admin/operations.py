@@ -15,7 +15,7 @@ from tapgate.credentials.api_keys import ApiKey
 from tapgate.credentials.sessions import ReusedTokenError, Tokens
 from tapgate.edge.charges import LoginCharge
 from tapgate.edge.origin import SYSTEM, Origin
-from tapgate.edge.services import Services
+from tapgate.edge.services import Refusal, Services
 from tapgate.errors import ApiError, Code, invalid_field
 
 _FIRST_ADMIN_NAME = "Administrator"
@@ -233,17 +233,16 @@ async def _record_failed_login(
     services: Services, origin: Origin, email: str, refusal: ApiError
 ) -> None:
     shown = await services.authenticator.logins.shown(email)
-    async with services.database.transaction() as tx:
-        await trail.record(
-            tx,
-            services,
-            origin,
+    await services.refusals.record(
+        origin,
+        Refusal(
             event="admin.login",
             resource_type="admin",
             resource_id=shown,
             result="failure",
             reason=refusal.message,
-        )
+        ),
+    )
 
 
 def _as_admin(origin: Origin, admin: Mapping[str, Any]) -> Origin:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NoReturn, Protocol
+
+import msgspec
 
 if TYPE_CHECKING:
     from tapgate.clock import Clock
@@ -25,8 +27,37 @@ if TYPE_CHECKING:
     Denied = Callable[[Origin, str, ApiError], Awaitable[None]]
 
 
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """A refused request as the audit log records it."""
+
+    event: str
+    resource_type: str
+    resource_id: str | None
+    result: Literal["failure", "denied"]
+    reason: str | None
+
+
+class RefusalLog(Protocol):
+    async def record(self, origin: Origin, refusal: Refusal) -> None:
+        """Add an entry, or count the refusal where there are too many of its kind."""
+
+    async def run(self) -> NoReturn:
+        """Store counts until cancelled."""
+
+
 async def _not_recorded(origin: Origin, endpoint: str, error: ApiError) -> None:
     """Until the gateway sets a hook, a refusal is only answered and logged."""
+
+
+class _Unrecorded:
+    async def record(self, origin: Origin, refusal: Refusal) -> None:
+        pass
+
+    async def run(self) -> NoReturn:
+        raise NotImplementedError
+
+
+_NOT_RECORDED: RefusalLog = _Unrecorded()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,3 +74,4 @@ class Services:
     throttle: Throttle
     recent: Recent
     denied: Denied = _not_recorded
+    refusals: RefusalLog = _NOT_RECORDED
