@@ -3,20 +3,24 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Annotated, Any
+from weakref import WeakKeyDictionary
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from tapgate import ids
-from tapgate.audit import chain, entry
+from tapgate.audit import entry
 from tapgate.audit.chain import Verification
 from tapgate.audit.entry import Entry
+from tapgate.audit.verification import Verifier
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.fields import Choice
 from tapgate.edge.pages import Page, PageQuery, cut
 from tapgate.edge.periods import Bound, end_of, start_of
+from tapgate.edge.services import Services
 from tapgate.store.conditions import Conditions
+from tapgate.store.database import Database
 from tapgate.subscribers.restriction import closed_accounts
 
 endpoints = Endpoints("Audit")
@@ -49,6 +53,10 @@ class LogQuery(PageQuery, kw_only=True):
     to: Bound | None = None
 
 
+class VerifyQuery(msgspec.Struct, kw_only=True):
+    full: bool = False
+
+
 @endpoints.get("/api/v1/audit/logs", access=_ACCESS)
 async def list_audit_entries(call: Call, query: LogQuery) -> Page[Entry]:
     """List audit entries.
@@ -72,14 +80,32 @@ async def list_audit_entries(call: Call, query: LogQuery) -> Page[Entry]:
 
 
 @endpoints.get("/api/v1/audit/verify", access=_ACCESS)
-async def verify_audit_chain(call: Call) -> Verification:
+async def verify_audit_chain(call: Call, query: VerifyQuery) -> Verification:
     """Verify the audit log.
 
-    Recomputes the chain of hashes over all of it. `unsealed` entries are not in the chain yet.
-    `first_broken` names the first entry that was changed, moved or put in, or that follows on one
-    that was removed; when the sealed end itself is gone, it is that end's sequence number.
+    Recomputes the chain of hashes over what was sealed since an earlier verification, and over
+    the newest 10,000 entries in any case; with `full=true`, over all of the log. `entries` counts
+    all of it in both cases. `unsealed` entries
+    are not in the chain yet. `first_broken` names the first entry that was changed, moved or put
+    in, or that follows on one that was removed; when the sealed end itself is gone, it is that
+    end's sequence number.
+
+    One verification runs at a time; requests that arrive while one runs get its result. 503 with
+    `Retry-After` while a longer one runs in another process or too many requests wait.
     """
-    return await chain.verify(call.services.database)
+    return await _verifier(call.services).verify(full=query.full)
+
+
+_verifiers: WeakKeyDictionary[Database, Verifier] = WeakKeyDictionary()
+
+
+def _verifier(services: Services) -> Verifier:
+    """The one of this process."""
+    found = _verifiers.get(services.database)
+    if found is None:
+        found = Verifier(services.database, services.vault, services.clock)
+        _verifiers[services.database] = found
+    return found
 
 
 async def _closed(call: Call, rows: Sequence[Mapping[str, Any]]) -> set[str]:
