@@ -1,10 +1,8 @@
 """Statements as files: what is in them, and how they are fetched."""
 
-import asyncio
 import csv
 import io
 import resource
-import threading
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -18,7 +16,6 @@ from tapgate.edge.spreadsheet import harmless
 from tapgate.ledger import chart
 from tapgate.wallets.statements import csv_file, pdf_file, queries
 from tapgate.wallets.statements.model import Movement, Period, Statement
-from tapgate.wallets.statements.operations import MOST_FILES, drawing
 from tapgate.wallets.statements.typesetting import REGULAR, drawable, fitted
 from transactions.movements import move
 from wallets.pdf_text import pages
@@ -149,28 +146,6 @@ async def test_handing_out_a_file_is_in_the_audit_log(world: World, key: Bearer)
     await statement(world, key, holder, format="pdf")
     (entry,) = await world.audit(holder["id"], "subscriber.statement_issued")
     assert (entry["actor"]["id"], entry["result"]) == (key.id, "success")
-
-
-async def test_only_a_few_wait_for_their_files(world: World, key: Bearer) -> None:
-    holder = await world.subscriber()
-    busy = threading.Event()
-
-    def wait() -> bytes:
-        busy.wait()
-        return b""
-
-    first = asyncio.create_task(drawing.run(wait))
-    body = request(world, holder, format="csv")
-    asked = [
-        asyncio.create_task(world.client.post(URL, json=body, auth=key)) for _ in range(MOST_FILES)
-    ]
-    refused, others = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
-    busy.set()
-    await first
-    (answer,) = [task.result() for task in refused]
-    assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
-    assert answer.headers["Retry-After"]
-    assert {(await task).status_code for task in others} == {200}
 
 
 async def test_the_three_forms_say_the_same(world: World, key: Bearer) -> None:

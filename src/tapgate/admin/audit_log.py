@@ -57,7 +57,7 @@ class VerifyQuery(msgspec.Struct, kw_only=True):
     full: bool = False
 
 
-@endpoints.get("/api/v1/audit/logs", access=_ACCESS)
+@endpoints.get("/api/v1/audit/logs", access=_ACCESS, heavy=True)
 async def list_audit_entries(call: Call, query: LogQuery) -> Page[Entry]:
     """List audit entries.
 

@@ -60,7 +60,7 @@ async def register_agent(call: Call, body: AgentRegistration) -> AgentRegistered
     return AgentRegistered(agent_id=record.id, agent=record)
 
 
-@endpoints.get("/api/v1/agents", access=_READ)
+@endpoints.get("/api/v1/agents", access=_READ, heavy="search")
 async def list_agents(call: Call, query: AgentFilters) -> Page[AgentRecord]:
     """List agents, newest first.
 

@@ -65,7 +65,7 @@ async def link_to_child(call: Call, body: Child) -> Moved:
     return _moved(call, "Child card created", await operations.link_to_child(call, body))
 
 
-@endpoints.get("/api/v1/cards", access=_READ)
+@endpoints.get("/api/v1/cards", access=_READ, heavy="search")
 async def list_cards(call: Call, query: Filters) -> Page[CardRecord]:
     """List cards, newest first.
 

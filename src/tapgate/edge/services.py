@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NoReturn, Protocol
 
 import msgspec
+
+from tapgate.service.fair_limit import FairLimit
 
 if TYPE_CHECKING:
     from tapgate.clock import Clock
@@ -25,6 +27,18 @@ if TYPE_CHECKING:
 
     #: Told about every 403 FORBIDDEN: who, at which endpoint, and what was answered.
     Denied = Callable[[Origin, str, ApiError], Awaitable[None]]
+
+
+def heavy_limit() -> FairLimit:
+    """Slots for expensive reads: fewer than pooled connections, and not all for one caller."""
+    return FairLimit(
+        "Too many large requests are being worked on",
+        slots=4,
+        slots_per_group=2,
+        queue=32,
+        queue_per_group=8,
+        timeout=2.0,
+    )
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,3 +89,4 @@ class Services:
     recent: Recent
     denied: Denied = _not_recorded
     refusals: RefusalLog = _NOT_RECORDED
+    heavy: FairLimit = field(default_factory=heavy_limit)

@@ -68,7 +68,7 @@ async def create_partner(call: Call, body: NewPartner) -> PartnerCreated:
     )
 
 
-@endpoints.get("/api/v1/admin/partners", access=_ACCESS)
+@endpoints.get("/api/v1/admin/partners", access=_ACCESS, heavy="search")
 async def list_partners(call: Call, query: PartnerFilters) -> Page[PartnerRecord]:
     """List partners, newest first.
 

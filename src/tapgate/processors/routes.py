@@ -81,7 +81,7 @@ async def create_processor(call: Call, body: NewProcessor) -> ProcessorCreated:
     )
 
 
-@endpoints.get("/api/v1/processors", access=_READ)
+@endpoints.get("/api/v1/processors", access=_READ, heavy="search")
 async def list_processors(call: Call, query: ProcessorFilters) -> Page[ProcessorRecord]:
     """List processors, newest first.
 

@@ -97,7 +97,7 @@ async def register(call: Call, body: Registration) -> Registered:
     return Registered(subscriber_id=record.id, subscriber=record)
 
 
-@endpoints.get("/api/v1/subscribers", access=_READ)
+@endpoints.get("/api/v1/subscribers", access=_READ, heavy="search")
 async def list_subscribers(call: Call, query: Filters) -> Page[SubscriberRecord]:
     """List subscribers.
 

@@ -1,5 +1,6 @@
 """What can happen to a statement: it is drawn up, fetched by its link, and removed."""
 
+import asyncio
 import secrets
 import zlib
 from datetime import datetime, timedelta
@@ -22,9 +23,8 @@ LIFETIME: Final = timedelta(hours=24)
 
 _REMOVE_EVERY_SECONDS: Final = 600.0
 _RENDERERS: Final = {"csv": csv_file.rendered, "pdf": pdf_file.rendered}
-MOST_FILES: Final = 16
-#: Long ones take seconds.
-drawing: Final = Threads("statements", at_once=1, most=MOST_FILES)
+#: Long ones take seconds. More than there are slots for expensive reads never wait.
+drawing: Final = Threads("statements", at_once=1, most=8)
 
 
 class Link(NamedTuple):
@@ -90,7 +90,7 @@ async def fetch_file(services: Services, token: str) -> tuple[File, bytes] | Non
     )
     if file is None:
         return None
-    return file, zlib.decompress(services.vault.open(file.sealed, _context(file.id)))
+    return file, await asyncio.to_thread(_unpacked, services, file)
 
 
 async def remove_expired(services: Services) -> NoReturn:
@@ -105,6 +105,10 @@ async def remove_expired(services: Services) -> NoReturn:
 
 def _packed(statement: Statement, format: FileFormat) -> bytes:
     return zlib.compress(_RENDERERS[format](statement))
+
+
+def _unpacked(services: Services, file: File) -> bytes:
+    return zlib.decompress(services.vault.open(file.sealed, _context(file.id)))
 
 
 def _token_hash(services: Services, token: str) -> bytes:

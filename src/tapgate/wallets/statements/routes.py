@@ -32,6 +32,7 @@ _CONTENT_TYPES = {"csv": csv_file.CONTENT_TYPE, "pdf": pdf_file.CONTENT_TYPE}
         Code.ACCOUNT_LOCKED,
         Code.NOT_CLOSABLE,
     ),
+    heavy=True,
 )
 async def draw_up_statement(call: Call, body: StatementRequest) -> StatementRecord:
     """Draw up the account statement of a subscriber.
@@ -57,6 +58,7 @@ async def draw_up_statement(call: Call, body: StatementRequest) -> StatementReco
     access=Access(public=True),
     errors=(Code.NOT_FOUND,),
     media="*/*",
+    heavy=True,
 )
 async def fetch_statement(call: Call, token: str) -> Reply[bytes]:
     """Fetch a statement by its link: CSV or PDF."""
