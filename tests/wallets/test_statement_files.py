@@ -1,5 +1,6 @@
 """Statements as files: what is in them, and how they are fetched."""
 
+import asyncio
 import csv
 import io
 import resource
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from tapgate import ids
 from tapgate.edge.spreadsheet import harmless
 from tapgate.ledger import chart
-from tapgate.wallets.statements import csv_file, pdf_file, queries
+from tapgate.wallets.statements import csv_file, operations, pdf_file, queries
 from tapgate.wallets.statements.model import Movement, Period, Statement
 from tapgate.wallets.statements.typesetting import REGULAR, drawable, fitted
 from transactions.movements import move
@@ -273,3 +274,17 @@ async def test_a_body_of_another_kind_is_refused(world: World, key: Bearer) -> N
     del body["to_date"]
     answer = await world.client.post(URL, json=body, auth=key)
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+
+
+async def test_the_files_of_a_subscriber_are_bounded_in_parallel_too(
+    world: World, key: Bearer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "MAX_FILES", 3)
+    holder, other = await world.subscriber(), await world.subscriber()
+    body = request(world, holder, format="csv")
+    asked = [world.client.post(URL, json=body, auth=key) for _ in range(6)]
+    answers = await asyncio.gather(*asked)
+    assert sorted(answer.status_code for answer in answers) == [200] * 3 + [429] * 3
+    assert {a.headers["retry-after"] for a in answers if a.status_code == 429} == {"600"}
+    body = request(world, other, format="csv")
+    assert (await world.client.post(URL, json=body, auth=key)).status_code == 200

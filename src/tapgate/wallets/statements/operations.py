@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, NoReturn
 
 from tapgate.edge.call import Call
 from tapgate.edge.services import Services
+from tapgate.errors import ApiError, Code
 from tapgate.service.background import repeat
 from tapgate.service.threads import Threads
 from tapgate.subscribers import pins
@@ -20,8 +21,10 @@ from tapgate.wallets.statements.model import FileFormat, Statement, StatementReq
 from tapgate.wallets.statements.queries import File
 
 LIFETIME: Final = timedelta(hours=24)
+#: Of one subscriber at a time; each is kept until it expires.
+MAX_FILES: Final = 100
 
-_REMOVE_EVERY_SECONDS: Final = 600.0
+_REMOVE_EVERY_SECONDS: Final = 600
 _RENDERERS: Final = {"csv": csv_file.rendered, "pdf": pdf_file.rendered}
 #: Long ones take seconds. More than there are slots for expensive reads never wait.
 drawing: Final = Threads("statements", at_once=1, most=8)
@@ -71,6 +74,12 @@ async def issue_file(
     sealed = services.vault.seal(packed, _context(statement.id))
     link = Link(secrets.token_urlsafe(32), statement.generated_at + LIFETIME)
     async with services.database.transaction() as tx:
+        if await queries.count_files(tx, subscriber.id) >= MAX_FILES:
+            raise ApiError(
+                Code.RATE_LIMITED,
+                f"The subscriber has {MAX_FILES} statement files; they expire after 24 hours",
+                headers={"Retry-After": str(_REMOVE_EVERY_SECONDS)},
+            )
         await queries.add_file(
             tx,
             File(statement.id, format, statement.period, sealed),

@@ -39,7 +39,8 @@ async def draw_up_statement(call: Call, body: StatementRequest) -> StatementReco
 
     Both dates belong to the period, in the platform's time zone; at most 366 days. Entries are in
     the order in which money moved; a fee is an entry of its own. A file is fetched by its link,
-    which needs no other credential, within 24 hours.
+    which needs no other credential, within 24 hours. A subscriber has at most 100 files at a time:
+    429.
     """
     subscriber, statement = await operations.draw_up(call, body)
     record = shown(statement)
