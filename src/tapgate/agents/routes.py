@@ -65,7 +65,7 @@ async def list_agents(call: Call, query: AgentFilters) -> Page[AgentRecord]:
     """List agents, newest first.
 
     `search` is a whole agent identifier, or words that each occur, in any case, in the name, the
-    business name or the phone number.
+    business name or the phone number; one of the words has at least 3 characters.
     """
     rows = await queries.page(call.services.database, query)
     return cut(rows, query.limit, key=lambda row: row.id, show=shown)

@@ -69,8 +69,9 @@ async def link_to_child(call: Call, body: Child) -> Moved:
 async def list_cards(call: Call, query: Filters) -> Page[CardRecord]:
     """List cards, newest first.
 
-    `search` is words that each occur, in any case, in the serial or the NFC UID. Cards of
-    restricted subscribers are left out for those to whom they are closed.
+    `search` is words that each occur, in any case, in the serial or the NFC UID; one of the words
+    has at least 3 characters, separators not counted. Cards of restricted subscribers are left out
+    for those to whom they are closed.
     """
     services, now = call.services, view(call)
     rows = await queries.page(services.database, query, call.principal, now.now)

@@ -102,8 +102,8 @@ async def list_subscribers(call: Call, query: Filters) -> Page[SubscriberRecord]
     """List subscribers.
 
     Newest first. `search` is a whole subscriber identifier, or words that each occur, in any case,
-    in the name, the phone number or the number of the identity document. Restricted subscribers are
-    left out for those to whom they are closed.
+    in the name, the phone number or the number of the identity document; one of the words has at
+    least 3 characters. Restricted subscribers are left out for those to whom they are closed.
     """
     services = call.services
     rows = await queries.page(services.database, query, call.principal, services.clock())
