@@ -31,6 +31,7 @@ from tapgate.agents.commission_rules import routes as commission_rules
 from tapgate.agents.model import AgentRecord
 from tapgate.agents.queries import record as agent_record
 from tapgate.audit.chain import Sealer
+from tapgate.audit.refusals import RefusalLog
 from tapgate.audit.trail import record_denial
 from tapgate.cards import routes as cards
 from tapgate.cards.model import CardRecord
@@ -200,7 +201,7 @@ async def wired(
         stack.push_async_callback(ledger.stop)
         throttle = Throttle(settings)
         stack.push_async_callback(throttle.close)
-        yield Services(
+        services = Services(
             settings=settings,
             database=database,
             signals=signals,
@@ -220,6 +221,9 @@ async def wired(
             throttle=throttle,
             recent=recent,
         )
+        services.refusals = refusals = RefusalLog(services)
+        stack.push_async_callback(refusals.stop)
+        yield services
 
 
 def create_app(services: Services) -> App:
@@ -331,6 +335,7 @@ async def main() -> None:
 def _background(services: Services) -> AbstractAsyncContextManager[None]:
     return running(
         Sealer(services.database).run(),
+        services.refusals.run(),
         Folding(services.database, services.clock).run(),
         Receipts(services).run(),
         Courier(services).run(),

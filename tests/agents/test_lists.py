@@ -54,18 +54,19 @@ async def test_search(client: httpx2.AsyncClient, world: World) -> None:
     for text, expected in (
         ("FODAY", [foday]),
         ("bangura foday", [foday]),
-        ("o", [sia, foday]),
+        ("+232", [sia, foday]),
+        ("a foday", [foday]),
         ("kissy", [foday]),
         ("koroma kissy", []),
         (sia["phone_number"][-8:], [sia]),
         (f" {sia['id']} ", [sia]),
         (ids.show(ids.AGENT, 1), []),
         ("100%", [foday]),
-        ("_", []),
+        ("kiss_", []),
     ):
         answer = await client.get(URL, params={"search": text}, auth=key)
         assert answer.json()["data"] == expected, text
-    answer = await client.get(URL, params={"search": "o", "status": "suspended"}, auth=key)
+    answer = await client.get(URL, params={"search": "foday", "status": "suspended"}, auth=key)
     assert answer.json()["data"] == []
     answer = await client.get(URL, params={"search": "x" * 256}, auth=key)
     assert refusal(answer) == (422, "VALIDATION_FAILED")

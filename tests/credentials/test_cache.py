@@ -3,7 +3,10 @@
 import asyncio
 from collections.abc import Callable
 
+import pytest
+
 from tapgate.credentials.cache import Cache
+from tapgate.errors import ApiError, Code, unavailable
 
 
 class Line:
@@ -134,3 +137,69 @@ async def test_the_oldest_makes_room() -> None:
     for key in "abc":
         await cache.get(key)
     assert list(cache._values) == ["b", "c"]
+
+
+class Purse:
+    """A charge that records what was paid, and refuses when it is empty."""
+
+    def __init__(self, tokens: int = 5) -> None:
+        self.tokens = tokens
+
+    async def charge(self) -> None:
+        if self.tokens == 0:
+            raise ApiError(Code.RATE_LIMITED)
+        self.tokens -= 1
+
+    async def refund(self) -> None:
+        self.tokens += 1
+
+
+async def test_the_lookup_of_an_unknown_key_is_charged() -> None:
+    _, table, cache = made()
+    purse = Purse(2)
+    assert [await cache.get("guess", purse) for _ in range(2)] == [None, None]
+    with pytest.raises(ApiError):
+        await cache.get("guess", purse)
+    assert table.readings == 2
+    # Also of a good one that has not been seen before.
+    with pytest.raises(ApiError):
+        await cache.get("key", purse)
+    assert table.readings == 2
+
+
+async def test_a_good_key_costs_nothing_and_outlives_a_signal() -> None:
+    line, table, cache = made()
+    purse = Purse(1)
+    assert await cache.get("key", purse) == "value"
+    assert purse.tokens == 1
+    purse.tokens = 0
+    assert await cache.get("key", purse) == "value"
+    line.signal()
+    assert await cache.get("key", purse) == "value"
+    assert table.readings == 2
+
+
+async def test_a_revoked_key_is_charged_like_an_unknown_one() -> None:
+    line, table, cache = made()
+    purse = Purse(1)
+    await cache.get("key", purse)
+    del table.rows["key"]
+    line.signal()
+    purse.tokens = 0
+    assert await cache.get("key", purse) is None
+    with pytest.raises(ApiError):
+        await cache.get("key", purse)
+    assert table.readings == 2
+
+
+async def test_a_failed_lookup_is_refunded() -> None:
+    _, _, cache = made()
+    purse = Purse(1)
+    cache._load = _unavailable
+    with pytest.raises(ApiError):
+        await cache.get("key", purse)
+    assert purse.tokens == 1
+
+
+async def _unavailable(key: str) -> str | None:
+    raise unavailable("The database cannot be reached")

@@ -50,9 +50,9 @@ async def test_an_unknown_email_takes_the_same_work(
     checked = []
     matches = Passwords.matches
 
-    async def counted(self: Passwords, stored: str | None, password: str) -> bool:
+    async def counted(self: Passwords, stored: str | None, *arguments: str) -> bool:
         checked.append(stored)
-        return await matches(self, stored, password)
+        return await matches(self, stored, *arguments)
 
     monkeypatch.setattr(Passwords, "matches", counted)
     await fail(process)
@@ -181,7 +181,7 @@ async def test_parallel_right_passwords_do_not_refuse_each_other(
 async def test_a_try_that_was_not_judged_does_not_count(
     process: Process, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def busy(self: Passwords, stored: str | None, password: str) -> bool:
+    async def busy(self: Passwords, *arguments: str | None) -> bool:
         raise unavailable("busy")
 
     await fail(process)
@@ -223,3 +223,43 @@ async def test_no_secret_is_repeated(process: Process, admin_id: int) -> None:
     assert "hunter2" not in str(error.body())
     stored = await process.database.fetch("SELECT * FROM login_failures")
     assert "hunter2" not in str([dict(row) for row in stored])
+
+
+class Purse:
+    """A charge with a number of tokens."""
+
+    def __init__(self, tokens: int) -> None:
+        self.tokens = tokens
+
+    async def charge(self) -> None:
+        if self.tokens == 0:
+            raise ApiError(Code.RATE_LIMITED)
+        self.tokens -= 1
+
+    async def refund(self) -> None:
+        self.tokens += 1
+
+
+async def test_only_failures_are_charged_to_the_address(process: Process, admin_id: int) -> None:
+    purse = Purse(3)
+    await process.logins.check(EMAIL, PASSWORD, HERE, purse)
+    assert purse.tokens == 3
+    await refusal(process.logins.check(EMAIL, "wrong", HERE, purse))
+    assert purse.tokens == 2
+    for _ in range(4):
+        await fail(process)
+    # Five failures: refused without a look at the password.
+    assert (await refusal(process.logins.check(EMAIL, PASSWORD, HERE, purse))).status == 429
+    assert purse.tokens == 2
+
+
+async def test_an_address_without_tokens_causes_no_hashing_and_no_rows(
+    process: Process, admin_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unexpected(self: Passwords, *arguments: str | None) -> bool:
+        raise AssertionError("the password was checked")
+
+    monkeypatch.setattr(Passwords, "matches", unexpected)
+    error = await refusal(process.logins.check(EMAIL, PASSWORD, HERE, Purse(0)))
+    assert error.code is Code.RATE_LIMITED
+    assert await process.database.fetchval("SELECT count(*) FROM login_failures") == 0

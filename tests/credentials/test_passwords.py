@@ -51,30 +51,57 @@ async def test_a_hash_with_other_parameters_is_outdated() -> None:
     assert await Passwords().matches(stored, "correct horse battery")
 
 
-async def test_a_flood_is_told_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    go_on, at_once, most_at_once = threading.Event(), 0, 0
+class Slow:
+    """Stands in for the hashing, and goes on when the test says so."""
 
-    def slow(self: argon2.PasswordHasher, password: str) -> str:
-        nonlocal at_once, most_at_once
-        at_once += 1
-        most_at_once = max(most_at_once, at_once)
-        go_on.wait(timeout=10)
-        at_once -= 1
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.go_on = threading.Event()
+        self.order: list[str] = []
+        self.max_running = 0
+        self._running = 0
+        monkeypatch.setattr(argon2.PasswordHasher, "hash", lambda _, password: self._hash(password))
+
+    def _hash(self, password: str) -> str:
+        self._running += 1
+        self.max_running = max(self.max_running, self._running)
+        self.order.append(password)
+        self.go_on.wait(timeout=10)
+        self._running -= 1
         return "hash"
 
-    monkeypatch.setattr(argon2.PasswordHasher, "hash", slow)
-    checked = Passwords(CHEAP)
-    tries = [asyncio.create_task(checked.hash("x")) for _ in range(40)]
+
+async def test_a_flood_of_one_address_is_bounded_and_gets_retry_after(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slow, checked = Slow(monkeypatch), Passwords(CHEAP)
+    tries = [asyncio.create_task(checked.hash("x", "192.0.2.1")) for _ in range(40)]
     await asyncio.sleep(0)
     refused = [task for task in tries if task.done()]
-    go_on.set()
-    answers = await asyncio.gather(*tries, return_exceptions=True)
+    slow.go_on.set()
+    outcomes = await asyncio.gather(*tries, return_exceptions=True)
 
-    assert len(refused) == 40 - passwords._MOST_WAITING
-    assert answers.count("hash") == passwords._MOST_WAITING
+    accepted = passwords._MAX_THREADS + passwords._MAX_WAITING_PER_ADDRESS
+    assert len(refused) == 40 - accepted
+    assert outcomes.count("hash") == accepted
     for task in refused:
         error = task.exception()
         assert isinstance(error, ApiError)
-        assert error.code is Code.SERVICE_UNAVAILABLE
-    assert most_at_once <= passwords._AT_ONCE
+        assert (error.code, error.headers) == (Code.SERVICE_UNAVAILABLE, {"Retry-After": "1"})
+    assert slow.max_running <= passwords._MAX_THREADS
     assert await checked.hash("x") == "hash"
+
+
+async def test_other_addresses_are_served_in_turn_during_a_flood(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(passwords, "_MAX_THREADS", 1)
+    slow, checked = Slow(monkeypatch), Passwords(CHEAP)
+    flood = [asyncio.create_task(checked.hash("flood", "192.0.2.1")) for _ in range(40)]
+    await asyncio.sleep(0)
+    others = [asyncio.create_task(checked.hash(f"{n}", f"192.0.2.{n}")) for n in range(2, 11)]
+    await asyncio.sleep(0)
+    slow.go_on.set()
+    assert await asyncio.gather(*others) == ["hash"] * 9
+    await asyncio.gather(*flood, return_exceptions=True)
+    # One of the flood was running and one had its turn before theirs.
+    assert slow.order[:11] == ["flood", "flood", *(f"{n}" for n in range(2, 11))]

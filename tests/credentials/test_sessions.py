@@ -8,6 +8,7 @@ import pytest
 
 from credentials.stage import EMAIL, Process, SetClock, World, refusal, unauthorized
 from tapgate import ids
+from tapgate.credentials import sessions as sessions_module
 from tapgate.credentials.access_tokens import AccessTokens
 from tapgate.credentials.principals import Principal
 from tapgate.credentials.sessions import ReusedTokenError, Tokens
@@ -285,3 +286,29 @@ async def test_sessions_that_nothing_can_bring_back_are_removed_at_the_next_logi
     assert {row["admin_id"]: row["sessions"] for row in rows} == {admin_id: 2, stranger: 1}
     assert await process.database.fetchval("SELECT count(*) FROM refresh_tokens") == 3
     await refreshed(process, kept)
+
+
+async def test_the_sessions_of_an_admin_are_bounded(
+    process: Process, admin_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions_module, "MAX_SESSIONS", 3)
+    opened = [await logged_in(process, admin_id) for _ in range(5)]
+    assert await process.database.fetchval("SELECT count(*) FROM sessions") == 3
+    for tokens in opened[2:]:
+        await caller(process, tokens)
+    for tokens in opened[:2]:
+        assert await unauthorized(caller(process, tokens)) == ENDED
+        assert await unauthorized(refreshed(process, tokens)) == NO_REFRESH
+
+
+async def test_the_used_tokens_of_a_session_are_bounded(
+    process: Process, admin_id: int, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions_module, "MAX_USED_TOKENS", 3)
+    tokens = [await logged_in(process, admin_id)]
+    for _ in range(8):
+        clock.forward(seconds=1)
+        tokens.append(await refreshed(process, tokens[-1]))
+    assert await process.database.fetchval("SELECT count(*) FROM refresh_tokens") == 3 + 1
+    # The reuse of a recent one is still detected.
+    assert isinstance(await refusal(refreshed(process, tokens[-2])), ReusedTokenError)

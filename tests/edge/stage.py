@@ -52,7 +52,13 @@ class Authenticator:
     signers: Mapping[bytes, Principal] = {one.id.encode(): one for one in (TERMINAL, PARTNER)}
 
     async def authenticate(
-        self, method: str, path: str, query: bytes, headers: Mapping[bytes, bytes], body: bytes
+        self,
+        method: str,
+        path: str,
+        query: bytes,
+        headers: Mapping[bytes, bytes],
+        body: bytes,
+        charge: object = None,
     ) -> Principal | None:
         if b"x-api-key-id" in headers:
             return self._known(self.signers.get(headers[b"x-api-key-id"]))

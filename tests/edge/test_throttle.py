@@ -70,6 +70,17 @@ def test_a_bucket_holds_the_burst(buckets: NodeBuckets) -> None:
     assert buckets.take("another").allowed
 
 
+def test_a_token_can_be_given_back(buckets: NodeBuckets) -> None:
+    slow = Rate(1 / 3600, 2)
+    for _ in range(2):
+        assert buckets.take("key", slow).allowed
+    assert not buckets.take("key", slow).allowed
+    buckets.give_back("key", slow)
+    assert [buckets.take("key", slow).allowed for _ in range(2)] == [True, False]
+    buckets.give_back("never taken")
+    assert buckets.take("never taken").remaining == SLOW.burst - 1
+
+
 def test_a_token_comes_back_after_its_period(tmp_path: Path, clock: Clock) -> None:
     rate = Rate(50, 1)
     buckets = NodeBuckets(tmp_path / "buckets", rate)
@@ -199,6 +210,19 @@ async def test_two_nodes_share_one_bucket_exactly(valkey: ValkeyServer) -> None:
     finally:
         for node in nodes:
             await node.close()
+
+
+@pytest.mark.usefixtures("_patient")
+async def test_a_token_can_be_given_back_to_the_cache(valkey: ValkeyServer) -> None:
+    node, slow = CacheBuckets(valkey.connection_url, SLOW), Rate(1 / 3600, 2)
+    try:
+        assert [(await node.take("login", slow)).allowed for _ in range(3)] == [True, True, False]
+        await node.give_back("login", slow)
+        assert [(await node.take("login", slow)).allowed for _ in range(2)] == [True, False]
+        await node.give_back("never taken")
+        assert (await node.take("never taken")).remaining == SLOW.burst - 1
+    finally:
+        await node.close()
 
 
 @pytest.mark.usefixtures("_patient")

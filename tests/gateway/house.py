@@ -112,7 +112,7 @@ class House:
         database = self.world.services.database
         tables = await database.fetch(
             """SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN
-                   ('schema_migrations', 'audit_entries', 'audit_seal', 'signals')
+                   ('schema_migrations', 'audit_entries', 'audit_budgets', 'audit_seal', 'signals')
                ORDER BY tablename"""
         )
         return {

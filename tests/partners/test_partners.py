@@ -164,7 +164,7 @@ async def test_partners_are_searched_and_filtered(client: httpx2.AsyncClient, wo
     admin = await world.admin()
     for query, expected in (
         ({"search": "big BANK"}, [bank]),
-        ({"search": "i"}, [wire, bank]),
+        ({"search": "wire"}, [wire]),
         ({"search": "wire", "status": "active"}, []),
         ({"search": bank["partner"]["id"]}, [bank]),
         ({"status": "suspended"}, [wire]),

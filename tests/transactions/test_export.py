@@ -1,6 +1,5 @@
 """Transactions as a file: what the list would show, in rows of a spreadsheet."""
 
-import asyncio
 import csv
 import io
 from typing import Any
@@ -10,13 +9,10 @@ import pytest
 
 from field.test_exports import ATTACKS, cells, no_formula
 from tapgate import ids
-from tapgate.edge.pages import Page
-from tapgate.errors import ApiError
 from tapgate.ledger import chart
 from tapgate.ledger.commands import RequestKey
 from tapgate.transactions import export
-from tapgate.transactions.export import COLUMNS, ExportFilters, exported
-from tapgate.transactions.model import TransactionRecord
+from tapgate.transactions.export import COLUMNS
 from transactions.movements import move, processor, refund, submit
 from world import Bearer, World
 
@@ -131,21 +127,3 @@ async def test_no_cell_is_a_formula(world: World, key: Bearer) -> None:
 async def test_bad_filters_are_refused(world: World, key: Bearer, filters: dict[str, str]) -> None:
     answer = await world.client.get(f"{URL}/export", params=filters, auth=key)
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
-
-
-async def test_only_a_few_are_worked_on_at_once() -> None:
-    """Each keeps its file in memory; whoever comes then is told to come again."""
-    go_on = asyncio.Event()
-
-    async def read(_: Any) -> Page[TransactionRecord]:
-        await go_on.wait()
-        return Page([], has_more=False, next_cursor=None)
-
-    running = [asyncio.create_task(exported(read, ExportFilters())) for _ in range(4)]
-    await asyncio.sleep(0)
-    with pytest.raises(ApiError) as refused:
-        await exported(read, ExportFilters())
-    assert refused.value.code == "SERVICE_UNAVAILABLE"
-    go_on.set()
-    assert len({made.content for made in await asyncio.gather(*running)}) == 1
-    assert (await exported(read, ExportFilters())).next_cursor is None

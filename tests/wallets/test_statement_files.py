@@ -4,7 +4,6 @@ import asyncio
 import csv
 import io
 import resource
-import threading
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -18,7 +17,6 @@ from tapgate.edge.spreadsheet import harmless
 from tapgate.ledger import chart
 from tapgate.wallets.statements import csv_file, operations, pdf_file, queries
 from tapgate.wallets.statements.model import Movement, Period, Statement
-from tapgate.wallets.statements.operations import MOST_FILES, drawing
 from tapgate.wallets.statements.typesetting import REGULAR, drawable, fitted
 from transactions.movements import move
 from wallets.pdf_text import pages
@@ -220,28 +218,6 @@ async def test_handing_out_a_file_is_in_the_audit_log(world: World, key: Bearer)
     assert (entry["actor"]["id"], entry["result"]) == (key.id, "success")
 
 
-async def test_only_a_few_wait_for_their_files(world: World, key: Bearer) -> None:
-    holder = await world.subscriber()
-    busy = threading.Event()
-
-    def wait() -> bytes:
-        busy.wait()
-        return b""
-
-    first = asyncio.create_task(drawing.run(wait))
-    body = request(world, holder, format="csv")
-    asked = [
-        asyncio.create_task(world.client.post(URL, json=body, auth=key)) for _ in range(MOST_FILES)
-    ]
-    refused, others = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
-    busy.set()
-    await first
-    (answer,) = [task.result() for task in refused]
-    assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
-    assert answer.headers["Retry-After"]
-    assert {(await task).status_code for task in others} == {200}
-
-
 async def test_the_three_forms_say_the_same(world: World, key: Bearer) -> None:
     holder, friend = await world.subscriber(balance="1000"), await world.subscriber()
     context = {"memo": '=1+1, "quoted"\r\nand more'}
@@ -367,3 +343,17 @@ async def test_a_body_of_another_kind_is_refused(world: World, key: Bearer) -> N
     del body["to_date"]
     answer = await world.client.post(URL, json=body, auth=key)
     assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+
+
+async def test_the_files_of_a_subscriber_are_bounded_in_parallel_too(
+    world: World, key: Bearer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operations, "MAX_FILES", 3)
+    holder, other = await world.subscriber(), await world.subscriber()
+    body = request(world, holder, format="csv")
+    asked = [world.client.post(URL, json=body, auth=key) for _ in range(6)]
+    answers = await asyncio.gather(*asked)
+    assert sorted(answer.status_code for answer in answers) == [200] * 3 + [429] * 3
+    assert {a.headers["retry-after"] for a in answers if a.status_code == 429} == {"600"}
+    body = request(world, other, format="csv")
+    assert (await world.client.post(URL, json=body, auth=key)).status_code == 200

@@ -3,20 +3,24 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any
+from weakref import WeakKeyDictionary
 from zoneinfo import ZoneInfo
 
 import msgspec
 
-from tapgate.audit import chain, entry
+from tapgate.audit import entry
 from tapgate.audit.chain import Verification
 from tapgate.audit.entry import Entry
+from tapgate.audit.verification import Verifier
 from tapgate.credentials.disclosure import Subject, hidden_subjects
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.fields import Choice
 from tapgate.edge.pages import Page, PageQuery, cut
 from tapgate.edge.periods import Bound, end_of, start_of
+from tapgate.edge.services import Services
 from tapgate.store.conditions import Conditions
+from tapgate.store.database import Database
 
 endpoints = Endpoints("Audit")
 
@@ -40,7 +44,11 @@ class LogQuery(PageQuery, kw_only=True):
     to: Bound | None = None
 
 
-@endpoints.get("/api/v1/audit/logs", access=_ACCESS)
+class VerifyQuery(msgspec.Struct, kw_only=True):
+    full: bool = False
+
+
+@endpoints.get("/api/v1/audit/logs", access=_ACCESS, heavy=True)
 async def list_audit_entries(call: Call, query: LogQuery) -> Page[Entry]:
     """List audit entries.
 
@@ -65,14 +73,32 @@ async def list_audit_entries(call: Call, query: LogQuery) -> Page[Entry]:
 
 
 @endpoints.get("/api/v1/audit/verify", access=_ACCESS)
-async def verify_audit_chain(call: Call) -> Verification:
+async def verify_audit_chain(call: Call, query: VerifyQuery) -> Verification:
     """Verify the audit log.
 
-    Recomputes the chain of hashes over all of it. `unsealed` entries are not in the chain yet.
-    `first_broken` names the first entry that was changed, moved or put in, or that follows on one
-    that was removed; when the sealed end itself is gone, it is that end's sequence number.
+    Recomputes the chain of hashes over what was sealed since an earlier verification, and over
+    the newest 10,000 entries in any case; with `full=true`, over all of the log. `entries` counts
+    all of it in both cases. `unsealed` entries
+    are not in the chain yet. `first_broken` names the first entry that was changed, moved or put
+    in, or that follows on one that was removed; when the sealed end itself is gone, it is that
+    end's sequence number.
+
+    One verification runs at a time; requests that arrive while one runs get its result. 503 with
+    `Retry-After` while a longer one runs in another process or too many requests wait.
     """
-    return await chain.verify(call.services.database)
+    return await _verifier(call.services).verify(full=query.full)
+
+
+_verifiers: WeakKeyDictionary[Database, Verifier] = WeakKeyDictionary()
+
+
+def _verifier(services: Services) -> Verifier:
+    """The one of this process."""
+    found = _verifiers.get(services.database)
+    if found is None:
+        found = Verifier(services.database, services.vault, services.clock)
+        _verifiers[services.database] = found
+    return found
 
 
 def _subject(row: Mapping[str, Any]) -> Subject:

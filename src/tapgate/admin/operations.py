@@ -12,8 +12,9 @@ from tapgate.admin import model, queries
 from tapgate.admin.model import NewAdmin
 from tapgate.audit import trail
 from tapgate.credentials.sessions import ReusedTokenError, Tokens
+from tapgate.edge.charges import LoginCharge
 from tapgate.edge.origin import SYSTEM, Origin
-from tapgate.edge.services import Services
+from tapgate.edge.services import Refusal, Services
 from tapgate.errors import ApiError, Code
 
 _FIRST_ADMIN_NAME = "Administrator"
@@ -22,7 +23,9 @@ _FIRST_ADMIN_NAME = "Administrator"
 async def log_in(services: Services, origin: Origin, email: str, password: str) -> Tokens:
     """A failure is recorded too, under the e-mail of an admin and never with the password."""
     try:
-        admin_id = await services.authenticator.logins.check(email, password, origin.ip or "")
+        address = origin.ip or ""
+        charge = LoginCharge(services.throttle, address)
+        admin_id = await services.authenticator.logins.check(email, password, address, charge)
         async with services.database.transaction() as tx:
             tokens = await services.authenticator.sessions.start(tx, admin_id)
             row = await queries.one(tx, admin_id)
@@ -186,17 +189,16 @@ async def _record_failed_login(
     services: Services, origin: Origin, email: str, refusal: ApiError
 ) -> None:
     shown = await services.authenticator.logins.shown(email)
-    async with services.database.transaction() as tx:
-        await trail.record(
-            tx,
-            services,
-            origin,
+    await services.refusals.record(
+        origin,
+        Refusal(
             event="admin.login",
             resource_type="admin",
             resource_id=shown,
             result="failure",
             reason=refusal.message,
-        )
+        ),
+    )
 
 
 def _as_admin(origin: Origin, admin: Mapping[str, Any]) -> Origin:

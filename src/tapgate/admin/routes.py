@@ -22,7 +22,9 @@ async def log_in(call: Call, body: Login) -> Tokens:
 
     `token` is the bearer token of all other calls and lives `expires_in` seconds; `refresh_token`
     gets the next one. Five failures for one e-mail from one address in 15 minutes: 429, with the
-    right password too.
+    right password too. Failures for any e-mail from one address are limited to one per second and
+    30 in a burst: 429. Both name `Retry-After`, and so does the 503 while too many passwords are
+    being checked.
     """
     return await operations.log_in(call.services, call.origin, body.email, body.password)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import Choice, Email, IdRule, Name, Phone, Pin, Text, Whole
+from tapgate.edge.fields import Choice, Email, IdRule, Name, Phone, Pin, SearchText, Text, Whole
 from tapgate.edge.pages import PageQuery
 from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code, invalid_field
@@ -143,7 +143,7 @@ class AgentFilters(PageQuery, kw_only=True):
     status: Annotated[str, Choice(*SHOWN_STATUS.values())] | None = None
     agent_type: AgentType | None = None
     parent_agent_id: Annotated[str, IdRule(ids.AGENT)] | None = None
-    search: Text | None = None
+    search: SearchText | None = None
 
 
 def registered(

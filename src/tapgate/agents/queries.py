@@ -68,14 +68,7 @@ async def page(database: Database, filters: AgentFilters) -> list[Agent]:
     conditions.where("agent.agent_type = {}", filters.agent_type)
     parent = filters.parent_agent_id
     conditions.where("agent.parent_agent_id = {}", parent and ids.read(ids.AGENT, parent))
-    conditions.search(
-        filters.search,
-        "own.holder_name",
-        "agent.business_name",
-        "agent.phone_number",
-        id_column="agent.id",
-        prefix=ids.AGENT,
-    )
+    conditions.search(filters.search, "agent.search_text", id_column="agent.id", prefix=ids.AGENT)
     limit = conditions.bind(filters.limit + 1)
     rows = await database.fetch(
         f"{_SELECT} WHERE {conditions} ORDER BY agent.id DESC LIMIT {limit}", *conditions.values

@@ -60,12 +60,12 @@ async def register_agent(call: Call, body: AgentRegistration) -> AgentRegistered
     return AgentRegistered(agent_id=record.id, agent=record)
 
 
-@endpoints.get("/api/v1/agents", access=_READ)
+@endpoints.get("/api/v1/agents", access=_READ, heavy="search")
 async def list_agents(call: Call, query: AgentFilters) -> Page[AgentRecord]:
     """List agents, newest first.
 
     `search` is a whole agent identifier, or words that each occur, in any case, in the name, the
-    business name or the phone number.
+    business name or the phone number; one of the words has at least 3 characters.
     """
     rows = await queries.page(call.services.database, query)
     return cut(rows, query.limit, key=lambda row: row.id, show=shown)

@@ -14,7 +14,8 @@ would not do for X: it is one past the last *completed* xid, and running ones ma
 """
 
 import hashlib
-from collections.abc import AsyncIterator, Mapping
+from collections import deque
+from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
 import asyncpg
@@ -22,6 +23,7 @@ import msgspec
 
 from tapgate.audit import entry
 from tapgate.service.background import repeat
+from tapgate.service.threads import Threads
 from tapgate.store.database import Database
 
 #: What the first entry of all follows.
@@ -31,6 +33,10 @@ TICK_SECONDS = 1.0
 #: Few enough that hashing them does not hold up the requests of the process.
 _BATCH = 500
 _PREFETCH = 200
+#: A checkpoint stays this many entries behind the end, so that recent ones are always verified.
+RECENT = 10_000
+_MARK_EVERY = 1_000
+_hashing = Threads("audit verifications", at_once=1, most=8)
 
 
 class Link(NamedTuple):
@@ -38,6 +44,16 @@ class Link(NamedTuple):
 
     sequence: int
     hash: bytes
+
+
+class Checkpoint(NamedTuple):
+    """The chain was whole up to `link`, with that many sealed entries."""
+
+    link: Link
+    entries: int
+
+
+START = Checkpoint(Link(0, GENESIS), 0)
 
 
 class _Mark(NamedTuple):
@@ -124,34 +140,83 @@ class Sealer:
 
 
 async def verify(database: Database) -> Verification:
-    """Recomputes the whole chain from one snapshot, holding a few hundred entries at a time."""
-    async with (
-        database.connection() as connection,
-        connection.transaction(isolation="repeatable_read", readonly=True),
-    ):
+    """Recompute the whole chain."""
+    async with database.apart() as connection:
+        result, _ = await verify_from(connection, START, START)
+    return result
+
+
+async def verify_from(
+    connection: asyncpg.Connection, start: Checkpoint, known: Checkpoint
+) -> tuple[Verification, Checkpoint]:
+    """Recompute the chain from a checkpoint on, in one snapshot; also return the next checkpoint.
+
+    The chain must also go through `known`. Holds a few hundred entries at a time and hashes them
+    off the event loop.
+    """
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
         head = await connection.fetchrow("SELECT sequence, hash FROM audit_head")
-        rows = connection.cursor(
-            f"SELECT {entry.COLUMNS} FROM audit_entries ORDER BY sequence", prefetch=_PREFETCH
+        walk = _Walk(start, known.link, Link(*head) if head else START.link)
+        rows = await connection.cursor(
+            f"SELECT {entry.COLUMNS} FROM audit_entries WHERE sequence > $1 ORDER BY sequence",
+            start.link.sequence,
         )
-        return await _verify(Link(*head) if head else Link(0, GENESIS), aiter(rows))
+        while batch := await rows.fetch(_PREFETCH):
+            await _hashing.run(walk.check, batch)
+    return walk.result(), walk.checkpoint()
 
 
-async def _verify(head: Link, rows: AsyncIterator[Mapping[str, Any]]) -> Verification:
-    end = Link(0, GENESIS)
-    entries = unsealed = 0
-    first_broken: str | None = None
-    async for row in rows:
-        entries += 1
-        unsealed += row["hash"] is None
-        if first_broken is None and not _fits(row, end, head):
-            first_broken = entry.public_id(row)
-        if row["hash"] is not None:
-            end = Link(row["sequence"], row["hash"])
-    if first_broken is None and end != head:
-        first_broken = str(head.sequence)
-    return Verification(
-        valid=first_broken is None, entries=entries, unsealed=unsealed, first_broken=first_broken
-    )
+class _Walk:
+    """Follows the chain from a checkpoint to the head."""
+
+    def __init__(self, start: Checkpoint, known: Link, head: Link) -> None:
+        self._end = start.link
+        self._sealed = start.entries
+        self._marks = deque([start])
+        self._unsealed = 0
+        self._head = head
+        #: What the chain has still to go through.
+        self._known = known if known.sequence > start.link.sequence else None
+        self._first_broken: str | None = None
+
+    def check(self, rows: list[Mapping[str, Any]]) -> None:
+        for row in rows:
+            fits = _fits(row, self._end, self._head) and self._is_known(row)
+            if self._first_broken is None and not fits:
+                self._first_broken = entry.public_id(row)
+            if row["hash"] is None:
+                self._unsealed += 1
+            else:
+                self._sealed += 1
+                self._end = Link(row["sequence"], row["hash"])
+                if self._sealed % _MARK_EVERY == 0:
+                    self._mark()
+
+    def _mark(self) -> None:
+        self._marks.append(Checkpoint(self._end, self._sealed))
+        while len(self._marks) > 1 and self._marks[1].entries <= self._sealed - RECENT:
+            self._marks.popleft()
+
+    def checkpoint(self) -> Checkpoint:
+        """The last mark that is far enough behind the end."""
+        return self._marks[0]
+
+    def result(self) -> Verification:
+        first_broken = self._first_broken
+        if first_broken is None and (self._end != self._head or self._known is not None):
+            first_broken = str(self._head.sequence)
+        return Verification(
+            valid=first_broken is None,
+            entries=self._sealed + self._unsealed,
+            unsealed=self._unsealed,
+            first_broken=first_broken,
+        )
+
+    def _is_known(self, row: Mapping[str, Any]) -> bool:
+        if self._known is None or row["sequence"] < self._known.sequence:
+            return True
+        known, self._known = self._known, None
+        return Link(row["sequence"], row["hash"]) == known
 
 
 def _fits(row: Mapping[str, Any], end: Link, head: Link) -> bool:

@@ -8,7 +8,7 @@ import asyncpg
 from tapgate.audit.entry import MASK
 from tapgate.edge.call import Call
 from tapgate.edge.origin import Origin
-from tapgate.edge.services import Services
+from tapgate.edge.services import Refusal, Services
 from tapgate.errors import ApiError
 
 Result = Literal["success", "failure", "denied"]
@@ -91,18 +91,17 @@ class Trail:
 
 
 async def record_denial(services: Services, origin: Origin, endpoint: str, error: ApiError) -> None:
-    """Adds an entry about a 403 FORBIDDEN, in a database transaction of its own."""
-    async with services.database.transaction() as tx:
-        await record(
-            tx,
-            services,
-            origin,
+    """Record a 403 FORBIDDEN."""
+    await services.refusals.record(
+        origin,
+        Refusal(
             event="access.denied",
             resource_type="endpoint",
             resource_id=endpoint,
             result="denied",
             reason=error.message,
-        )
+        ),
+    )
 
 
 def _masked(name: str, value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import Amount, CardSerial, Choice, IdRule, Name, Pin, Text
+from tapgate.edge.fields import Amount, CardSerial, Choice, IdRule, Name, Pin, SearchText, Text
 from tapgate.edge.pages import PageQuery
 from tapgate.errors import ApiError, Code
 from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
@@ -179,7 +179,7 @@ class Filters(PageQuery, kw_only=True):
         None
     )
     type: Annotated[str, Choice("PARENT", "CHILD")] | None = None
-    search: Text | None = None
+    search: SearchText | None = None
 
 
 #: From which status to which a card may move.

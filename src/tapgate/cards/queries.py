@@ -1,5 +1,6 @@
 """The SQL of cards. Once a card is linked, its account's lock guards its row too."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
 import asyncpg
@@ -82,8 +83,9 @@ async def page(
     if filters.status is not None:
         _add_status(conditions, filters.status, now)
     conditions.where("c.type = {}", filters.type)
-    if filters.search is not None:
-        _add_search(conditions, filters.search)
+    conditions.search(
+        filters.search, "card_words(c.serial, c.uid)", fold="upper", spellings=_spellings
+    )
     show_only_open(conditions, caller, now)
     limit = conditions.bind(filters.limit + 1)
     rows = await database.fetch(
@@ -102,21 +104,9 @@ def _add_status(conditions: Conditions, status: str, now: datetime) -> None:
         conditions.where("(c.expires_at IS NULL OR c.expires_at > {})", now)
 
 
-def _add_search(conditions: Conditions, search: str) -> None:
-    """Words, each of them anywhere in the serial or, in any spelling, in the UID."""
-    words = "card_words(c.serial, c.uid)"
-    for word in search.upper().split():
-        choices = []
-        for spelling in dict.fromkeys((word, word.replace(":", "").replace("-", ""))):
-            if not spelling:
-                continue
-            text = conditions.bind(spelling)
-            found = f"strpos({words}, {text}) > 0"
-            if len(spelling) >= 3:
-                # The same again for the index, which knows only which trigrams there are.
-                found += f" AND trigrams({words}) @> trigrams({text})"
-            choices.append(found)
-        conditions.add(f"({' OR '.join(choices)})")
+def _spellings(word: str) -> Iterable[str]:
+    """As typed, for a serial; without separators, for a UID in any spelling."""
+    return dict.fromkeys((word, word.replace(":", "").replace("-", "")))
 
 
 async def save(tx: asyncpg.Connection, card: Card) -> None:

@@ -81,12 +81,13 @@ async def link_to_child(call: Call, body: Child) -> Moved:
     return _moved(call, "Child card created", await operations.link_to_child(call, body))
 
 
-@endpoints.get("/api/v1/cards", access=_READ)
+@endpoints.get("/api/v1/cards", access=_READ, heavy="search")
 async def list_cards(call: Call, query: Filters) -> Page[CardRecord]:
     """List cards, newest first.
 
-    `search` is words that each occur, in any case, in the serial or the NFC UID. Cards of
-    restricted subscribers are left out for those to whom they are closed.
+    `search` is words that each occur, in any case, in the serial or the NFC UID; one of the words
+    has at least 3 characters, separators not counted. Cards of restricted subscribers are left out
+    for those to whom they are closed.
     """
     services, now = call.services, view(call)
     rows = await queries.page(services.database, query, call.principal, now.now)

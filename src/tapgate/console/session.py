@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from tapgate.console.asked import cookies
 from tapgate.credentials.access_tokens import LIFETIME
+from tapgate.credentials.charges import Charge
 from tapgate.credentials.principals import Principal
 from tapgate.edge.call import Call
 from tapgate.errors import ApiError, Code
@@ -26,12 +27,12 @@ def _name(call: Call, names: tuple[str, str]) -> str:
     return names[call.services.settings.production]
 
 
-async def signed_in(call: Call) -> Principal | None:
+async def signed_in(call: Call, charge: Charge) -> Principal | None:
     token = cookies(call.header(b"cookie")).get(_name(call, _SESSION))
     if token is None:
         return None
     try:
-        return await call.services.authenticator.sessions.authenticate(token)
+        return await call.services.authenticator.sessions.authenticate(token, charge)
     except ApiError as refusal:
         if refusal.code is not Code.UNAUTHORIZED:
             raise

@@ -9,13 +9,13 @@ from jinja2 import Environment
 from tapgate.console import session
 from tapgate.console.visit import SIGN_IN, Visit
 from tapgate.edge.call import Call
+from tapgate.edge.charges import LookupCharge
 from tapgate.edge.endpoint import MEBIBYTE, Reply
 from tapgate.edge.packaged_files import PackagedFiles
 from tapgate.edge.routing import Router
 from tapgate.edge.site import Inside
 from tapgate.errors import ApiError, Code
 from tapgate.service import logs
-from tapgate.service.addresses import counted_as
 
 _LARGEST_BODY: Final = 9 * MEBIBYTE  # a file of cards or a picture, and the form around it
 _LARGEST_OF_A_STRANGER: Final = 16 * 1024
@@ -71,9 +71,12 @@ class PageSite:
             self._router.add(page.method, page.path, page)
 
     async def admit(self, inside: Inside, call: Call) -> int:
-        call.caller = await session.signed_in(call)
-        caller = call.caller
-        await inside.take(call, f"ip:{counted_as(call.ip)}" if caller is None else caller.rate_key)
+        charge = LookupCharge(call)
+        call.caller = caller = await session.signed_in(call, charge)
+        if caller is None:
+            await charge.charge()
+        else:
+            await inside.take(call, caller.rate_key)
         return _LARGEST_OF_A_STRANGER if caller is None else _LARGEST_BODY
 
     async def answer(self, inside: Inside, call: Call) -> Reply[bytes]:

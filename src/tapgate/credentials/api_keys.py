@@ -10,6 +10,7 @@ import msgspec
 from tapgate import ids
 from tapgate.clock import Clock
 from tapgate.credentials.cache import Cache
+from tapgate.credentials.charges import FREE, Charge
 from tapgate.credentials.last_seen import LastSeen
 from tapgate.credentials.principals import Principal
 from tapgate.errors import ApiError, Code
@@ -178,12 +179,12 @@ class ApiKeys:
         )
         return [ApiKey(**row) for row in rows]
 
-    async def authenticate(self, key: str) -> Principal:
+    async def authenticate(self, key: str, charge: Charge = FREE) -> Principal:
         if not key.startswith(self._begins_with):
             raise ApiError(
                 Code.UNAUTHORIZED, f"API keys begin with {self._begins_with} in this environment"
             )
-        known = await self._known.get(self._hash(key))
+        known = await self._known.get(self._hash(key), charge)
         if known is None or (known.valid_until is not None and known.valid_until <= self._clock()):
             raise ApiError(Code.UNAUTHORIZED, "Unknown, expired or deleted API key")
         return known.principal

@@ -14,6 +14,7 @@ from tapgate.clock import Clock
 from tapgate.credentials import api_keys
 from tapgate.credentials.access_tokens import AccessTokens
 from tapgate.credentials.api_keys import ApiKeys
+from tapgate.credentials.charges import FREE, Charge
 from tapgate.credentials.hmac_keys import HmacKeys
 from tapgate.credentials.logins import Logins
 from tapgate.credentials.passwords import Passwords
@@ -71,18 +72,25 @@ class Authenticator:
         self.logins = Logins(database, self.passwords, clock, vault)
 
     async def authenticate(
-        self, method: str, path: str, query: bytes, headers: Headers, body: bytes
+        self,
+        method: str,
+        path: str,
+        query: bytes,
+        headers: Headers,
+        body: bytes,
+        charge: Charge = FREE,
     ) -> Principal | None:
         """None without any credential; a credential that is not good is refused with its reason.
 
         The path is as called, still encoded and without the query; header names are lower case.
+        `charge` pays for the database lookup of a credential that this process does not know.
         """
         if b"x-api-key-id" in headers or b"x-signature" in headers:
-            return await self._signed_request(method, path, headers, body)
+            return await self._signed_request(method, path, headers, body, charge)
         if b"x-service-name" in headers or b"x-service-signature" in headers:
             return self._service_request(method, path, query, headers)
         authorization = headers.get(b"authorization")
-        return None if authorization is None else await self._bearer(authorization)
+        return None if authorization is None else await self._bearer(authorization, charge)
 
     def admit(self, principal: Principal, address: str) -> None:
         """Require an address that an API key may be used from, and note the use of the key."""
@@ -96,7 +104,7 @@ class Authenticator:
             self.api_keys.last_used.touch(principal.key_id)
 
     async def _signed_request(
-        self, method: str, path: str, headers: Headers, body: bytes
+        self, method: str, path: str, headers: Headers, body: bytes, charge: Charge
     ) -> Principal:
         try:
             key_id = headers[b"x-api-key-id"]
@@ -105,7 +113,7 @@ class Authenticator:
         except KeyError as missing:
             raise _missing(missing.args[0]) from None
         self._require_timely(signing.rfc3339_utc(timestamp), "X-Timestamp")
-        key = await self.hmac_keys.find(key_id)
+        key = await self.hmac_keys.find(key_id, charge)
         signed = signing.signed_string(method, path, timestamp, body)
         genuine = signing.verify(key.secret if key else _NO_SECRET, signature, signed)
         if key is None or not genuine:
@@ -133,14 +141,14 @@ class Authenticator:
             raise _unauthorized("Unknown service, or the signature is wrong")
         return service.principal
 
-    async def _bearer(self, authorization: bytes) -> Principal:
+    async def _bearer(self, authorization: bytes, charge: Charge) -> Principal:
         scheme, _, credential = authorization.decode("latin-1").partition(" ")
         credential = credential.strip()
         if scheme.lower() != "bearer" or not credential:
             raise _unauthorized("Authorization must be Bearer with an API key or an access token")
         if credential.startswith(api_keys.PREFIX):
-            return await self.api_keys.authenticate(credential)
-        return await self.sessions.authenticate(credential)
+            return await self.api_keys.authenticate(credential, charge)
+        return await self.sessions.authenticate(credential, charge)
 
     def _require_timely(self, moment: datetime | None, header: str) -> None:
         if moment is None:

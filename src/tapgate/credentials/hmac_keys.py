@@ -12,6 +12,7 @@ import msgspec
 from tapgate import ids
 from tapgate.clock import Clock
 from tapgate.credentials.cache import Cache
+from tapgate.credentials.charges import FREE, Charge
 from tapgate.credentials.principals import Principal
 from tapgate.errors import Code
 from tapgate.store.database import Database
@@ -123,8 +124,8 @@ class HmacKeys:
         )
         return [SigningKey(**row) for row in rows]
 
-    async def find(self, public_id: bytes) -> HmacKey | None:
-        return await self._known.get(public_id)
+    async def find(self, public_id: bytes, charge: Charge = FREE) -> HmacKey | None:
+        return await self._known.get(public_id, charge)
 
     async def _create(
         self,

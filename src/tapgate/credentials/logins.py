@@ -5,6 +5,7 @@ from weakref import WeakValueDictionary
 
 from tapgate.clock import Clock
 from tapgate.credentials import login_failures
+from tapgate.credentials.charges import FREE, Charge
 from tapgate.credentials.login_failures import Source
 from tapgate.credentials.passwords import Passwords
 from tapgate.errors import ApiError, Code
@@ -23,22 +24,37 @@ class Logins:
         self._clock = clock
         self._turns: WeakValueDictionary[Source, asyncio.Lock] = WeakValueDictionary()
 
-    async def check(self, email: str, password: str, address: str) -> int:
-        """The number of the active admin with that password; else 401, or 429 after too many."""
+    async def check(self, email: str, password: str, address: str, charge: Charge = FREE) -> int:
+        """Return the id of the active admin with that password; else 401, or 429 after too many.
+
+        `charge` pays for a failure; an attempt that is refused unchecked, or succeeds, is free.
+        """
         source = Source(self._hidden(email), counted_as(address))
         # One after the other: right passwords at the same time must not refuse each other by
         # what they have reserved.
         async with self._turns.setdefault(source, asyncio.Lock()):
-            await login_failures.reserve(self._database, source, self._clock())
+            await charge.charge()
             try:
-                admin_id = await self._admin_with(email.lower(), password)
+                admin_id = await self._counted(source, email.lower(), password)
             except ApiError:
-                await login_failures.give_back(self._database, source)
+                await charge.refund()
                 raise
             if admin_id is None:
                 raise ApiError(Code.UNAUTHORIZED, "The e-mail or the password is wrong")
-            await login_failures.give_back(self._database, source)
+            await charge.refund()
             return admin_id
+
+    async def _counted(self, source: Source, email: str, password: str) -> int | None:
+        """Check the password; a wrong one stays counted against the source."""
+        await login_failures.reserve(self._database, source, self._clock())
+        try:
+            admin_id = await self._admin_with(email, password, source.address)
+        except ApiError:
+            await login_failures.give_back(self._database, source)
+            raise
+        if admin_id is not None:
+            await login_failures.give_back(self._database, source)
+        return admin_id
 
     async def shown(self, email: str) -> str:
         """An admin's e-mail, or what tells one that nobody has from others: it may be a password
@@ -51,24 +67,24 @@ class Logins:
     def _hidden(self, email: str) -> str:
         return self._vault.keyed_hash("login", email.lower().encode()).hex()
 
-    async def _admin_with(self, email: str, password: str) -> int | None:
+    async def _admin_with(self, email: str, password: str, address: str) -> int | None:
         """As slow for an e-mail that nobody has as for a wrong password."""
         admin = await self._database.fetchrow(
             "SELECT id, password_hash, status FROM admins WHERE email = $1", email
         )
         stored: str | None = admin and admin["password_hash"]
-        if not await self._passwords.matches(stored, password):
+        if not await self._passwords.matches(stored, password, address):
             return None
         if admin is None or stored is None or admin["status"] != "active":
             return None
         if self._passwords.is_outdated(stored):
-            await self._renew(admin["id"], stored, password)
+            await self._renew(admin["id"], stored, password, address)
         return int(admin["id"])
 
-    async def _renew(self, admin_id: int, outdated: str, password: str) -> None:
+    async def _renew(self, admin_id: int, outdated: str, password: str, address: str) -> None:
         await self._database.execute(
             "UPDATE admins SET password_hash = $3 WHERE id = $1 AND password_hash = $2",
             admin_id,
             outdated,
-            await self._passwords.hash(password),
+            await self._passwords.hash(password, address),
         )

@@ -1,11 +1,17 @@
-"""Admin passwords: Argon2id, off the event loop, a few at a time."""
+"""Admin passwords: Argon2id, off the event loop, a few at a time, fair between addresses."""
 
+import asyncio
 import base64
 import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import argon2
 
-from tapgate.service.threads import Threads
+from tapgate.service.fair_limit import FairLimit
+
+T = TypeVar("T")
 
 #: OWASP's first choice for Argon2id: 19 MiB, two passes, one lane.
 OWASP = argon2.Parameters(
@@ -19,23 +25,40 @@ OWASP = argon2.Parameters(
 )
 
 #: Half the processors, so that a flood of logins leaves the rest to payments.
-_AT_ONCE = max(1, (os.cpu_count() or 1) // 2)
-#: About two seconds' work. Whoever comes later is told so instead of being made to wait.
-_MOST_WAITING = 32
+_MAX_THREADS = max(1, (os.cpu_count() or 1) // 2)
+#: About two seconds of work for one thread.
+_MAX_WAITING = 64
+_MAX_WAITING_PER_ADDRESS = 8
+_TIMEOUT_SECONDS = 10.0
+#: Passwords of new admins wait in a group of their own.
+PLATFORM = ""
 
 
 class Passwords:
     def __init__(self, parameters: argon2.Parameters = OWASP) -> None:
         self._hasher = argon2.PasswordHasher.from_parameters(parameters)
         self._nobodys_hash = _unmatchable(parameters)
-        self._threads = Threads("passwords", at_once=_AT_ONCE, most=_MOST_WAITING)
+        self._threads = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="passwords")
+        self._limit = FairLimit(
+            "Too many passwords are being checked",
+            slots=_MAX_THREADS,
+            slots_per_group=_MAX_THREADS,
+            queue=_MAX_WAITING,
+            queue_per_group=_MAX_WAITING_PER_ADDRESS,
+            timeout=_TIMEOUT_SECONDS,
+        )
 
-    async def hash(self, password: str) -> str:
-        return await self._threads.run(self._hasher.hash, password)
+    async def hash(self, password: str, address: str = PLATFORM) -> str:
+        return await self._run(address, self._hasher.hash, password)
 
-    async def matches(self, stored: str | None, password: str) -> bool:
-        """None stands for an account that is not there: the same work, then no."""
-        return await self._threads.run(self._matches, stored or self._nobodys_hash, password)
+    async def matches(self, stored: str | None, password: str, address: str = PLATFORM) -> bool:
+        """Compare with a stored hash; None, for an unknown account, takes as long and is False."""
+        return await self._run(address, self._matches, stored or self._nobodys_hash, password)
+
+    async def _run(self, address: str, work: Callable[..., T], *arguments: object) -> T:
+        async with self._limit.slot(address):
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._threads, work, *arguments)
 
     def is_outdated(self, stored: str) -> bool:
         """Made with other parameters than are used now."""

@@ -10,6 +10,7 @@ from tapgate import ids
 from tapgate.clock import Clock
 from tapgate.credentials.access_tokens import LIFETIME, AccessTokens
 from tapgate.credentials.cache import Cache
+from tapgate.credentials.charges import FREE, Charge
 from tapgate.credentials.principals import Principal
 from tapgate.errors import ApiError, Code
 from tapgate.store.database import Database
@@ -19,6 +20,11 @@ from tapgate.vault import Vault
 REFRESH_LIFETIME = timedelta(days=30)
 #: However often it is refreshed: then the password is asked for again.
 SESSION_LIFETIME = timedelta(days=90)
+
+#: Of one admin; a further login removes the oldest.
+MAX_SESSIONS = 100
+#: Of one session, kept to detect reuse.
+MAX_USED_TOKENS = 100
 
 _TOPIC = "sessions"
 _RANDOM_BYTES = 32
@@ -81,6 +87,7 @@ class Sessions:
             admin_id,
             now,
         )
+        await self._remove_oldest(tx, admin_id)
         return await self._issue(tx, session_id, admin, now)
 
     async def refresh(self, refresh_token: str) -> Tokens:
@@ -120,13 +127,25 @@ class Sessions:
         )
         return await self._signals.publish(tx, _TOPIC, "")
 
-    async def authenticate(self, access_token: str) -> Principal:
+    async def authenticate(self, access_token: str, charge: Charge = FREE) -> Principal:
         """Role and name are what the database says now, not what the token said then."""
         token = self._access_tokens.read(access_token, self._clock())
-        principal = await self._alive.get(token.session_id)
+        principal = await self._alive.get(token.session_id, charge)
         if principal is None or principal.admin_id != token.admin_id:
             raise ApiError(Code.UNAUTHORIZED, "The session has ended")
         return principal
+
+    async def _remove_oldest(self, tx: asyncpg.Connection, admin_id: int) -> None:
+        """Bound the sessions of an admin, however often someone logs in."""
+        removed = await tx.fetch(
+            """DELETE FROM sessions WHERE id IN (
+                   SELECT id FROM sessions WHERE admin_id = $1 ORDER BY id DESC OFFSET $2)
+               RETURNING id""",
+            admin_id,
+            MAX_SESSIONS,
+        )
+        if removed:
+            await self._signals.publish(tx, _TOPIC, "")
 
     async def _load(self, session_id: int) -> Principal | None:
         admin = await self._database.fetchrow(
@@ -165,6 +184,14 @@ class Sessions:
             "UPDATE refresh_tokens SET used_at = $2 WHERE token_hash = $1",
             found["token_hash"],
             now,
+        )
+        await tx.execute(
+            """DELETE FROM refresh_tokens WHERE token_hash IN (
+                   SELECT token_hash FROM refresh_tokens
+                   WHERE session_id = $1 AND used_at IS NOT NULL
+                   ORDER BY used_at DESC OFFSET $2)""",
+            found["session_id"],
+            MAX_USED_TOKENS,
         )
         return await self._issue(tx, found["session_id"], found, now)
 

@@ -17,6 +17,7 @@ import structlog
 from tapgate.credentials.principals import Principal
 from tapgate.edge import answers
 from tapgate.edge.call import Call
+from tapgate.edge.charges import LookupCharge, rate_limited
 from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.metrics import DISCONNECTED, UNMATCHED, Metrics
 from tapgate.edge.openapi import described
@@ -30,7 +31,7 @@ from tapgate.errors import ApiError, Code
 from tapgate.service import logs
 from tapgate.service.addresses import Addresses, counted_as
 from tapgate.service.asgi import AsgiApp
-from tapgate.service.buckets import SECOND, Rate
+from tapgate.service.buckets import Rate
 from tapgate.service.http import Answer, Disconnected, Request
 from tapgate.service.node_files import shared_folder
 from tapgate.service.overload import AtOnce, OverloadError
@@ -201,9 +202,10 @@ class App(AsgiApp):
         return answers.of_result(route.status, await route.run(call, names))
 
     async def _admit(self, route: Route, call: Call) -> None:
+        charge = LookupCharge(call)
         try:
             principal = await self._services.authenticator.authenticate(
-                call.method, call.path, call.query, call.headers, call.body
+                call.method, call.path, call.query, call.headers, call.body, charge
             )
             if principal is None:
                 raise ApiError(Code.UNAUTHORIZED, "A credential is required")
@@ -211,8 +213,8 @@ class App(AsgiApp):
             self._services.authenticator.admit(principal, call.ip)
         except ApiError as error:
             if error.status in (401, 403):
-                # Who has none left is not told any more whether a credential is good.
-                await self._take_of_address(call)
+                # Credentials cannot be probed beyond the address's rate.
+                await charge.charge()
             raise
         rate = self._services.throttle.rate_of(principal)
         await self.take(call, principal.rate_key, rate)
@@ -226,8 +228,7 @@ class App(AsgiApp):
     async def take(self, call: Call, key: str, rate: Rate | None = None) -> None:
         call.taken = taken = await self._services.throttle.take(key, rate)
         if not taken.allowed:
-            seconds = -(-taken.retry_in // SECOND)
-            raise ApiError(Code.RATE_LIMITED, headers={"Retry-After": str(seconds)})
+            raise rate_limited(taken)
 
     async def _record_denial(self, route: Route | None, call: Call, error: ApiError) -> None:
         if error.code is Code.FORBIDDEN and route is not None:

@@ -88,6 +88,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     field_access: Mapping[str, Access]
     moves_money: bool
     requires: tuple[Requirement, ...]
+    heavy: bool | str
 
     @property
     def name(self) -> str:
@@ -110,7 +111,8 @@ class Options(TypedDict, total=False):
     takes as bytes; `invalid_is_400` is for what the interface answers 400 where 422 is usual;
     `field_access` names fields of the body that fewer callers may send; `moves_money` makes it
     repeatable under a request id; `requires` are refusals of what is missing, raised when all types
-    are right and before any value is looked at.
+    are right and before any value is looked at; `heavy` makes requests wait for one of the slots
+    for expensive reads: all requests, or those with the named query parameter.
     """
 
     access: Required[Access]
@@ -125,6 +127,7 @@ class Options(TypedDict, total=False):
     field_access: Mapping[str, Access]
     moves_money: bool
     requires: tuple[Requirement, ...]
+    heavy: bool | str
 
 
 class Endpoints:
@@ -179,6 +182,7 @@ class Endpoints:
                     field_access=options.get("field_access", {}),
                     moves_money=options.get("moves_money", False),
                     requires=options.get("requires", ()),
+                    heavy=options.get("heavy", False),
                 )
             )
             return handler

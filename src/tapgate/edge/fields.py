@@ -356,6 +356,7 @@ ANY_WHOLE = Whole()
 ANY_OBJECT = ObjectRule()
 
 Text = Annotated[str, TEXT]
+SearchText = Annotated[str, TextRule(255, minimum=3)]
 Name = Annotated[str, NameRule(255)]
 FreeText = Annotated[str, TextRule(500)]
 RequestId = Annotated[str, RequestIdRule()]

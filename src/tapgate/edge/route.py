@@ -12,6 +12,7 @@ from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.reading import BodyReader, QueryReader
 from tapgate.edge.request_ids import require_one_name
 from tapgate.errors import ApiError, Code
+from tapgate.service.addresses import counted_as
 
 
 class Route:
@@ -27,6 +28,7 @@ class Route:
         self._guard = Guard(endpoint.access)
         self.moves_money = endpoint.moves_money
         self.body_limit = endpoint.body_limit
+        self._heavy = endpoint.heavy
         self._handler = endpoint.handler
         self._names = endpoint.path_names
         self._field_guards = {name: Guard(access) for name, access in endpoint.field_access.items()}
@@ -54,7 +56,16 @@ class Route:
                 self._require_field_access(call, msgspec.structs.asdict(body))
         if self._read_query is not None:
             arguments["query"] = self._read_query(call.query)
-        return await self._handler(call, **arguments)
+        if not self._is_heavy(arguments.get("query")):
+            return await self._handler(call, **arguments)
+        group = counted_as(call.ip) if call.caller is None else call.caller.scope
+        async with call.services.heavy.slot(group):
+            return await self._handler(call, **arguments)
+
+    def _is_heavy(self, query: Any) -> bool:
+        if isinstance(self._heavy, str):
+            return getattr(query, self._heavy) is not None
+        return self._heavy
 
     def _require_field_access(self, call: Call, sent: Mapping[str, Any]) -> None:
         for name, guard in self._field_guards.items():

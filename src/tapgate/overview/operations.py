@@ -22,9 +22,11 @@ from tapgate.overview.model import (
 )
 from tapgate.overview.standing import standing
 from tapgate.store.database import Database
+from tapgate.store.exclusive import AlreadyRunningError, ExclusiveJob
 
 _trail: Final = Trail("ledger")
 _LOCK_KEY: Final = 0x7467_7072  # "tgpr"
+_job: Final = ExclusiveJob(_LOCK_KEY)
 _SEES_ALERTS: Final = frozenset({"system_admin", "compliance_user"})
 
 
@@ -54,16 +56,10 @@ async def look(call: Call, period: str) -> Overview:
 
 
 async def prove(call: Call) -> tuple[proofs.Recorded, Proof]:
-    """One at a time, over all processes: it looks at everything there is."""
+    """Prove the books, one proof at a time over all processes: it reads everything."""
     services = call.services
-    async with services.database.apart() as connection:
-        if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK_KEY):
-            raise ApiError(
-                Code.RATE_LIMITED,
-                "The books are being proven already; ask again when that is done",
-                headers={"Retry-After": "1"},
-            )
-        try:
+    try:
+        async with _job.connection(services.database) as connection:
             began, started = services.clock(), perf_counter()
             proof = await verify(connection)
             seconds = perf_counter() - started
@@ -77,8 +73,12 @@ async def prove(call: Call) -> tuple[proofs.Recorded, Proof]:
                     result="success" if recorded.holds else "failure",
                     reason="; ".join(recorded.broken) or None,
                 )
-        finally:
-            await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK_KEY)
+    except AlreadyRunningError:
+        raise ApiError(
+            Code.RATE_LIMITED,
+            "The books are being proven already; ask again when that is done",
+            headers={"Retry-After": "1"},
+        ) from None
     return recorded, proof
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import AmountOrZero, Choice, Name, Text
+from tapgate.edge.fields import AmountOrZero, Choice, Name, SearchText
 from tapgate.edge.pages import PageQuery
 from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code
@@ -61,7 +61,7 @@ class PartnerFilters(PageQuery, kw_only=True):
     """Which partners a list is to show."""
 
     status: Annotated[str, Choice("active", "suspended")] | None = None
-    search: Text | None = None
+    search: SearchText | None = None
 
 
 class NewPartner(msgspec.Struct, kw_only=True):

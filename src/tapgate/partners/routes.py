@@ -74,11 +74,12 @@ async def create_partner(call: Call, body: NewPartner) -> PartnerCreated:
     )
 
 
-@endpoints.get("/api/v1/admin/partners", access=_ACCESS)
+@endpoints.get("/api/v1/admin/partners", access=_ACCESS, heavy="search")
 async def list_partners(call: Call, query: PartnerFilters) -> Page[PartnerRecord]:
     """List partners, newest first.
 
-    `search` is a whole partner identifier, or words that each occur, in any case, in the name.
+    `search` is a whole partner identifier, or words that each occur, in any case, in the name; one
+    of the words has at least 3 characters.
     """
     rows = await queries.page(call.services.database, query)
     return cut(rows, query.limit, key=lambda row: row.id, show=shown)

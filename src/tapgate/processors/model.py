@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import Choice, Email, Name, Phone, Text
+from tapgate.edge.fields import Choice, Email, Name, Phone, SearchText
 from tapgate.edge.pages import PageQuery
 from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code
@@ -76,7 +76,7 @@ class ProcessorFilters(PageQuery, kw_only=True):
     """Which processors a list is to show."""
 
     status: Annotated[str, Choice("active", "suspended")] | None = None
-    search: Text | None = None
+    search: SearchText | None = None
 
 
 SUSPEND: Final[Move[Status]] = Move("suspended", {"active": "suspended"}, Code.ALREADY_SUSPENDED)

@@ -51,14 +51,7 @@ async def page(database: Database, filters: ProcessorFilters) -> list[Processor]
     conditions = Conditions()
     conditions.where("p.id < {}", filters.before)
     conditions.where("a.status = {}", filters.status and ACCOUNT_STATUS[filters.status])
-    conditions.search(
-        filters.search,
-        "a.holder_name",
-        "p.phone_number",
-        "p.email",
-        id_column="p.id",
-        prefix=ids.PROCESSOR,
-    )
+    conditions.search(filters.search, "p.search_text", id_column="p.id", prefix=ids.PROCESSOR)
     limit = conditions.bind(filters.limit + 1)
     rows = await database.fetch(
         f"{_SELECT} WHERE {conditions} ORDER BY p.id DESC LIMIT {limit}", *conditions.values

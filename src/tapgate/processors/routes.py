@@ -81,12 +81,12 @@ async def create_processor(call: Call, body: NewProcessor) -> ProcessorCreated:
     )
 
 
-@endpoints.get("/api/v1/processors", access=_READ)
+@endpoints.get("/api/v1/processors", access=_READ, heavy="search")
 async def list_processors(call: Call, query: ProcessorFilters) -> Page[ProcessorRecord]:
     """List processors, newest first.
 
     `search` is a whole processor identifier, or words that each occur, in any case, in the name,
-    the phone number or the e-mail address.
+    the phone number or the e-mail address; one of the words has at least 3 characters.
     """
     rows = await queries.page(call.services.database, query)
     return cut(rows, query.limit, key=lambda row: row.id, show=shown)

@@ -17,8 +17,6 @@ from typing import NamedTuple
 from tapgate.service.node_files import allocate
 
 SECOND = 1_000_000
-#: No bucket takes longer to fill: the slowest rate is 1 per second, the largest burst a million.
-_MAX_WINDOW = 1_000_000 * SECOND
 
 
 class CacheAwayError(Exception):
@@ -56,14 +54,17 @@ class NodeBuckets:
     eight bytes, so a killed process leaves nothing behind. A set that is full forgets the bucket
     that is nearest to full: the one about which there is least to remember.
 
-    The clock is the machine's, the same for every process, and starts anew when it boots. A moment
+    The clock is the machine's, the same for every process, and restarts when it boots. A moment
     that no bucket can have now is from an earlier boot or another rate: the bucket counts as full.
+    Buckets of different rates share the table; a key always comes with the same rate.
     """
 
     _SETS = 8192
     _WAYS = 8
     _CELL = 8
     _SIZE = _SETS * _WAYS * 2 * _CELL
+    #: No bucket needs longer to fill: a later moment is a leftover of an earlier boot.
+    _MAX_WINDOW = 30 * 24 * 3600 * SECOND
 
     def __init__(self, path: Path, rate: Rate) -> None:
         self._rate = rate
@@ -81,6 +82,15 @@ class NodeBuckets:
         finally:
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, tags_at)
 
+    def give_back(self, key: str, rate: Rate | None = None) -> None:
+        """Return a token that was taken."""
+        tag, tags_at = self._place(key)
+        fcntl.lockf(self._file, fcntl.LOCK_EX, 1, tags_at)
+        try:
+            self._cells[self._way_of(tag, tags_at)] -= (rate or self._rate).period
+        finally:
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, tags_at)
+
     def close(self) -> None:
         self._cells.release()
         self._map.close()
@@ -95,7 +105,7 @@ class NodeBuckets:
     def _take(self, tag: int, tags_at: int, now: int, rate: Rate) -> Taken:
         cells = self._cells
         latest = now + rate.window
-        way = self._way_of(tag, tags_at, now + _MAX_WINDOW)
+        way = self._way_of(tag, tags_at)
         full_at = cells[way]
         if not now < full_at <= latest:
             full_at = now
@@ -105,7 +115,7 @@ class NodeBuckets:
         cells[way] = after
         return rate.taken(True, after - now)
 
-    def _way_of(self, tag: int, tags_at: int, latest: int) -> int:
+    def _way_of(self, tag: int, tags_at: int) -> int:
         """The cell of the bucket's moment; a key that is not in the table gets one, and is full."""
         cells, ways = self._cells, self._WAYS
         if cells[tags_at] == tag:
@@ -115,6 +125,7 @@ class NodeBuckets:
             return tags_at + ways + tags.index(tag)
         moments_at = tags_at + ways
         moments = cells[moments_at : moments_at + ways].tolist()
+        latest = time.monotonic_ns() // 1000 + self._MAX_WINDOW
         known = [moment if moment <= latest else 0 for moment in moments]
         way = known.index(min(known))
         cells[tags_at + way] = tag

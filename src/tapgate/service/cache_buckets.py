@@ -1,6 +1,9 @@
 """The token buckets that all nodes share, in Valkey or Redis."""
 
+from typing import Any
+
 from redis.asyncio import Redis
+from redis.commands.core import AsyncScript
 from redis.exceptions import RedisError
 
 from tapgate.service.buckets import CacheAwayError, Rate, Taken
@@ -20,6 +23,13 @@ redis.call('SET', KEYS[1], string.format('%.0f', after), 'PX', math.ceil((after 
 return {1, after - now}
 """
 
+#: A bucket that has no moment is full already.
+_GIVE_BACK = """
+if redis.call('EXISTS', KEYS[1]) == 0 then return end
+local full_at = tonumber(redis.call('GET', KEYS[1])) - tonumber(ARGV[1])
+redis.call('SET', KEYS[1], string.format('%.0f', full_at), 'KEEPTTL')
+"""
+
 
 class CacheBuckets:
     def __init__(self, url: str, rate: Rate) -> None:
@@ -27,17 +37,23 @@ class CacheBuckets:
         self._redis: Redis = Redis.from_url(
             url, socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS
         )
-        self._script = self._redis.register_script(_TAKE)
+        self._take = self._redis.register_script(_TAKE)
+        self._give_back = self._redis.register_script(_GIVE_BACK)
 
     async def take(self, key: str, rate: Rate | None = None) -> Taken:
         rate = rate or self._rate
+        allowed, full_in = await self._run(self._take, key, rate.period, rate.window)
+        return rate.taken(bool(allowed), int(full_in))
+
+    async def give_back(self, key: str, rate: Rate | None = None) -> None:
+        """Return a token that was taken."""
+        await self._run(self._give_back, key, (rate or self._rate).period)
+
+    async def _run(self, script: AsyncScript, key: str, *arguments: int) -> Any:
         try:
-            allowed, full_in = await self._script(
-                keys=[f"tapgate:rate:{key}"], args=[rate.period, rate.window]
-            )
+            return await script(keys=[f"tapgate:rate:{key}"], args=list(arguments))
         except (RedisError, OSError) as error:
             raise CacheAwayError(type(error).__name__) from error
-        return rate.taken(bool(allowed), int(full_in))
 
     async def require_reachable(self) -> None:
         try:

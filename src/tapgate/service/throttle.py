@@ -1,6 +1,7 @@
 """Rate limits per credential or address, shared by all processes of a node, and by all nodes if
 they share a cache."""
 
+import contextlib
 import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
@@ -62,6 +63,14 @@ class Throttle:
             _log.info("throttle.cache_back")
             self._cache_away_until = None
         return taken
+
+    async def give_back(self, key: str, rate: Rate | None = None) -> None:
+        """Return a token. If the cache went away since it was taken, the token is lost."""
+        if self._cache is None or self._is_away():
+            self._node.give_back(key, rate)
+            return
+        with contextlib.suppress(CacheAwayError):
+            await self._cache.give_back(key, rate)
 
     async def warnings(self) -> list[str]:
         """Return what an operator should know at start: whether the cache can be reached."""

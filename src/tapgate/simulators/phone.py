@@ -13,6 +13,7 @@ from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError, Code
 from tapgate.simulators import phone_templates
 from tapgate.simulators.phone_messenger import Messenger, MessengerError
+from tapgate.simulators.searching import find
 
 pages: Final = Pages()
 
@@ -118,10 +119,10 @@ def _messenger(visit: Visit) -> Messenger:
 
 
 async def _people(visit: Visit, search: str) -> list[dict[str, str]]:
-    found = await visit.get(_SUBSCRIBERS, {"search": search, "limit": _MOST_FOUND})
+    found = await find(visit, _SUBSCRIBERS, search, _MOST_FOUND)
     return [
         {"name": f"{one['first_name']} {one['last_name']}", "phone": one["phone_number"]}
-        for one in found["data"]
+        for one in found
     ]
 
 

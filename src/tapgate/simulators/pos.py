@@ -14,6 +14,7 @@ from tapgate.console.visit import Visit, at
 from tapgate.demo import examples
 from tapgate.edge.endpoint import Reply
 from tapgate.settings import DEVELOPMENT
+from tapgate.simulators.searching import find
 
 pages: Final = Pages()
 
@@ -112,19 +113,16 @@ async def find_cards(visit: Visit) -> Reply[bytes]:
         found = await visit.get("/api/v1/cards", {"status": "ACTIVE", "limit": _FEW})
         return visit.json(_shown(found["data"]))
     lists = await asyncio.gather(
-        visit.get("/api/v1/cards", {"search": search, "limit": _FEW}),
+        find(visit, "/api/v1/cards", search, _FEW),
         _cards_of_people(visit, search),
     )
-    return visit.json(_shown([*lists[0]["data"], *lists[1]]))
+    return visit.json(_shown([*lists[0], *lists[1]]))
 
 
 async def _cards_of_people(visit: Visit, name: str) -> list[dict[str, Any]]:
-    people = await visit.get("/api/v1/subscribers", {"search": name, "limit": _FEW_PEOPLE})
+    people = await find(visit, "/api/v1/subscribers", name, _FEW_PEOPLE)
     lists = await asyncio.gather(
-        *(
-            visit.get("/api/v1/cards", {"subscriber_id": one["id"], "limit": _FEW})
-            for one in people["data"]
-        )
+        *(visit.get("/api/v1/cards", {"subscriber_id": one["id"], "limit": _FEW}) for one in people)
     )
     return [card for found in lists for card in found["data"]]
 

@@ -4,7 +4,13 @@ A condition that is not asked for is left out rather than written as `$1 IS NULL
 index can answer.
 """
 
+from collections.abc import Callable, Iterable, Sequence
+
 from tapgate import ids
+from tapgate.errors import invalid_field
+
+MIN_SEARCH_LENGTH = 3
+SEARCH_RULE = f"must contain a word of at least {MIN_SEARCH_LENGTH} characters"
 
 
 class Conditions:
@@ -31,19 +37,44 @@ class Conditions:
         then reads and sorts all there are instead of stopping when a page is full."""
         self.add(f"nullif({condition}, false) IS NOT NULL")
 
-    def search(self, text: str | None, *columns: str, id_column: str, prefix: str) -> None:
-        """A whole identifier, or words that each occur, in any case, in one of the columns. All
-        rows are looked at: for what there is of thousands, not of millions."""
+    def search(
+        self,
+        text: str | None,
+        column: str,
+        *,
+        id_column: str | None = None,
+        prefix: str = "",
+        fold: str = "lower",
+        spellings: Callable[[str], Iterable[str]] = lambda word: (word,),
+    ) -> None:
+        """Match a whole identifier, or words that each occur in the column, whose case is `fold`ed.
+
+        Words of three and more characters are found by the column's index over its trigrams. One
+        of them is required: without, every row would have to be read. A word may occur in any of
+        its spellings.
+        """
         if text is None:
             return
-        number = ids.read(prefix, text.strip())
+        number = ids.read(prefix, text.strip()) if id_column else None
         if number is not None:
             self.where(f"{id_column} = {{}}", number)
             return
-        for word in text.split():
-            bound = self.bind(word)
-            found = (f"strpos(lower({column}), lower({bound})) > 0" for column in columns)
-            self.add(f"({' OR '.join(found)})")
+        words = [[one for one in spellings(word) if one] for word in text.split()]
+        if not any(map(_is_indexed, words)):
+            raise invalid_field("search", SEARCH_RULE)
+        for word in words:
+            indexed = _is_indexed(word)
+            found = [self._occurs(f"{fold}({self.bind(one)})", column, indexed) for one in word]
+            self.add(f"({' OR '.join(found) or 'false'})")
+
+    def _occurs(self, text: str, column: str, indexed: bool) -> str:
+        occurs = f"strpos({column}, {text}) > 0"
+        # The index knows only which trigrams there are, not where.
+        return f"{occurs} AND trigrams({column}) @> trigrams({text})" if indexed else occurs
 
     def __str__(self) -> str:
         return " AND ".join(self._conditions) or "true"
+
+
+def _is_indexed(spellings: Sequence[str]) -> bool:
+    return bool(spellings) and min(map(len, spellings)) >= MIN_SEARCH_LENGTH

@@ -7,7 +7,18 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import Choice, Day, Email, Name, Phone, PhoneRule, Pin, Text, Whole
+from tapgate.edge.fields import (
+    Choice,
+    Day,
+    Email,
+    Name,
+    Phone,
+    PhoneRule,
+    Pin,
+    SearchText,
+    Text,
+    Whole,
+)
 from tapgate.edge.pages import PageQuery
 from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code, invalid_field
@@ -209,7 +220,7 @@ class Filters(PageQuery, kw_only=True):
     phone_number: Annotated[str, PhoneInQuery()] | None = None
     status: Annotated[str, Choice("ACTIVE", "BLOCKED", "CLOSED")] | None = None
     kyc_level: KycLevel | None = None
-    search: Text | None = None
+    search: SearchText | None = None
 
 
 def registered(

@@ -58,29 +58,13 @@ async def page(
     conditions.where("s.phone_number = {}", filters.phone_number)
     conditions.where("a.status = {}", filters.status and filters.status.lower())
     conditions.where("a.kyc_level = {}", filters.kyc_level)
-    if filters.search is not None:
-        _add_search(conditions, filters.search)
+    conditions.search(filters.search, "s.search_text", id_column="s.id", prefix=ids.SUBSCRIBER)
     show_only_open(conditions, caller, now)
     limit = conditions.bind(filters.limit + 1)
     rows = await database.fetch(
         f"{_SELECT} WHERE {conditions} ORDER BY s.id DESC LIMIT {limit}", *conditions.values
     )
     return [Subscriber(**row) for row in rows]
-
-
-def _add_search(conditions: Conditions, search: str) -> None:
-    """A whole identifier; or words, each of them anywhere in name, phone and id number."""
-    subscriber_id = ids.read(ids.SUBSCRIBER, search.strip())
-    if subscriber_id is not None:
-        conditions.where("s.id = {}", subscriber_id)
-        return
-    for word in search.split():
-        text = f"lower({conditions.bind(word)})"
-        conditions.add(f"strpos(s.search_text, {text}) > 0")
-        if len(word) >= 3:
-            # The same again for the index, which knows only which trigrams there are. Shorter
-            # words have none; so many match that the first page is found without an index.
-            conditions.add(f"trigrams(s.search_text) @> trigrams({text})")
 
 
 async def add(tx: asyncpg.Connection, subscriber: Subscriber) -> None:

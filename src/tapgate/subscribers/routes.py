@@ -111,13 +111,13 @@ async def register(call: Call, body: Registration) -> Registered:
     return Registered(subscriber_id=record.id, subscriber=record)
 
 
-@endpoints.get("/api/v1/subscribers", access=_READ)
+@endpoints.get("/api/v1/subscribers", access=_READ, heavy="search")
 async def list_subscribers(call: Call, query: Filters) -> Page[SubscriberRecord]:
     """List subscribers.
 
     Newest first. `search` is a whole subscriber identifier, or words that each occur, in any case,
-    in the name, the phone number or the number of the identity document. Restricted subscribers are
-    left out for those to whom they are closed.
+    in the name, the phone number or the number of the identity document; one of the words has at
+    least 3 characters. Restricted subscribers are left out for those to whom they are closed.
     """
     services = call.services
     rows = await queries.page(services.database, query, call.principal, services.clock())

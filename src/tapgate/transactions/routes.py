@@ -50,6 +50,7 @@ async def list_transactions(call: Call, query: Filters) -> Page[TransactionRecor
     access=Access(scope="payments:read", roles="ACSF"),
     errors=(Code.OTP_REQUIRED,),
     media="text/csv",
+    heavy=True,
 )
 async def export_transactions(call: Call, query: ExportFilters) -> Reply[bytes]:
     """Export transactions as CSV, newest first.

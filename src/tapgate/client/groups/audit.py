@@ -33,6 +33,6 @@ class Audit(Group[M]):
         return listed("/api/v1/audit/logs", AuditEntry, query)
 
     @operation
-    def verify(self) -> Operation[Verification]:
-        """Whether anything was changed afterwards."""
-        return read("/api/v1/audit/verify", Verification)
+    def verify(self, *, full: bool | None = None) -> Operation[Verification]:
+        """Verify the log since the last verification, or with `full` from the start."""
+        return read("/api/v1/audit/verify", Verification, query=given(full=full))

@@ -22,7 +22,8 @@ async def trail(visit: Visit) -> Reply[bytes]:
 @pages.get("/console/audit/verify")
 async def verify(visit: Visit) -> Reply[bytes]:
     outcome, newest = await asyncio.gather(
-        visit.get("/api/v1/audit/verify"), visit.get(_LOGS, {"limit": _NEWEST})
+        visit.get("/api/v1/audit/verify", visit.query.pick("full")),
+        visit.get(_LOGS, {"limit": _NEWEST}),
     )
     sealed = next((entry for entry in newest["data"] if entry["hash"] is not None), None)
     return visit.page("audit/verified.html", outcome=outcome, sealed=sealed)

@@ -25,13 +25,15 @@ async def sign_in(visit: Visit) -> Reply[bytes]:
             "POST", "/api/v1/admin/login", {"email": email or "", "password": password or ""}
         )
     except ApiError as error:
-        return visit.page(
+        reply = visit.page(
             "sign_in.html",
             error.status,
             problem=_problem(error),
             email=email,
             to=_goes_to(visit),
         )
+        reply.headers = {**error.headers, **reply.headers}
+        return reply
     if visit.call.caller is not None:
         # Whoever was signed in here before would stay so with a token that nobody holds any more.
         await _end_session(visit)

@@ -1,5 +1,6 @@
 """What can happen to a statement: it is drawn up, fetched by its link, and removed."""
 
+import asyncio
 import secrets
 import zlib
 from datetime import datetime, timedelta
@@ -7,6 +8,7 @@ from typing import Final, NamedTuple, NoReturn
 
 from tapgate.edge.call import Call
 from tapgate.edge.services import Services
+from tapgate.errors import ApiError, Code
 from tapgate.service.background import repeat
 from tapgate.service.threads import Threads
 from tapgate.subscribers import pins
@@ -19,12 +21,13 @@ from tapgate.wallets.statements.model import FileFormat, Statement, StatementReq
 from tapgate.wallets.statements.queries import File
 
 LIFETIME: Final = timedelta(hours=24)
+#: Of one subscriber at a time; each is kept until it expires.
+MAX_FILES: Final = 100
 
-_REMOVE_EVERY_SECONDS: Final = 600.0
+_REMOVE_EVERY_SECONDS: Final = 600
 _RENDERERS: Final = {"csv": csv_file.rendered, "pdf": pdf_file.rendered}
-MOST_FILES: Final = 16
-#: Long ones take seconds.
-drawing: Final = Threads("statements", at_once=1, most=MOST_FILES)
+#: Long ones take seconds. More than there are slots for expensive reads never wait.
+drawing: Final = Threads("statements", at_once=1, most=8)
 
 
 class Link(NamedTuple):
@@ -75,6 +78,12 @@ async def issue_file(
         # file is either refused here or deleted by the restriction.
         restricted = await subscribers.lock_restriction(tx, subscriber.id)
         await require_open(tx, call, subscriber.id, restricted=restricted)
+        if await queries.count_files(tx, subscriber.id) >= MAX_FILES:
+            raise ApiError(
+                Code.RATE_LIMITED,
+                f"The subscriber has {MAX_FILES} statement files; they expire after 24 hours",
+                headers={"Retry-After": str(_REMOVE_EVERY_SECONDS)},
+            )
         await queries.add_file(
             tx,
             File(statement.id, format, statement.period, sealed),
@@ -94,7 +103,7 @@ async def fetch_file(services: Services, token: str) -> tuple[File, bytes] | Non
     )
     if file is None:
         return None
-    return file, zlib.decompress(services.vault.open(file.sealed, _context(file.id)))
+    return file, await asyncio.to_thread(_unpacked, services, file)
 
 
 async def remove_expired(services: Services) -> NoReturn:
@@ -109,6 +118,10 @@ async def remove_expired(services: Services) -> NoReturn:
 
 def _packed(statement: Statement, format: FileFormat) -> bytes:
     return zlib.compress(_RENDERERS[format](statement))
+
+
+def _unpacked(services: Services, file: File) -> bytes:
+    return zlib.decompress(services.vault.open(file.sealed, _context(file.id)))
 
 
 def _token_hash(services: Services, token: str) -> bytes:

@@ -91,6 +91,15 @@ class File(NamedTuple):
     sealed: bytes
 
 
+async def count_files(tx: asyncpg.Connection, subscriber_id: int) -> int:
+    """Count the files of a subscriber, who stays locked: parallel requests do not outrun it."""
+    await tx.execute("SELECT FROM subscribers WHERE id = $1 FOR NO KEY UPDATE", subscriber_id)
+    count: int = await tx.fetchval(
+        "SELECT count(*) FROM statements WHERE subscriber_id = $1", subscriber_id
+    )
+    return count
+
+
 async def add_file(
     tx: asyncpg.Connection,
     file: File,

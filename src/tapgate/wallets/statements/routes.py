@@ -32,13 +32,15 @@ _CONTENT_TYPES = {"csv": csv_file.CONTENT_TYPE, "pdf": pdf_file.CONTENT_TYPE}
         Code.ACCOUNT_LOCKED,
         Code.NOT_CLOSABLE,
     ),
+    heavy=True,
 )
 async def draw_up_statement(call: Call, body: StatementRequest) -> StatementRecord:
     """Draw up the account statement of a subscriber.
 
     Both dates belong to the period, in the platform's time zone; at most 366 days. Entries are in
     the order in which money moved; a fee is an entry of its own. A file is fetched by its link,
-    which needs no other credential, within 24 hours.
+    which needs no other credential, within 24 hours. A subscriber has at most 100 files at a time:
+    429.
     """
     subscriber, statement = await operations.draw_up(call, body)
     record = shown(statement)
@@ -57,6 +59,7 @@ async def draw_up_statement(call: Call, body: StatementRequest) -> StatementReco
     access=Access(public=True),
     errors=(Code.NOT_FOUND,),
     media="*/*",
+    heavy=True,
 )
 async def fetch_statement(call: Call, token: str) -> Reply[bytes]:
     """Fetch a statement by its link: CSV or PDF."""

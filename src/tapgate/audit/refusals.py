@@ -1,0 +1,271 @@
+"""Audit entries of refused requests, bounded however many requests are refused.
+
+The log is append-only, so a caller that is refused a hundred times a second must not add an entry
+each time. Per hour, a source (the authenticated actor, else the address) gets entries of its own
+for its first refusals, written before the response is sent. Further ones are counted by kind, in
+memory and every second in the database, and become one entry per kind with `occurrences` when the
+hour is over. Kinds are bounded too: beyond that, counts lose the resource, then the source.
+
+A process that is killed loses the counts of its last second, never a first refusal.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import NoReturn
+
+import asyncpg
+import msgspec
+
+from tapgate.audit import trail
+from tapgate.clock import rfc3339
+from tapgate.edge.origin import Origin
+from tapgate.edge.services import Refusal, Services
+from tapgate.errors import ApiError
+from tapgate.service.addresses import counted_as
+from tapgate.service.background import repeat
+
+WINDOW = timedelta(hours=1)
+MAX_ENTRIES_PER_SOURCE = 200
+MAX_ENTRIES = 2_000
+MAX_KINDS_PER_SOURCE = 20
+MAX_KINDS = 500
+
+FLUSH_SECONDS = 1.0
+#: The last counts of a window may arrive this late.
+_GRACE = timedelta(minutes=1)
+_MAX_PENDING = 2_000
+_BATCH = 100
+_LOCK_KEY = 0x7467_7265  # "tgre"
+_ANONYMOUS = {"type": "anonymous", "id": "anonymous"}
+_ALL = "all"
+_NOT_LISTED = "Counted over many: the log's limit for refusals was reached"
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    """What refusals that are counted together have in common."""
+
+    refusal: Refusal
+    source: str
+    actor: dict[str, str]
+    ip: str | None
+
+    @property
+    def digest(self) -> bytes:
+        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).digest()
+
+    @property
+    def without_resource(self) -> "_Kind":
+        refusal = msgspec.structs.replace(self.refusal, resource_id=None, reason=_NOT_LISTED)
+        return msgspec.structs.replace(self, refusal=refusal)
+
+    @property
+    def without_source(self) -> "_Kind":
+        return _Kind(self.without_resource.refusal, _ALL, _ANONYMOUS, None)
+
+
+class _Count(msgspec.Struct):
+    kind: _Kind
+    window: datetime
+    occurrences: int
+    first_at: datetime
+    last_at: datetime
+
+
+_Pending = dict[tuple[datetime, bytes], _Count]
+
+
+class RefusalLog:
+    """Records refusals for one process; any number of processes keep the bounds together."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._window: datetime | None = None
+        #: Sources, or all of them, whose entries of this window are used up.
+        self._exhausted: set[str] = set()
+        self._pending: _Pending = {}
+        self._flushing = asyncio.Lock()
+
+    async def record(self, origin: Origin, refusal: Refusal) -> None:
+        now = self._services.clock()
+        window = _window_of(now)
+        if window != self._window:
+            self._window, self._exhausted = window, set()
+        kind = _kind_of(origin, refusal)
+        if self._exhausted.isdisjoint((kind.source, _ALL)):
+            exhausted = await self._write(window, kind.source, origin, refusal)
+            if exhausted is None:
+                return
+            if window == self._window:
+                self._exhausted.add(exhausted)
+        self._count(kind, window, now)
+
+    async def run(self) -> NoReturn:
+        """Store counts and close windows until cancelled."""
+        await repeat(self.tick, every=FLUSH_SECONDS, name="audit.refusals")
+
+    async def tick(self) -> None:
+        await self.flush()
+        while await self._close_batch(self._services.clock() - WINDOW - _GRACE):
+            pass
+
+    async def flush(self) -> None:
+        """Store what was counted since the last time."""
+        async with self._flushing:
+            pending, self._pending = self._pending, {}
+            try:
+                while pending:
+                    await self._store(pending, list(pending)[:_BATCH])
+            finally:
+                for count in pending.values():
+                    self._add(count)
+
+    async def stop(self) -> None:
+        """Store the last counts, unless the database is away."""
+        with contextlib.suppress(ApiError, asyncpg.PostgresError, OSError):
+            await self.flush()
+
+    async def _write(
+        self, window: datetime, source: str, origin: Origin, refusal: Refusal
+    ) -> str | None:
+        """Add an entry, or return whose entries are used up."""
+        services = self._services
+        async with services.database.transaction() as tx:
+            for name, limit in ((source, MAX_ENTRIES_PER_SOURCE), (_ALL, MAX_ENTRIES)):
+                if not await _reserve(tx, window, f"entries {name}", limit):
+                    return name
+            await trail.record(tx, services, origin, **msgspec.structs.asdict(refusal))
+        return None
+
+    def _count(self, kind: _Kind, window: datetime, now: datetime) -> None:
+        if len(self._pending) >= _MAX_PENDING and (window, kind.digest) not in self._pending:
+            kind = kind.without_source
+        self._add(_Count(kind, window, 1, now, now))
+
+    def _add(self, count: _Count) -> None:
+        key = (count.window, count.kind.digest)
+        known = self._pending.get(key)
+        if known is None:
+            self._pending[key] = count
+            return
+        known.occurrences += count.occurrences
+        known.first_at = min(known.first_at, count.first_at)
+        known.last_at = max(known.last_at, count.last_at)
+
+    async def _store(self, pending: _Pending, keys: list[tuple[datetime, bytes]]) -> None:
+        async with self._services.database.transaction() as tx:
+            # One process at a time: they may want the same rows in different orders.
+            await tx.execute("SELECT pg_advisory_xact_lock($1)", _LOCK_KEY)
+            for key in keys:
+                await _store(tx, pending[key])
+        for key in keys:
+            del pending[key]
+
+    async def _close_batch(self, before: datetime) -> bool:
+        """Turn counts of closed windows into entries; return whether there may be more."""
+        services = self._services
+        async with services.database.transaction() as tx:
+            rows = await tx.fetch(
+                f"""DELETE FROM audit_repeats WHERE (window_start, kind) IN (
+                        SELECT window_start, kind FROM audit_repeats WHERE window_start < $1
+                        ORDER BY window_start, kind LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)
+                    RETURNING facts, occurrences, first_at, last_at""",
+                before,
+            )
+            for row in rows:
+                kind = msgspec.convert(row["facts"], _Kind)
+                await trail.record(
+                    tx,
+                    services,
+                    Origin(actor=kind.actor, actor_id=kind.actor["id"], ip=kind.ip),
+                    **msgspec.structs.asdict(kind.refusal),
+                    changes={
+                        "occurrences": (None, row["occurrences"]),
+                        "first_at": (None, rfc3339(row["first_at"])),
+                        "last_at": (None, rfc3339(row["last_at"])),
+                    },
+                )
+            await tx.execute("DELETE FROM audit_budgets WHERE window_start < $1", before)
+        return len(rows) == _BATCH
+
+
+async def _store(tx: asyncpg.Connection, count: _Count) -> None:
+    for kind in _storable(count.kind):
+        if await _add_to_stored(tx, kind, count):
+            return
+        if await _reserve_kind(tx, count.window, kind):
+            await tx.execute(
+                """INSERT INTO audit_repeats AS kept VALUES ($1, $2, $3, $4, $5, $6)
+                   ON CONFLICT (window_start, kind) DO UPDATE
+                   SET occurrences = kept.occurrences + excluded.occurrences,
+                       first_at = least(kept.first_at, excluded.first_at),
+                       last_at = greatest(kept.last_at, excluded.last_at)""",
+                count.window,
+                kind.digest,
+                msgspec.to_builtins(kind),
+                count.occurrences,
+                count.first_at,
+                count.last_at,
+            )
+            return
+
+
+def _storable(kind: _Kind) -> Iterator[_Kind]:
+    """The kind, and what it is counted as when there are too many kinds."""
+    yield kind
+    yield kind.without_resource
+    yield kind.without_source
+
+
+async def _add_to_stored(tx: asyncpg.Connection, kind: _Kind, count: _Count) -> bool:
+    return bool(
+        await tx.fetchval(
+            """UPDATE audit_repeats
+               SET occurrences = occurrences + $3, first_at = least(first_at, $4),
+                   last_at = greatest(last_at, $5)
+               WHERE window_start = $1 AND kind = $2 RETURNING true""",
+            count.window,
+            kind.digest,
+            count.occurrences,
+            count.first_at,
+            count.last_at,
+        )
+    )
+
+
+async def _reserve_kind(tx: asyncpg.Connection, window: datetime, kind: _Kind) -> bool:
+    if kind.source == _ALL:
+        return True
+    if kind.refusal.reason != _NOT_LISTED and not await _reserve(
+        tx, window, f"kinds {kind.source}", MAX_KINDS_PER_SOURCE
+    ):
+        return False
+    return await _reserve(tx, window, f"kinds {_ALL}", MAX_KINDS)
+
+
+async def _reserve(tx: asyncpg.Connection, window: datetime, source: str, limit: int) -> bool:
+    """Use up one of the source's window; False when none is left. Exact over all processes."""
+    return bool(
+        await tx.fetchval(
+            """INSERT INTO audit_budgets AS kept (window_start, source, used) VALUES ($1, $2, 1)
+               ON CONFLICT (window_start, source) DO UPDATE SET used = kept.used + 1
+               WHERE kept.used < $3 RETURNING true""",
+            window,
+            source,
+            limit,
+        )
+    )
+
+
+def _kind_of(origin: Origin, refusal: Refusal) -> _Kind:
+    """Anonymous callers are told apart by address, authenticated ones by who they are."""
+    if origin.actor == _ANONYMOUS:
+        address = counted_as(origin.ip or "")
+        return _Kind(refusal, f"ip:{address}", _ANONYMOUS, address)
+    return _Kind(refusal, origin.actor_id, origin.actor, None)
+
+
+def _window_of(moment: datetime) -> datetime:
+    return moment.replace(minute=0, second=0, microsecond=0)

@@ -1,0 +1,107 @@
+"""Verification of the audit log on request: one at a time, from the last checkpoint on.
+
+A checkpoint says that the chain was whole up to an entry, and has a MAC with a key that is not in
+the database: rewritten together with old entries it is found out, and everything is verified from
+the start. An old genuine checkpoint can be put back; what it covers was verified all the same.
+
+The newest entries are always verified. Entries before the checkpoint that are changed without it
+are found by a full verification. That one also compares the chain with the checkpoint: a history
+that was replaced, with all its hashes recomputed, does not fit.
+"""
+
+import asyncio
+import hmac
+from datetime import datetime
+from typing import Any, Final
+
+import structlog
+
+from tapgate.audit.chain import START, Checkpoint, Link, Verification, verify_from
+from tapgate.clock import Clock
+from tapgate.errors import unavailable
+from tapgate.store.database import Database
+from tapgate.store.exclusive import AlreadyRunningError, ExclusiveJob
+from tapgate.vault import Vault
+
+_log = structlog.get_logger()
+
+#: Callers that wait for one verification in a process.
+MAX_WAITING: Final = 16
+#: For the verification of another process: those from a checkpoint take less.
+_WAIT_SECONDS: Final = 3.0
+_LOCK_KEY: Final = 0x7467_6175  # "tgau"
+_job: Final = ExclusiveJob(_LOCK_KEY)
+_PURPOSE: Final = "audit checkpoint"
+
+
+class Verifier:
+    def __init__(self, database: Database, vault: Vault, clock: Clock) -> None:
+        self._database = database
+        self._vault = vault
+        self._clock = clock
+        self._runs: dict[bool, asyncio.Task[Verification]] = {}
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+
+    async def verify(self, *, full: bool) -> Verification:
+        """Verify, or join a verification of this process that covers as much."""
+        if self._waiting >= MAX_WAITING:
+            raise _busy()
+        run = self._runs.get(True) or self._runs.get(full)
+        if run is None:
+            run = asyncio.create_task(self._run(full=full))
+            self._runs[full] = run
+            run.add_done_callback(lambda _: self._runs.pop(full))
+        self._waiting += 1
+        try:
+            # Not cancelled with one caller: others may have joined.
+            return await asyncio.shield(run)
+        finally:
+            self._waiting -= 1
+
+    async def _run(self, *, full: bool) -> Verification:
+        async with self._turn:
+            try:
+                async with _job.connection(
+                    self._database, wait_seconds=_WAIT_SECONDS
+                ) as connection:
+                    known = await self._load(connection)
+                    start = START if full else known
+                    result, reached = await verify_from(connection, start, known)
+                    if result.valid and reached.link.sequence > known.link.sequence:
+                        await self._save(connection, reached, self._clock())
+                    return result
+            except AlreadyRunningError:
+                raise _busy() from None
+
+    async def _load(self, connection: Any) -> Checkpoint:
+        row = await connection.fetchrow("SELECT sequence, hash, entries, mac FROM audit_checkpoint")
+        if row is None:
+            return START
+        found = Checkpoint(Link(row["sequence"], row["hash"]), row["entries"])
+        if not hmac.compare_digest(self._mac(found), row["mac"]):
+            _log.warning("audit.checkpoint_not_genuine", sequence=row["sequence"])
+            return START
+        return found
+
+    async def _save(self, connection: Any, reached: Checkpoint, now: datetime) -> None:
+        await connection.execute(
+            """INSERT INTO audit_checkpoint (sequence, hash, entries, mac, verified_at)
+               VALUES ($1, $2, $3, $4, $5)
+               ON CONFLICT (one_row) DO UPDATE
+               SET (sequence, hash, entries, mac, verified_at) = ROW (excluded.sequence,
+                   excluded.hash, excluded.entries, excluded.mac, excluded.verified_at)""",
+            *reached.link,
+            reached.entries,
+            self._mac(reached),
+            now,
+        )
+
+    def _mac(self, checkpoint: Checkpoint) -> bytes:
+        link = checkpoint.link
+        covered = b"%d %d %b" % (link.sequence, checkpoint.entries, link.hash)
+        return self._vault.keyed_hash(_PURPOSE, covered)
+
+
+def _busy() -> Exception:
+    return unavailable("The audit log is being verified; try again when that is done")

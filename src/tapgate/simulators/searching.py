@@ -1,0 +1,18 @@
+"""Searches while a person types."""
+
+from typing import Any
+
+from tapgate.console.visit import Visit
+from tapgate.errors import ApiError, Code
+
+
+async def find(visit: Visit, path: str, search: str, limit: int) -> list[dict[str, Any]]:
+    """Return what is found; nothing while the text is too short to search for."""
+    try:
+        found = await visit.get(path, {"search": search, "limit": limit})
+    except ApiError as error:
+        if error.code is not Code.VALIDATION_FAILED:
+            raise
+        return []
+    data: list[dict[str, Any]] = found["data"]
+    return data

@@ -1,0 +1,55 @@
+"""Long jobs of which one at a time runs per installation, each on a connection of its own."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from weakref import WeakSet
+
+import asyncpg
+
+from tapgate.store.database import Database
+
+
+class AlreadyRunningError(Exception):
+    """The job runs, in this process or in another."""
+
+
+class ExclusiveJob:
+    """Holds an advisory lock while the job runs.
+
+    A process opens at most one connection for it: callers that come while it runs here are turned
+    away before they cost one.
+    """
+
+    def __init__(self, lock_key: int) -> None:
+        self._lock_key = lock_key
+        self._running: WeakSet[Database] = WeakSet()
+
+    @contextlib.asynccontextmanager
+    async def connection(
+        self, database: Database, *, wait_seconds: float = 0
+    ) -> AsyncIterator[asyncpg.Connection]:
+        """Run the job on this connection, waiting that long for one of another process."""
+        if database in self._running:
+            raise AlreadyRunningError
+        self._running.add(database)
+        try:
+            async with database.apart() as connection:
+                await self._lock(connection, wait_seconds)
+                try:
+                    yield connection
+                finally:
+                    await connection.execute("SELECT pg_advisory_unlock($1)", self._lock_key)
+        finally:
+            self._running.discard(database)
+
+    async def _lock(self, connection: asyncpg.Connection, wait_seconds: float) -> None:
+        if not wait_seconds:
+            if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", self._lock_key):
+                raise AlreadyRunningError
+            return
+        await connection.execute(f"SET lock_timeout = {round(wait_seconds * 1000)}")
+        try:
+            await connection.execute("SELECT pg_advisory_lock($1)", self._lock_key)
+        except asyncpg.LockNotAvailableError:
+            raise AlreadyRunningError from None
+        await connection.execute("SET lock_timeout = 0")

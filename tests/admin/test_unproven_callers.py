@@ -1,0 +1,179 @@
+"""Callers without a good credential cause a bounded amount of work, whatever they send."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tapgate.admin.operations import first_admin
+from tapgate.gateway import create_app, wired
+from tapgate.settings import Settings, load
+from tapgate.store.database import Database
+from world import RequestSignature, World
+
+BURST = 20
+FLOOD = 60
+
+
+@pytest.fixture
+def settings(tmp_path: Path, database_url: str) -> Settings:
+    """A small burst, which no time refills: see `_frozen_rates`."""
+    return load(
+        {
+            "TAPGATE_DATA_DIR": str(tmp_path),
+            "TAPGATE_DATABASE_URL": database_url,
+            "TAPGATE_RATE_LIMIT": "1",
+            "TAPGATE_RATE_BURST": str(BURST),
+        }
+    )
+
+
+@pytest.fixture(autouse=True)
+def _frozen_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No token comes back during a test."""
+    now = time.monotonic_ns()
+    monkeypatch.setattr(time, "monotonic_ns", lambda: now)
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The SQL of every single statement that the process runs."""
+    ran: list[str] = []
+    fetchrow = Database.fetchrow
+
+    async def recorded(self: Database, sql: str, *arguments: object) -> object:
+        ran.append(sql)
+        return await fetchrow(self, sql, *arguments)
+
+    monkeypatch.setattr(Database, "fetchrow", recorded)
+    return ran
+
+
+def unknown_key() -> dict[str, str]:
+    return {"Authorization": "Bearer svc_test_0123456789012345678901234567890123456789012"}
+
+
+@pytest.mark.parametrize("kind", ["api key", "signature", "ended session", "console session"])
+async def test_unknown_credentials_reach_the_database_only_within_the_rate(
+    world: World, statements: list[str], kind: str
+) -> None:
+    path, headers, caller = "/api/v1/subscribers", {}, None
+    if kind == "api key":
+        headers = unknown_key()
+    elif kind == "signature":
+        caller = RequestSignature("key_0123456789abc", "secret")
+    else:
+        caller = await world.admin("S")
+        ended = await world.client.post("/api/v1/admin/logout", auth=caller)
+        assert ended.status_code == 204
+        if kind == "console session":
+            path, headers = "/console/overview", {"Cookie": f"tapgate_session={caller._credential}"}
+            caller = None
+    statements.clear()
+    answers = [await world.client.get(path, headers=headers, auth=caller) for _ in range(FLOOD)]
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert len(refused) == FLOOD - BURST
+    assert all(int(answer.headers["retry-after"]) > 0 for answer in refused)
+    assert len(statements) == BURST
+
+
+async def test_parallel_guesses_do_not_outrun_the_rate(
+    client: httpx2.AsyncClient, statements: list[str]
+) -> None:
+    guesses = [client.get("/api/v1/subscribers", headers=unknown_key()) for _ in range(FLOOD)]
+    answers = await asyncio.gather(*guesses)
+    assert sorted(answer.status_code for answer in answers) == [401] * BURST + [429] * (
+        FLOOD - BURST
+    )
+    assert len(statements) == BURST
+
+
+async def test_good_callers_of_the_same_address_are_served_during_a_flood(world: World) -> None:
+    key, admin = await world.api_key("subscribers:read"), await world.admin("S")
+    for caller in (key, admin):
+        assert (await world.client.get("/api/v1/subscribers", auth=caller)).status_code == 200
+    for _ in range(FLOOD):
+        await world.client.get("/api/v1/subscribers", headers=unknown_key())
+    for caller in (key, admin):
+        assert (await world.client.get("/api/v1/subscribers", auth=caller)).status_code == 200
+    # Also after another session's end, which empties the cache of sessions.
+    another = await world.admin("C")
+    assert (await world.client.post("/api/v1/admin/logout", auth=another)).status_code in (204, 429)
+    assert (await world.client.get("/api/v1/subscribers", auth=admin)).status_code == 200
+
+
+async def test_a_good_credential_costs_the_address_nothing(world: World) -> None:
+    for _ in range(BURST + 5):
+        key = await world.api_key("subscribers:read")
+        assert (await world.client.get("/api/v1/subscribers", auth=key)).status_code == 200
+
+
+@pytest.fixture
+async def clients(
+    settings: Settings, database_url: str
+) -> AsyncIterator[tuple[httpx2.AsyncClient, httpx2.AsyncClient]]:
+    """An attacker and an admin on different addresses of a gateway with an ordinary rate."""
+    ordinary = load(
+        {"TAPGATE_DATA_DIR": str(settings.data_dir), "TAPGATE_DATABASE_URL": database_url}
+    )
+    async with wired(ordinary, database_url) as services:
+        app = create_app(services)
+        async with (
+            httpx2.AsyncClient(
+                transport=httpx2.ASGITransport(app=app, client=("192.0.2.1", 1)),
+                base_url="http://gateway",
+            ) as attacker,
+            httpx2.AsyncClient(
+                transport=httpx2.ASGITransport(app=app, client=("192.0.2.2", 1)),
+                base_url="http://gateway",
+            ) as admin,
+        ):
+            yield attacker, admin
+
+
+async def test_a_login_flood_of_one_address_does_not_keep_out_others(
+    world: World, clients: tuple[httpx2.AsyncClient, httpx2.AsyncClient]
+) -> None:
+    attacker, admin = clients
+    good = {"email": "ada@example.com", "password": "correct horse battery"}
+    await first_admin(world.services, **good)
+    flood = [
+        asyncio.create_task(
+            attacker.post(
+                "/api/v1/admin/login",
+                json={"email": f"{number}@example.com", "password": "wrong password"},
+            )
+        )
+        for number in range(90)
+    ]
+    await asyncio.sleep(0.05)
+    logins = [await admin.post("/api/v1/admin/login", json=good) for _ in range(9)]
+    assert [answer.status_code for answer in logins] == [200] * 9
+    answers = [await task for task in flood]
+    assert {answer.status_code for answer in answers} <= {401, 429, 503}
+    assert all("retry-after" in answer.headers for answer in answers if answer.status_code != 401)
+    assert sum(answer.status_code == 401 for answer in answers) <= 31
+
+
+async def test_failed_logins_of_an_address_are_limited_whatever_the_email(
+    clients: tuple[httpx2.AsyncClient, httpx2.AsyncClient],
+) -> None:
+    attacker, other = clients
+
+    async def statuses(url: str, client: httpx2.AsyncClient, count: int) -> list[int]:
+        found = []
+        for number in range(count):
+            fields = {"email": f"{url[-5:]}{number}@example.com", "password": "wrong password"}
+            sent = {"data": fields} if "console" in url else {"json": fields}
+            found.append((await client.post(url, **sent)).status_code)
+        return found
+
+    first = await statuses("/api/v1/admin/login", attacker, 40)
+    assert first[:30] == [401] * 30
+    assert first[-1] == 429
+    # The console's form is the same login.
+    assert 429 in await statuses("/console/sign-in", attacker, 3)
+    assert await statuses("/console/sign-in", other, 1) == [401]

@@ -1,0 +1,223 @@
+"""Refused requests leave a bounded number of audit entries, and none is lost."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx2
+import pytest
+
+from tapgate.audit import refusals
+from tapgate.audit.refusals import RefusalLog
+from tapgate.edge.origin import Origin
+from tapgate.edge.services import Refusal, Services
+from tapgate.store.database import Database
+from world import World
+
+ANONYMOUS = {"type": "anonymous", "id": "anonymous"}
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 31, 10, 15, 30, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def forward(self, **time: float) -> None:
+        self.now += timedelta(**time)
+
+
+@pytest.fixture(autouse=True)
+def _small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refusals, "MAX_ENTRIES_PER_SOURCE", 3)
+    monkeypatch.setattr(refusals, "MAX_ENTRIES", 10)
+    monkeypatch.setattr(refusals, "MAX_KINDS_PER_SOURCE", 2)
+    monkeypatch.setattr(refusals, "MAX_KINDS", 6)
+
+
+@pytest.fixture
+def clock(services: Services) -> Clock:
+    clock = Clock()
+    services.clock = clock
+    return clock
+
+
+@pytest.fixture
+def log(services: Services, clock: Clock) -> RefusalLog:
+    return RefusalLog(services)
+
+
+@pytest.fixture
+def other(services: Services, clock: Clock) -> RefusalLog:
+    """The log of another process."""
+    return RefusalLog(services)
+
+
+def failed_login(email: str = "ada@example.com") -> Refusal:
+    return Refusal(
+        event="admin.login",
+        resource_type="admin",
+        resource_id=email,
+        result="failure",
+        reason="The e-mail or the password is wrong",
+    )
+
+
+def origin(address: str = "192.0.2.1") -> Origin:
+    return Origin(actor=ANONYMOUS, actor_id="anonymous", ip=address, request_id="req-1")
+
+
+async def entries(database: Database) -> list[Any]:
+    return await database.fetch("SELECT * FROM audit_entries ORDER BY sequence")
+
+
+def occurrences(rows: list[Any]) -> list[tuple[str | None, str | None, int]]:
+    """Address, resource and number of each row that stands for several refusals."""
+    return [
+        (row["ip"], row["resource_id"], row["changes"]["occurrences"][1])
+        for row in rows
+        if row["changes"]
+    ]
+
+
+async def test_the_first_refusals_are_entries_of_their_own(
+    log: RefusalLog, database: Database
+) -> None:
+    for _ in range(3):
+        await log.record(origin(), failed_login())
+    rows = await entries(database)
+    assert [(row["event"], row["result"], row["request_id"]) for row in rows] == [
+        ("admin.login", "failure", "req-1")
+    ] * 3
+
+
+async def test_further_ones_become_one_entry_with_their_number(
+    log: RefusalLog, database: Database, clock: Clock
+) -> None:
+    for _ in range(50):
+        await log.record(origin(), failed_login())
+        clock.forward(seconds=1)
+    await log.tick()
+    assert len(await entries(database)) == 3
+    clock.forward(hours=1, minutes=1)
+    await log.tick()
+    *_, last = rows = await entries(database)
+    assert len(rows) == 4
+    assert occurrences(rows) == [("192.0.2.1", "ada@example.com", 47)]
+    assert (last["event"], last["result"]) == ("admin.login", "failure")
+    assert last["reason"] == "The e-mail or the password is wrong"
+    assert last["changes"]["first_at"] == [None, "2026-01-31T10:15:33.000Z"]
+    assert last["changes"]["last_at"] == [None, "2026-01-31T10:16:19.000Z"]
+    for table in ("audit_repeats", "audit_budgets"):
+        assert await database.fetchval(f"SELECT count(*) FROM {table}") == 0
+
+
+async def test_a_new_hour_starts_with_entries_again(
+    log: RefusalLog, database: Database, clock: Clock
+) -> None:
+    for _ in range(5):
+        await log.record(origin(), failed_login())
+    clock.forward(hours=1)
+    await log.record(origin(), failed_login())
+    assert len(await entries(database)) == 4
+
+
+async def test_the_rows_of_a_source_are_bounded_whatever_it_varies(
+    log: RefusalLog, database: Database, clock: Clock
+) -> None:
+    for number in range(100):
+        await log.record(origin(), failed_login(f"{number}@example.com"))
+    clock.forward(hours=2)
+    await log.tick()
+    rows = await entries(database)
+    assert len(rows) == 3 + 2 + 1
+    counted = occurrences(rows)
+    assert sum(number for _, _, number in counted) == 97
+    assert ("192.0.2.1", None, 95) in counted
+
+
+async def test_the_rows_of_all_sources_are_bounded(
+    log: RefusalLog, database: Database, clock: Clock
+) -> None:
+    for number in range(200):
+        await log.record(origin(f"192.0.2.{number}"), failed_login())
+    clock.forward(hours=2)
+    await log.tick()
+    rows = await entries(database)
+    assert len(rows) == 10 + 6 + 1
+    counted = occurrences(rows)
+    assert sum(number for _, _, number in counted) == 190
+    assert (None, None, 184) in counted
+
+
+async def test_processes_keep_the_bounds_together(
+    log: RefusalLog, other: RefusalLog, database: Database, clock: Clock
+) -> None:
+    refused = [one.record(origin(), failed_login()) for one in (log, other) * 20]
+    await asyncio.gather(*refused)
+    assert len(await entries(database)) == 3
+    await asyncio.gather(log.tick(), other.tick())
+    clock.forward(hours=2)
+    await asyncio.gather(log.tick(), other.tick())
+    rows = await entries(database)
+    assert occurrences(rows) == [("192.0.2.1", "ada@example.com", 37)]
+
+
+async def test_parallel_flushes_of_many_kinds_do_not_block_each_other(
+    log: RefusalLog, other: RefusalLog, database: Database, clock: Clock
+) -> None:
+    for number in range(40):
+        for one in (log, other):
+            address = f"192.0.2.{number if one is log else 39 - number}"
+            await one.record(origin(address), failed_login(f"{number}@example.com"))
+    await asyncio.gather(log.flush(), other.flush())
+    stored = await database.fetchval("SELECT sum(occurrences) FROM audit_repeats")
+    assert stored == 80 - 10
+
+
+async def test_a_killed_process_has_stored_the_first_and_what_it_flushed(
+    log: RefusalLog, other: RefusalLog, database: Database, clock: Clock
+) -> None:
+    for _ in range(10):
+        await log.record(origin(), failed_login())
+    await log.flush()
+    for _ in range(5):
+        await log.record(origin(), failed_login())  # lost with the process
+    clock.forward(hours=2)
+    await other.tick()
+    rows = await entries(database)
+    assert len(rows) == 4
+    assert occurrences(rows) == [("192.0.2.1", "ada@example.com", 7)]
+
+
+async def test_counts_outlive_a_database_that_is_away(
+    log: RefusalLog, services: Services, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(10):
+        await log.record(origin(), failed_login())
+
+    def away(self: Database) -> Any:
+        raise ConnectionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "transaction", away)
+        await log.stop()
+    await log.flush()
+    assert await database.fetchval("SELECT occurrences FROM audit_repeats") == 7
+
+
+async def test_refused_requests_and_logins_are_bounded_over_http(
+    client: httpx2.AsyncClient, world: World, clock: Clock
+) -> None:
+    clock.now = datetime.now(UTC)
+    support = await world.admin("S")
+    for _ in range(8):
+        answer = await client.get("/api/v1/audit/logs", auth=support)
+        assert answer.status_code == 403
+        await client.post(
+            "/api/v1/admin/login", json={"email": "eve@example.com", "password": "wrong password"}
+        )
+    rows = await entries(world.services.database)
+    assert [row["event"] for row in rows].count("access.denied") == 3
+    assert [row["event"] for row in rows].count("admin.login") == 3

@@ -1,0 +1,298 @@
+"""Verification on request: incremental, authenticated, one at a time, beside the requests."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import pytest
+
+from audit.stage import Write, seals
+from tapgate import ids
+from tapgate.audit import chain, verification
+from tapgate.audit.chain import Sealer
+from tapgate.audit.verification import Verifier
+from tapgate.clock import system_clock
+from tapgate.edge.services import Services
+from tapgate.errors import ApiError
+from tapgate.store.database import Database
+from tapgate.vault import Vault
+from world import World
+
+URL = "/api/v1/audit/verify"
+AS_SUPERUSER = """
+    ALTER TABLE audit_entries DISABLE TRIGGER USER;
+    ALTER TABLE audit_head DISABLE TRIGGER USER;
+"""
+
+
+@pytest.fixture(autouse=True)
+def _checkpoint_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chain, "RECENT", 0)
+    monkeypatch.setattr(chain, "_MARK_EVERY", 1)
+
+
+@pytest.fixture
+def verifier(database: Database) -> Verifier:
+    return Verifier(database, Vault("k" * 32), system_clock)
+
+
+@pytest.fixture
+def fill(database: Database, write: Write) -> Callable[[int], Any]:
+    async def fill(count: int) -> None:
+        async with database.transaction() as tx:
+            for number in range(count):
+                await write(tx, resource_id=f"TAP-{number}")
+        await seals(Sealer(database), count)
+
+    return fill
+
+
+@pytest.fixture
+def hashed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sequence numbers of the entries whose hashes were recomputed."""
+    numbers: list[int] = []
+    fits = chain._fits
+
+    def recorded(row: Any, *arguments: Any) -> bool:
+        numbers.append(row["sequence"])
+        return fits(row, *arguments)
+
+    monkeypatch.setattr(chain, "_fits", recorded)
+    return numbers
+
+
+async def test_only_what_is_new_is_hashed_and_everything_is_counted(
+    verifier: Verifier, fill: Callable[[int], Any], hashed: list[int]
+) -> None:
+    await fill(5)
+    assert (await verifier.verify(full=False)).entries == 5
+    assert hashed == [1, 2, 3, 4, 5]
+    await fill(2)
+    hashed.clear()
+    result = await verifier.verify(full=False)
+    assert (result.valid, result.entries, result.unsealed) == (True, 7, 0)
+    assert hashed == [6, 7]
+    hashed.clear()
+    assert (await verifier.verify(full=True)).entries == 7
+    assert hashed == [1, 2, 3, 4, 5, 6, 7]
+
+
+async def test_the_newest_entries_are_always_verified(
+    verifier: Verifier,
+    fill: Callable[[int], Any],
+    hashed: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(chain, "RECENT", 4)
+    monkeypatch.setattr(chain, "_MARK_EVERY", 2)
+    for count, expected in ((3, 1), (4, 1), (3, 3), (2, 7)):
+        await fill(count)
+        hashed.clear()
+        assert (await verifier.verify(full=False)).valid
+        assert hashed[0] == expected
+
+
+async def test_unsealed_entries_are_counted_and_not_covered(
+    verifier: Verifier, fill: Callable[[int], Any], database: Database, write: Write
+) -> None:
+    await fill(2)
+    async with database.transaction() as tx:
+        await write(tx)
+    for _ in range(2):
+        result = await verifier.verify(full=False)
+        assert (result.valid, result.entries, result.unsealed) == (True, 3, 1)
+    await seals(Sealer(database), 1)
+    result = await verifier.verify(full=False)
+    assert (result.valid, result.entries, result.unsealed) == (True, 3, 0)
+
+
+async def test_a_change_after_the_checkpoint_is_found_and_moves_no_checkpoint(
+    verifier: Verifier, fill: Callable[[int], Any], database: Database
+) -> None:
+    await fill(3)
+    await verifier.verify(full=False)
+    await fill(3)
+    await database.execute(AS_SUPERUSER)
+    changed = await database.fetchval(
+        "UPDATE audit_entries SET reason = 'forged' WHERE sequence = 5 RETURNING id"
+    )
+    for _ in range(2):
+        result = await verifier.verify(full=False)
+        assert (result.valid, result.entries) == (False, 6)
+        assert result.first_broken == ids.show(ids.AUDIT_ENTRY, changed)
+    assert await database.fetchval("SELECT sequence FROM audit_checkpoint") == 3
+
+
+async def test_a_change_before_the_checkpoint_is_found_by_a_full_verification(
+    verifier: Verifier, fill: Callable[[int], Any], database: Database
+) -> None:
+    await fill(4)
+    await verifier.verify(full=False)
+    await database.execute(AS_SUPERUSER)
+    changed = await database.fetchval(
+        "UPDATE audit_entries SET reason = 'forged' WHERE sequence = 2 RETURNING id"
+    )
+    assert (await verifier.verify(full=False)).valid
+    result = await verifier.verify(full=True)
+    assert (result.valid, result.first_broken) == (False, ids.show(ids.AUDIT_ENTRY, changed))
+
+
+@pytest.mark.parametrize("column", ["sequence", "hash", "entries", "mac"])
+async def test_a_forged_checkpoint_is_not_believed(
+    verifier: Verifier, fill: Callable[[int], Any], database: Database, column: str
+) -> None:
+    await fill(4)
+    await verifier.verify(full=False)
+    await database.execute(AS_SUPERUSER)
+    await database.execute("UPDATE audit_entries SET reason = 'forged' WHERE sequence = 2")
+    forged = {"sequence": "3", "hash": "sha256('x')", "entries": "9", "mac": "sha256('x')"}
+    await database.execute(f"UPDATE audit_checkpoint SET {column} = {forged[column]}")
+    assert not (await verifier.verify(full=False)).valid
+
+
+async def test_a_history_replaced_with_all_its_hashes_does_not_fit_the_checkpoint(
+    verifier: Verifier, fill: Callable[[int], Any], database: Database
+) -> None:
+    await fill(4)
+    await verifier.verify(full=False)
+    await fill(2)
+    await database.execute(AS_SUPERUSER)
+    await database.execute(
+        """UPDATE audit_entries SET reason = 'forged', hash = NULL, previous_hash = NULL
+           WHERE sequence >= 2"""
+    )
+    await database.execute(
+        """UPDATE audit_head SET (sequence, hash) =
+               (SELECT sequence, hash FROM audit_entries WHERE sequence = 1)"""
+    )
+    await seals(Sealer(database), 5)
+    assert (await chain.verify(database)).valid  # the chain itself is whole
+    for full in (False, True):
+        assert not (await verifier.verify(full=full)).valid
+
+
+async def test_a_log_cut_off_behind_the_checkpoint_is_found(
+    verifier: Verifier, fill: Callable[[int], Any], database: Database
+) -> None:
+    await fill(4)
+    await verifier.verify(full=False)
+    await database.execute(AS_SUPERUSER)
+    await database.execute("DELETE FROM audit_entries WHERE sequence > 2")
+    await database.execute(
+        """UPDATE audit_head SET (sequence, hash) =
+               (SELECT sequence, hash FROM audit_entries WHERE sequence = 2)"""
+    )
+    for full in (False, True):
+        result = await verifier.verify(full=full)
+        assert (result.valid, result.first_broken) == (False, "2")
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """One item for each dedicated connection that was opened."""
+    made: list[None] = []
+    apart = Database.apart
+
+    def counted(self: Database) -> Any:
+        made.append(None)
+        return apart(self)
+
+    monkeypatch.setattr(Database, "apart", counted)
+    return made
+
+
+async def test_parallel_requests_join_one_verification_and_leave_the_pool_alone(
+    client: httpx2.AsyncClient, world: World, opened: list[None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    auditor, go_on = await world.admin("C"), asyncio.Event()
+    verify_from = verification.verify_from
+
+    async def slow(*arguments: Any) -> Any:
+        await go_on.wait()
+        return await verify_from(*arguments)
+
+    monkeypatch.setattr(verification, "verify_from", slow)
+    waiting = [asyncio.create_task(client.get(URL, auth=auditor)) for _ in range(40)]
+    async with asyncio.timeout(30):
+        while sum(task.done() for task in waiting) < 40 - verification.MAX_WAITING:
+            await asyncio.sleep(0.01)
+    # All pooled connections are free for others.
+    listed = await asyncio.gather(
+        *(client.get("/api/v1/subscribers", auth=auditor) for _ in range(20))
+    )
+    assert {answer.status_code for answer in listed} == {200}
+    go_on.set()
+    answers = [await task for task in waiting]
+    assert sorted(answer.status_code for answer in answers) == [200] * 16 + [503] * 24
+    assert all(a.headers["retry-after"] == "1" for a in answers if a.status_code == 503)
+    assert len(opened) == 1
+
+
+async def test_an_incremental_request_joins_a_full_verification(
+    verifier: Verifier, fill: Callable[[int], Any], hashed: list[int], opened: list[None]
+) -> None:
+    await fill(3)
+    results = await asyncio.gather(
+        verifier.verify(full=True), verifier.verify(full=False), verifier.verify(full=True)
+    )
+    assert [result.entries for result in results] == [3, 3, 3]
+    assert (hashed, len(opened)) == ([1, 2, 3], 1)
+
+
+async def test_a_full_request_does_not_join_an_incremental_one(
+    verifier: Verifier, fill: Callable[[int], Any], hashed: list[int]
+) -> None:
+    await fill(3)
+    await verifier.verify(full=False)
+    hashed.clear()
+    await asyncio.gather(verifier.verify(full=False), verifier.verify(full=True))
+    assert hashed == [1, 2, 3]
+
+
+async def test_a_caller_that_goes_away_does_not_end_the_verification_of_others(
+    verifier: Verifier, fill: Callable[[int], Any]
+) -> None:
+    await fill(3)
+    first = asyncio.create_task(verifier.verify(full=False))
+    await asyncio.sleep(0)
+    second = asyncio.create_task(verifier.verify(full=False))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert (await second).valid
+
+
+async def test_the_verification_of_another_process_is_waited_for_briefly(
+    verifier: Verifier, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verification, "_WAIT_SECONDS", 0.05)
+    async with database.connection() as other:
+        await other.execute("SELECT pg_advisory_lock($1)", verification._LOCK_KEY)
+        with pytest.raises(ApiError) as refused:
+            await verifier.verify(full=False)
+        await other.execute("SELECT pg_advisory_unlock($1)", verification._LOCK_KEY)
+    assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "1"})
+    assert (await verifier.verify(full=False)).valid
+
+
+async def test_the_query_names_a_full_verification(
+    client: httpx2.AsyncClient, world: World, services: Services
+) -> None:
+    auditor = await world.admin("C")
+    for query in ("", "?full=true", "?full=false"):
+        answer = await client.get(f"{URL}{query}", auth=auditor)
+        assert answer.status_code == 200
+        assert list(answer.json()) == ["valid", "entries", "unsealed", "first_broken"]
+    answer = await client.get(f"{URL}?full=perhaps", auth=auditor)
+    assert (answer.status_code, list(answer.json()["details"]["fields"])) == (422, ["full"])
+
+
+async def test_parallel_proofs_of_the_books_open_one_connection(
+    client: httpx2.AsyncClient, world: World, opened: list[None]
+) -> None:
+    admin = await world.admin()
+    asked = [client.post("/api/v1/ledger/verify", auth=admin) for _ in range(30)]
+    answers = await asyncio.gather(*asked)
+    statuses = [answer.status_code for answer in answers]
+    assert set(statuses) == {200, 429}
+    assert len(opened) == statuses.count(200)

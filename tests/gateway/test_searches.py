@@ -1,0 +1,130 @@
+"""Every search reads an index, whatever it looks for and however many rows there are."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from tapgate.store.database import Database
+from world import World
+
+ROWS = 20_000
+SEARCHES = {
+    "/api/v1/subscribers": ("subscribers", "mary", "koroma 00042"),
+    "/api/v1/cards": ("cards", "tap-0", "0042"),
+    "/api/v1/agents": ("agents", "mary", "koroma 00042"),
+    "/api/v1/processors": ("processors", "mary", "shop00042"),
+    "/api/v1/admin/partners": ("partners", "mary", "koroma 00042"),
+}
+#: Half of the names contain "mary", and every number occurs once.
+_FILL = """
+    INSERT INTO accounts
+        (id, kind, owner_id, holder_name, public_name, currency, kyc_level, checked)
+    SELECT n * 10 + k, kind, n * 10 + k,
+           'Mary' || n % 2 || ' Koroma ' || lpad(n::text, 5, '0'), '',
+           'SLE', CASE kind WHEN 'wallet' THEN 1 END, true
+    FROM generate_series(1, $1) n,
+         unnest('{wallet,float,commission,settlement,clearing}'::text[])
+             WITH ORDINALITY AS kinds (kind, k);
+"""
+_TABLES = (
+    """INSERT INTO subscribers (id, account_id, phone_number, first_name, last_name, created_at,
+                                updated_at)
+       SELECT n, n * 10 + 1, '+232' || (70000000 + n), 'Mary' || n % 2,
+              'Koroma ' || lpad(n::text, 5, '0'), now(), now()
+       FROM generate_series(1, $1) n""",
+    """INSERT INTO cards (id, serial, status, created_at, updated_at)
+       SELECT n, 'TAP-' || lpad(n::text, 5, '0'), 'UNASSIGNED', now(), now()
+       FROM generate_series(1, $1) n""",
+    """INSERT INTO agents (id, account_id, commission_account_id, agent_type, phone_number,
+                           created_at, updated_at)
+       SELECT n, n * 10 + 2, n * 10 + 3, 'super_agent', '+232' || (70000000 + n), now(), now()
+       FROM generate_series(1, $1) n""",
+    """INSERT INTO processors (id, account_id, phone_number, email, created_at, updated_at)
+       SELECT n, n * 10 + 4, '+232' || (70000000 + n),
+              'shop' || lpad(n::text, 5, '0') || '@example.com', now(), now()
+       FROM generate_series(1, $1) n""",
+    """INSERT INTO partners (id, account_id, webhook_secret, created_at)
+       SELECT n, n * 10 + 5, '', now() FROM generate_series(1, $1) n""",
+)
+
+
+class Queries:
+    """Runs requests and explains the SQL of their lists."""
+
+    def __init__(self, client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._client = client
+        self._ran: list[tuple[str, tuple[object, ...]]] = []
+        fetch = Database.fetch
+
+        async def recorded(database: Database, sql: str, *arguments: object) -> Any:
+            self._ran.append((sql, arguments))
+            return await fetch(database, sql, *arguments)
+
+        monkeypatch.setattr(Database, "fetch", recorded)
+
+    async def plan(self, database: Database, path: str, search: str, caller: Any) -> str:
+        self._ran.clear()
+        answer = await self._client.get(path, params={"search": search}, auth=caller)
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["data"], search
+        ((sql, arguments),) = [one for one in self._ran if "trigrams" in one[0]]
+        rows = await database.fetch(f"EXPLAIN {sql}", *arguments)
+        return "\n".join(row[0] for row in rows)
+
+
+async def test_no_search_scans_a_table(
+    client: httpx2.AsyncClient, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin, database = await world.admin(), world.services.database
+    async with database.transaction() as tx:
+        await tx.execute(_FILL.replace("$1", str(ROWS)), timeout=120)
+        for statement in _TABLES:
+            await tx.execute(statement.replace("$1", str(ROWS)), timeout=120)
+    async with database.connection() as connection:
+        for table in ("accounts", "subscribers", "cards", "agents", "processors", "partners"):
+            await connection.execute(f"VACUUM ANALYZE {table}", timeout=120)
+    queries = Queries(client, monkeypatch)
+    for path, (table, frequent, rare) in SEARCHES.items():
+        for search in (frequent, rare):
+            plan = await queries.plan(database, path, search, admin)
+            assert "Seq Scan" not in plan, (path, search, plan)
+        assert f"{table}_search" in plan, plan
+
+
+@pytest.mark.parametrize("path", SEARCHES)
+async def test_a_search_needs_a_word_of_three_characters(
+    client: httpx2.AsyncClient, world: World, path: str
+) -> None:
+    admin = await world.admin()
+    for search in ("a", "ab", "ab cd ef", " a  b ", "  %  "):
+        answer = await client.get(path, params={"search": search}, auth=admin)
+        assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED"), search
+        assert list(answer.json()["details"]["fields"]) == ["search"]
+    for search in ("abc", "ab cde", "a b cde"):
+        answer = await client.get(path, params={"search": search}, auth=admin)
+        assert answer.status_code == 200, search
+
+
+async def test_separators_do_not_count_in_a_search_for_cards(
+    client: httpx2.AsyncClient, world: World
+) -> None:
+    admin = await world.admin()
+    for search in ("a:b", "-1-", "ab :: 1"):
+        answer = await client.get("/api/v1/cards", params={"search": search}, auth=admin)
+        assert answer.status_code == 422, search
+
+
+async def test_a_new_name_of_an_account_is_searched(world: World) -> None:
+    """Of agents, processors and partners; the database keeps it up to date."""
+    database = world.services.database
+    processor = await world.processor()
+    await database.execute(
+        "UPDATE accounts SET holder_name = 'Renamed Limited' WHERE kind = 'settlement'"
+    )
+    assert await database.fetchval("SELECT search_text FROM processors") == (
+        "renamed limited +23276000000 shop@example.com"
+    )
+    await database.execute("UPDATE processors SET email = 'NEW@example.com'")
+    assert "new@example.com" in await database.fetchval("SELECT search_text FROM processors")
+    assert processor.id
