@@ -66,6 +66,7 @@ from tapgate.processors.keys import routes as signing_keys
 from tapgate.processors.terminals import routes as terminals
 from tapgate.service import logs, worker
 from tapgate.service.background import running
+from tapgate.service.connection_limit import ConnectionLimit
 from tapgate.settings import NO_DEMO, Settings, SettingsError, load
 from tapgate.simulators.simulators import simulators
 from tapgate.store.database import Database
@@ -277,7 +278,7 @@ async def main() -> None:
     logs.take_over_from_the_interpreter()
     assert settings.database_url is not None, "the supervisor says where the database is"
     async with wired(settings, settings.database_url) as services, _background(services):
-        await worker.serve(create_app(services), protocol=Wire)
+        await worker.serve(create_app(services), protocol=Wire, limit=ConnectionLimit(settings))
 
 
 def _background(services: Services) -> AbstractAsyncContextManager[None]:

@@ -38,6 +38,9 @@ class HandLoop:
     def create_task(self, work: Any) -> asyncio.Task[None]:
         return asyncio.get_running_loop().create_task(work)
 
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        asyncio.get_running_loop().call_soon(callback)
+
     async def wait(self, seconds: float) -> None:
         until = self.now + seconds
         await settled()
@@ -75,6 +78,9 @@ class Client:
             self.wire.data_received(data)
 
     # What the wire sees of it
+
+    def is_closing(self) -> bool:
+        return self.closed
 
     def get_extra_info(self, _name: str) -> Any:
         return None

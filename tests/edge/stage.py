@@ -64,6 +64,13 @@ class Authenticator:
             raise ApiError(Code.PROCESSOR_SUSPENDED)
         return self._known(self.bearers.get(headers[b"authorization"]))
 
+    @staticmethod
+    def signs_body(headers: Mapping[bytes, bytes]) -> bool:
+        return b"x-api-key-id" in headers
+
+    async def require_known_key(self, headers: Mapping[bytes, bytes]) -> None:
+        self._known(self.signers.get(headers[b"x-api-key-id"]))
+
     def _known(self, principal: Principal | None) -> Principal:
         if principal is None:
             raise ApiError(Code.UNAUTHORIZED, "Unknown or inactive key")
