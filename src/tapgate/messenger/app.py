@@ -1,7 +1,8 @@
 """The messenger's side of HTTP: one request from its first byte to its log line.
 
-The order of checks: 404 and 405, then 503 where too much is under way, then 413, 401 and 403, then
-what the handler refuses.
+The order of checks: 404 and 405, then 503 where too many requests are in progress, then 413, 401
+and 403, then what the handler refuses. As in the gateway, an undeclared body that has not arrived
+is not waited for before the credential is checked.
 """
 
 from collections.abc import Iterable, Mapping
@@ -92,6 +93,9 @@ class App(AsgiApp):
             request.body = await asked.body(route.body_limit)
             return await _done(route, request)
         self._at_once.require_room()
+        if not asked.complete:
+            asked.require_length(route.body_limit)
+            (route.access.check_head or route.access.check)(request)
         request.body = await asked.body(route.body_limit)
         with self._at_once:
             return await _done(route, request)

@@ -35,7 +35,8 @@ def _bridge(request: Request) -> str | None:
     return "bridge"
 
 
-def _require_hub_signature(request: Request, refused_with: int) -> str | None:
+def _hub_signature(request: Request, refused_with: int) -> tuple[str, str] | None:
+    """Return the secret and the signature; None where no secret is set."""
     settings = request.services.settings
     secret = settings.messenger_app_secret
     if secret is None:
@@ -45,6 +46,14 @@ def _require_hub_signature(request: Request, refused_with: int) -> str | None:
     signature = request.header(b"x-hub-signature-256")
     if signature is None:
         raise Refusal(refused_with, "X-Hub-Signature-256 is missing")
+    return secret, signature
+
+
+def _require_hub_signature(request: Request, refused_with: int) -> str | None:
+    found = _hub_signature(request, refused_with)
+    if found is None:
+        return None
+    secret, signature = found
     if not signature.startswith("sha256=") or not signing.verify_webhook(
         secret.encode(), signature, request.body
     ):
@@ -67,6 +76,14 @@ def _channel(request: Request) -> str | None:
 
 def _flow(request: Request) -> str | None:
     return _require_hub_signature(request, BAD_FLOW_SIGNATURE)
+
+
+def _channel_head(request: Request) -> None:
+    _hub_signature(request, 401)
+
+
+def _flow_head(request: Request) -> None:
+    _hub_signature(request, BAD_FLOW_SIGNATURE)
 
 
 def _service(request: Request) -> str | None:
@@ -112,6 +129,7 @@ HANDSHAKE: Final = Access(
 )
 CHANNEL: Final = Access(
     check=_channel,
+    check_head=_channel_head,
     sentence=(
         "Access: the channel's provider, whose signature is made with"
         " TAPGATE_MESSENGER_APP_SECRET. Outside production anybody, while none is set."
@@ -121,6 +139,7 @@ CHANNEL: Final = Access(
 )
 FLOW: Final = Access(
     check=_flow,
+    check_head=_flow_head,
     sentence=CHANNEL.sentence,
     security=CHANNEL.security,
     refusals=(403, BAD_FLOW_SIGNATURE),

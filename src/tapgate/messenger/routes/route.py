@@ -67,6 +67,8 @@ class Access:
 
     check: Callable[[Request], str | None]
     sentence: str
+    #: Refuses what it can before the body is received; None: `check` does not need the body.
+    check_head: Callable[[Request], None] | None = None
     #: Any one of these, all parts of it together; names of the description's security schemes.
     security: tuple[tuple[str, ...], ...] = ()
     refusals: tuple[int, ...] = ()
