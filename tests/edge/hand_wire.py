@@ -88,6 +88,8 @@ class Client:
     def write(self, data: bytes) -> None:
         self.answers.append((self._loop.now, int(data[9:12])))
 
+    def write_eof(self) -> None: ...
+
     def pause_reading(self) -> None:
         assert self._reading
         self._reading = False

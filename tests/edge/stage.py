@@ -228,6 +228,12 @@ async def echoes(call: Call, body: bytes) -> Reply[bytes]:
     return Reply(body)
 
 
+@things.post("/api/v1/large-body", access=Access(public=True), body_limit=64 * 1024)
+async def large_body(call: Call, body: bytes) -> Reply[bytes]:
+    """Answer what was sent, of a larger size than is usual."""
+    return Reply(body)
+
+
 @things.get("/api/v1/large", access=Access(public=True))
 async def large(call: Call) -> Reply[bytes]:
     """Give more than fits into the buffers on the way."""

@@ -131,10 +131,11 @@ class Wire(BoundedConnection):
         """Return what is left where a request offered another protocol and was parsed again."""
         self._began = False
         self._body_bytes = 0
+        rest = None
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as offer:
-            return self._decline(memoryview(data)[offer.args[0] :])
+            rest = memoryview(data)[offer.args[0] :]
         except httptools.HttpParserError as error:
             reason = error.__context__
             self._refuse(str(reason) if isinstance(reason, BadHeadError) else None)
@@ -146,7 +147,7 @@ class Wire(BoundedConnection):
                 self._overhead = max(0, self._overhead + len(data) - 2 * self._body_bytes)
                 if self._overhead > _OVERHEAD_BYTES:
                     self._refuse()
-        return b""
+        return b"" if rest is None else self._decline(rest)
 
     def on_message_begin(self) -> None:
         self._began = True
