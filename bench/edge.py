@@ -111,6 +111,7 @@ class AtOnce:
     path = "/api/v1/pos/payment"
     query = b""
     peer = "127.0.0.1"
+    complete = True
     headers = {  # noqa: RUF012 - one for all, nobody changes it
         b"host": b"127.0.0.1:8000",
         b"content-type": b"application/json",

@@ -36,6 +36,7 @@ def test_the_defaults() -> None:
     assert (settings.environment, settings.production) == ("development", False)
     assert (settings.admin_email, settings.admin_password) == (None, None)
     assert (settings.rate_limit, settings.rate_burst) == (100, 200)
+    assert (settings.max_connections, settings.max_connections_per_address) == (4096, 256)
     assert (settings.currency, str(settings.timezone)) == ("SLE", "UTC")
     assert (settings.refuse_weak_pins, settings.demo) == (True, "small")
     assert (settings.float_low, settings.receipts) == (1000, "received")
@@ -83,6 +84,8 @@ def test_a_database_may_have_several_hosts_with_ports() -> None:
         *(("WORKERS", value) for value in ("0", "65", "many")),
         *(("RATE_LIMIT", value) for value in ("0", "1e3")),
         ("RATE_BURST", "0"),
+        ("MAX_CONNECTIONS", "0"),
+        ("MAX_CONNECTIONS_PER_ADDRESS", "none"),
         ("MESSENGER_RATE", "-5"),
         ("CURRENCY", "sle"),
         ("CURRENCY", "XXX"),

@@ -92,6 +92,8 @@ async def installed(folder: Path, *, workers: int) -> AsyncIterator[Installation
         "TAPGATE_WORKERS": str(workers),
         "TAPGATE_RATE_LIMIT": _NO_LIMIT,
         "TAPGATE_RATE_BURST": _NO_LIMIT,
+        "TAPGATE_MAX_CONNECTIONS": _NO_LIMIT,
+        "TAPGATE_MAX_CONNECTIONS_PER_ADDRESS": _NO_LIMIT,
         "TAPGATE_DEMO": "off",
     }
     installation = Installation(data_dir, port, environ)

@@ -81,6 +81,7 @@ from tapgate.processors.model import ProcessorRecord
 from tapgate.processors.terminals import routes as terminals
 from tapgate.service import logs, worker
 from tapgate.service.background import running
+from tapgate.service.connection_limit import ConnectionLimit
 from tapgate.service.node_files import shared_folder
 from tapgate.service.throttle import Throttle
 from tapgate.settings import NO_DEMO, Settings, SettingsError, load
@@ -329,7 +330,7 @@ async def main() -> None:
     logs.take_over_from_the_interpreter()
     assert settings.database_url is not None, "the supervisor says where the database is"
     async with wired(settings, settings.database_url) as services, _background(services):
-        await worker.serve(create_app(services), protocol=Wire)
+        await worker.serve(create_app(services), protocol=Wire, limit=ConnectionLimit(settings))
 
 
 def _background(services: Services) -> AbstractAsyncContextManager[None]:

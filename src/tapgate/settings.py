@@ -72,6 +72,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     receipts: str
     demo: str
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...]
+    max_connections: int
+    max_connections_per_address: int
     messenger_verify_token: str
     messenger_app_secret: str | None
     messenger_bridge_token: str | None
@@ -149,6 +151,8 @@ def load(environ: Mapping[str, str]) -> Settings:
         receipts=read.choice("RECEIPTS", RECEIVED_ONLY, RECEIPTS),
         demo=read.demo(environment),
         trusted_proxies=read.networks("TRUSTED_PROXIES"),
+        max_connections=read.integer("MAX_CONNECTIONS", 4096, 1, 1_000_000),
+        max_connections_per_address=read.integer("MAX_CONNECTIONS_PER_ADDRESS", 256, 1, 1_000_000),
         messenger_verify_token=verify_token,
         messenger_app_secret=read.text("MESSENGER_APP_SECRET"),
         messenger_bridge_token=read.text("MESSENGER_BRIDGE_TOKEN"),

@@ -38,6 +38,9 @@ class HandLoop:
     def create_task(self, work: Any) -> asyncio.Task[None]:
         return asyncio.get_running_loop().create_task(work)
 
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        asyncio.get_running_loop().call_soon(callback)
+
     async def wait(self, seconds: float) -> None:
         until = self.now + seconds
         await settled()
@@ -76,11 +79,16 @@ class Client:
 
     # What the wire sees of it
 
+    def is_closing(self) -> bool:
+        return self.closed
+
     def get_extra_info(self, _name: str) -> Any:
         return None
 
     def write(self, data: bytes) -> None:
         self.answers.append((self._loop.now, int(data[9:12])))
+
+    def write_eof(self) -> None: ...
 
     def pause_reading(self) -> None:
         assert self._reading

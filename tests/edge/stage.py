@@ -73,6 +73,13 @@ class Authenticator:
     def admit(self, principal: Principal, address: str) -> None:
         """Every address may use every key."""
 
+    @staticmethod
+    def signs_body(headers: Mapping[bytes, bytes]) -> bool:
+        return b"x-api-key-id" in headers
+
+    async def require_known_key(self, headers: Mapping[bytes, bytes], _charge: object) -> None:
+        self._known(self.signers.get(headers[b"x-api-key-id"]))
+
     def _known(self, principal: Principal | None) -> Principal:
         if principal is None:
             raise ApiError(Code.UNAUTHORIZED, "Unknown or inactive key")
@@ -227,6 +234,12 @@ async def injects(call: Call) -> Reply[dict[str, str]]:
 @things.post("/api/v1/echoes", access=Access(public=True))
 async def echoes(call: Call, body: bytes) -> Reply[bytes]:
     """Answer what was sent."""
+    return Reply(body)
+
+
+@things.post("/api/v1/large-body", access=Access(public=True), body_limit=64 * 1024)
+async def large_body(call: Call, body: bytes) -> Reply[bytes]:
+    """Answer what was sent, of a larger size than is usual."""
     return Reply(body)
 
 

@@ -1,3 +1,4 @@
+import tracemalloc
 from ipaddress import ip_network
 
 import pytest
@@ -20,10 +21,35 @@ BEHIND = Addresses([ip_network("10.0.0.0/8"), ip_network("::1/128")])
         ("10.0.0.1", b"unknown", "10.0.0.1"),
         ("203.0.113.9", b"10.0.0.3", "203.0.113.9"),  # no proxy of ours
         ("local", b"203.0.113.7", "local"),
+        ("10.0.0.1", b"203.0.113.7:5678", "203.0.113.7"),
+        ("10.0.0.1", b"198.51.100.1:1, 203.0.113.7:5678, 10.0.0.2:80", "203.0.113.7"),
+        ("10.0.0.1", b"[2001:db8::7]:443", "2001:db8::7"),
+        ("10.0.0.1", b"[2001:db8::7]", "2001:db8::7"),
+        ("10.0.0.1", b"2001:db8::7", "2001:db8::7"),
+        ("10.0.0.1", b"203.0.113.7, [::1]:443", "203.0.113.7"),
+        ("10.0.0.1", b"203.0.113.7:http", "10.0.0.1"),
+        ("10.0.0.1", b"203.0.113.7:123456", "10.0.0.1"),
+        ("10.0.0.1", b"[203.0.113.7:1", "10.0.0.1"),
+        ("10.0.0.1", b"fe80::1%any text", "10.0.0.1"),
+        ("::ffff:10.0.0.1", b"203.0.113.7", "203.0.113.7"),  # a socket for IPv4 and IPv6
+        ("10.0.0.1", b"192.0.2.1," * 6_000 + b"203.0.113.7", "203.0.113.7"),
+        # Cut off in the middle of an address: what is left of it could be another one.
+        ("10.0.0.1", b"192.0.2.1, " + b"10.0.0.2," * 56 + b"10.0.0.3", "10.0.0.2"),
     ],
 )
 def test_whose_address_counts(peer: str, forwarded: bytes, address: str) -> None:
     assert BEHIND.of(peer, {b"x-forwarded-for": forwarded}) == address
+
+
+def test_long_headers_are_not_kept() -> None:
+    behind = Addresses([ip_network("10.0.0.0/8")])
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    for number in range(200):
+        behind.of("10.0.0.1", {b"x-forwarded-for": b"%d," % number * 10_000})
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert after - before < 1_000_000
 
 
 def test_without_trusted_proxies_only_the_peer_counts() -> None:

@@ -91,7 +91,9 @@ async def test_whatever_became_of_a_request_it_makes_room(gateway: Stage) -> Non
 async def test_the_body_is_not_waited_for(server: Server) -> None:
     async with filled(server) as under_way:
         async with connected(server.port) as line:
-            await line.send(b"POST /api/v1/waits HTTP/1.1\r\nContent-Length: 100\r\n\r\n")
+            await line.send(
+                b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n"
+            )
             answer = await line.answer()
             assert (answer.status_code, answer.headers["connection"]) == (503, "close")
         go_on.set()
@@ -101,10 +103,12 @@ async def test_the_body_is_not_waited_for(server: Server) -> None:
 
 async def test_who_sends_slowly_takes_nobodys_place(server: Server) -> None:
     """Anybody can begin thousands of bodies and never end them."""
-    unfinished = b"POST /api/v1/echoes HTTP/1.1\r\nContent-Length: 4\r\n\r\nabc"
+    unfinished = b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nabc"
     async with filled(server, unfinished) as slow:
         async with connected(server.port) as line:
-            await line.send(b"POST /api/v1/echoes HTTP/1.1\r\nContent-Length: 1\r\n\r\nx")
+            await line.send(
+                b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx"
+            )
             assert (await line.answer()).status_code == 200
         for line in slow:
             await line.send(b"d")

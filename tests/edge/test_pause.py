@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edge.hand_wire import PAUSE, HandLoop, connect, request, settled
-from tapgate.service import wire
+from tapgate.service import connection
 
 STATUSES = st.sampled_from([200, 503])
 
@@ -75,12 +75,12 @@ async def test_a_client_that_goes_away_in_the_pause_leaves_nothing_behind() -> N
 
 
 async def test_the_idle_deadline_holds_in_the_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "_IDLE_SECONDS", PAUSE / 2)
+    monkeypatch.setattr(connection, "IDLE_SECONDS", PAUSE / 2)
     loop = HandLoop()
     client = connect(loop)
     client.send(request(503))
     await settled()
-    await loop.wait(wire._LONGEST_LOOK_SECONDS)
+    await loop.wait(connection._LONGEST_LOOK_SECONDS)
     assert client.closed
     assert loop.timers == 0
 

@@ -1,5 +1,6 @@
 """Bodies and queries: 400 for what is not of the right type, 422 for what is not acceptable."""
 
+import json
 from typing import Annotated, Any
 
 import msgspec
@@ -103,11 +104,53 @@ def test_wrong_types_are_400(content: bytes, fields: dict[str, str]) -> None:
         ({"metadata": {"a": ["\0"]}}, "metadata"),
         ({"metadata": {"\0": 1}}, "metadata"),
         ({"count": 10**30}, "count"),
+        ({"metadata": {"a": 2**53 + 1}}, "metadata"),
+        ({"metadata": {"a": [-(2**53) - 1]}}, "metadata"),
+        ({"metadata": {"a": 10**30}}, "metadata"),
+        ({"metadata": {"a": {"b": 1.1e15}}}, "metadata"),
+        ({"metadata": {"a": -1e300}}, "metadata"),
+        ({"metadata": {"a": [1e-300] * 20}}, "metadata"),  # 302 digits each when stored
+        ({"metadata": {"a": [[]] * 5000}}, "metadata"),
     ],
 )
 def test_bad_values_are_422(changes: dict[str, Any], field: str) -> None:
     status, fields = refusal(body(**changes))
     assert (status, list(fields)) == (422, [field])
+
+
+@pytest.mark.parametrize(
+    "value", [2**53, -(2**53), 1e15, -1e15, 0.1, 1e-300, 12345.678, True, None, "9" * 4000]
+)
+def test_metadata_that_is_stored_as_it_is(value: Any) -> None:
+    thing = BodyReader(Thing, "SLE").read(body(metadata={"a": value}))
+    assert thing.metadata == {"a": value}
+
+
+def test_only_the_first_of_many_bad_items_are_named() -> None:
+    status, fields = refusal(body(parts=[{"label": ""}] * 1000))
+    assert (status, len(fields)) == (422, 20)
+
+
+def test_a_list_that_is_too_long_is_not_checked_item_by_item() -> None:
+    assert refusal(body(tags=[""] * 1000)) == (422, {"tags": "must have 0 to 3 items"})
+
+
+def test_a_lone_surrogate_in_a_large_body_is_bad_json() -> None:
+    content = body()[:-1] + b', "unknown": "' + b"x" * 16_384 + rb'", "note": "\ud800"}'
+    assert refusal(content) == (400, {"body": "is not JSON"})
+
+
+def test_null_in_a_large_body_is_as_absent() -> None:
+    content = body(colour=None)[:-1] + b', "unknown": "' + b"x" * 100_000 + b'"}'
+    assert BodyReader(Thing, "SLE").read(content).colour == "red"
+
+
+@pytest.mark.parametrize(
+    "note", [rb"\\ud800", rb"\\\\ud800", rb"\ud83d\ude00\\ud83d", rb"\uD83D\uDe00"]
+)
+def test_what_only_looks_like_a_lone_surrogate_is_kept(note: bytes) -> None:
+    content = body(colour=None)[:-1] + b', "note": "' + note + b'"}'
+    assert BodyReader(Thing, "SLE").read(content).note == json.loads(b'"' + note + b'"')
 
 
 def test_all_bad_fields_are_named() -> None:
@@ -216,6 +259,7 @@ def test_a_type_without_rules_is_refused_when_it_is_declared() -> None:
         ("from=%f", "query"),
         ("from=%g0", "query"),
         ("%ff=1", "query"),
+        ("&" * 100, "query"),
     ],
 )
 async def test_bad_queries(gateway: Stage, query: str, field: str) -> None:

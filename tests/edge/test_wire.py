@@ -2,14 +2,16 @@
 
 import asyncio
 import logging
+from types import ModuleType
 
 import pytest
 
 from edge.line import Server, connected
 from edge.stage import go_on
-from tapgate.service import wire
+from tapgate.service import connection, wire
 
 HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+UNFINISHED = b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc"
 WAITS = b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -19,12 +21,13 @@ WAITS = b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\n\r\n"
         b"\x16\x03\x01\x02\x00\x01\x00\x01",
         b"HELLO\r\n\r\n",
         b"GET /health HTTP/9.9\r\n\r\n",
-        b"GET /health HTTP/1.1\r\nno colon\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        b"POST /health HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
-        b"POST /health HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-        b"POST /health HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-        b"GET /health HTTP/1.1\r\nX: " + b"x" * 70_000 + b"\r\n\r\n",
+        b"POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n0\r\n",
+        b"POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        b"POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 70_000 + b"\r\n\r\n",
         b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\n\r\n",
     ],
 )
@@ -90,7 +93,7 @@ async def test_connect_is_not_for_us(port: int) -> None:
 
 async def test_a_head_without_end_is_refused(port: int) -> None:
     async with connected(port) as line:
-        await line.send(b"GET /health HTTP/1.1\r\nX: ")
+        await line.send(b"GET /health HTTP/1.1\r\nHost: x\r\nX: ")
         for _ in range(40):
             await line.send(b"x" * 10_000)
             await asyncio.sleep(0)
@@ -119,7 +122,7 @@ async def test_a_client_that_said_all_still_gets_its_answers(port: int) -> None:
 
 
 async def test_a_client_that_stops_in_the_middle_is_not_waited_for(port: int) -> None:
-    for part in (HEALTH[:9], b"POST /pay HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc"):
+    for part in (HEALTH[:9], UNFINISHED):
         async with connected(port) as line:
             await line.send(part)
             line.end()
@@ -150,7 +153,7 @@ async def test_an_answer_that_does_not_wait_for_the_body(port: int) -> None:
 
 async def test_nonsense_after_an_early_answer_is_not_answered_again(port: int) -> None:
     async with connected(port) as line:
-        await line.send(b"POST /nowhere HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
+        await line.send(b"POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
         assert (await line.answer()).status_code == 404
         await line.send(b"not a size\r\n")
         assert await line.is_closed()
@@ -202,13 +205,13 @@ async def test_a_client_that_does_not_read_is_not_answered_without_limit(port: i
 async def test_a_last_answer_that_is_not_read_does_not_keep_the_connection(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wire, "_LONGEST_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(connection, "_LONGEST_LOOK_SECONDS", 0.05)
     last = b"GET /api/v1/large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
     async with connected(server.port, window=4096) as line:
         async with asyncio.timeout(60):
             while not server.connections:
                 await asyncio.sleep(0.01)
-            monkeypatch.setattr(wire, "_IDLE_SECONDS", 0.3)
+            monkeypatch.setattr(connection, "IDLE_SECONDS", 0.3)
             await line.send(last)
             while server.connections:
                 await asyncio.sleep(0.05)
@@ -225,18 +228,24 @@ async def test_no_line_is_smuggled_into_a_head(port: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "sent"),
+    ("module", "limit", "sent"),
     [
-        ("_IDLE_SECONDS", b""),
-        ("_RECEIVE_SECONDS", b"GET /hea"),
-        ("_RECEIVE_SECONDS", b"POST /api/v1/waits HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc"),
+        (connection, "IDLE_SECONDS", b""),
+        (wire, "_HEAD_SECONDS", b"GET /hea"),
+        (wire, "_RECEIVE_SECONDS", UNFINISHED),
+        (wire, "_STALL_SECONDS", UNFINISHED),
+        (wire, "_GRACE_SECONDS", UNFINISHED),
     ],
 )
-async def test_a_client_that_takes_its_time_is_cut_off(
-    limit: str, sent: bytes, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+async def test_a_client_that_sends_too_slowly_is_cut_off(
+    module: ModuleType,
+    limit: str,
+    sent: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
-    monkeypatch.setattr(wire, limit, 0.05)
-    monkeypatch.setattr(wire, "_LONGEST_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(module, limit, 0.05)
+    monkeypatch.setattr(connection, "_LONGEST_LOOK_SECONDS", 0.05)
     port: int = request.getfixturevalue("port")
     async with connected(port) as line:
         with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):

@@ -153,7 +153,7 @@ async def test_a_path_has_one_spelling(port: int) -> None:
         b"/api/v1/open%00",
         b"/API/v1/open",
     ):
-        (answer,) = await all_answers(port, b"GET %b HTTP/1.1\r\n\r\n" % path)
+        (answer,) = await all_answers(port, b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path)
         assert answer.status_code == 404, path
 
 

@@ -4,6 +4,7 @@ from tapgate import ids
 from tapgate.admin import model, operations, queries
 from tapgate.admin.model import Admin, Login, Me, NewAdmin, Refresh
 from tapgate.credentials.sessions import Tokens
+from tapgate.edge.body_limits import DEFAULT_BODY_BYTES
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.pages import Page, PageQuery, cut
@@ -29,7 +30,12 @@ async def log_in(call: Call, body: Login) -> Tokens:
     return await operations.log_in(call.services, call.origin, body.email, body.password)
 
 
-@endpoints.post("/api/v1/admin/refresh", access=_PUBLIC, errors=(Code.UNAUTHORIZED,))
+@endpoints.post(
+    "/api/v1/admin/refresh",
+    access=_PUBLIC,
+    body_limit=DEFAULT_BODY_BYTES,  # tokens are ASCII and much shorter than the field may be
+    errors=(Code.UNAUTHORIZED,),
+)
 async def refresh(call: Call, body: Refresh) -> Tokens:
     """Exchange a refresh token for new tokens.
 

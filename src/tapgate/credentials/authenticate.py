@@ -15,7 +15,7 @@ from tapgate.credentials import api_keys
 from tapgate.credentials.access_tokens import AccessTokens
 from tapgate.credentials.api_keys import ApiKeys
 from tapgate.credentials.charges import FREE, Charge
-from tapgate.credentials.hmac_keys import HmacKeys
+from tapgate.credentials.hmac_keys import HmacKey, HmacKeys
 from tapgate.credentials.logins import Logins
 from tapgate.credentials.passwords import Passwords
 from tapgate.credentials.principals import Principal
@@ -34,6 +34,7 @@ Headers = Mapping[bytes, bytes]
 
 #: Signed with when there is no such key, so that this takes as long as a wrong signature.
 _NO_SECRET = bytes(32)
+_WRONG_SIGNATURE = "Unknown or inactive key, or the signature is wrong"
 
 
 class _Service(msgspec.Struct, frozen=True):
@@ -85,7 +86,7 @@ class Authenticator:
         The path is as called, still encoded and without the query; header names are lower case.
         `charge` pays for the database lookup of a credential that this process does not know.
         """
-        if b"x-api-key-id" in headers or b"x-signature" in headers:
+        if self.signs_body(headers):
             return await self._signed_request(method, path, headers, body, charge)
         if b"x-service-name" in headers or b"x-service-signature" in headers:
             return self._service_request(method, path, query, headers)
@@ -103,9 +104,18 @@ class Authenticator:
         if principal.kind == "api_key" and principal.key_id is not None:
             self.api_keys.last_used.touch(principal.key_id)
 
-    async def _signed_request(
-        self, method: str, path: str, headers: Headers, body: bytes, charge: Charge
-    ) -> Principal:
+    @staticmethod
+    def signs_body(headers: Headers) -> bool:
+        """Whether the credential is a signature over the body."""
+        return b"x-api-key-id" in headers or b"x-signature" in headers
+
+    async def require_known_key(self, headers: Headers, charge: Charge = FREE) -> None:
+        """Refuse a signed request whose signature cannot be right, before its body is received."""
+        key, _, _ = await self._signer(headers, charge)
+        if key is None:
+            raise _unauthorized(_WRONG_SIGNATURE)
+
+    async def _signer(self, headers: Headers, charge: Charge) -> tuple[HmacKey | None, str, str]:
         try:
             key_id = headers[b"x-api-key-id"]
             timestamp = headers[b"x-timestamp"].decode("latin-1")
@@ -113,11 +123,16 @@ class Authenticator:
         except KeyError as missing:
             raise _missing(missing.args[0]) from None
         self._require_timely(signing.rfc3339_utc(timestamp), "X-Timestamp")
-        key = await self.hmac_keys.find(key_id, charge)
+        return await self.hmac_keys.find(key_id, charge), timestamp, signature
+
+    async def _signed_request(
+        self, method: str, path: str, headers: Headers, body: bytes, charge: Charge
+    ) -> Principal:
+        key, timestamp, signature = await self._signer(headers, charge)
         signed = signing.signed_string(method, path, timestamp, body)
         genuine = signing.verify(key.secret if key else _NO_SECRET, signature, signed)
         if key is None or not genuine:
-            raise _unauthorized("Unknown or inactive key, or the signature is wrong")
+            raise _unauthorized(_WRONG_SIGNATURE)
         if headers.get(b"x-partner-id") != key.partner:
             raise _unauthorized("X-Partner-ID is not that of the key")
         if key.refusal is not None:

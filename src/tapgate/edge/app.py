@@ -1,7 +1,9 @@
 """The gateway's side of HTTP: one request from its first byte to its log line.
 
-The order of checks is public: 404 and 405, then 503 where too much is under way, then 413, 401,
-429, 403, 400, 422, then the handler.
+The order of checks is public: 404 and 405, then 503 where too many requests are in progress, then
+413, 401, 429, 403, 400, 422, then the handler. A body that has not arrived is not waited for
+before the credential is checked, so 413 comes first only for a declared length, and for what has
+arrived by then.
 
 Sites have pages for people beside the endpoints. They ask the endpoints as an API client would, but
 without a connection in between.
@@ -190,6 +192,10 @@ class App(AsgiApp):
             call.body = await request.body(route.body_limit)
             return await self._done(route, names, call)
         self._at_once.require_room()
+        if not request.complete:
+            request.require_length(route.body_limit)
+            if not route.public:
+                await self._admit(route, call, has_body=False)
         call.body = await request.body(route.body_limit)
         with self._at_once:
             return await self._done(route, names, call)
@@ -201,23 +207,31 @@ class App(AsgiApp):
             await self._admit(route, call)
         return answers.of_result(route.status, await route.run(call, names))
 
-    async def _admit(self, route: Route, call: Call) -> None:
+    async def _admit(self, route: Route, call: Call, *, has_body: bool = True) -> None:
+        """Authenticate and charge the caller. Without the body, this is done again when it has
+        arrived: the credential may have been revoked since."""
+        authenticator = self._services.authenticator
         charge = LookupCharge(call)
+        is_charged = call.caller is not None
         try:
-            principal = await self._services.authenticator.authenticate(
+            if not has_body and authenticator.signs_body(call.headers):
+                await authenticator.require_known_key(call.headers, charge)
+                return
+            principal = await authenticator.authenticate(
                 call.method, call.path, call.query, call.headers, call.body, charge
             )
             if principal is None:
                 raise ApiError(Code.UNAUTHORIZED, "A credential is required")
             call.caller = principal
-            self._services.authenticator.admit(principal, call.ip)
+            authenticator.admit(principal, call.ip)
         except ApiError as error:
             if error.status in (401, 403):
                 # Credentials cannot be probed beyond the address's rate.
                 await charge.charge()
             raise
-        rate = self._services.throttle.rate_of(principal)
-        await self.take(call, principal.rate_key, rate)
+        if not is_charged:
+            rate = self._services.throttle.rate_of(principal)
+            await self.take(call, principal.rate_key, rate)
         refusal = route.refusal(principal)
         if refusal is not None:
             raise refusal

@@ -12,6 +12,9 @@ from tapgate.edge.fields import ANY_OBJECT, ANY_WHOLE, TEXT, Rule, Unacceptable
 #: Gives back the value as it is kept, or raises Unacceptable with everything that is wrong.
 Check = Callable[[Any], Any]
 
+#: Of one list that are reported: a body of empty strings must not become a response of megabytes.
+_MAX_PROBLEMS = 20
+
 _BY_DEFAULT: dict[Any, Rule] = {str: TEXT, int: ANY_WHOLE, dict: ANY_OBJECT}
 _ANY_VALUE_WILL_DO = frozenset({bool, float})
 
@@ -90,6 +93,8 @@ def _struct_check(kind: type[msgspec.Struct], currency: str) -> Check:
 
 def _list_check(item_check: Check | None, own: Check | None) -> Check:
     def check_list(items: list[Any]) -> list[Any]:
+        if own is not None:
+            items = own(items)  # before the items: there may be too many
         problems: dict[str, str] = {}
         if item_check is not None:
             for position, item in enumerate(items):
@@ -97,8 +102,10 @@ def _list_check(item_check: Check | None, own: Check | None) -> Check:
                     items[position] = item_check(item)
                 except Unacceptable as refusal:
                     problems.update(refusal.under(f"[{position}]"))
+                    if len(problems) >= _MAX_PROBLEMS:
+                        break
         if problems:
             raise Unacceptable(problems)
-        return items if own is None else own(items)
+        return items
 
     return check_list

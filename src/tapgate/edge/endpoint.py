@@ -18,6 +18,7 @@ from typing import (
 
 import msgspec
 
+from tapgate.edge.body_limits import body_limit
 from tapgate.edge.call import Call
 from tapgate.errors import Code
 
@@ -107,7 +108,8 @@ class Options(TypedDict, total=False):
     """What a declaration may say beside method and path.
 
     `other_statuses` are those with which the same kind of answer is given too; `media` is the
-    content type of the answer; `body_media` and `body_schema` describe a body that the handler
+    content type of the answer; `body_limit` is in bytes, by default what the fields of the body
+    can need; `body_media` and `body_schema` describe a body that the handler
     takes as bytes; `invalid_is_400` is for what the interface answers 400 where 422 is usual;
     `field_access` names fields of the body that fewer callers may send; `moves_money` makes it
     repeatable under a request id; `requires` are refusals of what is missing, raised when all types
@@ -160,6 +162,7 @@ class Endpoints:
             if get_origin(answer) is Reply:
                 (answer,) = get_args(answer)
             nothing = answer in (None, type(None))
+            declared = options.get("body_schema") or types.get("body")
             self._declared.append(
                 Endpoint(
                     method=method,
@@ -175,7 +178,7 @@ class Endpoints:
                     path_names=_path_names(path, handler, types),
                     answer_type=None if nothing else answer,
                     media=options.get("media", "application/json"),
-                    body_limit=options.get("body_limit", MEBIBYTE),
+                    body_limit=options.get("body_limit") or body_limit(declared),
                     body_media=options.get("body_media", ("application/json",)),
                     body_schema=options.get("body_schema"),
                     invalid_is_400=options.get("invalid_is_400", False),

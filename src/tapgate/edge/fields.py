@@ -6,6 +6,7 @@ keeps. Its sentences never repeat the value: it may be a secret.
 
 from abc import ABC, abstractmethod
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Annotated, Any
 
 import msgspec
@@ -34,6 +35,8 @@ class Rule(ABC):
     """One kind of value. `example` and `schema` are what the interface description shows."""
 
     example: Any
+    #: The most bytes that an acceptable value takes up in JSON, however it is escaped.
+    max_json_bytes: int = 6 * 64
 
     @abstractmethod
     def check(self, value: Any) -> Any:
@@ -55,6 +58,7 @@ class TextRule(Rule):
     def __init__(self, maximum: int, *, minimum: int = 1) -> None:
         self.maximum = maximum
         self.minimum = minimum
+        self.max_json_bytes = 12 * maximum
 
     def check(self, value: str) -> str:
         if not self.minimum <= len(value) <= self.maximum:
@@ -94,6 +98,7 @@ class Choice(Rule):
         self.words = words
         self._known = frozenset(words)
         self.example = words[0]
+        self.max_json_bytes = 6 * max(map(len, words))
 
     def check(self, value: str) -> str:
         if value not in self._known:
@@ -185,6 +190,7 @@ class EmailRule(Rule):
     """Good enough to catch a slip of the pen; only a delivered message proves an address."""
 
     example = "aminata@example.com"
+    max_json_bytes = 12 * 254
 
     def __init__(self, *, within_a_company: bool = False) -> None:
         self._fewest_labels = 1 if within_a_company else 2
@@ -324,31 +330,64 @@ class ObjectRule(Rule):
 
     _max_bytes = 4096
     _max_depth = 32
+    _max_integer = 2**53
+    _max_number = 1e15
+    max_json_bytes = 6 * _max_bytes
 
     def __init__(self) -> None:
         self.example = {"order": "A-17"}
 
     def check(self, value: dict[str, Any]) -> dict[str, Any]:
+        try:
+            size = len(msgspec.json.encode(value))
+        except OverflowError:  # an integer of more than 64 bits
+            raise self._number_too_large() from None
+        self._require_small(size)
         level: list[Any] = [value]
         for _ in range(self._max_depth):
             if not level:
                 break
+            size += sum(_expansion(item) for item in level if type(item) is float)
             level = [below for item in level for below in self._below(item)]
         else:
             raise Unacceptable("is nested too deeply")
-        if len(msgspec.json.encode(value)) > self._max_bytes:
-            raise Unacceptable("must not be larger than 4 KiB")
+        self._require_small(size)
         return value
 
+    def _require_small(self, size: int) -> None:
+        if size > self._max_bytes:
+            raise Unacceptable("must not be larger than 4 KiB")
+
     def _below(self, item: Any) -> list[Any]:
-        if isinstance(item, dict):
+        kind = type(item)
+        if kind is dict:
             return [*item.keys(), *item.values()]
-        if isinstance(item, str) and "\0" in item:
-            raise Unacceptable("must not contain NUL or a lone surrogate")
-        return item if isinstance(item, list) else []
+        if kind is list:
+            return item  # type: ignore[no-any-return]
+        if kind is str:
+            if "\0" in item:
+                raise Unacceptable("must not contain NUL or a lone surrogate")
+        elif (kind is int and abs(item) > self._max_integer) or (
+            kind is float and abs(item) > self._max_number
+        ):
+            raise self._number_too_large()
+        return []
+
+    @staticmethod
+    def _number_too_large() -> Unacceptable:
+        return Unacceptable("must not contain an integer beyond 2^53 or a number beyond 1e15")
 
     def schema(self) -> dict[str, Any]:
-        return {"description": "At most 4 KiB as JSON"}
+        return {
+            "description": "At most 4 KiB as stored; integers up to 2^53, other numbers up to 1e15"
+        }
+
+
+def _expansion(number: float) -> int:
+    """Return by how many characters PostgreSQL writes a number longer than it was sent: jsonb has
+    no exponents, so `1e-300` becomes 302 characters."""
+    written = repr(number)
+    return len(f"{Decimal(written):f}") - len(written) if "e" in written else 0
 
 
 TEXT = TextRule(255)

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from tapgate import VERSION
+from tapgate.edge.body_limits import KIBIBYTE
 from tapgate.edge.endpoint import Access, Endpoint
 from tapgate.edge.openapi_webhooks import WebhookEvent, webhook_operations, webhook_parameters
 from tapgate.edge.schemas import Schema, Schemas, example, path_example
@@ -117,14 +118,17 @@ class _Writer:
 
     def _body(self, endpoint: Endpoint) -> dict[str, Any]:
         kind = endpoint.body_schema or endpoint.body_type
+        limit = {"description": f"At most {endpoint.body_limit // KIBIBYTE:,} KiB"}
         if kind is bytes:
-            return {"required": True, "content": {media: {} for media in endpoint.body_media}}
+            content: dict[str, Any] = {media: {} for media in endpoint.body_media}
+            return limit | {"required": True, "content": content}
         fewer_may_send = endpoint.field_access
         required = any(field.required for field in msgspec.structs.fields(kind))
         # What everybody who may call may also send.
         shown = {name: one for name, one in example(kind).items() if name not in fewer_may_send}
         content = {"schema": self._schemas.of(kind), "example": shown}
-        return {"required": required, "content": dict.fromkeys(endpoint.body_media, content)}
+        body = {"required": required, "content": dict.fromkeys(endpoint.body_media, content)}
+        return limit | body
 
     def _responses(self, endpoint: Endpoint) -> dict[str, Any]:
         headers = _HEADERS | (_REPLAYED if endpoint.moves_money else {})

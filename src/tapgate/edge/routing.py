@@ -9,6 +9,8 @@ R = TypeVar("R")
 
 #: What a part of a path may be as long as; nothing that exists has a longer name.
 _LONGEST_NAME = 255
+#: The same in percent-encoding: 4 bytes of UTF-8 for a character, 3 for each byte.
+_LONGEST_ENCODED_NAME = 12 * _LONGEST_NAME
 
 
 class _Node(Generic[R]):
@@ -55,6 +57,8 @@ class Router(Generic[R]):
         for part in path.split("/"):
             below = node.words.get(part)
             if below is None:
+                if len(part) > _LONGEST_ENCODED_NAME:
+                    return None
                 below, name = node.any_name, percent.decoded(part)
                 if below is None or not name or len(name) > _LONGEST_NAME or "\0" in name:
                     return None

@@ -1,12 +1,12 @@
-"""The gateway's connections: refusals on them are the interface's."""
+"""The gateway's HTTP connections, with errors in the format of its API."""
 
 from tapgate.edge import answers
-from tapgate.errors import ApiError, Code
+from tapgate.errors import ApiError
 from tapgate.service import wire
 from tapgate.service.http import Answer
 
 
 class Wire(wire.Wire):
     @staticmethod
-    def not_http(sentence: str) -> Answer:
-        return answers.of_refusal(ApiError(Code.INVALID_REQUEST, sentence))
+    def render_error(error: ApiError) -> Answer:
+        return answers.of_refusal(error)

@@ -7,6 +7,7 @@ from tapgate.messenger.start import with_forms
 from tapgate.messenger.wire import Wire
 from tapgate.messenger.wiring import wired
 from tapgate.service import logs, worker
+from tapgate.service.connection_limit import ConnectionLimit
 from tapgate.settings import load
 
 
@@ -16,7 +17,7 @@ async def main() -> None:
     logs.take_over_from_the_interpreter()
     assert settings.database_url is not None, "the supervisor says where the database is"
     async with wired(settings, settings.database_url) as services:
-        await worker.serve(App(services), protocol=Wire)
+        await worker.serve(App(services), protocol=Wire, limit=ConnectionLimit(settings))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from tapgate.errors import ApiError, Code
+from tapgate.errors import ApiError
 from tapgate.messenger.openapi import described
 from tapgate.messenger.routes import ROUTES
 from tapgate.messenger.routes.access import ANYBODY
@@ -31,7 +31,6 @@ _log = structlog.get_logger()
 #: What is logged as the status of a request that nobody waits for any more.
 _DISCONNECTED: Final = 499
 #: Digits of a declared length that are parsed.
-_MAX_LENGTH_DIGITS: Final = 20
 
 
 class App(AsgiApp):
@@ -96,7 +95,7 @@ class App(AsgiApp):
             await self._take_of_address(request)
             return await route.handler(request)
         self._at_once.require_room()
-        _require_small(request, route.body_limit)
+        asked.require_length(route.body_limit)
         access = route.access
         if access.check_body is None:
             await self._admit(request, access.check)
@@ -144,12 +143,6 @@ class App(AsgiApp):
             ip=self._addresses.of(asked.peer, asked.headers),
             request_id=self._request_ids.of(asked.headers),
         )
-
-
-def _require_small(request: Request, limit: int) -> None:
-    declared = request.headers.get(b"content-length", b"")
-    if declared.isdigit() and int(declared[:_MAX_LENGTH_DIGITS]) > limit:
-        raise ApiError(Code.PAYLOAD_TOO_LARGE)
 
 
 def _no_route(methods: Mapping[str, Route]) -> Refusal:

@@ -1,5 +1,6 @@
-"""The messenger's connections: refusals on them are like all of its refusals."""
+"""The messenger's HTTP connections, with errors in its own format."""
 
+from tapgate.errors import ApiError
 from tapgate.messenger.routes.route import Refusal, refused
 from tapgate.service import wire
 from tapgate.service.http import Answer
@@ -7,5 +8,5 @@ from tapgate.service.http import Answer
 
 class Wire(wire.Wire):
     @staticmethod
-    def not_http(sentence: str) -> Answer:
-        return refused(Refusal(400, sentence))
+    def render_error(error: ApiError) -> Answer:
+        return refused(Refusal(error.status, error.message or error.error, headers=error.headers))

@@ -1,9 +1,10 @@
-"""Whose address counts: the peer's, or behind a trusted proxy the one that it names; and who is one
-and the same to a limit."""
+"""The client's address, also behind trusted proxies, and what a limit by address counts."""
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Final
 
 import structlog
 
@@ -11,10 +12,15 @@ _log = structlog.get_logger()
 
 Network = IPv4Network | IPv6Network
 
-#: What one customer of a provider has at the least: all of it is one household.
-_HOUSEHOLD_BITS = 64
-#: RFC 6052: everybody who has an IPv4 address, in one network. One of them must not lock out all.
-_TRANSLATED = IPv6Network("64:ff9b::/96")
+#: What one customer of a provider has at the least: all of it counts as one.
+_CUSTOMER_BITS: Final = 64
+#: RFC 6052: all IPv4 clients behind a NAT64, in one network. One of them must not lock out all.
+_TRANSLATED: Final = IPv6Network("64:ff9b::/96")
+
+#: How much of X-Forwarded-For is read, from its end: clients can make up its beginning.
+_MAX_FORWARDED_BYTES: Final = 512
+#: `192.0.2.1:80`, `[2001:db8::1]` or `[2001:db8::1]:80`.
+_WITH_PORT: Final = re.compile(r"([0-9.]+):[0-9]{1,5}|\[([0-9A-Fa-f:.]+)\](?::[0-9]{1,5})?")
 
 
 class Addresses:
@@ -28,7 +34,11 @@ class Addresses:
             if b"x-forwarded-for" in headers and not self._warned:
                 self._warn(peer)
             return peer
-        return self._named(peer, headers.get(b"x-forwarded-for", b""))
+        return self._named(peer, headers.get(b"x-forwarded-for", b"")[-_MAX_FORWARDED_BYTES:])
+
+    def is_trusted(self, address: str) -> bool:
+        """Whether this is the address of a trusted proxy."""
+        return is_within(address, self._trusted)
 
     def _warn(self, peer: str) -> None:
         """Log once per process: clients behind an untrusted proxy share one address's limits."""
@@ -40,47 +50,48 @@ class Addresses:
         )
 
     def _read(self, peer: str, forwarded: bytes) -> str:
-        """The last address that no trusted proxy has: what is before it, a client can make up."""
+        """Return the last address that is not a trusted proxy's: a client can make up the rest."""
         address = peer
-        hops = [hop.strip() for hop in forwarded.decode("latin-1").split(",") if hop.strip()]
-        while hops and self._is_trusted(address):
-            named = hops.pop()
-            if not _is_address(named):
+        hops = [hop.strip() for hop in forwarded.decode("latin-1").split(",")]
+        if len(forwarded) == _MAX_FORWARDED_BYTES:
+            del hops[0]  # perhaps the end of an address, which can be another one
+        hops = [hop for hop in hops if hop]
+        while hops and self.is_trusted(address):
+            named = _without_port(hops.pop())
+            if "%" in named or _parse(named) is None:
                 break
             address = named
         return address
 
-    def _is_trusted(self, address: str) -> bool:
-        return _is_address(address) and any(
-            ip_address(address) in network for network in self._trusted
-        )
-
 
 @lru_cache(maxsize=4096)
 def counted_as(address: str) -> str:
-    """What a limit by address counts: with IPv6, whoever has one address has 2^64 of them."""
-    if ":" not in address or not _is_address(address):
+    """Return what a limit by address counts: with IPv6 a network, as one client has 2^64."""
+    if ":" not in address:
         return address
-    parsed = ip_address(address)
+    parsed = _parse(address)
     if not isinstance(parsed, IPv6Address) or parsed.ipv4_mapped or parsed in _TRANSLATED:
         return address
-    return str(IPv6Network((int(parsed), _HOUSEHOLD_BITS), strict=False))
+    return str(IPv6Network((int(parsed), _CUSTOMER_BITS), strict=False))
 
 
 @lru_cache(maxsize=4096)
 def is_within(address: str, networks: tuple[Network, ...]) -> bool:
     """Return whether an address belongs to one of the networks."""
-    if not _is_address(address):
-        return False
-    parsed = ip_address(address)
+    parsed = _parse(address)
     if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped:
         parsed = parsed.ipv4_mapped  # an IPv4 client of a socket that listens on IPv6
-    return any(parsed in network for network in networks)
+    return parsed is not None and any(parsed in network for network in networks)
 
 
-def _is_address(text: str) -> bool:
+def _without_port(hop: str) -> str:
+    match = _WITH_PORT.fullmatch(hop)
+    return hop if match is None else match[1] or match[2]
+
+
+def _parse(text: str) -> IPv4Address | IPv6Address | None:
+    """Parse an address, whatever its zone: that can be any text."""
     try:
-        ip_address(text)
+        return ip_address(text.partition("%")[0])
     except ValueError:
-        return False
-    return True
+        return None

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from tapgate.errors import ApiError, Code
-from tapgate.service.http import Answer, Disconnected, Request, add_header
+from tapgate.service.http import Answer, Disconnected, Request, add_header, require_length
 
 Message = dict[str, Any]
 Scope = Mapping[str, Any]
@@ -49,20 +49,23 @@ class AsgiRequest:
         for name, value in scope["headers"]:
             add_header(self.headers, name, value)
         self.peer: str = peer[0] if peer else "local"
+        self.complete = not {b"content-length", b"transfer-encoding"} & self.headers.keys()
+
+    def require_length(self, limit: int) -> None:
+        require_length(self.headers, limit)
 
     async def body(self, limit: int) -> bytes:
-        parts: list[bytes] = []
-        more, size = True, 0
+        body = bytearray()
+        more = True
         while more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
                 raise Disconnected
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > limit:
+            body += message.get("body", b"")
+            if len(body) > limit:
                 raise ApiError(Code.PAYLOAD_TOO_LARGE)
             more = message.get("more_body", False)
-        return b"".join(parts)
+        return bytes(body)
 
 
 async def _live_and_die(receive: Receive, send: Send) -> None:

@@ -4,9 +4,8 @@ import asyncio
 from typing import Protocol
 
 from tapgate.errors import ApiError, Code
-from tapgate.service.http import Disconnected
-
-_LONGEST_NUMBER = 20  # digits of a declared length that are looked at
+from tapgate.service.http import Disconnected, require_length
+from tapgate.service.overload import OverloadError
 
 
 class Connection(Protocol):
@@ -21,9 +20,9 @@ class Connection(Protocol):
 class Exchange:
     """Is a `tapgate.service.http.Request`."""
 
-    __slots__ = ("_connection", "_parts", "_waiter", "answered", "complete", "headers",
-                 "keep_alive", "method", "path", "peer", "query", "size", "task",
-                 "told_to_continue")  # fmt: skip
+    __slots__ = ("_buffer", "_connection", "_is_dropped", "_limit", "_waiter", "answered",
+                 "complete", "headers", "held", "keep_alive", "method", "overloaded", "path",
+                 "peer", "query", "size", "task", "told_to_continue")  # fmt: skip
 
     def __init__(
         self,
@@ -36,7 +35,9 @@ class Exchange:
         keep_alive: bool,
     ) -> None:
         self._connection = connection
-        self._parts: list[bytes] = []
+        self._buffer: bytes | bytearray = b""
+        self._is_dropped = False
+        self._limit: int | None = None  # of the body; None until the application asks for it
         self._waiter: asyncio.Future[None] | None = None
         self.method = method
         self.path = path
@@ -45,28 +46,35 @@ class Exchange:
         self.peer = peer
         self.keep_alive = keep_alive
         self.told_to_continue = False
-        self.size = 0  # of what has come and nobody has asked for
+        self.size = 0  # of the body as far as it was received
+        self.held = 0  # of it, what takes up memory until the answer
         self.complete = False
         self.answered = False
+        self.overloaded = False  # the process has no memory left for this body
         self.task: asyncio.Task[None]
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the application has asked for the body."""
+        return self._limit is not None
+
+    def require_length(self, limit: int) -> None:
+        require_length(self.headers, limit)
+
     async def body(self, limit: int) -> bytes:
-        if self.complete and self.size <= limit and len(self._parts) == 1:
-            return self._parts.pop()
-        declared = self.headers.get(b"content-length")
-        if declared and declared.isdigit() and int(declared[:_LONGEST_NUMBER]) > limit:
+        if not self.complete:
+            await self._wait_for_all(limit)
+        if self.size > limit:
             raise ApiError(Code.PAYLOAD_TOO_LARGE)
-        taken: list[bytes] = []
-        size = 0
-        while True:
-            size += self.size
-            if size > limit:
-                raise ApiError(Code.PAYLOAD_TOO_LARGE)
-            taken += self._parts
-            self._parts = []
-            self.size = 0
-            if self.complete:
-                return taken[0] if len(taken) == 1 else b"".join(taken)
+        if self.overloaded:
+            raise OverloadError
+        body, self._buffer = self._buffer, b""
+        return body if type(body) is bytes else bytes(body)
+
+    async def _wait_for_all(self, limit: int) -> None:
+        self.require_length(limit)
+        self._limit = limit
+        while not (self.complete or self.overloaded or self.size > limit):
             if self._connection.closed:
                 raise Disconnected
             self._connection.go_on(self)
@@ -74,10 +82,32 @@ class Exchange:
             await self._waiter
 
     def add(self, part: bytes) -> None:
+        """Keep a part of the body, in one buffer: parts may be tiny and many."""
         self.size += len(part)
-        if not self.answered:
-            self._parts.append(part)
+        if self._is_dropped:
+            return
+        self.held += len(part)
+        if not self._buffer:
+            self._buffer = part
+        elif type(self._buffer) is bytearray:
+            self._buffer += part
+        else:
+            self._buffer = bytearray(self._buffer)
+            self._buffer += part
+        if self._limit is not None and self.size > self._limit:
+            self.drop()
             self.wake()
+
+    def drop(self) -> None:
+        """Free what was received, and keep nothing of what follows: it will not be read."""
+        self._is_dropped = True
+        self._buffer = b""
+
+    def refuse(self) -> None:
+        """Answer 503: there is no memory left for the body."""
+        self.overloaded = True
+        self.drop()
+        self.wake()
 
     def wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

@@ -3,12 +3,17 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple, Protocol
 
+from tapgate.errors import ApiError, Code
+
 #: What every answer tells a browser that shows it: it is what its type says and nothing else, it
 #: loads nothing, and no page has it inside.
 FOR_BROWSERS: Final[Mapping[str, str]] = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
 }
+
+
+_MAX_LENGTH_DIGITS: Final = 20
 
 
 class Request(Protocol):
@@ -20,9 +25,19 @@ class Request(Protocol):
     query: bytes
     headers: dict[bytes, bytes]
     peer: str
+    #: Whether the whole body was received.
+    complete: bool
+
+    def require_length(self, limit: int) -> None:
+        """Refuse a body that is declared to be larger than this."""
+        ...
 
     async def body(self, limit: int) -> bytes:
-        """All of it. What is larger is refused; who goes away before the end is `Disconnected`."""
+        """Return the whole body.
+
+        Raises 413 for a larger one, 503 where the process has no memory left for it, and
+        `Disconnected` where the client goes away before its end.
+        """
         ...
 
 
@@ -43,6 +58,13 @@ def add_header(headers: dict[bytes, bytes], name: bytes, value: bytes) -> None:
     taken, a proxy that looks at another would let in what it means to keep out."""
     before = headers.get(name)
     headers[name] = value if before is None else b"%b, %b" % (before, value)
+
+
+def require_length(headers: Mapping[bytes, bytes], limit: int) -> None:
+    """Raise 413 where Content-Length is above a limit."""
+    declared = headers.get(b"content-length")
+    if declared and declared.isdigit() and int(declared[:_MAX_LENGTH_DIGITS]) > limit:
+        raise ApiError(Code.PAYLOAD_TOO_LARGE)
 
 
 def header(name: str, value: str) -> bytes:

@@ -1,58 +1,58 @@
 """HTTP/1.1 on one connection, for uvicorn's server: `uvicorn.Config(app, http=TheWire)`, where
-`TheWire` is a `Wire` that knows how its service refuses what is not HTTP.
+`TheWire` is a `Wire` that renders errors in its service's format.
 
 It does what this application needs and nothing else, at half the cost of a general protocol: a
-request comes in pieces, its answer goes out whole and in one write. Parsing is httptools'. What a
-client may make the server keep is bounded: the head, the body waiting to be read, the requests
-sent ahead, the time a request may take to come in, and what is read after an early answer. Whom an
-answer tells to come later is not listened to until then, so that who repeats at once cannot use up
-the processor with being refused.
+request comes in pieces, its response goes out whole and in one write. Parsing is httptools'.
+Everything a client can make the server hold or do is bounded: the head, whatever arrives without
+being part of a body, the body, pipelined requests, the time and rate of receiving, and what is
+read after an early response. After a 503, reading pauses until Retry-After has passed, so a tight
+retry loop cannot burn CPU.
 """
 
 import asyncio
 import secrets
 from abc import abstractmethod
 from collections import deque
-from typing import Any, Protocol, cast
+from typing import Any
 
 import httptools
 import structlog
 
-from tapgate.service import logs
+from tapgate.errors import ApiError, Code
+from tapgate.service import connection, logs
+from tapgate.service.bodies import FREE_BYTES
+from tapgate.service.connection import NEVER, BoundedConnection, ServerState
 from tapgate.service.encoding import encoded
 from tapgate.service.exchange import Exchange
+from tapgate.service.heads import (
+    FIELD_OVERHEAD_BYTES,
+    MAX_HEAD_BYTES,
+    MAX_TARGET_BYTES,
+    BadHeadError,
+    require_host,
+    split_target,
+    without_upgrade,
+)
 from tapgate.service.http import Answer, Disconnected, add_header, header
 
 _log = structlog.get_logger()
 
-_HEAD_BYTES = 64 * 1024
-#: What a header counts beside its name and value, as in HTTP/2 (RFC 9113, 6.5.2): each costs more
-#: than its bytes, and thousands of one name are put together one by one.
-_LINE_BYTES = 32
+#: What may arrive without being part of a body, beside one byte for each byte of a body: the head,
+#: blank lines before it, sizes and extensions of chunks, trailers.
+_OVERHEAD_BYTES = MAX_HEAD_BYTES
 _BODY_BYTES_AHEAD = 64 * 1024
 _REQUESTS_AHEAD = 16
 
-_IDLE_SECONDS = 75.0
+_HEAD_SECONDS = 30.0
+#: A body must arrive within `_RECEIVE_SECONDS`, without a pause of `_STALL_SECONDS`, and, after
+#: `_GRACE_SECONDS`, on average at `_MIN_BYTES_PER_SECOND`.
 _RECEIVE_SECONDS = 120.0
-_LONGEST_LOOK_SECONDS = 5.0  # how late a deadline may be noticed
-
-#: How much of a body, and for how long, is still read and thrown away after an answer that did not
-#: wait for it: a client that is busy sending must come to read the answer before the end.
-_LINGER_BYTES = 16 * 1024 * 1024
-_LINGER_SECONDS = 5.0
-
-_NEVER = float("inf")
+_STALL_SECONDS = 15.0
+_GRACE_SECONDS = 20.0
+_MIN_BYTES_PER_SECOND = 1024
 
 
-class ServerState(Protocol):
-    """What uvicorn's server keeps about its connections."""
-
-    connections: set[Any]
-    tasks: set[asyncio.Task[None]]
-    default_headers: list[tuple[bytes, bytes]]
-
-
-class Wire(asyncio.Protocol):
+class Wire(BoundedConnection):
     def __init__(
         self,
         config: Any,
@@ -60,55 +60,35 @@ class Wire(asyncio.Protocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
+        super().__init__(server_state, _loop)
         self._respond = config.loaded_app.respond
-        self._server = server_state
-        self._loop = _loop or asyncio.get_running_loop()
         self._parser = httptools.HttpRequestParser(self)
-        self._transport: asyncio.Transport
-        self._peer = "local"
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
         self._head_size = 0
-        self._in_head = False
-        self._began = False  # a request, with the data just received
-        self._unfinished_head = 0
+        self._began = False  # a request, with the data just parsed
+        self._began_at = 0.0
+        self._body_bytes = 0  # in the data just parsed
+        self._overhead = 0  # bytes that were no part of a body, see `_OVERHEAD_BYTES`
         self._incoming: Exchange | None = None  # whose body is coming
         self._current: Exchange | None = None  # being answered, or answered before it was complete
         self._ahead: deque[Exchange] = deque()
         self._is_old: bool | None = None  # HTTP/1.0, where every answer ends the connection
-        self._reading = True
         self._writing = True
         self._last = False  # no request is taken after the current one
-        self._unheard: int | None = None  # bytes that came after nobody listened any more
-        self._resting: asyncio.TimerHandle | None = None  # nothing is taken before its end
-        self._deadline = _NEVER
-        self._timer: asyncio.TimerHandle
-        self.closed = False
 
     @staticmethod
     @abstractmethod
-    def not_http(sentence: str) -> Answer:
-        """A refusal in the form that the service's other refusals have."""
+    def render_error(error: ApiError) -> Answer:
+        """Render an error in the service's format."""
 
     # The connection
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-        peer = transport.get_extra_info("peername")
-        if isinstance(peer, tuple):
-            self._peer = peer[0]
-        self._server.connections.add(self)
-        self._deadline = self._loop.time() + _IDLE_SECONDS
-        self._look_at_the_time()
-
     def connection_lost(self, exc: Exception | None) -> None:
-        self.closed = True
-        self._timer.cancel()
-        self._stop_resting()
+        super().connection_lost(exc)
         self._ahead.clear()
         if self._current is not None:
             self._current.wake()
-        self._server.connections.discard(self)
         # What knows this one would stay with it until the collector finds them.
         self._current = self._incoming = None
         del self._parser
@@ -131,77 +111,74 @@ class Wire(asyncio.Protocol):
         if self._current is None:
             self._close()
 
-    def _close(self) -> None:
-        """Once what was written is read, or nobody has read it for long."""
-        self._deadline = self._loop.time() + _IDLE_SECONDS
-        self._stop_resting()
-        self._transport.close()
-
-    def _look_at_the_time(self) -> None:
-        left = self._deadline - self._loop.time()
-        if left <= 0:
-            self._transport.abort()
-        else:
-            delay = min(left, _LONGEST_LOOK_SECONDS)
-            self._timer = self._loop.call_later(delay, self._look_at_the_time)
-
     # What comes in
 
-    def data_received(self, data: bytes) -> None:
-        if self._unheard is not None:
-            self._unheard += len(data)
-            if self._unheard > _LINGER_BYTES:
-                self._close()
-            return
+    def _parse(self, data: bytes | memoryview) -> None:
         left = self._read(data)
         while left and self._unheard is None and not self.closed:
             left = self._read(left)
+        exchange = self._incoming
+        if exchange is not None and not exchange.complete and exchange is self._current:
+            self._limit_receiving(exchange)
+
+    def _limit_receiving(self, exchange: Exchange) -> None:
+        if not exchange.answered and self._unheard is None:
+            slowest = _GRACE_SECONDS + exchange.size / _MIN_BYTES_PER_SECOND
+            end = self._began_at + min(_RECEIVE_SECONDS, slowest)
+            self._deadline = min(end, self._loop.time() + _STALL_SECONDS)
 
     def _read(self, data: bytes | memoryview) -> bytes | memoryview:
-        """What is left where a request offered to speak something else, and was read anew."""
+        """Return what is left where a request offered another protocol and was parsed again."""
         self._began = False
+        self._body_bytes = 0
+        rest = None
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as offer:
-            return self._decline(memoryview(data)[offer.args[0] :])
-        except httptools.HttpParserError:
-            self._refuse()
+            rest = memoryview(data)[offer.args[0] :]
+        except httptools.HttpParserError as error:
+            reason = error.__context__
+            self._refuse(str(reason) if isinstance(reason, BadHeadError) else None)
         else:
-            if self._in_head and not self._began:
-                # The parser collects a header by itself, however long it is.
-                self._unfinished_head += len(data)
-                if self._unfinished_head > _HEAD_BYTES:
+            if self._began:
+                self._overhead = 0
+            else:
+                # The parser collects the line of a head or a trailer however long it is.
+                self._overhead = max(0, self._overhead + len(data) - 2 * self._body_bytes)
+                if self._overhead > _OVERHEAD_BYTES:
                     self._refuse()
-        return b""
+        return b"" if rest is None else self._decline(rest)
 
     def on_message_begin(self) -> None:
-        self._began = self._in_head = True
-        self._unfinished_head = 0
+        self._began = True
         self._url = b""
         self._headers = {}
         self._head_size = 0
         self._incoming = None
         if self._current is None:
-            self._deadline = self._loop.time() + _RECEIVE_SECONDS
+            self._deadline = self._loop.time() + _HEAD_SECONDS
 
     def on_url(self, url: bytes) -> None:
         self._url += url
-        self._count_head(len(url))
+        if len(self._url) > MAX_TARGET_BYTES:
+            raise BadHeadError("The request target is too long")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._count_head(len(name) + len(value) + _LINE_BYTES)
-        if self._incoming is None:  # else it is a trailer, which nobody asks for
+        self._head_size += len(name) + len(value) + FIELD_OVERHEAD_BYTES
+        if self._head_size > MAX_HEAD_BYTES:
+            raise BadHeadError("The head of the request is too large")
+        if self._incoming is None:  # trailers are counted and ignored
             add_header(self._headers, name.lower(), value)
 
     def on_headers_complete(self) -> None:
         parser = self._parser
-        self._in_head = False
         if parser.should_upgrade() and parser.get_method() != b"CONNECT":
             return  # `_decline` goes on with it
         if self._is_old is None:
             self._is_old = parser.get_http_version() == "1.0"
+        require_host(self._headers, is_old=self._is_old)
         keep_alive = not self._is_old and parser.should_keep_alive()
-        path, query = self._path_and_query()
+        path, query = split_target(self._url)
         method = parser.get_method().decode("latin-1")
         exchange = Exchange(self, method, path, query, self._headers, self._peer, keep_alive)
         self._incoming = exchange
@@ -215,11 +192,17 @@ class Wire(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         exchange = self._incoming
         assert exchange is not None
+        held = exchange.held
         exchange.add(body)
+        self._body_bytes += len(body)
+        self._held += exchange.held - held
         if exchange.answered:
-            if exchange.size > _LINGER_BYTES:
+            if exchange.size > connection.LINGER_BYTES:
                 self._close()
-        elif exchange.size > _BODY_BYTES_AHEAD:
+            return
+        if self._held > FREE_BYTES and not self._charge():
+            exchange.refuse()
+        if exchange.size > _BODY_BYTES_AHEAD and not exchange.is_wanted:
             self._pause_reading()
 
     def on_message_complete(self) -> None:
@@ -231,85 +214,41 @@ class Wire(asyncio.Protocol):
         if exchange.answered:
             self._close()
         else:
-            self._deadline = _NEVER
+            self._deadline = NEVER
 
     def _decline(self, rest: memoryview) -> bytes | memoryview:
-        """Another protocol was offered, as Java's client does with `h2c`. Nothing else is spoken
-        here: the request is read again, as if nothing had been offered, and then its body. Not one
-        within the other: thousands of offers may come at once."""
+        """Ignore an offer of another protocol, as Java's client makes with `h2c`: parse the head
+        again without it, then the body. Not recursively: thousands of offers may be pipelined."""
         method = self._parser.get_method()
         if method == b"CONNECT":
             self._stop_taking_requests()
             return b""
         version = self._parser.get_http_version().encode()
-        lines = [b"%b %b HTTP/%b" % (method, self._url, version)]
-        for name, value in self._headers.items():
-            if name == b"connection":
-                words = [word.strip() for word in value.lower().split(b",")]
-                kept = [word for word in words if word in (b"close", b"keep-alive")]
-                lines.append(b"connection: " + b", ".join(kept))
-            elif name != b"upgrade":
-                lines.append(b"%b: %b" % (name, value))
+        again = without_upgrade(method, self._url, version, self._headers)
         self._parser = httptools.HttpRequestParser(self)
-        self._read(b"\r\n".join(lines) + b"\r\n\r\n")
+        self._read(again)
         return rest
-
-    def _count_head(self, size: int) -> None:
-        self._head_size += size
-        if self._head_size > _HEAD_BYTES:
-            raise ValueError("the head of a request is too large")
-
-    def _path_and_query(self) -> tuple[str, bytes]:
-        url = self._url
-        if url.startswith(b"/"):
-            path, _, query = url.partition(b"?")
-        else:
-            parsed = httptools.parse_url(url)
-            path, query = parsed.path or b"*", parsed.query or b""
-        return path.decode("latin-1"), query
-
-    def _pause_reading(self) -> None:
-        if self._reading:
-            self._reading = False
-            self._transport.pause_reading()
-
-    def _resume_reading(self) -> None:
-        if not self._reading and not self.closed:
-            self._reading = True
-            self._transport.resume_reading()
-
-    def _rest(self, seconds: float) -> None:
-        """What is sent meanwhile waits with the sender."""
-        self._pause_reading()
-        self._resting = self._loop.call_later(seconds, self._end_rest)
-
-    def _end_rest(self) -> None:
-        self._resting = None
-        self._go_on_reading()
-
-    def _stop_resting(self) -> None:
-        if self._resting is not None:
-            self._resting.cancel()
-            self._resting = None
 
     def _stop_taking_requests(self) -> None:
         self._last = True
         self._pause_reading()
 
-    def _refuse(self) -> None:
-        """What came is not HTTP. Requests before it are still answered."""
+    def _refuse(self, sentence: str | None = None) -> None:
+        """Answer 400 and close. Requests that came before are still answered."""
         self._last = True
         current = self._current
         if current is not None and current.complete:
             self._pause_reading()
             return
         if current is None or not current.answered:
-            answer = self.not_http("This is not HTTP/1.1")
+            error = ApiError(Code.INVALID_REQUEST, sentence or "This is not HTTP/1.1")
+            answer = self.render_error(error)
             named = answer._replace(head=answer.head + header("x-request-id", secrets.token_hex(8)))
             self._transport.write(encoded(named, self._server.default_headers, keep_alive=False))
         # Who is still sending must come to read the answer: it would be lost with the connection.
         self._unheard = 0
-        self._deadline = self._loop.time() + _LINGER_SECONDS
+        self._drop_backlog()
+        self._deadline = self._loop.time() + connection.LINGER_SECONDS
         if not self._transport.is_closing():
             self._transport.write_eof()
             self._resume_reading()
@@ -320,6 +259,7 @@ class Wire(asyncio.Protocol):
         """The application waits for more of the body."""
         if not exchange.told_to_continue:
             exchange.told_to_continue = True
+            self._limit_receiving(exchange)
             if b"expect" in exchange.headers:
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._resume_reading()
@@ -331,12 +271,17 @@ class Wire(asyncio.Protocol):
             answer = answer._replace(body=b"")
         data = encoded(answer, self._server.default_headers, keep_alive=keep_alive)
         exchange.answered = True
+        self._held -= exchange.held
+        exchange.held = 0
+        exchange.drop()
+        if self._charged:
+            self._charge()
         if self.closed:
             return
         self._transport.write(data)
         if keep_alive:
             self._current = None
-            self._deadline = self._loop.time() + _IDLE_SECONDS
+            self._deadline = self._loop.time() + connection.IDLE_SECONDS
             if answer.pause:
                 self._rest(answer.pause)
             else:
@@ -345,7 +290,7 @@ class Wire(asyncio.Protocol):
             self._close()
         else:
             exchange.size = 0
-            self._deadline = self._loop.time() + _LINGER_SECONDS
+            self._deadline = self._loop.time() + connection.LINGER_SECONDS
             self._resume_reading()
 
     def _go_on_reading(self) -> None:
@@ -364,8 +309,9 @@ class Wire(asyncio.Protocol):
 
     def _start(self, exchange: Exchange) -> None:
         self._current = exchange
+        self._began_at = self._loop.time()
         if exchange.complete:
-            self._deadline = _NEVER
+            self._deadline = NEVER
         exchange.task = self._loop.create_task(self._run(exchange))
         self._server.tasks.add(exchange.task)
 

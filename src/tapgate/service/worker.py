@@ -9,6 +9,7 @@ A service's module ends with `worker.run(main)`, and its `main` serves with `awa
 
 import asyncio
 import contextlib
+import functools
 import gc
 import os
 import signal
@@ -17,11 +18,16 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
+import structlog
 import uvicorn
 import uvloop
 
-from tapgate.errors import ApiError
+from tapgate.errors import ApiError, Code
 from tapgate.service import logs, open_files
+from tapgate.service.connection_limit import ConnectionLimit
+from tapgate.service.encoding import encoded
+from tapgate.service.http import Answer
+from tapgate.service.overload import RETRY_SECONDS
 from tapgate.settings import SettingsError
 from tapgate.store import StoreError
 
@@ -39,9 +45,14 @@ _ACCEPT_AT_MOST = 64
 #: As short as the event loop's timers can be.
 _ACCEPT_PAUSE_SECONDS = 0.001
 
+_REFUSED_READ_BYTES = 64 * 1024
+_REFUSAL_LOG_SECONDS = 60.0
+
 #: How many objects more than before make the collector look for cycles. What requests leave behind
 #: is gone without it; at the usual 700 it would look through hundreds of live requests each time.
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
+
+_log = structlog.get_logger()
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
 
@@ -59,8 +70,13 @@ def run(main: Callable[[], Any]) -> None:
         logs.flush()
 
 
-async def serve(app: App, *, protocol: type[asyncio.Protocol] | str = "httptools") -> None:
-    """Serve until told to stop, or until the supervisor is gone."""
+async def serve(
+    app: App,
+    *,
+    protocol: type[asyncio.Protocol] | str = "httptools",
+    limit: ConnectionLimit | None = None,
+) -> None:
+    """Serve until told to stop, or until the supervisor is gone. A limit needs a `Wire`."""
     config = uvicorn.Config(
         app,
         http=protocol,
@@ -78,13 +94,21 @@ async def serve(app: App, *, protocol: type[asyncio.Protocol] | str = "httptools
         socket.socket(fileno=int(os.environ[LISTENER])) as listener,
         socket.socket(fileno=int(os.environ[LIFELINE])) as lifeline,
     ):
-        await _Server(config, lifeline).serve(sockets=[listener])
+        await _Server(config, lifeline, limit).serve(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, lifeline: socket.socket) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        lifeline: socket.socket,
+        limit: ConnectionLimit | None = None,
+    ) -> None:
         super().__init__(config)
         self._lifeline = lifeline
+        self._limit = limit
+        self._refused = 0  # connections since the last log line about them
+        self._next_log = 0.0
         self._accept_at_once = _ACCEPT_AT_FIRST
         self._connecting: set[asyncio.Task[None]] = set()
 
@@ -114,7 +138,7 @@ class _Server(uvicorn.Server):
         time."""
         for taken in range(self._accept_at_once):
             try:
-                connection, _ = listener.accept()
+                connection, address = listener.accept()
             except BlockingIOError:
                 self._accept_at_once = _ACCEPT_AT_FIRST
                 if not taken:
@@ -122,7 +146,7 @@ class _Server(uvicorn.Server):
                 break
             except OSError:  # too many files are open, or the client has gone
                 break
-            self._take(connection)
+            self._take(connection, address[0])
         else:
             self._accept_at_once = min(self._accept_at_once + 1, _ACCEPT_AT_MOST)
         loop = asyncio.get_running_loop()
@@ -133,25 +157,64 @@ class _Server(uvicorn.Server):
         if not self.should_exit:
             asyncio.get_running_loop().add_reader(listener, self._accept, listener)
 
-    def _take(self, connection: socket.socket) -> None:
-        task = asyncio.create_task(self._connect(connection))
+    def _take(self, connection: socket.socket, address: str) -> None:
+        on_lost = None
+        if self._limit is not None:
+            on_lost = self._limit.admit(address)
+            if on_lost is None:
+                self._refuse(connection)
+                return
+        task = asyncio.create_task(self._connect(connection, on_lost))
         self._connecting.add(task)
         task.add_done_callback(self._connecting.discard)
 
-    async def _connect(self, connection: socket.socket) -> None:
+    def _refuse(self, connection: socket.socket) -> None:
+        """Answer 503 without a transport or a task: a flood of connections must stay cheap."""
+        with connection, contextlib.suppress(OSError):
+            connection.setblocking(False)
+            connection.send(self._refusal)
+            connection.shutdown(socket.SHUT_WR)
+            # Closing with unread data would reset the connection, and the response be lost.
+            connection.recv(_REFUSED_READ_BYTES)
+        self._refused += 1
+        now = asyncio.get_running_loop().time()
+        if now >= self._next_log:
+            _log.warning("connections.refused", count=self._refused)
+            self._refused, self._next_log = 0, now + _REFUSAL_LOG_SECONDS
+
+    @functools.cached_property
+    def _refusal(self) -> bytes:
+        error = ApiError(
+            Code.SERVICE_UNAVAILABLE,
+            "Too many connections",
+            headers={"Retry-After": str(RETRY_SECONDS)},
+        )
+        answer: Answer = self._protocol_class.render_error(error)
+        return encoded(answer, self.server_state.default_headers, keep_alive=False)
+
+    async def _connect(
+        self, connection: socket.socket, on_lost: Callable[[], None] | None = None
+    ) -> None:
+        protocol = self._protocol()
+        if on_lost is not None:
+            protocol.on_lost = on_lost
         try:
             connection.setblocking(False)
             # An answer is one write: it need not wait for more.
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             loop = asyncio.get_running_loop()
-            await loop.connect_accepted_socket(self._protocol, connection)
+            await loop.connect_accepted_socket(lambda: protocol, connection)
         except OSError:  # it has gone already
             connection.close()
+            if on_lost is not None:
+                on_lost()
 
-    def _protocol(self) -> asyncio.Protocol:
-        made: Any = self.config.http_protocol_class
-        protocol: asyncio.Protocol = made(self.config, self.server_state, self.lifespan.state)
-        return protocol
+    @property
+    def _protocol_class(self) -> Any:
+        return self.config.http_protocol_class
+
+    def _protocol(self) -> Any:
+        return self._protocol_class(self.config, self.server_state, self.lifespan.state)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

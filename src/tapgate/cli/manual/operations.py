@@ -72,9 +72,11 @@ class Operation(NamedTuple):
         if "requestBody" not in self.described:
             return
         media = self.described["requestBody"]["content"]
+        limit = str(self.described["requestBody"]["description"])
+        shown = "" if limit == _USUAL_LIMIT else f", {limit[0].lower()}{limit[1:]}"
         names = [] if self.body is None else schemas.names_in(self.body)
         kinds = "" if list(media) == ["application/json"] else f" ({' or '.join(map(code, media))})"
-        yield f"**Body**{kinds}"
+        yield f"**Body**{kinds}{shown}"
         if not names:
             yield "The bytes of a file."
         for name in names:
@@ -118,6 +120,8 @@ def _error(name: str) -> str:
     return link(code(name), f"{_ERRORS}#{name.lower()}")
 
 
+#: Not repeated on every page.
+_USUAL_LIMIT = "At most 16 KiB"
 _ALWAYS = {
     _error(name) for name in (Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.SERVICE_UNAVAILABLE)
 }

@@ -72,6 +72,7 @@ class TargetRule(Rule):
     """The shape of a URL; whether it is the public's is known only with the settings."""
 
     example = "https://shop.example.com/tapgate"
+    max_json_bytes = TEXT.max_json_bytes
 
     def check(self, value: str) -> str:
         TEXT.check(value)

@@ -1,0 +1,45 @@
+"""Caps the connections of one process, per client address and in total."""
+
+from collections.abc import Callable
+from functools import partial
+
+from tapgate.service.addresses import Addresses, counted_as
+from tapgate.settings import Settings
+
+#: One in so many connections is kept free for trusted proxies, so that direct clients cannot keep
+#: a load balancer and its health checks out.
+_RESERVED_SHARE = 8
+
+
+class ConnectionLimit:
+    """A trusted proxy speaks for many clients: only the total applies to it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._addresses = Addresses(settings.trusted_proxies)
+        self._per_address = settings.max_connections_per_address
+        self._total = settings.max_connections
+        reserved = self._total // _RESERVED_SHARE if settings.trusted_proxies else 0
+        self._direct = self._total - reserved
+        self._counts: dict[str, int] = {}
+        self.open = 0
+
+    def admit(self, address: str) -> Callable[[], None] | None:
+        """Count a connection; return what to call at its end, or None where it is one too many."""
+        key = counted_as(address)
+        count = self._counts.get(key, 0)
+        if self._addresses.is_trusted(address):
+            is_full = self.open >= self._total
+        else:
+            is_full = self.open >= self._direct or count >= self._per_address
+        if is_full:
+            return None
+        self._counts[key] = count + 1
+        self.open += 1
+        return partial(self._release, key)
+
+    def _release(self, key: str) -> None:
+        self.open -= 1
+        if self._counts[key] == 1:
+            del self._counts[key]
+        else:
+            self._counts[key] -= 1

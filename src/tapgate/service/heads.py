@@ -1,0 +1,59 @@
+"""The head of a request: its size limits, its target and its Host field."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import httptools
+
+MAX_HEAD_BYTES: Final = 64 * 1024
+#: No path or query that means something here is longer, and both are decoded byte by byte.
+MAX_TARGET_BYTES: Final = 16 * 1024
+#: What a field line counts beside its name and value, as in HTTP/2 (RFC 9113, 6.5.2): each costs
+#: more than its bytes, and thousands of lines of one name are joined one by one.
+FIELD_OVERHEAD_BYTES: Final = 32
+
+_HOST_CHARACTERS: Final = (
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+;=%:[]"
+)
+
+
+class BadHeadError(ValueError):
+    """A head that is refused; the message says why."""
+
+
+def split_target(target: bytes) -> tuple[str, bytes]:
+    """Return the path, still encoded, and the query of a request target."""
+    if target.startswith(b"/"):
+        path, _, query = target.partition(b"?")
+    else:
+        parsed = httptools.parse_url(target)
+        path, query = parsed.path or b"*", parsed.query or b""
+    return path.decode("latin-1"), query
+
+
+def require_host(headers: Mapping[bytes, bytes], *, is_old: bool) -> None:
+    """RFC 9112, 3.2: one Host field with a valid value; only HTTP/1.0 may omit it.
+
+    Repeated fields are joined by a comma, which no host contains.
+    """
+    host = headers.get(b"host")
+    if host is None:
+        if not is_old:
+            raise BadHeadError("Host is missing")
+    elif host.translate(None, _HOST_CHARACTERS):
+        raise BadHeadError("Host must be one host name or address")
+
+
+def without_upgrade(
+    method: bytes, target: bytes, version: bytes, headers: Mapping[bytes, bytes]
+) -> bytes:
+    """Encode a head again without its offer to switch to another protocol."""
+    lines = [b"%b %b HTTP/%b" % (method, target, version)]
+    for name, value in headers.items():
+        if name == b"connection":
+            words = [word.strip() for word in value.lower().split(b",")]
+            kept = [word for word in words if word in (b"close", b"keep-alive")]
+            lines.append(b"connection: " + b", ".join(kept))
+        elif name != b"upgrade":
+            lines.append(b"%b: %b" % (name, value))
+    return b"\r\n".join(lines) + b"\r\n\r\n"

@@ -1,0 +1,78 @@
+"""The limit of a body holds every acceptable value of its fields, and little more."""
+
+from itertools import chain
+from typing import Annotated, Any, get_args, get_origin
+
+import msgspec
+import pytest
+
+from tapgate.edge.body_limits import DEFAULT_BODY_BYTES, MAX_JSON_BYTES, body_limit
+from tapgate.edge.checks import is_struct, rule_and_type
+from tapgate.edge.endpoint import MEBIBYTE, Endpoint
+from tapgate.edge.fields import Count, FreeText, Metadata, Text, TextRule
+from tapgate.edge.schemas import example
+from tapgate.gateway import NOUNS
+
+#: Files, and a token of which only short ones exist.
+EXPLICIT = {
+    "POST /api/v1/cards/upload-csv": 8 * MEBIBYTE,
+    "POST /api/v1/subscribers/{id}/kyc-documents": 8 * MEBIBYTE,
+    "POST /api/v1/admin/refresh": DEFAULT_BODY_BYTES,
+}
+ENDPOINTS = [one for one in chain.from_iterable(NOUNS) if one.body_type is not None]
+
+
+def longest(kind: Any) -> Any:
+    """The value that takes up the most bytes when all of its characters are escaped."""
+    rule, bare = rule_and_type(kind)
+    if is_struct(bare):
+        return {one.encode_name: longest(one.type) for one in msgspec.structs.fields(bare)}
+    if get_origin(bare) is list:
+        return [longest(get_args(bare)[0])] * getattr(rule, "maximum", 7)
+    if isinstance(rule, TextRule):
+        return "\U0001f600" * rule.maximum
+    if get_origin(bare) is dict:
+        return {"a": "x" * 4088}
+    return example(kind)
+
+
+def escaped(value: Any) -> bytes:
+    """As a client may write it: everything in escapes, and indented."""
+    if isinstance(value, dict):
+        members = [b'\n  "%b": %b' % (name.encode(), escaped(one)) for name, one in value.items()]
+        return b"{%b\n}" % b",".join(members)
+    if isinstance(value, list):
+        return b"[%b]" % b", ".join(map(escaped, value))
+    if isinstance(value, str):
+        units = value.encode("utf-16-be")
+        pairs = (units[start : start + 2] for start in range(0, len(units), 2))
+        return b'"%b"' % b"".join(b"\\u%04x" % int.from_bytes(pair) for pair in pairs)
+    return msgspec.json.encode(value)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
+def test_the_largest_acceptable_body_of_every_endpoint_is_within_its_limit(
+    endpoint: Endpoint,
+) -> None:
+    if endpoint.name in EXPLICIT:
+        assert endpoint.body_limit == EXPLICIT[endpoint.name]
+        return
+    kind = endpoint.body_schema or endpoint.body_type
+    size = len(escaped(longest(kind)))
+    assert size <= endpoint.body_limit <= MAX_JSON_BYTES
+
+
+def test_a_limit_grows_with_the_fields() -> None:
+    class Small(msgspec.Struct):
+        name: Text
+
+    class Large(msgspec.Struct):
+        names: Annotated[list[FreeText], Count(0, 5)]
+        metadata: Metadata | None = None
+
+    class Huge(msgspec.Struct):
+        names: Annotated[list[FreeText], Count(0, 10_000)]
+
+    assert body_limit(None) == body_limit(bytes) == body_limit(Small) == DEFAULT_BODY_BYTES
+    assert body_limit(Large) == 4 * DEFAULT_BODY_BYTES
+    assert body_limit(Huge) == MAX_JSON_BYTES

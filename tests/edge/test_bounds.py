@@ -1,0 +1,266 @@
+"""What a connection may make the process hold, parse or wait for."""
+
+import asyncio
+import tracemalloc
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from edge.hand_wire import HandLoop, connect, settled
+from edge.line import Server, connected
+from edge.stage import ADMIN, TERMINAL, WRITER, Stage, bearer
+from tapgate.edge.wire import Wire
+from tapgate.service import wire
+from tapgate.service.bodies import FREE_BYTES, BodyBudget
+from tapgate.service.connection import BoundedConnection
+
+MEBIBYTE = 1024 * 1024
+ECHO = b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\n"
+CHUNKED = ECHO + b"Transfer-Encoding: chunked\r\n\r\n"
+HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.fixture
+def budget(monkeypatch: pytest.MonkeyPatch) -> BodyBudget:
+    """So small that one body of a few kibibytes above the free share exhausts it."""
+    small = BodyBudget(8 * 1024)
+    monkeypatch.setattr(BoundedConnection, "bodies", small)
+    return small
+
+
+@pytest.fixture
+def traced() -> Iterator[None]:
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("start", "endless"),
+    [
+        (CHUNKED + b"0\r\nX: ", b"x" * 10_000),
+        (CHUNKED + b"0\r\n", b"X: x\r\n" * 2_000),
+        (CHUNKED + b"1;a=", b"x" * 10_000),
+        (CHUNKED, (b"1;a=%b\r\nx\r\n" % (b"x" * 200)) * 50),
+        (b"\r\n", b"\r\n" * 5_000),
+        (b"GET /", b"x" * 10_000),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX: ", b"x" * 10_000),
+    ],
+    ids=["trailer", "trailers", "extension", "extensions", "blank lines", "target", "field"],
+)
+@pytest.mark.usefixtures("traced")
+async def test_what_never_ends_is_refused(start: bytes, endless: bytes) -> None:
+    client = connect(HandLoop())
+    before, _ = tracemalloc.get_traced_memory()
+    client.send(start)
+    sent = 0
+    while not client.answers and sent < 4 * MEBIBYTE:
+        client.send(endless)
+        sent += len(endless)
+    await settled()
+    _, peak = tracemalloc.get_traced_memory()
+    assert [status for _, status in client.answers] == [400]
+    assert sent <= 2 * wire._OVERHEAD_BYTES
+    assert peak - before < MEBIBYTE
+
+
+async def test_a_body_pays_for_the_framing_of_its_chunks(port: int) -> None:
+    body = b"x" * 15_000
+    async with connected(port) as line:
+        await line.send(CHUNKED + b"1\r\nx\r\n" * len(body) + b"0\r\nX: trailer\r\n\r\n")
+        assert (await line.answer()).content == body
+        await line.send(CHUNKED + b"10;a=b\r\n0123456789abcdef\r\n" * 900 + b"0\r\n\r\n")
+        assert len((await line.answer()).content) == 14_400
+        await line.send(HEALTH)
+        assert (await line.answer()).status_code == 200
+
+
+@pytest.mark.usefixtures("traced")
+async def test_tiny_chunks_cost_little_more_than_their_bytes(gateway: Stage) -> None:
+    client = connect(HandLoop())
+    client.wire._respond = gateway.app.respond
+    data = b"2\r\nxx\r\n" * 8_000
+    client.send(CHUNKED)
+    await settled()
+    before, _ = tracemalloc.get_traced_memory()
+    client.send(data)
+    await settled()
+    after, _ = tracemalloc.get_traced_memory()
+    assert client.wire._held == 16_000
+    assert after - before < 3 * 16_000
+    client.close()
+
+
+@pytest.mark.usefixtures("traced")
+async def test_pipelined_requests_are_parsed_as_they_are_answered() -> None:
+    """One read has room for thousands of them."""
+    client = connect(HandLoop())
+    request = b"GET /200 HTTP/1.1\r\nHost: x\r\n\r\n"
+    data = request * 8_000
+    before, _ = tracemalloc.get_traced_memory()
+    client.send(data)
+    assert len(client.wire._ahead) < 600
+    _, peak = tracemalloc.get_traced_memory()
+    assert peak - before < 2 * MEBIBYTE
+    async with asyncio.timeout(60):
+        while len(client.answers) < 8_000:
+            await settled()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /health HTTP/1.1\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: a\r\nX: y\r\nhost: b\r\n\r\n",
+        b"GET /health HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: a, b\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: a/b\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: user@a\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n",
+    ],
+)
+async def test_a_request_without_exactly_one_host_is_refused(port: int, head: bytes) -> None:
+    async with connected(port) as line:
+        await line.send(head)
+        answer = await line.answer()
+        assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_REQUEST")
+        assert answer.json()["message"].startswith("Host ")
+        assert await line.is_closed()
+
+
+@pytest.mark.parametrize("host", [b"", b"pay.example", b"pay.example:8000", b"[::1]:8000", b"a_b"])
+async def test_hosts_of_all_kinds_are_accepted(port: int, host: bytes) -> None:
+    async with connected(port) as line:
+        await line.send(b"GET /health HTTP/1.1\r\nHost: %b\r\n\r\n" % host)
+        assert (await line.answer()).status_code == 200
+
+
+async def test_a_target_that_is_too_long_is_named(port: int) -> None:
+    async with connected(port) as line:
+        await line.send(b"GET /health?" + b"x" * 17_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await line.answer()).json()["message"] == "The request target is too long"
+
+
+async def test_a_credential_is_checked_before_the_body_arrives(port: int) -> None:
+    for path, credential, status in (
+        (b"/api/v1/things", b"", 401),
+        (b"/api/v1/things", b"Authorization: Bearer nobody\r\n", 401),
+        (b"/api/v1/things", b"Authorization: Bearer key_reader\r\n", 403),
+        (b"/api/v1/pos/pay", b"X-API-Key-ID: key_nobody\r\n", 401),
+    ):
+        head = b"POST %b HTTP/1.1\r\nHost: x\r\n%b" % (path, credential)
+        for framing in (b"Content-Length: 9\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n"):
+            async with connected(port) as line:
+                await line.send(head + framing)
+                assert (await line.answer()).status_code == status
+        async with connected(port) as line:
+            await line.send(head + b"Content-Length: 99999999\r\n\r\n")
+            assert (await line.answer()).status_code == 413
+
+
+async def test_a_signature_is_verified_when_the_body_has_arrived(port: int) -> None:
+    head = b"POST /pay HTTP/1.1\r\nHost: x\r\nX-API-Key-ID: %b\r\n" % TERMINAL.id.encode()
+    async with connected(port) as line:
+        await line.send(head + b"Content-Length: 2\r\n\r\n")
+        await asyncio.sleep(0.05)
+        await line.send(b"{}")
+        assert (await line.answer()).status_code == 200
+
+
+async def test_a_credential_that_is_revoked_while_the_body_arrives_is_refused(
+    gateway: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = dict(gateway.services.authenticator.bearers)  # type: ignore[attr-defined]
+    monkeypatch.setattr(gateway.services.authenticator, "bearers", known)
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b"{}"
+        del known[f"Bearer {ADMIN.id}".encode()]
+        yield b""
+
+    answer = await gateway.client.post("/api/v1/refuses", content=body(), headers=bearer(ADMIN))
+    assert answer.status_code == 401
+
+
+async def test_a_caller_is_charged_once_for_a_body_that_arrives_late(gateway: Stage) -> None:
+    answers = [
+        await gateway.client.post("/api/v1/fund", content=b"{}", headers=bearer(WRITER))
+        for _ in range(2)
+    ]
+    remaining = [int(answer.headers["x-ratelimit-remaining"]) for answer in answers]
+    assert remaining[0] - remaining[1] <= 1
+
+
+async def test_bodies_above_the_budget_get_503_and_small_ones_do_not(
+    server: Server, budget: BodyBudget
+) -> None:
+    size = FREE_BYTES + 6 * 1024
+    head = ECHO + b"Content-Length: %d\r\n\r\n"
+    limit = b"POST /api/v1/large-body HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size
+    async with connected(server.port) as first:
+        await first.send(limit + b"x" * (size - 1))
+        async with asyncio.timeout(60):
+            while not budget.used:
+                await asyncio.sleep(0.01)
+        async with connected(server.port) as second:
+            await second.send(limit + b"x" * (size - 1))
+            answer = await second.answer()
+            assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
+            assert answer.headers["retry-after"] == "1"
+        async with connected(server.port) as third:
+            await third.send(head % 3 + b"abc")
+            assert (await third.answer()).content == b"abc"
+        await first.send(b"x")
+        assert len((await first.answer()).content) == size
+    async with asyncio.timeout(60):
+        while budget.used:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_connection_that_is_lost_frees_its_share(
+    server: Server, budget: BodyBudget
+) -> None:
+    async with connected(server.port) as line:
+        await line.send(
+            b"POST /api/v1/large-body HTTP/1.1\r\nHost: x\r\nContent-Length: 30000\r\n\r\n"
+            + b"x" * (FREE_BYTES + 1024)
+        )
+        async with asyncio.timeout(60):
+            while budget.used != 1024:
+                await asyncio.sleep(0.01)
+    async with asyncio.timeout(60):
+        while budget.used:
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(("pause", "size"), [(10.0, 4), (1.0, 512)])
+async def test_a_body_that_arrives_too_slowly_is_cut_off(
+    gateway: Stage, pause: float, size: int
+) -> None:
+    """Without a pause that is too long, but below the minimum rate."""
+    loop = HandLoop()
+    client = connect(loop)
+    client.wire._respond = gateway.app.respond
+    client.send(ECHO + b"Content-Length: 16000\r\n\r\n")
+    while not client.closed:
+        await loop.wait(pause)
+        client.send(b"x" * size)
+        assert loop.now < wire._RECEIVE_SECONDS
+    assert loop.now > wire._GRACE_SECONDS
+
+
+async def test_a_body_at_the_minimum_rate_is_received(gateway: Stage) -> None:
+    loop = HandLoop()
+    client = connect(loop)
+    client.wire._respond = gateway.app.respond
+    client.send(ECHO + b"Content-Length: 16384\r\n\r\n")
+    for _ in range(16):
+        await loop.wait(1.0)
+        client.send(b"x" * 1024)
+    await settled()
+    assert [status for _, status in client.answers] == [200]
+
+
+def test_both_services_share_one_budget() -> None:
+    assert Wire.bodies is BoundedConnection.bodies

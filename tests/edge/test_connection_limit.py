@@ -1,0 +1,127 @@
+"""How many connections a process has, by address and in total, and what one too many gets."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import httpx2
+import pytest
+import uvicorn
+
+from edge.stage import Stage, settings_for
+from tapgate.edge.wire import Wire
+from tapgate.messenger.wire import Wire as MessengerWire
+from tapgate.service import worker
+from tapgate.service.connection_limit import ConnectionLimit
+
+
+def limit(folder: Path, total: int, per_address: int, proxies: str = "") -> ConnectionLimit:
+    return ConnectionLimit(
+        settings_for(
+            folder,
+            TAPGATE_MAX_CONNECTIONS=str(total),
+            TAPGATE_MAX_CONNECTIONS_PER_ADDRESS=str(per_address),
+            TAPGATE_TRUSTED_PROXIES=proxies,
+        )
+    )
+
+
+def admitted(limit: ConnectionLimit, *addresses: str) -> list[bool]:
+    return [limit.admit(address) is not None for address in addresses]
+
+
+def test_one_address_has_a_share_and_gets_it_back(tmp_path: Path) -> None:
+    connections = limit(tmp_path, 10, 2)
+    first = connections.admit("192.0.2.1")
+    assert admitted(connections, *["192.0.2.1"] * 3) == [True, False, False]
+    assert admitted(connections, "192.0.2.2") == [True]
+    assert first is not None
+    first()
+    assert connections.open == 2
+    assert admitted(connections, "192.0.2.1", "192.0.2.1") == [True, False]
+
+
+def test_addresses_of_one_ipv6_network_share(tmp_path: Path) -> None:
+    connections = limit(tmp_path, 10, 2)
+    assert admitted(connections, *(f"2001:db8::{n}" for n in range(4))) == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert admitted(connections, "2001:db8:0:1::1") == [True]
+
+
+def test_the_total_holds_for_all(tmp_path: Path) -> None:
+    connections = limit(tmp_path, 3, 2)
+    assert admitted(connections, *(f"192.0.2.{n}" for n in range(4))) == [True, True, True, False]
+
+
+def test_a_trusted_proxy_has_no_share_but_a_reserve(tmp_path: Path) -> None:
+    connections = limit(tmp_path, 16, 2, "10.0.0.1")
+    direct = admitted(connections, *(f"192.0.2.{n}" for n in range(20)))
+    assert direct.count(True) == 14  # all but an eighth
+    assert admitted(connections, *["10.0.0.1"] * 3) == [True, True, False]
+
+
+@pytest.mark.parametrize("protocol", [Wire, MessengerWire])
+@pytest.mark.parametrize("sends_first", [False, True])
+async def test_one_too_many_gets_503_and_a_closed_connection_makes_room(
+    gateway: Stage, tmp_path: Path, protocol: Any, sends_first: bool
+) -> None:
+    connections = limit(tmp_path, 10, 2)
+    async with served(gateway, protocol, connections) as port:
+        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        await until(lambda: connections.open == 2)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        if sends_first:
+            writer.write(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        answer = await asyncio.wait_for(reader.read(), 60)
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 503 ")
+        assert b"\r\nretry-after: 1\r\n" in head
+        assert b"\r\nconnection: close" in head
+        assert b"Too many connections" in body
+        writer.close()
+        for _, one in held:
+            one.close()
+        await until(lambda: connections.open == 0)
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+            assert (await client.get("/health")).status_code == 200
+
+
+@asynccontextmanager
+async def served(gateway: Stage, protocol: Any, connections: ConnectionLimit) -> AsyncIterator[int]:
+    """The application behind a worker's own accept loop."""
+    config = uvicorn.Config(
+        cast(Any, gateway.app),
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        proxy_headers=False,
+    )
+    config.load()
+    ours, theirs = socket.socketpair()
+    with ours, theirs, socket.create_server(("127.0.0.1", 0)) as listener:
+        server = worker._Server(config, ours, connections)
+        server.lifespan = config.lifespan_class(config)
+        listener.setblocking(False)
+        asyncio.get_running_loop().add_reader(listener, server._accept, listener)
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+            asyncio.get_running_loop().remove_reader(listener)
+            for connection in list(server.server_state.connections):
+                connection.shutdown()
+            await until(lambda: connections.open == 0)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.01)
