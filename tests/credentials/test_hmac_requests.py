@@ -314,3 +314,18 @@ async def test_a_key_is_deleted_by_its_owner_and_once(
         assert await keys.delete(tx, key.id, owner_id=stranger) is None
         assert await keys.delete(tx, key.id, owner_id=processor_id) is not None
         assert await keys.delete(tx, key.id, owner_id=processor_id) is None
+
+
+async def test_a_key_is_checked_before_the_body_is_there(
+    process: Process, key: NewHmacKey, clock: SetClock
+) -> None:
+    check = process.authenticator.require_known_key
+    good = signed(key, clock)
+    await check(good)
+    assert await unauthorized(check(good | {b"x-api-key-id": b"key_0000000000001"})) == NOT_GENUINE
+    assert "5 minutes" in await unauthorized(
+        check(signed(key, clock, timestamp="2020-01-31T12:00:00Z"))
+    )
+    for name, shown in ((b"x-signature", "X-Signature"), (b"x-timestamp", "X-Timestamp")):
+        without = {one: value for one, value in good.items() if one != name}
+        assert await unauthorized(check(without)) == f"{shown} is missing"

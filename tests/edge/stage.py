@@ -237,7 +237,7 @@ async def echoes(call: Call, body: bytes) -> Reply[bytes]:
     return Reply(body)
 
 
-@things.post("/api/v1/large-body", access=Access(public=True), body_limit=64 * 1024)
+@things.post("/api/v1/large-body", access=Access(public=True), body_limit=512 * 1024)
 async def large_body(call: Call, body: bytes) -> Reply[bytes]:
     """Answer what was sent, of a larger size than is usual."""
     return Reply(body)

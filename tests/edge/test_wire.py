@@ -102,7 +102,8 @@ async def test_a_head_without_end_is_refused(port: int) -> None:
 
 async def test_a_large_body_before_the_next_head_is_no_large_head(port: int) -> None:
     body = b"x" * 300_000
-    request = b"POST /api/v1/echoes HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n" + body
+    head = b"POST /api/v1/large-body HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n"
+    request = head + body
     async with connected(port) as line:
         await line.send(request + HEALTH[:20])
         assert len((await line.answer()).content) == 300_000

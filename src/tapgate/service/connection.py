@@ -55,7 +55,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
 
     @abstractmethod
     def _parse(self, data: bytes | memoryview) -> None:
-        """Take what was received."""
+        """Parse received data."""
 
     @abstractmethod
     def _go_on_reading(self) -> None:
@@ -144,7 +144,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
                 self._transport.pause_reading()
 
     def _rest(self, seconds: float) -> None:
-        """Read nothing for a while: what the client sends stays in the network."""
+        """Pause reading; the client's data stays in the network."""
         self._pause_reading()
         self._resting = self._loop.call_later(seconds, self._end_rest)
 
@@ -158,7 +158,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
             self._resting = None
 
     def _charge(self) -> bool:
-        """Charge the budget for what is held; False where that is too much."""
+        """Charge the budget for the bytes held; False where the budget is exhausted."""
         charge = self.bodies.resize(self._charged, self._held)
         if charge is not None:
             self._charged = charge

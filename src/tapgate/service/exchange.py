@@ -99,7 +99,7 @@ class Exchange:
             self.wake()
 
     def drop(self) -> None:
-        """Free what was received, and keep nothing of what follows: it will not be read."""
+        """Free the buffer and discard the rest of the body: nothing will read it."""
         self._is_dropped = True
         self._buffer = b""
 
