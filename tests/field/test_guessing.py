@@ -245,9 +245,9 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     seen: list[str | None] = []
     matches = Passwords.matches
 
-    async def counted(self: Passwords, stored: str | None, password: str) -> bool:
+    async def counted(self: Passwords, stored: str | None, *arguments: str) -> bool:
         seen.append(stored)
-        return await matches(self, stored, password)
+        return await matches(self, stored, *arguments)
 
     monkeypatch.setattr(Passwords, "matches", counted)
     return seen

@@ -1,4 +1,4 @@
-"""Audit entries of refused requests, bounded however many requests are refused.
+"""Audit entries of refused requests, bounded regardless of how many are refused.
 
 The log is append-only, so a caller that is refused a hundred times a second must not add an entry
 each time. Per hour, a source (the authenticated actor, else the address) gets entries of its own
@@ -112,7 +112,7 @@ class RefusalLog:
             pass
 
     async def flush(self) -> None:
-        """Store what was counted since the last time."""
+        """Store the counts since the last flush."""
         async with self._flushing:
             pending, self._pending = self._pending, {}
             try:
@@ -260,7 +260,7 @@ async def _reserve(tx: asyncpg.Connection, window: datetime, source: str, limit:
 
 
 def _kind_of(origin: Origin, refusal: Refusal) -> _Kind:
-    """Anonymous callers are told apart by address, authenticated ones by who they are."""
+    """Group anonymous callers by address, authenticated ones by actor."""
     if origin.actor == _ANONYMOUS:
         address = counted_as(origin.ip or "")
         return _Kind(refusal, f"ip:{address}", _ANONYMOUS, address)

@@ -91,7 +91,8 @@ class FairLimit:
             raise unavailable(self._busy)
         displaced = self._waiting[longest][-1]
         self._withdraw(longest, displaced)
-        displaced.set_exception(unavailable(self._busy))
+        if not displaced.done():  # else it has just timed out
+            displaced.set_exception(unavailable(self._busy))
 
     def _withdraw(self, group: Hashable, waiter: _Waiter) -> None:
         queue = self._waiting.get(group)
@@ -105,9 +106,11 @@ class FairLimit:
             if not self._can_run(group):
                 continue
             queue = self._waiting.pop(group)
-            waiter = queue.popleft()
+            while queue and queue[0].done():  # timed out, but not withdrawn yet
+                queue.popleft()
+            if not queue:
+                continue
+            self._occupy(group)
+            queue.popleft().set_result(None)
             if queue:
                 self._waiting[group] = queue  # behind all other groups
-            if not waiter.done():
-                self._occupy(group)
-                waiter.set_result(None)

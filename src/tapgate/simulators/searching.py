@@ -7,7 +7,7 @@ from tapgate.errors import ApiError, Code
 
 
 async def find(visit: Visit, path: str, search: str, limit: int) -> list[dict[str, Any]]:
-    """Return what is found; nothing while the text is too short to search for."""
+    """Return the matches; none while the text is too short to search for."""
     try:
         found = await visit.get(path, {"search": search, "limit": limit})
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""Long jobs of which one at a time runs per installation, each on a connection of its own."""
+"""Long jobs that run one at a time per installation, each on a connection of its own."""
 
 import contextlib
 from collections.abc import AsyncIterator
