@@ -252,7 +252,7 @@ async def test_thousands_of_offers_of_another_protocol_at_once(
     got = await all_answers(port, offer * 1000)
     assert [one.status_code for one in got] == [404] * 1000
     assert len(depths) == 1000
-    assert max(depths) == min(depths)
+    assert max(depths) - min(depths) <= 1  # from the transport, or from the event loop
 
 
 async def test_what_is_signed_is_the_path_that_is_served(

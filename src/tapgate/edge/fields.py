@@ -6,13 +6,12 @@ keeps. Its sentences never repeat the value: it may be a secret.
 
 from abc import ABC, abstractmethod
 from datetime import UTC, date, datetime
-from decimal import Decimal
 from typing import Annotated, Any
 
-import msgspec
 import phonenumbers
 
 from tapgate import clock, ids, money
+from tapgate.edge import free_form
 from tapgate.errors import ApiError, Code
 
 
@@ -326,68 +325,23 @@ class CardSerialRule(Rule):
 
 
 class ObjectRule(Rule):
-    """A free-form JSON object that is stored: small, shallow, and text that PostgreSQL takes."""
+    """A free-form JSON object that is stored."""
 
-    _max_bytes = 4096
-    _max_depth = 32
-    _max_integer = 2**53
-    _max_number = 1e15
-    max_json_bytes = 6 * _max_bytes
+    max_json_bytes = 6 * free_form.MAX_BYTES
 
     def __init__(self) -> None:
         self.example = {"order": "A-17"}
 
     def check(self, value: dict[str, Any]) -> dict[str, Any]:
-        try:
-            size = len(msgspec.json.encode(value))
-        except OverflowError:  # an integer of more than 64 bits
-            raise self._number_too_large() from None
-        self._require_small(size)
-        level: list[Any] = [value]
-        for _ in range(self._max_depth):
-            if not level:
-                break
-            size += sum(_expansion(item) for item in level if type(item) is float)
-            level = [below for item in level for below in self._below(item)]
-        else:
-            raise Unacceptable("is nested too deeply")
-        self._require_small(size)
+        problem = free_form.find_problem(value)
+        if problem is not None:
+            raise Unacceptable(problem)
         return value
-
-    def _require_small(self, size: int) -> None:
-        if size > self._max_bytes:
-            raise Unacceptable("must not be larger than 4 KiB")
-
-    def _below(self, item: Any) -> list[Any]:
-        kind = type(item)
-        if kind is dict:
-            return [*item.keys(), *item.values()]
-        if kind is list:
-            return item  # type: ignore[no-any-return]
-        if kind is str:
-            if "\0" in item:
-                raise Unacceptable("must not contain NUL or a lone surrogate")
-        elif (kind is int and abs(item) > self._max_integer) or (
-            kind is float and abs(item) > self._max_number
-        ):
-            raise self._number_too_large()
-        return []
-
-    @staticmethod
-    def _number_too_large() -> Unacceptable:
-        return Unacceptable("must not contain an integer beyond 2^53 or a number beyond 1e15")
 
     def schema(self) -> dict[str, Any]:
         return {
             "description": "At most 4 KiB as stored; integers up to 2^53, other numbers up to 1e15"
         }
-
-
-def _expansion(number: float) -> int:
-    """Return by how many characters PostgreSQL writes a number longer than it was sent: jsonb has
-    no exponents, so `1e-300` becomes 302 characters."""
-    written = repr(number)
-    return len(f"{Decimal(written):f}") - len(written) if "e" in written else 0
 
 
 TEXT = TextRule(255)

@@ -1,0 +1,58 @@
+"""Free-form JSON objects that are stored: small, shallow, and what PostgreSQL takes as jsonb."""
+
+from decimal import Decimal
+from typing import Any, Final
+
+import msgspec
+
+MAX_BYTES: Final = 4096
+_MAX_DEPTH: Final = 32
+_MAX_INTEGER: Final = 2**53
+_MAX_NUMBER: Final = 1e15
+
+_TOO_LARGE: Final = "must not be larger than 4 KiB"
+_NUMBER_TOO_LARGE: Final = "must not contain an integer beyond 2^53 or a number beyond 1e15"
+
+
+def find_problem(value: dict[str, Any]) -> str | None:
+    """Return why an object cannot be stored; it is measured before it is walked."""
+    try:
+        size = len(msgspec.json.encode(value))
+    except OverflowError:  # an integer of more than 64 bits
+        return _NUMBER_TOO_LARGE
+    if size > MAX_BYTES:
+        return _TOO_LARGE
+    level: list[Any] = [value]
+    for _ in range(_MAX_DEPTH):
+        if not level:
+            return _TOO_LARGE if size > MAX_BYTES else None
+        for item in level:
+            problem = _problem_of(item)
+            if problem is not None:
+                return problem
+            if type(item) is float:
+                size += _expansion(item)
+        level = [member for item in level for member in _members(item)]
+    return "is nested too deeply"
+
+
+def _members(item: Any) -> list[Any]:
+    if type(item) is dict:
+        return [*item.keys(), *item.values()]
+    return item if type(item) is list else []
+
+
+def _problem_of(item: Any) -> str | None:
+    kind = type(item)
+    if kind is str:
+        return "must not contain NUL or a lone surrogate" if "\0" in item else None
+    if (kind is int and abs(item) > _MAX_INTEGER) or (kind is float and abs(item) > _MAX_NUMBER):
+        return _NUMBER_TOO_LARGE
+    return None
+
+
+def _expansion(number: float) -> int:
+    """Return by how many characters PostgreSQL writes a number longer than it was sent: jsonb has
+    no exponents, so `1e-300` becomes 302 characters."""
+    written = repr(number)
+    return len(f"{Decimal(written):f}") - len(written) if "e" in written else 0
