@@ -38,6 +38,7 @@ _LISTS: Final = {
 #: What pages ask for, and is no page itself; and the one for who is not signed in.
 _PARTS: Final = {
     "/console/audit/verify",
+    "/console/limits/commission",
     "/console/limits/fees/{type}",
     "/console/sign-in",
     "/console/subscribers/{id}/documents/{document_id}",

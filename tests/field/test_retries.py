@@ -158,11 +158,11 @@ async def test_the_sdks_own_retries_move_the_money_once(
         )
         unsteady.plan = list(plan)
         cash = await counter.agents.cash_in(
-            agent_id=agent.id, subscriber_id=aminata.id, amount="7", agent_pin=agent.pin
+            agent_id=agent.id, subscriber_id=aminata.id, amount="17", agent_pin=agent.pin
         )
     assert (paid.replayed, back.replayed, cash.replayed) == (True, True, True)
-    assert await aminata.balance() == "101.00"
-    assert await agent.purse() == ("93.00", "0.07")
+    assert await aminata.balance() == "111.00"
+    assert await agent.purse() == ("83.00", "0.17")
 
 
 class LosesAnswers(httpx2.AsyncBaseTransport):

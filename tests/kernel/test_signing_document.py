@@ -24,6 +24,8 @@ def examples() -> dict[str, Example]:
     found = {}
     for section in DOCUMENT.read_text().split("\n## ")[1:]:
         blocks = dict(re.findall(r"```(\w+)\n(.*?)\n```", section, re.DOTALL))
+        if "vector" not in blocks:  # a section about something else than a signature
+            continue
         vector = dict(line.split(maxsplit=1) for line in blocks["vector"].splitlines())
         found[section.splitlines()[0]] = Example(vector, blocks["sh"], blocks["signature"])
     return found

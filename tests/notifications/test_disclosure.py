@@ -12,10 +12,10 @@ from notifications.stage import endpoint
 from tapgate.gateway import EVENT_RECORDS
 from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules
-from tapgate.notifications.events import TYPES
+from tapgate.notifications.events import TYPES, resource_of
 from tapgate.notifications.receipts import Receipts
 from tapgate.notifications.webhooks.deliverer import Deliverer
-from tapgate.notifications.webhooks.records import REDUCED, kind_of
+from tapgate.notifications.webhooks.records import REDUCED
 from tapgate.settings import Settings
 from transactions.movements import move, processor, refund
 from world import PIN, World
@@ -39,7 +39,7 @@ def settings(settings: Settings) -> Settings:
 
 
 def test_every_event_about_a_subscriber_is_reduced() -> None:
-    assert {kind_of(event) for event in TYPES} - OTHERS == REDUCED.keys()
+    assert {resource_of(event) for event in TYPES} - OTHERS == REDUCED.keys()
 
 
 async def listen(world: World, receiver: Receiver) -> None:

@@ -114,7 +114,7 @@ async def test_what_is_not_acceptable_is_named(
     assert list(answer.json()["details"]["fields"]) == [named]
 
 
-@pytest.mark.parametrize("raw", [b"", b"null", b"[]", b"{", b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize("raw", [b"", b"null", b"[]", b"{", b"\xff", b"[" * 10_000])
 async def test_what_is_no_body_is_400(client: httpx2.AsyncClient, world: World, raw: bytes) -> None:
     answer = await deliver(client, await created(world), raw)
     assert said(answer) == (400, "INVALID_REQUEST")
@@ -128,7 +128,7 @@ async def test_whatever_a_partner_signs_is_answered_without_an_echo(
     filled = [msgspec.json.encode(dict.fromkeys(fields, value)) for value in HOSTILE_VALUES]
     for raw in (*HOSTILE_BODIES, *filled):
         answer = await deliver(client, new, raw)
-        assert answer.status_code in (400, 422), (raw[:80], answer.text)
+        assert answer.status_code in (400, 413, 422), (raw[:80], answer.text)
         assert CANARY not in answer.text
 
 

@@ -1,3 +1,4 @@
+import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import NamedTuple
@@ -49,3 +50,11 @@ async def other_empty_url(empty_url: str) -> AsyncIterator[str]:
         await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
     finally:
         await connection.close()
+
+
+def let_others_reach(folder: Path) -> None:
+    """Let other system users pass through a test's folders: temporary folders are private."""
+    for parent in folder.parents:
+        if parent == Path(tempfile.gettempdir()):
+            return
+        parent.chmod(parent.stat().st_mode | 0o011)

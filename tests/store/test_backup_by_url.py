@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from gateway.running import free_port
-from store.conftest import Tls
+from store.conftest import Tls, let_others_reach
 from store.test_backup import load, name_of, rows, saved, schema
 from tapgate.store import StoreError
 from tapgate.store.embedded import PROGRAMS, EmbeddedPostgres
@@ -32,6 +32,7 @@ async def by_password(data_dir: Path) -> AsyncIterator[str]:
         server.stop()
     pgdata, port = data_dir / "pgdata", free_port()
     (pgdata / "pg_hba.conf").write_text("host all shop 127.0.0.1/32 scram-sha-256\n")
+    let_others_reach(pgdata)
     process = await asyncio.create_subprocess_exec(
         PROGRAMS / "postgres",
         *("-D", pgdata, "-c", "listen_addresses=127.0.0.1", "-c", f"port={port}", "-k", ""),

@@ -13,7 +13,7 @@ import pytest
 from cli.test_backup import tapgate
 from gateway.running import ADMIN, free_port, gateway
 from journeys.lines import connected
-from store.conftest import address
+from store.conftest import address, let_others_reach
 from store.test_backup import load, rows, saved
 from tapgate.store import StoreError, connect
 from tapgate.store.connect import open_connection
@@ -37,6 +37,7 @@ async def pgbouncer(url: str, folder: Path, mode: str, **settings: object) -> As
     """The URL of the same database through PgBouncer, which refuses to run as root."""
     sockets, port = Path(str(parse_url(url).hosts[0][0])), free_port()
     user = server_user(sockets)
+    let_others_reach(sockets)
     (folder / "users").write_text('"postgres" ""\n')
     options = {
         "listen_addr": "127.0.0.1",

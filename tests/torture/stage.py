@@ -54,6 +54,8 @@ class _Within:
     async def connection(self) -> AsyncIterator[Any]:
         yield self._connection
 
+    apart = connection
+
 
 class _TakenBackError(Exception):
     pass

@@ -37,7 +37,7 @@ from tapgate.settings import load
 from tapgate.store.database import Database
 from tapgate.store.embedded import PROGRAMS
 
-PIN, NEW_PIN, WRONG_PIN = "7391", "8642", "5938"
+PIN, NEW_PIN, WRONG_PIN = "7391", "8351", "5938"
 
 
 class Person:

@@ -26,7 +26,7 @@ from tapgate.messenger.routes.route import Route
 from world import Bearer
 
 BURST = 5
-APP_SECRET, TOKEN = "the channel's secret", "the bridge's token"
+APP_SECRET, TOKEN = "the channel's secret", "kT4-the bridge's token-9w"
 #: So slow that no token comes back while a test runs.
 LIMITED = {
     "TAPGATE_RATE_LIMIT": "1",

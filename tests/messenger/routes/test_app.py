@@ -139,10 +139,13 @@ def test_other_routes_take_at_most_16_kibibytes() -> None:
 class _Unread:
     """A request whose body must not be read."""
 
-    peer, query = "192.0.2.1", b""
+    peer, query, complete = "192.0.2.1", b"", False
 
     def __init__(self, method: str, path: str, headers: dict[bytes, bytes] | None = None) -> None:
         self.method, self.path, self.headers = method, path, headers or {}
+
+    def require_length(self, limit: int) -> None:
+        """No length is declared."""
 
     async def body(self, limit: int) -> bytes:
         raise AssertionError("the body was read")

@@ -55,7 +55,7 @@ class CashInReceipt(Receipt, frozen=True, kw_only=True):
 class CashOutReceipt(Receipt, frozen=True, kw_only=True):
     amount: str
     agent_balance: str
-    subscriber_balance: str
+    subscriber_balance: str | None
     commission_earned: str
 
 
