@@ -2,18 +2,17 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
 
 from tapgate.audit import chain, entry
 from tapgate.audit.chain import Verification
-from tapgate.audit.entry import Entry
+from tapgate.audit.entry import AuditEntry, AuditResult
 from tapgate.credentials.disclosure import Subject, hidden_subjects
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.fields import Choice
 from tapgate.edge.pages import Page, PageQuery, cut
 from tapgate.edge.periods import Bound, end_of, start_of
 from tapgate.store.conditions import Conditions
@@ -35,13 +34,13 @@ class LogQuery(PageQuery, kw_only=True):
     event: str | None = None
     resource_type: str | None = None
     resource_id: str | None = None
-    result: Annotated[str, Choice("success", "failure", "denied")] | None = None
+    result: AuditResult | None = None
     from_: Bound | None = msgspec.field(default=None, name="from")
     to: Bound | None = None
 
 
 @endpoints.get("/api/v1/audit/logs", access=_ACCESS)
-async def list_audit_entries(call: Call, query: LogQuery) -> Page[Entry]:
+async def list_audit_entries(call: Call, query: LogQuery) -> Page[AuditEntry]:
     """List audit entries.
 
     Newest first, in the order of the chain. `from` and `to` are inclusive; a day is one of the

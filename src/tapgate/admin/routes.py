@@ -28,7 +28,7 @@ async def log_in(call: Call, body: Login) -> Tokens:
 
 
 @endpoints.post("/api/v1/admin/refresh", access=_PUBLIC, errors=(Code.UNAUTHORIZED,))
-async def refresh(call: Call, body: Refresh) -> Tokens:
+async def refresh_token(call: Call, body: Refresh) -> Tokens:
     """Exchange a refresh token for new tokens.
 
     A refresh token is good for once: a second use looks like theft and ends the session with all

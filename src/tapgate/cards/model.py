@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -16,6 +16,8 @@ from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
 StoredStatus = Literal["UNASSIGNED", "ACTIVE", "BLOCKED", "LOST"]
 Status = Literal["UNASSIGNED", "ACTIVE", "BLOCKED", "LOST", "EXPIRED"]
 Type = Literal["PARENT", "CHILD"]
+PublicStatus = Annotated[str, Choice(*get_args(Status), name="CardStatus")]
+PublicType = Annotated[str, Choice(*get_args(Type), name="CardType")]
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,8 +69,8 @@ class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     serial: str
     mac_address: str | None
-    type: str | None
-    status: str
+    type: PublicType | None
+    status: PublicStatus
     status_reason: str | None
     subscriber_id: str | None
     holder_name: str | None
@@ -89,8 +91,8 @@ class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
 
     serial: str
     mac_address: str | msgspec.UnsetType | None = msgspec.UNSET
-    type: str | msgspec.UnsetType | None = msgspec.UNSET
-    status: str
+    type: PublicType | msgspec.UnsetType | None = msgspec.UNSET
+    status: PublicStatus
     status_reason: str | None
     subscriber_id: str | None
     restricted: bool | msgspec.UnsetType = msgspec.UNSET
@@ -175,10 +177,8 @@ class Filters(PageQuery, kw_only=True):
     """Which cards a list is to show."""
 
     subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
-    status: Annotated[str, Choice("UNASSIGNED", "ACTIVE", "BLOCKED", "LOST", "EXPIRED")] | None = (
-        None
-    )
-    type: Annotated[str, Choice("PARENT", "CHILD")] | None = None
+    status: PublicStatus | None = None
+    type: PublicType | None = None
     search: Text | None = None
 
 
@@ -209,7 +209,7 @@ REASONS_IN_WORDS: Final[Mapping[str, str]] = {
     "compliance": "a compliance check",
 }
 
-BlockReason = Annotated[str, Choice(*_BLOCK_LEADS)]
+BlockReason = Annotated[str, Choice(*_BLOCK_LEADS, name="CardBlockReason")]
 
 
 class Block(msgspec.Struct, kw_only=True):

@@ -22,10 +22,10 @@ _NOT_CHARGED: Final = {
 class Step(msgspec.Struct, kw_only=True):
     """One rate, for amounts up to `up_to` that no step before it covers; null: no end."""
 
-    type: Annotated[str, Choice(*chart.TYPES)]
+    type: Annotated[str, Choice(*chart.TYPES, name="TransactionType")]
     up_to: Amount | None = None
     rate: Rate
-    payer: Annotated[str, Choice("sender", "receiver")]
+    payer: Annotated[str, Choice("sender", "receiver", name="FeePayer")]
 
 
 class FeeRules(msgspec.Struct, kw_only=True):
