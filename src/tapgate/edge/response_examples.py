@@ -15,7 +15,7 @@ _NUMBER: Final = 1 << 58
 _AMOUNT: Final = re.compile(r"[0-9]+\.[0-9]{2}")
 _CREATED: Final = "2026-01-31T09:15:00.000Z"
 _LATER: Final = "2026-01-31T12:00:00.000Z"
-_HASH: Final = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+_HASH: Final = "9f86d081" * 8
 _SECRET: Final = "shown once; store it safely"  # noqa: S105 - an example
 
 #: The fields that are null in examples where they may be.
@@ -75,7 +75,7 @@ _BY_NAME: Final[dict[str, Any]] = {
     "ip": "203.0.113.7",
     "key": _SECRET,
     "language": "en",
-    "mac_address": "04A2245B6C8090",
+    "mac_address": "04:A2:24:5B:6C:80:90",
     "message_id": ids.show(ids.MESSAGE, _NUMBER),
     "metadata": {"order": "A-17"},
     "next_cursor": ids.show("cur_", 1 << 60),
