@@ -163,7 +163,7 @@ def test_every_example_matches_its_schema(document: dict[str, Any]) -> None:
             Draft202012Validator(schema, validate_formats=True).validate(example)
 
 
-def test_the_example_of_an_idempotency_key_is_that_of_the_request_id(
+def test_idempotency_key_and_request_id_have_the_same_example(
     document: dict[str, Any],
 ) -> None:
     header = document["components"]["parameters"]["IdempotencyKey"]["schema"]["examples"]
@@ -176,7 +176,7 @@ def test_the_example_of_an_idempotency_key_is_that_of_the_request_id(
     assert {*bodies, *header} == {RequestIdRule.example}
 
 
-#: Free text, or words of somebody else's list.
+#: Values without a fixed list.
 OPEN_WORDS = {("Health", "service"), ("Violation", "code"), ("Decline", "code")}
 
 

@@ -21,8 +21,8 @@ outside production) |
 | Internal service | `X-Service-Name`, `X-Service-Timestamp`, `X-Service-Signature` |
 
 **Signing.** `X-Signature` is the lower-case hex HMAC-SHA-256, keyed with the secret, of the \
-method, the path with its query, the value of `X-Timestamp` and the raw body, joined by newlines. \
-`X-Timestamp` is RFC 3339 in UTC. `X-Service-Signature` is the hex HMAC-SHA-256 of \
+method, the path as called without the query, the value of `X-Timestamp` and the raw body, joined \
+by newlines. `X-Timestamp` is RFC 3339 in UTC. `X-Service-Signature` is the hex HMAC-SHA-256 of \
 `METHOD|PATH|QUERY|TIMESTAMP`, and its timestamp is in Unix seconds. A timestamp may differ from \
 the server's clock by at most 5 minutes.
 

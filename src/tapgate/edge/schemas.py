@@ -108,7 +108,7 @@ def _format(name: str) -> Schema:
 
 
 def _members(kind: Any) -> Iterator[Any]:
-    """The members of a union without null and without `Unset`; any other type by itself."""
+    """Yield the members of a union except null and `Unset`, or the type if it is no union."""
     origin = get_origin(kind)
     if origin is None or origin in (Annotated, list, dict) or json_schema.struct_of(kind):
         yield kind
