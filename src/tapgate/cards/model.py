@@ -157,13 +157,13 @@ def _time(moment: datetime | None) -> str | None:
     return None if moment is None else clock.rfc3339(moment)
 
 
-class Link(msgspec.Struct, kw_only=True):
+class CardLink(msgspec.Struct, kw_only=True):
     subscriber_id: Text
     card_serial: CardSerial
     pin: Pin
 
 
-class Child(msgspec.Struct, kw_only=True):
+class NewChildCard(msgspec.Struct, kw_only=True):
     parent_subscriber_id: Text
     card_serial: CardSerial
     parent_pin: Pin
@@ -212,7 +212,7 @@ REASONS_IN_WORDS: Final[Mapping[str, str]] = {
 BlockReason = Annotated[str, Choice(*_BLOCK_LEADS, name="CardBlockReason")]
 
 
-class Block(msgspec.Struct, kw_only=True):
+class CardBlock(msgspec.Struct, kw_only=True):
     reason: BlockReason
 
 
@@ -277,7 +277,7 @@ def linked(card: Card, holder: Subscriber, now: datetime) -> Card:
 
 
 def linked_to_child(
-    card: Card, holder: Subscriber, child: Child, currency: str, now: datetime
+    card: Card, holder: Subscriber, child: NewChildCard, currency: str, now: datetime
 ) -> Card:
     """It spends from the same wallet, with a PIN and a limit of its own."""
     return msgspec.structs.replace(

@@ -4,13 +4,13 @@ import msgspec
 
 from tapgate.cards import operations, queries
 from tapgate.cards.model import (
-    Block,
     Card,
+    CardBlock,
+    CardLink,
     CardRecord,
-    Child,
     DisclosedCard,
     Filters,
-    Link,
+    NewChildCard,
     disclosed,
     shown,
 )
@@ -63,7 +63,7 @@ def _moved(call: Call, message: str, card: Card) -> CardResponse:
     access=Access(scope="cards:write", roles="AS", service=True),
     errors=_TO_LINK,
 )
-async def link_card(call: Call, body: Link) -> CardResponse:
+async def link_card(call: Call, body: CardLink) -> CardResponse:
     """Link a card to a subscriber, whose PIN is the card's from then on."""
     return _moved(call, "Card linked", await operations.link(call, body))
 
@@ -74,7 +74,7 @@ async def link_card(call: Call, body: Link) -> CardResponse:
     status=201,
     errors=(*_TO_LINK, Code.MAX_CHILD_CARDS),
 )
-async def create_child_card(call: Call, body: Child) -> CardResponse:
+async def create_child_card(call: Call, body: NewChildCard) -> CardResponse:
     """Create a child card.
 
     It spends from its parent's wallet, up to a daily limit and with a PIN of its own.
@@ -111,7 +111,7 @@ async def get_card(call: Call, serial: str) -> CardRecord:
     access=_BLOCK,
     errors=(Code.CARD_NOT_FOUND, Code.CARD_NOT_LINKED, Code.ALREADY_BLOCKED),
 )
-async def block_card(call: Call, serial: str, body: Block) -> DisclosedCardResponse:
+async def block_card(call: Call, serial: str, body: CardBlock) -> DisclosedCardResponse:
     """Block a card.
 
     Payments with it are refused immediately. `lost`, `stolen` and `damaged` are permanent; a

@@ -11,7 +11,7 @@ from tapgate.agents import operations as agents
 from tapgate.agents.model import AgentRegistration
 from tapgate.cards import operations as cards
 from tapgate.cards import upload
-from tapgate.cards.model import Child, Link
+from tapgate.cards.model import CardLink, NewChildCard
 from tapgate.credentials.principals import Principal
 from tapgate.demo import country, residents
 from tapgate.demo.country import Person, Size
@@ -241,7 +241,7 @@ class Founder:
         for child, first_name in family:
             await cards.link_to_child(
                 self._call,
-                Child(
+                NewChildCard(
                     parent_subscriber_id=resident.public_id,
                     card_serial=child.serial,
                     parent_pin=resident.pin,
@@ -254,7 +254,7 @@ class Founder:
             resident.children.append(child)
 
     async def give_card(self, resident: Resident, serial: str) -> None:
-        link = Link(subscriber_id=resident.public_id, card_serial=serial, pin=resident.pin)
+        link = CardLink(subscriber_id=resident.public_id, card_serial=serial, pin=resident.pin)
         await cards.link(self._call, link)
         resident.serial = serial
 

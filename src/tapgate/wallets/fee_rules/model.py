@@ -19,7 +19,7 @@ _NOT_CHARGED: Final = {
 }
 
 
-class Step(msgspec.Struct, kw_only=True):
+class FeeRule(msgspec.Struct, kw_only=True):
     """One rate, for amounts up to `up_to` that no step before it covers; null: no end."""
 
     type: Annotated[str, Choice(*chart.TYPES, name="TransactionType")]
@@ -29,7 +29,7 @@ class Step(msgspec.Struct, kw_only=True):
 
 
 class FeeRules(msgspec.Struct, kw_only=True):
-    data: Annotated[list[Step], Count(0, 500)]
+    data: Annotated[list[FeeRule], Count(0, 500)]
 
 
 class StoredStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class StoredStep(msgspec.Struct, frozen=True, kw_only=True):
 def shown(steps: list[StoredStep], currency: str) -> FeeRules:
     return FeeRules(
         data=[
-            Step(
+            FeeRule(
                 type=step.type,
                 up_to=None if step.up_to is None else money.plain(step.up_to, currency),
                 rate=format_rate(step.rate),
