@@ -3,7 +3,7 @@
 import msgspec
 
 from tapgate import clock
-from tapgate.edge.bodies import Done, OptionalReason, Reason
+from tapgate.edge.bodies import OptionalReason, Reason, SuccessResponse
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.fields import NewPin, OneTimeCode, Pin
@@ -232,18 +232,18 @@ async def verify_pin(call: Call, id: str, body: PinTry) -> PinVerified:
     errors=(*_TO_TRY_A_PIN, Code.SAME_PIN),
     invalid_is_400=True,
 )
-async def change_pin(call: Call, id: str, body: PinChange) -> Done:
+async def change_pin(call: Call, id: str, body: PinChange) -> SuccessResponse:
     """Change the PIN.
 
     A wrong old PIN is counted as in verify-pin. Whatever is wrong with a PIN's form is answered
     with 400 here, and `SAME_PIN` only when the old PIN was right.
     """
     await pins.change_pin(call, read_id(id), body.old_pin, body.new_pin)
-    return Done(message="PIN changed")
+    return SuccessResponse(message="PIN changed")
 
 
 @endpoints.post("/api/v1/subscribers/{id}/reset-pin", access=_RESET, errors=_TO_CHANGE)
-async def request_pin_reset(call: Call, id: str) -> Done:
+async def request_pin_reset(call: Call, id: str) -> SuccessResponse:
     """Ask for a new PIN.
 
     Sends a one-time code of 6 digits to the subscriber's phone. It is valid for 5 minutes and 3
@@ -251,7 +251,7 @@ async def request_pin_reset(call: Call, id: str) -> Done:
     over every route: 429 with `Retry-After`.
     """
     await pins.request_pin_reset(call, read_id(id))
-    return Done(message="A one-time code was sent to the subscriber's phone")
+    return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
 
 
 @endpoints.post(
@@ -259,14 +259,14 @@ async def request_pin_reset(call: Call, id: str) -> Done:
     access=_RESET,
     errors=(*_TO_CHANGE, Code.INVALID_OTP),
 )
-async def reset_pin(call: Call, id: str, body: PinReset) -> Done:
+async def reset_pin(call: Call, id: str, body: PinReset) -> SuccessResponse:
     """Set a new PIN with the one-time code.
 
     The old PIN is not needed, and its lock ends. A code that is wrong three times, expired or used
     is no longer any good: ask for another.
     """
     await pins.reset_pin(call, read_id(id), body.otp, body.new_pin)
-    return Done(message="PIN reset")
+    return SuccessResponse(message="PIN reset")
 
 
 @endpoints.post(
@@ -274,7 +274,7 @@ async def reset_pin(call: Call, id: str, body: PinReset) -> Done:
     access=_ANY_ADMIN,
     errors=(Code.SUBSCRIBER_NOT_FOUND,),
 )
-async def request_restricted_access(call: Call, id: str) -> Done:
+async def request_restricted_access(call: Call, id: str) -> SuccessResponse:
     """Ask for access to a restricted subscriber.
 
     Sends a one-time code to the subscriber's phone, for this admin only. It is valid for 5 minutes
@@ -282,7 +282,7 @@ async def request_restricted_access(call: Call, id: str) -> Done:
     with `Retry-After`.
     """
     await restricted_access.request_access(call, read_id(id))
-    return Done(message="A one-time code was sent to the subscriber's phone")
+    return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
 
 
 @endpoints.post(
