@@ -13,12 +13,13 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command 'make lock'
 
-.PHONY: help run test pictures torture fuzz audit bench bench-growth lint docs lock clean
+.PHONY: help run test generators pictures torture fuzz audit bench bench-growth lint docs lock clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make run           start gateway and messenger on 127.0.0.1, ports 8000 and 8001, data in .tapgate'
 	@echo 'make test          check the style and the types, then run the tests'
+	@echo 'make generators    install the client generators that some tests run; needs npm for TypeScript'
 	@echo 'make pictures      photograph every page of the console into .pictures; needs a Chromium'
 	@echo 'make torture       kill it under load and count what was lost or doubled; ROUNDS=, SEED='
 	@echo 'make fuzz          call every endpoint with whatever its description allows; REQUESTS=, SEED='
@@ -37,6 +38,8 @@ run: .venv/installed
 test: lint
 	@echo 'Running the tests ...'
 	@$(BIN)/pytest -q -n 3
+
+generators: .venv/generators/python.installed .venv/generators/node.installed
 
 pictures: .venv/installed-dev
 	@rm -rf .pictures && mkdir .pictures
@@ -82,6 +85,7 @@ lock: .venv/installed-dev
 	@$(COMPILE) --upgrade --extra build --output-file requirements.lock pyproject.toml
 	@$(COMPILE) --upgrade --extra build --extra dev --constraint requirements.lock \
 		--output-file requirements-dev.lock pyproject.toml
+	@echo openapi-python-client | $(COMPILE) --upgrade --output-file requirements-generators.lock -
 
 clean:
 	@rm -rf .venv dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
@@ -106,4 +110,19 @@ clean:
 .venv/installed-dev: .venv/installed requirements-dev.lock
 	@echo 'Installing what its tests need into .venv ...'
 	@$(PIP) install --require-hashes --requirement requirements-dev.lock
+	@touch $@
+
+# Not in .venv itself: openapi-python-client needs another version of typer.
+.venv/generators/python.installed: .venv/installed-dev requirements-generators.lock
+	@echo 'Installing the generator of Python clients ...'
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv/generators/python
+	@$(BIN)/uv pip install --quiet --python .venv/generators/python/bin/python \
+		--require-hashes --requirement requirements-generators.lock
+	@touch $@
+
+.venv/generators/node.installed: .venv/installed-dev tests/generators/package-lock.json
+	@echo 'Installing the generator of TypeScript clients ...'
+	@mkdir -p .venv/generators/node
+	@cp tests/generators/package.json tests/generators/package-lock.json .venv/generators/node/
+	@cd .venv/generators/node && npm ci --ignore-scripts --no-audit --no-fund --silent
 	@touch $@

@@ -8,7 +8,7 @@ from tapgate import ids
 from tapgate.demo.founding import caller
 from tapgate.edge.services import Services
 from tapgate.notifications.webhooks import operations as webhooks
-from tapgate.notifications.webhooks.model import NewEndpoint
+from tapgate.notifications.webhooks.model import NewWebhookEndpoint
 
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
@@ -19,7 +19,7 @@ async def listening(services: Services) -> AsyncIterator[None]:
     port = server.sockets[0].getsockname()[1]
     call = caller(services)
     async with server:
-        wanted = NewEndpoint(
+        wanted = NewWebhookEndpoint(
             url=f"http://127.0.0.1:{port}/events", events=["transaction.completed"]
         )
         created = await webhooks.create(call, wanted)

@@ -19,7 +19,7 @@ from tapgate.edge.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.notifications.webhooks import operations as webhooks
-from tapgate.notifications.webhooks.model import NewEndpoint
+from tapgate.notifications.webhooks.model import NewWebhookEndpoint
 from tapgate.processors import operations as processors
 from tapgate.processors.model import NewProcessor
 from tapgate.processors.terminals import operations as terminals
@@ -31,7 +31,7 @@ _ORDERS_AT_ONCE = 1_000
 #: A table of many cards takes longer to write than a statement of the gateway may.
 _PATIENCE_SECONDS = 120.0
 #: A system that wants to know of what went wrong, as an operator's would. Nobody listens there.
-_WATCHFUL = NewEndpoint(
+_WATCHFUL = NewWebhookEndpoint(
     url="http://127.0.0.1:9/events",
     events=["transaction.failed", "transaction.refunded", "alert.created"],
 )

@@ -85,7 +85,7 @@ class Paid(msgspec.Struct):
     part: Part
 
 
-@stage.post("/pay", access=Access(hmac="pos"))
+@stage.post("/pay", access=Access(hmac="pos"), operation_id="pay_alias")
 @stage.post("/api/v1/pay", access=Access(hmac="pos"))
 async def pay(call: Call, body: Part) -> Paid:
     """Pay."""

@@ -177,7 +177,7 @@ async def change_pin(call: Call, body: PinChange) -> dict[str, bool]:
 
 
 @things.post("/api/v1/pos/pay", access=Access(hmac="pos"))
-@things.post("/pay", access=Access(hmac="pos"))
+@things.post("/pay", access=Access(hmac="pos"), operation_id="pay_alias")
 async def pay(call: Call, body: Optional) -> Reply[dict[str, str]]:
     """Pay."""
     return Reply(b'{"status":"completed"}', headers={"Idempotent-Replayed": "true"})

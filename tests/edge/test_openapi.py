@@ -67,7 +67,8 @@ def test_rules_show_in_the_schema(document: dict[str, Any]) -> None:
     assert thing["properties"]["colour"]["enum"] == ["red", "green"]
     assert thing["properties"]["tags"]["maxItems"] == 3
     assert thing["properties"]["tags"]["items"]["maxLength"] == 255
-    assert thing["properties"]["email"]["anyOf"][0]["format"] == "email"
+    assert thing["properties"]["email"]["format"] == "email"
+    assert thing["properties"]["email"]["type"] == ["string", "null"]
     assert document["components"]["schemas"]["Part"]["properties"]["label"]["minLength"] == 1
 
 
@@ -125,10 +126,10 @@ async def test_every_file_of_the_docs_page_has_the_described_type(
     gateway: Stage, document: dict[str, Any]
 ) -> None:
     content = document["paths"]["/docs/{file}"]["get"]["responses"]["200"]["content"]
-    assert list(content) == ["text/*"]
+    assert list(content) == ["text/html", "text/css", "text/javascript"]
     for file in ("start.js", "swagger-ui.css"):
         answer = await gateway.client.get(f"/docs/{file}")
-        assert answer.headers["content-type"].startswith("text/")
+        assert answer.headers["content-type"].partition(";")[0] in content
 
 
 def test_it_is_the_same_every_time() -> None:

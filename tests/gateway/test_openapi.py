@@ -1,18 +1,24 @@
-"""The interface description of the whole gateway."""
+"""The OpenAPI document of the gateway."""
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 from jsonschema_rs import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from notifications.receiver import Receiver
 from notifications.stage import ENDPOINTS, deliver
+from tapgate.edge.fields import RequestIdRule
+from tapgate.edge.openapi import described
 from tapgate.errors import TABLE
 from tapgate.gateway import EVENT_RECORDS, NOUNS
 from tapgate.notifications.events import TYPES
 from tapgate.notifications.webhooks.model import TEST
+from tapgate.service import json_schema
 from world import World
 
 
@@ -58,8 +64,9 @@ def test_every_event_is_described_with_its_headers_and_payload(document: dict[st
         ]
         assert all(header["in"] == "header" and header["required"] for header in headers)
         assert "HMAC-SHA-256" in headers[2]["description"]
-        payload = operation["requestBody"]["content"]["application/json"]["schema"]
-        assert payload["properties"]["type"] == {"const": name}
+        reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+        payload = components["schemas"][reference.rpartition("/")[2]]
+        assert payload["properties"]["type"] == {"type": "string", "const": name}
         assert {"2XX", "410", "429", "503", "default"} == operation["responses"].keys()
 
 
@@ -88,3 +95,144 @@ async def test_sent_events_match_their_description(world: World, document: dict[
         kind = one.content["type"]
         reference = f"#/webhooks/{kind}/post/requestBody/content/application~1json/schema"
         Draft202012Validator({**document, "$ref": reference}).validate(one.content)
+
+
+def media(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Each request and response body: the operation, the status or `request`, the media object."""
+    for operation in operations(document):
+        name = operation["operationId"]
+        for kind in operation.get("requestBody", {}).get("content", {}).values():
+            yield name, "request", kind
+        for status, response in operation["responses"].items():
+            for kind in response.get("content", {}).values():
+                yield name, status, kind
+
+
+def operations(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [operation for item in document["paths"].values() for operation in item.values()]
+
+
+def properties(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for name, schema in document["components"]["schemas"].items():
+        for field, found in schema.get("properties", {}).items():
+            yield name, field, found
+
+
+def test_schema_names_are_plain_and_there_are_no_null_defaults(document: dict[str, Any]) -> None:
+    names = document["components"]["schemas"]
+    assert [name for name in names if not re.fullmatch(r"[A-Z][A-Za-z0-9]+", name)] == []
+    assert '"default":null' not in msgspec.json.encode(document).decode()
+
+
+def test_classes_that_share_a_name_are_rejected() -> None:
+    one = msgspec.defstruct("Same", ["a"], module="one")
+    other = msgspec.defstruct("Same", ["b"], module="other")
+    _, components = json_schema.components_of([one, other])
+    with pytest.raises(TypeError, match="share a name"):
+        json_schema.require_plain_names(components)
+
+
+def test_operation_ids_are_a_verb_and_a_noun_and_unique(document: dict[str, Any]) -> None:
+    ids = [operation["operationId"] for operation in operations(document)]
+    assert len(ids) == len(set(ids))
+    assert [one for one in ids if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)+", one)] == []
+    assert [one for one in ids if "api_v1" in one] == []
+    endpoint = next(iter(NOUNS[0]))
+    with pytest.raises(TypeError, match="share an operation id"):
+        described([endpoint, msgspec.structs.replace(endpoint, path="/another")], "SLE")
+
+
+def test_every_tag_is_described_and_the_introduction_covers_the_basics(
+    document: dict[str, Any],
+) -> None:
+    assert all(tag["description"] for tag in document["tags"])
+    introduction = document["info"]["description"]
+    for heading in (
+        "Authentication", "Money", "Idempotency", "Paging", "Errors", "Rate limits", "Request ids",
+    ):  # fmt: skip
+        assert f"## {heading}\n" in introduction
+
+
+def test_every_example_matches_its_schema(document: dict[str, Any]) -> None:
+    for name, where, kind in media(document):
+        examples = [one["value"] for one in kind.get("examples", {}).values()]
+        examples += [kind["example"]] if "example" in kind else []
+        assert examples or kind["schema"].get("type") in ("string", "object"), (name, where)
+        schema = {**kind["schema"], "components": document["components"]}
+        for example in examples:
+            Draft202012Validator(schema, validate_formats=True).validate(example)
+
+
+def test_idempotency_key_and_request_id_have_the_same_example(
+    document: dict[str, Any],
+) -> None:
+    header = document["components"]["parameters"]["IdempotencyKey"]["schema"]["examples"]
+    bodies = [
+        one["example"]["request_id"]
+        for _, where, one in media(document)
+        if where == "request" and "request_id" in one.get("example", {})
+    ]
+    assert len(bodies) > 10
+    assert {*bodies, *header} == {RequestIdRule.example}
+
+
+#: Values without a fixed list.
+OPEN_WORDS = {("Health", "service"), ("Violation", "code"), ("Decline", "code")}
+
+
+def test_states_and_types_are_enums(document: dict[str, Any]) -> None:
+    words = {
+        "status", "type", "channel", "severity", "category", "kyc_status", "agent_type", "code",
+        "card_type", "document_type", "role", "direction", "risk_level", "action", "payer",
+    }  # fmt: skip
+    plain = [
+        (name, field)
+        for name, field, schema in properties(document)
+        if field in words and (name, field) not in OPEN_WORDS
+        if "$ref" not in str(schema) and "const" not in schema
+    ]
+    assert plain == []
+    schemas = document["components"]["schemas"]
+    assert schemas["SubscriberStatus"]["enum"] == ["ACTIVE", "BLOCKED", "CLOSED"]
+    assert schemas["ErrorCode"]["enum"] == [str(code) for code in TABLE]
+    assert schemas["WebhookEventType"]["enum"] == [*TYPES, TEST]
+
+
+def test_times_dates_and_addresses_have_a_format(document: dict[str, Any]) -> None:
+    formats = {"email": {"email"}, "date_of_birth": {"date"}, "url": {"uri"}}
+    for name, field, schema in properties(document):
+        if field.endswith(("_at", "_until")) or field == "as_of":
+            # An empty string removes the expiry of an API key.
+            assert schema.get("format") == "date-time" or name == "ApiKeyChanges", (name, field)
+        elif field in formats:
+            assert schema.get("format") in formats[field], (name, field)
+
+
+def test_files_have_exact_media_types(document: dict[str, Any]) -> None:
+    def content(method: str, path: str) -> list[str]:
+        return list(document["paths"][path][method]["responses"]["200"]["content"])
+
+    assert content("get", "/api/v1/statements/{token}") == ["text/csv", "application/pdf"]
+    assert content("get", "/api/v1/transactions/export") == ["text/csv"]
+    image = "/api/v1/subscribers/{id}/kyc-documents/{document_id}"
+    assert content("get", image) == ["image/jpeg", "image/png"]
+    assert content("get", "/docs") == ["text/html"]
+    assert content("get", "/metrics") == ["text/plain; version=0.0.4; charset=utf-8"]
+    upload = document["paths"]["/api/v1/cards/upload-csv"]["post"]["requestBody"]["content"]
+    assert list(upload) == ["text/csv", "multipart/form-data"]
+    assert upload["multipart/form-data"]["schema"]["required"] == ["file"]
+    assert upload["text/csv"]["example"].startswith("Serial No.,MAC Address,Expiry Date\n")
+
+
+async def test_the_example_of_a_card_upload_is_accepted(
+    world: World, document: dict[str, Any]
+) -> None:
+    path = "/api/v1/cards/upload-csv"
+    content = document["paths"][path]["post"]["requestBody"]["content"]["text/csv"]
+    sent = await world.client.post(
+        path,
+        content=content["example"].encode(),
+        headers={"Content-Type": "text/csv"},
+        auth=await world.admin("A"),
+    )
+    assert (sent.status_code, sent.json()["errors"]) == (200, [])

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 from zoneinfo import ZoneInfo
 
@@ -10,12 +10,11 @@ import msgspec
 
 from tapgate.audit import entry
 from tapgate.audit.chain import Verification
-from tapgate.audit.entry import Entry
+from tapgate.audit.entry import AuditEntry, AuditResult
 from tapgate.audit.verification import Verifier
 from tapgate.credentials.disclosure import Subject, hidden_subjects
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.fields import Choice
 from tapgate.edge.pages import Page, PageQuery, cut
 from tapgate.edge.periods import Bound, end_of, start_of
 from tapgate.edge.services import Services
@@ -39,7 +38,7 @@ class LogQuery(PageQuery, kw_only=True):
     event: str | None = None
     resource_type: str | None = None
     resource_id: str | None = None
-    result: Annotated[str, Choice("success", "failure", "denied")] | None = None
+    result: AuditResult | None = None
     from_: Bound | None = msgspec.field(default=None, name="from")
     to: Bound | None = None
 
@@ -49,7 +48,7 @@ class VerifyQuery(msgspec.Struct, kw_only=True):
 
 
 @endpoints.get("/api/v1/audit/logs", access=_ACCESS, heavy=True)
-async def list_audit_entries(call: Call, query: LogQuery) -> Page[Entry]:
+async def list_audit_entries(call: Call, query: LogQuery) -> Page[AuditEntry]:
     """List audit entries.
 
     Newest first, in the order of the chain. `from` and `to` are inclusive; a day is one of the

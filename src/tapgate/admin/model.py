@@ -12,6 +12,8 @@ from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.password_strength import is_weak_password
 
 SYSTEM_ADMIN = ROLES["A"]
+Role = Annotated[str, Choice(*ROLES.values(), name="AdminRole")]
+Status = Annotated[str, Choice("active", "disabled", name="AdminStatus")]
 
 #: What an API key may be allowed to do.
 SCOPES = (
@@ -38,20 +40,20 @@ class NewAdmin(msgspec.Struct, kw_only=True):
     email: CompanyEmail
     password: Password
     name: str
-    role: Annotated[str, Choice(*ROLES.values())]
+    role: Role
 
 
 class Me(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     email: str
     name: str
-    role: str
+    role: Role
     created_at: str
     last_login_at: str | None
 
 
 class Admin(Me, frozen=True, kw_only=True):
-    status: str
+    status: Status
 
 
 def require_strong_password(new: NewAdmin, *, strict: bool) -> None:

@@ -36,7 +36,7 @@ async def log_in(call: Call, body: Login) -> Tokens:
     body_limit=DEFAULT_BODY_BYTES,  # tokens are ASCII and much shorter than the field may be
     errors=(Code.UNAUTHORIZED,),
 )
-async def refresh(call: Call, body: Refresh) -> Tokens:
+async def refresh_token(call: Call, body: Refresh) -> Tokens:
     """Exchange a refresh token for new tokens.
 
     A refresh token is good for once: a second use looks like theft and ends the session with all

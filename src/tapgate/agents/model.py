@@ -13,7 +13,7 @@ from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.names import masked
 
-AgentType = Annotated[str, Choice("sub_agent", "super_agent")]
+AgentType = Annotated[str, Choice("sub_agent", "super_agent", name="AgentType")]
 CommissionTier = Annotated[int, Whole(1, 3)]
 #: As both of the agent's accounts have it.
 Status = Literal["active", "blocked", "closed"]
@@ -24,6 +24,7 @@ SHOWN_STATUS: Final[Mapping[Status, str]] = {
     "blocked": "suspended",
     "closed": "terminated",
 }
+PublicStatus = Annotated[str, Choice(*SHOWN_STATUS.values(), name="AgentStatus")]
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +66,7 @@ class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
     """An agent as clients see it. Every field is always there; what is not known is null."""
 
     id: str
-    agent_type: str
+    agent_type: AgentType
     parent_agent_id: str | None
     name: str
     business_name: str | None
@@ -73,7 +74,7 @@ class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
     email: str | None
     address: str | None
     commission_tier: int
-    status: str
+    status: PublicStatus
     account_id: str
     float_balance: str
     commission_balance: str
@@ -140,7 +141,7 @@ class AgentRegistration(msgspec.Struct, kw_only=True):
 class AgentFilters(PageQuery, kw_only=True):
     """Which agents a list is to show."""
 
-    status: Annotated[str, Choice(*SHOWN_STATUS.values())] | None = None
+    status: PublicStatus | None = None
     agent_type: AgentType | None = None
     parent_agent_id: Annotated[str, IdRule(ids.AGENT)] | None = None
     search: SearchText | None = None

@@ -12,7 +12,7 @@ from tapgate.agents.model import (
     read_id,
     shown,
 )
-from tapgate.edge.bodies import Done, OptionalReason, Reason
+from tapgate.edge.bodies import OptionalReason, Reason, SuccessResponse
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.fields import Pin
@@ -39,7 +39,7 @@ class AgentRegistered(msgspec.Struct, kw_only=True):
     agent: AgentRecord
 
 
-class AgentMoved(msgspec.Struct, kw_only=True):
+class AgentResponse(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str
     agent: AgentRecord
@@ -90,32 +90,32 @@ async def get_agent_balance(call: Call, id: str) -> AgentBalance:
 @endpoints.post(
     "/api/v1/agents/{id}/suspend", access=_ADMIN, errors=(*_TO_CHANGE, Code.ALREADY_SUSPENDED)
 )
-async def suspend_agent(call: Call, id: str, body: Reason) -> AgentMoved:
+async def suspend_agent(call: Call, id: str, body: Reason) -> AgentResponse:
     """Suspend an agent.
 
     From then on the agent moves no money and gets none.
     """
     agent = await operations.suspend(call, read_id(id), body.reason)
-    return AgentMoved(message="Agent suspended", agent=shown(agent))
+    return AgentResponse(message="Agent suspended", agent=shown(agent))
 
 
 @endpoints.post(
     "/api/v1/agents/{id}/activate", access=_ADMIN, errors=(*_TO_CHANGE, Code.NOT_SUSPENDED)
 )
-async def activate_agent(call: Call, id: str, body: OptionalReason) -> AgentMoved:
+async def activate_agent(call: Call, id: str, body: OptionalReason) -> AgentResponse:
     """Let a suspended agent work again."""
     agent = await operations.activate(call, read_id(id), body.reason)
-    return AgentMoved(message="Agent activated", agent=shown(agent))
+    return AgentResponse(message="Agent activated", agent=shown(agent))
 
 
 @endpoints.post("/api/v1/agents/{id}/terminate", access=_ADMIN, errors=_TO_CHANGE)
-async def terminate_agent(call: Call, id: str, body: Reason) -> AgentMoved:
+async def terminate_agent(call: Call, id: str, body: Reason) -> AgentResponse:
     """Terminate an agent for good.
 
     Float and commission must be zero. Sub-agents stay as they are.
     """
     agent = await operations.terminate(call, read_id(id), body.reason)
-    return AgentMoved(message="Agent terminated", agent=shown(agent))
+    return AgentResponse(message="Agent terminated", agent=shown(agent))
 
 
 @endpoints.post(
@@ -124,7 +124,7 @@ async def terminate_agent(call: Call, id: str, body: Reason) -> AgentMoved:
     errors=(*_TO_CHANGE, Code.INVALID_PIN, Code.SAME_PIN, Code.ACCOUNT_LOCKED),
     invalid_is_400=True,
 )
-async def change_agent_pin(call: Call, id: str, body: AgentPinChange) -> Done:
+async def change_agent_pin(call: Call, id: str, body: AgentPinChange) -> SuccessResponse:
     """Change an agent's PIN."""
     await operations.change_pin(call, read_id(id), body.old_pin, body.new_pin)
-    return Done(message="PIN changed")
+    return SuccessResponse(message="PIN changed")

@@ -1,11 +1,12 @@
 """An audit entry: as clients see it, and as the bytes that the chain is made of."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from tapgate import clock, ids
+from tapgate.edge.fields import Choice
 
 #: Stands for what is not told.
 MASK = "***"
@@ -13,9 +14,10 @@ MASK = "***"
 #: The columns of `audit_entries` that `shown` and `canonical` read.
 COLUMNS = """id, sequence, occurred_at, event, actor, resource_type, resource_id, result, reason,
     changes, ip, request_id, previous_hash, hash"""
+AuditResult = Annotated[str, Choice("success", "failure", "denied", name="AuditResult")]
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What happened, who did it, and its place in the chain (null until it is sealed)."""
 
     id: str
@@ -25,7 +27,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     actor: dict[str, Any]
     resource_type: str
     resource_id: str | None
-    result: str
+    result: AuditResult
     reason: str | None
     changes: dict[str, Any]
     ip: str | None
@@ -34,13 +36,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     hash: str | None
 
 
-def shown(row: Mapping[str, Any], *, masked: bool = False) -> Entry:
+def shown(row: Mapping[str, Any], *, masked: bool = False) -> AuditEntry:
     """Masked for whom what it is about is closed: that something was done, but not what."""
     facts = _facts(row)
     if masked:
         facts["changes"] = {field: [MASK, MASK] for field in facts["changes"]}
         facts["reason"] = facts["reason"] and MASK
-    return Entry(**facts, previous_hash=_hex(row["previous_hash"]), hash=_hex(row["hash"]))
+    return AuditEntry(**facts, previous_hash=_hex(row["previous_hash"]), hash=_hex(row["hash"]))
 
 
 def canonical(row: Mapping[str, Any]) -> bytes:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -16,6 +16,8 @@ from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
 StoredStatus = Literal["UNASSIGNED", "ACTIVE", "BLOCKED", "LOST"]
 Status = Literal["UNASSIGNED", "ACTIVE", "BLOCKED", "LOST", "EXPIRED"]
 Type = Literal["PARENT", "CHILD"]
+PublicStatus = Annotated[str, Choice(*get_args(Status), name="CardStatus")]
+PublicType = Annotated[str, Choice(*get_args(Type), name="CardType")]
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,8 +69,8 @@ class CardRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     serial: str
     mac_address: str | None
-    type: str | None
-    status: str
+    type: PublicType | None
+    status: PublicStatus
     status_reason: str | None
     subscriber_id: str | None
     holder_name: str | None
@@ -89,8 +91,8 @@ class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
 
     serial: str
     mac_address: str | msgspec.UnsetType | None = msgspec.UNSET
-    type: str | msgspec.UnsetType | None = msgspec.UNSET
-    status: str
+    type: PublicType | msgspec.UnsetType | None = msgspec.UNSET
+    status: PublicStatus
     status_reason: str | None
     subscriber_id: str | None
     restricted: bool | msgspec.UnsetType = msgspec.UNSET
@@ -155,13 +157,13 @@ def _time(moment: datetime | None) -> str | None:
     return None if moment is None else clock.rfc3339(moment)
 
 
-class Link(msgspec.Struct, kw_only=True):
+class CardLink(msgspec.Struct, kw_only=True):
     subscriber_id: Text
     card_serial: CardSerial
     pin: Pin
 
 
-class Child(msgspec.Struct, kw_only=True):
+class NewChildCard(msgspec.Struct, kw_only=True):
     parent_subscriber_id: Text
     card_serial: CardSerial
     parent_pin: Pin
@@ -175,10 +177,8 @@ class Filters(PageQuery, kw_only=True):
     """Which cards a list is to show."""
 
     subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
-    status: Annotated[str, Choice("UNASSIGNED", "ACTIVE", "BLOCKED", "LOST", "EXPIRED")] | None = (
-        None
-    )
-    type: Annotated[str, Choice("PARENT", "CHILD")] | None = None
+    status: PublicStatus | None = None
+    type: PublicType | None = None
     search: SearchText | None = None
 
 
@@ -209,10 +209,10 @@ REASONS_IN_WORDS: Final[Mapping[str, str]] = {
     "compliance": "a compliance check",
 }
 
-BlockReason = Annotated[str, Choice(*_BLOCK_LEADS)]
+BlockReason = Annotated[str, Choice(*_BLOCK_LEADS, name="CardBlockReason")]
 
 
-class Block(msgspec.Struct, kw_only=True):
+class CardBlock(msgspec.Struct, kw_only=True):
     reason: BlockReason
 
 
@@ -277,7 +277,7 @@ def linked(card: Card, holder: Subscriber, now: datetime) -> Card:
 
 
 def linked_to_child(
-    card: Card, holder: Subscriber, child: Child, currency: str, now: datetime
+    card: Card, holder: Subscriber, child: NewChildCard, currency: str, now: datetime
 ) -> Card:
     """It spends from the same wallet, with a PIN and a limit of its own."""
     return msgspec.structs.replace(

@@ -9,7 +9,7 @@ import msgspec
 from tapgate.audit.changes import changes_between
 from tapgate.audit.trail import Trail
 from tapgate.cards import model, queries
-from tapgate.cards.model import Card, Child, Link, View
+from tapgate.cards.model import Card, CardLink, NewChildCard, View
 from tapgate.clock import platform_day
 from tapgate.edge.call import Call
 from tapgate.ledger.pins import set_pin
@@ -27,7 +27,7 @@ _BLOCKED_TEMPLATE: Final = "card_blocked"
 _WORTH_TELLING: Final = timedelta(hours=24)
 
 
-async def link(call: Call, link: Link) -> Card:
+async def link(call: Call, link: CardLink) -> Card:
     async with call.services.database.transaction() as tx:
         holder, card = await _lock_both(tx, call, link.subscriber_id, link.card_serial)
         no = refusal(await judge(tx, call, holder, link.pin, "pin_verified"))
@@ -39,7 +39,7 @@ async def link(call: Call, link: Link) -> Card:
     raise no
 
 
-async def link_to_child(call: Call, child: Child) -> Card:
+async def link_to_child(call: Call, child: NewChildCard) -> Card:
     services = call.services
     require_strong(call, "child_pin", child.child_pin)
     async with services.database.transaction() as tx:

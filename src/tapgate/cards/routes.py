@@ -4,18 +4,19 @@ import msgspec
 
 from tapgate.cards import operations, queries
 from tapgate.cards.model import (
-    Block,
     Card,
+    CardBlock,
+    CardLink,
     CardRecord,
-    Child,
     DisclosedCard,
     Filters,
-    Link,
+    NewChildCard,
     disclosed,
     shown,
 )
 from tapgate.cards.operations import view
 from tapgate.cards.upload import Uploaded, upload
+from tapgate.cards.upload_file import CSV_UPLOAD
 from tapgate.edge.bodies import OptionalReason
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import MEBIBYTE, Access, Endpoints
@@ -41,20 +42,20 @@ _TO_LINK = (
 )
 
 
-class Moved(msgspec.Struct, kw_only=True):
+class CardResponse(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str
     card: CardRecord
 
 
-class Blocked(msgspec.Struct, kw_only=True):
+class DisclosedCardResponse(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str = "Card blocked"
     card: DisclosedCard
 
 
-def _moved(call: Call, message: str, card: Card) -> Moved:
-    return Moved(message=message, card=shown(card, view(call)))
+def _moved(call: Call, message: str, card: Card) -> CardResponse:
+    return CardResponse(message=message, card=shown(card, view(call)))
 
 
 @endpoints.post(
@@ -62,7 +63,7 @@ def _moved(call: Call, message: str, card: Card) -> Moved:
     access=Access(scope="cards:write", roles="AS", service=True),
     errors=_TO_LINK,
 )
-async def link(call: Call, body: Link) -> Moved:
+async def link_card(call: Call, body: CardLink) -> CardResponse:
     """Link a card to a subscriber, whose PIN is the card's from then on."""
     return _moved(call, "Card linked", await operations.link(call, body))
 
@@ -73,7 +74,7 @@ async def link(call: Call, body: Link) -> Moved:
     status=201,
     errors=(*_TO_LINK, Code.MAX_CHILD_CARDS),
 )
-async def link_to_child(call: Call, body: Child) -> Moved:
+async def create_child_card(call: Call, body: NewChildCard) -> CardResponse:
     """Create a child card.
 
     It spends from its parent's wallet, up to a daily limit and with a PIN of its own.
@@ -111,7 +112,7 @@ async def get_card(call: Call, serial: str) -> CardRecord:
     access=_BLOCK,
     errors=(Code.CARD_NOT_FOUND, Code.CARD_NOT_LINKED, Code.ALREADY_BLOCKED),
 )
-async def block(call: Call, serial: str, body: Block) -> Blocked:
+async def block_card(call: Call, serial: str, body: CardBlock) -> DisclosedCardResponse:
     """Block a card.
 
     Payments with it are refused immediately. `lost`, `stolen` and `damaged` are permanent; a
@@ -121,7 +122,7 @@ async def block(call: Call, serial: str, body: Block) -> Blocked:
     """
     card = await operations.block(call, serial, body.reason)
     hidden = await hidden_from(call.services.database, call, [card.account_id])
-    return Blocked(card=disclosed(shown(card, view(call)), hidden=bool(hidden)))
+    return DisclosedCardResponse(card=disclosed(shown(card, view(call)), hidden=bool(hidden)))
 
 
 @endpoints.post(
@@ -136,7 +137,7 @@ async def block(call: Call, serial: str, body: Block) -> Blocked:
         Code.PERMANENT_BLOCK,
     ),
 )
-async def unblock(call: Call, serial: str, body: OptionalReason) -> Moved:
+async def unblock_card(call: Call, serial: str, body: OptionalReason) -> CardResponse:
     """Unblock a card that is not lost or expired."""
     return _moved(call, "Card unblocked", await operations.unblock(call, serial, body.reason))
 
@@ -145,9 +146,10 @@ async def unblock(call: Call, serial: str, body: OptionalReason) -> Moved:
     "/api/v1/cards/upload-csv",
     access=Access(roles="A"),
     body_limit=8 * MEBIBYTE,
-    body_media=("text/csv", "multipart/form-data"),
+    body_media=tuple(CSV_UPLOAD),
+    body_schema=CSV_UPLOAD,
 )
-async def upload_csv(call: Call, body: bytes) -> Uploaded:
+async def upload_cards(call: Call, body: bytes) -> Uploaded:
     """Upload new cards as a CSV file.
 
     The file is the body, or `file` in a form. Its header is `Serial No.,MAC Address` and perhaps

@@ -30,6 +30,34 @@ _HEADERS: Final = (
     ["serial no.", "mac address", "expiry date"],
 )
 _MULTIPART: Final = b"multipart/form-data"
+#: The body by media type, for the OpenAPI document.
+CSV_UPLOAD: Final = {
+    "text/csv": {
+        "schema": {
+            "type": "string",
+            "format": "binary",
+            "description": "Columns: `Serial No.`, `MAC Address` and, optionally, `Expiry Date`",
+        },
+        "example": (
+            "Serial No.,MAC Address,Expiry Date\nTAP-000001,04:A2:24:5B:6C:80:90,2030-12-31\n"
+        ),
+    },
+    "multipart/form-data": {
+        "schema": {
+            "type": "object",
+            "title": "CardUploadForm",
+            "required": ["file"],
+            "properties": {
+                "file": {
+                    "type": "string",
+                    "format": "binary",
+                    "description": "The CSV file, as in the other form of this request",
+                }
+            },
+        },
+        "encoding": {"file": {"contentType": "text/csv"}},
+    },
+}
 #: Leaves room for every time zone before the calendar ends.
 _LAST_YEAR: Final = 9998
 _LAST_MOMENT: Final = time(23, 59, 59, 999_000)

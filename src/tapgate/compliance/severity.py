@@ -6,4 +6,4 @@ from tapgate.edge.fields import Choice
 
 SEVERITIES: Final = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
 
-Severity = Annotated[str, Choice(*SEVERITIES)]
+Severity = Annotated[str, Choice(*SEVERITIES, name="Severity")]

@@ -11,7 +11,7 @@ from tapgate.agents import operations as agents
 from tapgate.agents.model import AgentRegistration
 from tapgate.cards import operations as cards
 from tapgate.cards import upload
-from tapgate.cards.model import Child, Link
+from tapgate.cards.model import CardLink, NewChildCard
 from tapgate.credentials.principals import Principal
 from tapgate.demo import country, residents
 from tapgate.demo.country import Person, Size
@@ -25,7 +25,7 @@ from tapgate.processors.model import NewProcessor
 from tapgate.processors.terminals import operations as terminals
 from tapgate.processors.terminals.model import NewTerminal
 from tapgate.subscribers import operations as subscribers
-from tapgate.subscribers.model import Registration, Update
+from tapgate.subscribers.model import Registration, SubscriberUpdate
 
 #: The first card there is; where it is, the demo is.
 FIRST_SERIAL: Final = "DEMO-000001"
@@ -235,13 +235,13 @@ class Founder:
         registered = await subscribers.register(self._call, registration)
         resident.id, resident.account_id = registered.id, registered.account_id
         if resident.kyc_level > 1:
-            known = Update(kyc_level=resident.kyc_level, kyc_status="VERIFIED")
+            known = SubscriberUpdate(kyc_level=resident.kyc_level, kyc_status="VERIFIED")
             await subscribers.update(self._call, resident.id, known)
         await self.give_card(resident, resident.serial)
         for child, first_name in family:
             await cards.link_to_child(
                 self._call,
-                Child(
+                NewChildCard(
                     parent_subscriber_id=resident.public_id,
                     card_serial=child.serial,
                     parent_pin=resident.pin,
@@ -254,7 +254,7 @@ class Founder:
             resident.children.append(child)
 
     async def give_card(self, resident: Resident, serial: str) -> None:
-        link = Link(subscriber_id=resident.public_id, card_serial=serial, pin=resident.pin)
+        link = CardLink(subscriber_id=resident.public_id, card_serial=serial, pin=resident.pin)
         await cards.link(self._call, link)
         resident.serial = serial
 
@@ -270,7 +270,7 @@ class Founder:
         resident.active = False
 
     async def restrict(self, resident: Resident) -> None:
-        await subscribers.update(self._call, resident.id, Update(restricted=True))
+        await subscribers.update(self._call, resident.id, SubscriberUpdate(restricted=True))
 
 
 def _serial(number: int) -> str:

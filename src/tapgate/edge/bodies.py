@@ -28,7 +28,7 @@ class SigningKeyCreated(msgspec.Struct, kw_only=True):
     hmac_secret: str
 
 
-class Done(msgspec.Struct, kw_only=True):
+class SuccessResponse(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str
 

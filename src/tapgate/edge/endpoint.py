@@ -81,10 +81,11 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     query_type: type[msgspec.Struct] | None
     path_names: tuple[str, ...]
     answer_type: Any  # None: no content
-    media: str
+    media: tuple[str, ...]
     body_limit: int
     body_media: tuple[str, ...]
-    body_schema: Any  # what is described of a body that the handler reads itself
+    body_schema: Any  # of a body that the handler reads itself: a Struct, or content by media type
+    operation_id: str
     invalid_is_400: bool
     field_access: Mapping[str, Access]
     moves_money: bool
@@ -108,23 +109,25 @@ class Options(TypedDict, total=False):
     """What a declaration may say beside method and path.
 
     `other_statuses` are those with which the same kind of answer is given too; `media` is the
-    content type of the answer; `body_limit` is in bytes, by default what the fields of the body
-    can need; `body_media` and `body_schema` describe a body that the handler
-    takes as bytes; `invalid_is_400` is for what the interface answers 400 where 422 is usual;
-    `field_access` names fields of the body that fewer callers may send; `moves_money` makes it
-    repeatable under a request id; `requires` are refusals of what is missing, raised when all types
-    are right and before any value is looked at; `heavy` makes requests wait for one of the slots
-    for expensive reads: all requests, or those with the named query parameter.
+    content types of the response; `body_limit` is in bytes, by default what the fields of the body
+    can need; `body_media` and `body_schema` describe a body that the handler takes as bytes;
+    `operation_id` replaces the handler's name where that serves several paths; `invalid_is_400` is
+    for what the interface answers 400 where 422 is usual; `field_access` names fields of the body
+    that fewer callers may send; `moves_money` makes it repeatable under a request id; `requires`
+    are refusals of what is missing, raised when all types are right and before any value is
+    checked; `heavy` makes requests wait for one of the slots for expensive reads: all requests, or
+    those with the named query parameter.
     """
 
     access: Required[Access]
     status: int
     other_statuses: tuple[int, ...]
     errors: tuple[Code, ...]
-    media: str
+    media: tuple[str, ...]
     body_limit: int
     body_media: tuple[str, ...]
     body_schema: Any
+    operation_id: str
     invalid_is_400: bool
     field_access: Mapping[str, Access]
     moves_money: bool
@@ -177,10 +180,11 @@ class Endpoints:
                     query_type=types.get("query"),
                     path_names=_path_names(path, handler, types),
                     answer_type=None if nothing else answer,
-                    media=options.get("media", "application/json"),
+                    media=options.get("media", ("application/json",)),
                     body_limit=options.get("body_limit") or body_limit(declared),
                     body_media=options.get("body_media", ("application/json",)),
                     body_schema=options.get("body_schema"),
+                    operation_id=options.get("operation_id", handler.__name__),
                     invalid_is_400=options.get("invalid_is_400", False),
                     field_access=options.get("field_access", {}),
                     moves_money=options.get("moves_money", False),

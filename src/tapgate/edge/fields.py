@@ -75,7 +75,7 @@ class TextRule(Rule):
 class RequestIdRule(TextRule):
     """A client's own name for a request that moves money."""
 
-    example = "7b0c3f5e-0f5f-4f0e-9c55-3c1f3a2b9d10"
+    example = "7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d"
 
     def __init__(self) -> None:
         super().__init__(64)
@@ -91,10 +91,15 @@ class NameRule(TextRule):
 
 
 class Choice(Rule):
-    """One of these words: `Annotated[str, Choice("active", "suspended")]`."""
+    """One of these words: `Annotated[str, Choice("active", "suspended")]`.
 
-    def __init__(self, *words: str) -> None:
+    `name` is the name of the enum in the OpenAPI document. On a response field the rule describes
+    the value and checks nothing.
+    """
+
+    def __init__(self, *words: str, name: str | None = None) -> None:
         self.words = words
+        self.name = name
         self._known = frozenset(words)
         self.example = words[0]
         self.max_json_bytes = 6 * max(map(len, words))
@@ -105,7 +110,7 @@ class Choice(Rule):
         return value
 
     def schema(self) -> dict[str, Any]:
-        return {"enum": list(self.words)}
+        return {"enum": [str(word) for word in self.words]}
 
 
 class Whole(Rule):

@@ -1,19 +1,25 @@
-"""The description of the interface in OpenAPI 3.1, made of the declarations alone."""
+"""The OpenAPI 3.1 document of the gateway, generated from the endpoint declarations."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import msgspec
 
 from tapgate import VERSION
 from tapgate.edge.body_limits import KIBIBYTE
 from tapgate.edge.endpoint import Access, Endpoint
+from tapgate.edge.examples import example, path_example
+from tapgate.edge.fields import Choice, RequestIdRule
+from tapgate.edge.openapi_text import INTRODUCTION, TAG_DESCRIPTIONS
 from tapgate.edge.openapi_webhooks import WebhookEvent, webhook_operations, webhook_parameters
-from tapgate.edge.schemas import Schema, Schemas, example, path_example
+from tapgate.edge.response_examples import response_example
+from tapgate.edge.schemas import Schemas
 from tapgate.errors import TABLE, ApiError, Code
+from tapgate.service.json_schema import Schema, require_plain_names
 
 _JSON = "application/json"
-_SUCCESS = {200: "Done", 201: "Created", 204: "Done, nothing to say"}
+_SUCCESS = {200: "Success", 201: "Created", 204: "Success, without a body"}
+_BINARY: Schema = {"type": "string", "format": "binary"}
 
 _SIGNATURES = {
     "pos": ("signingKey", "signingTime", "posSignature"),
@@ -24,7 +30,7 @@ _SERVICE_SIGNATURE = ("serviceName", "serviceTime", "serviceSignature")
 
 class ErrorBody(msgspec.Struct, omit_defaults=True):
     error: str
-    code: str
+    code: Annotated[str, Choice(*Code, name="ErrorCode")]
     message: str | None = None
     details: dict[str, Any] | None = None
 
@@ -32,18 +38,20 @@ class ErrorBody(msgspec.Struct, omit_defaults=True):
 def described(
     endpoints: Sequence[Endpoint], currency: str, events: Sequence[WebhookEvent] = ()
 ) -> bytes:
-    taken = [kind for one in endpoints for kind in (one.body_type, one.body_schema, one.query_type)]
+    taken = [kind for one in endpoints for kind in (_body_struct(one), one.query_type)]
     given = [*(one.answer_type for one in endpoints), *(event.record_type for event in events)]
     schemas = Schemas(
-        [kind for kind in taken if kind not in (None, bytes)],
+        [kind for kind in taken if kind is not None],
         [ErrorBody, *(kind for kind in given if kind not in (None, bytes))],
         currency,
     )
-    queries = {kind for one in endpoints if (kind := one.query_type) is not None}
+    queries = dict.fromkeys(kind for one in endpoints if (kind := one.query_type) is not None)
     writer = _Writer(schemas, {kind: schemas.taken_apart(kind) for kind in queries})
+    require_plain_names(schemas.components)
+    _require_unique_ids(endpoints)
     paths: dict[str, dict[str, Any]] = {}
-    for endpoint, name in zip(endpoints, _operation_ids(endpoints), strict=True):
-        operation = writer.operation(endpoint, name)
+    for endpoint in endpoints:
+        operation = writer.operation(endpoint)
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
     document = {
         "openapi": "3.1.0",
@@ -51,10 +59,11 @@ def described(
             "title": "Tapgate",
             "version": VERSION,
             "summary": "Cards, wallets, agents and merchants on a double-entry ledger",
+            "description": INTRODUCTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(one.tag for one in endpoints)],
+        "tags": [_tag(name) for name in dict.fromkeys(one.tag for one in endpoints)],
         "paths": paths,
         "webhooks": webhook_operations(events, schemas),
         "components": {
@@ -71,28 +80,34 @@ def described(
     return msgspec.json.encode(document)
 
 
-def _operation_ids(endpoints: Iterable[Endpoint]) -> Iterator[str]:
-    """A handler's name; with its path where one handler or name serves several paths."""
-    seen: set[str] = set()
+def _body_struct(endpoint: Endpoint) -> type[msgspec.Struct] | None:
+    kind = endpoint.body_schema or endpoint.body_type
+    return None if kind is bytes or isinstance(kind, Mapping) else kind
+
+
+def _tag(name: str) -> dict[str, str]:
+    described = TAG_DESCRIPTIONS.get(name)
+    return {"name": name} if described is None else {"name": name, "description": described}
+
+
+def _require_unique_ids(endpoints: Sequence[Endpoint]) -> None:
+    seen: dict[str, str] = {}
     for endpoint in endpoints:
-        name = endpoint.handler.__name__
-        if name in seen:
-            words = endpoint.path.replace("{", "").replace("}", "").replace("-", "_").split("/")
-            name = "_".join([name, *filter(None, words)])
-        seen.add(name)
-        yield name
+        other = seen.setdefault(endpoint.operation_id, endpoint.name)
+        if other != endpoint.name:
+            raise TypeError(f"{other} and {endpoint.name} share an operation id")
 
 
 class _Writer:
-    """Writes operations; a query's struct is known by its members."""
+    """Renders operations. `queries` has the parameters of each query struct."""
 
     def __init__(self, schemas: Schemas, queries: dict[Any, dict[str, Schema]]) -> None:
         self._schemas = schemas
         self._queries = queries
 
-    def operation(self, endpoint: Endpoint, name: str) -> dict[str, Any]:
+    def operation(self, endpoint: Endpoint) -> dict[str, Any]:
         operation: dict[str, Any] = {
-            "operationId": name,
+            "operationId": endpoint.operation_id,
             "tags": [endpoint.tag],
             "summary": endpoint.summary,
             "description": "\n\n".join(filter(None, [endpoint.description, _who(endpoint)])),
@@ -117,22 +132,25 @@ class _Writer:
         return parameters
 
     def _body(self, endpoint: Endpoint) -> dict[str, Any]:
-        kind = endpoint.body_schema or endpoint.body_type
         limit = {"description": f"At most {endpoint.body_limit // KIBIBYTE:,} KiB"}
-        if kind is bytes:
-            content: dict[str, Any] = {media: {} for media in endpoint.body_media}
-            return limit | {"required": True, "content": content}
-        fewer_may_send = endpoint.field_access
+        if isinstance(endpoint.body_schema, Mapping):
+            return limit | {"required": True, "content": endpoint.body_schema}
+        kind = _body_struct(endpoint)
+        if kind is None:
+            content: dict[str, Any] = {"schema": _file_schema(endpoint.body_media[0])}
+            file = {"required": True, "content": dict.fromkeys(endpoint.body_media, content)}
+            return limit | file
         required = any(field.required for field in msgspec.structs.fields(kind))
-        # What everybody who may call may also send.
-        shown = {name: one for name, one in example(kind).items() if name not in fewer_may_send}
-        content = {"schema": self._schemas.of(kind), "example": shown}
+        # Fields that need further access are left out: every caller may send the example.
+        limited = endpoint.field_access
+        value = {name: one for name, one in example(kind).items() if name not in limited}
+        content = {"schema": self._schemas.of(kind), "example": value}
         body = {"required": required, "content": dict.fromkeys(endpoint.body_media, content)}
         return limit | body
 
     def _responses(self, endpoint: Endpoint) -> dict[str, Any]:
         headers = _HEADERS | (_REPLAYED if endpoint.moves_money else {})
-        success = {"description": _SUCCESS.get(endpoint.status, "Done"), "headers": headers}
+        success = {"description": _SUCCESS.get(endpoint.status, "Success"), "headers": headers}
         responses = {str(endpoint.status): success | self._content(endpoint)}
         by_status: dict[int, list[Code]] = {}
         for code in _codes(endpoint):
@@ -148,10 +166,9 @@ class _Writer:
         if kind is None:
             return {}
         if kind is bytes:
-            schema: Schema = {"type": "object"} if endpoint.media == _JSON else {"type": "string"}
-        else:
-            schema = self._schemas.of(kind)
-        return {"content": {endpoint.media: {"schema": schema}}}
+            return {"content": {media: {"schema": _file_schema(media)} for media in endpoint.media}}
+        content = {"schema": self._schemas.of(kind), "example": response_example(kind)}
+        return {"content": dict.fromkeys(endpoint.media, content)}
 
     def _refusals(self, codes: list[Code]) -> dict[str, Any]:
         content = {
@@ -163,6 +180,13 @@ class _Writer:
             "headers": _HEADERS,
             "content": {_JSON: content},
         }
+
+
+def _file_schema(media: str) -> Schema:
+    """Return the schema of a body that is sent as bytes."""
+    if media == _JSON:
+        return {"type": "object"}
+    return {"type": "string"} if media.startswith("text/") else _BINARY
 
 
 def _codes(endpoint: Endpoint) -> list[Code]:
@@ -254,8 +278,12 @@ def _request_id() -> dict[str, Any]:
     return {
         "name": "X-Request-ID",
         "in": "header",
-        "description": "For tracing; echoed in the answer, or made when absent",
-        "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$"},
+        "description": "For tracing. Returned in the response; generated when absent",
+        "schema": {
+            "type": "string",
+            "pattern": "^[A-Za-z0-9._-]{1,128}$",
+            "examples": ["checkout-1188"],
+        },
     }
 
 
@@ -264,7 +292,12 @@ def _idempotency_key() -> dict[str, Any]:
         "name": "Idempotency-Key",
         "in": "header",
         "description": "The same as `request_id` in the body; one of the two is enough",
-        "schema": {"type": "string", "minLength": 1, "maxLength": 64},
+        "schema": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 64,
+            "examples": [RequestIdRule.example],
+        },
     }
 
 
@@ -273,9 +306,9 @@ def _answer_headers() -> dict[str, Any]:
     return {
         "X-Request-ID": {"description": "The request's id", "schema": {"type": "string"}},
         "X-RateLimit-Limit": {"description": "Requests per second", "schema": whole},
-        "X-RateLimit-Remaining": {"description": "Requests left at once", "schema": whole},
+        "X-RateLimit-Remaining": {"description": "Requests left", "schema": whole},
         "X-RateLimit-Reset": {
-            "description": "Unix seconds at which all are there again",
+            "description": "Unix time in seconds when the limit is full again",
             "schema": whole,
         },
     }
@@ -284,7 +317,7 @@ def _answer_headers() -> dict[str, Any]:
 _HEADERS = {name: {"$ref": f"#/components/headers/{name}"} for name in _answer_headers()}
 _REPLAYED = {
     "Idempotent-Replayed": {
-        "description": "`true` where the answer is that of an earlier request; nothing moved",
+        "description": "`true` on a replay: the original response, and no money moved",
         "schema": {"type": "string"},
     }
 }

@@ -1,11 +1,13 @@
 """The `webhooks` section of the OpenAPI document: what the gateway sends to webhook endpoints."""
 
+import re
 from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
 
 from tapgate.edge.schemas import Schemas
+from tapgate.service.json_schema import reference
 
 _SIGNATURE: Final = (
     "One or more signatures separated by spaces (two during the grace of a secret rotation), each"
@@ -74,7 +76,7 @@ def _operation(event: WebhookEvent, schemas: Schemas) -> dict[str, Any]:
         ],
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": _payload(event, schemas)}},
+            "content": {"application/json": {"schema": _named(event, schemas)}},
         },
         "responses": {
             status: {"description": description} for status, description in _RESPONSES.items()
@@ -82,12 +84,20 @@ def _operation(event: WebhookEvent, schemas: Schemas) -> dict[str, Any]:
     }
 
 
+def _named(event: WebhookEvent, schemas: Schemas) -> dict[str, Any]:
+    """Add the payload to the components, such as `TransactionCompletedEvent`."""
+    words = re.split(r"[._]", event.name)
+    name = "".join(word.capitalize() for word in (*words, "event"))
+    schemas.components[name] = {"title": name, **_payload(event, schemas)}
+    return reference(name)
+
+
 def _payload(event: WebhookEvent, schemas: Schemas) -> dict[str, Any]:
     return {
         "type": "object",
         "required": ["type", "timestamp", "data"],
         "properties": {
-            "type": {"const": event.name},
+            "type": {"type": "string", "const": event.name},
             "timestamp": {
                 "type": "string",
                 "format": "date-time",

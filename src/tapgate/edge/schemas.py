@@ -1,171 +1,144 @@
-"""JSON Schema of what endpoints take and give: the types from msgspec, the values from the rules,
-and an example of everything that can be sent."""
+"""JSON Schema of request and response bodies: types from msgspec, values from the rules."""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, get_args, get_origin
+from types import NoneType
+from typing import Annotated, Any, Final, get_args, get_origin
 
 import msgspec
 
-from tapgate import ids
 from tapgate.edge.checks import is_struct, rule_and_type
-from tapgate.edge.fields import TextRule
+from tapgate.edge.examples import example
+from tapgate.edge.fields import Choice, Rule
+from tapgate.service import json_schema
+from tapgate.service.json_schema import Schema, name_in, reference
 
-Schema = dict[str, Any]
-
-_REF = "#/components/schemas/{name}"
-
-#: Plain text has no rule that could show what a field is about; these names do.
-_TEXT_EXAMPLES = {
-    "address": "12 Siaka Stevens Street, Freetown",
-    "alert_type": "UNUSUAL_AMOUNT",
-    "business_name": "Kamara Stores",
-    "child_name": "Ibrahim Kamara",
-    "child_relationship": "son",
-    "description": "Float for the weekend",
-    "first_name": "Aminata",
-    "id_number": "SL-1234567",
-    "last_name": "Kamara",
-    "memo": "School fees",
-    "name": "Kamara Stores",
-    "note": "Called the customer",
-    "password": "a long pass phrase",
-    "reason": "Asked for by the customer",
-    "request_id": "7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d",
-    "resolution_notes": "Confirmed by the customer",
-    "agent_id": ids.show(ids.AGENT, 1 << 58),
-    "from_account_id": ids.show(ids.ACCOUNT, 1 << 58),
-    "from_agent_id": ids.show(ids.AGENT, 1 << 58),
-    "original_transaction_id": ids.show(ids.TRANSACTION, 1 << 58),
-    "parent_agent_id": ids.show(ids.AGENT, 1 << 58),
-    "parent_subscriber_id": ids.show(ids.SUBSCRIBER, 1 << 58),
-    "partner_id": ids.show(ids.PARTNER, 1 << 58),
-    "rule_id": ids.show(ids.RULE, 1 << 58),
-    "sender_id": ids.show(ids.SUBSCRIBER, 1 << 58),
-    "subscriber_id": ids.show(ids.SUBSCRIBER, 1 << 58),
-    "terminal_id": ids.show(ids.TERMINAL, 1 << 58),
-    "to_account_id": ids.show(ids.ACCOUNT, (1 << 58) + 1),
-    "to_agent_id": ids.show(ids.AGENT, (1 << 58) + 1),
-    "transaction_id": ids.show(ids.TRANSACTION, 1 << 58),
-    "actor_id": ids.show(ids.ADMIN, 1 << 58),
-    "card_identifier": "TAP-000001",
-    "currency": "SLE",
-    "event": "subscriber.blocked",
-    "merchant_id": "M-204",
-    "merchant_name": "Kamara Stores",
-    "partner_reference": "A-17",
-    "reference": "A-17",
-    "refresh_token": "the one of the login",
-    "requirements": "A verified identity document",
-    "resource_id": ids.show(ids.SUBSCRIBER, 1 << 58),
-    "resource_type": "subscriber",
-    "search": "Kamara",
-    "transaction_ref": "ORDER-1188",
-    "url": "https://shop.example/tapgate",
-}
-
-#: What stands in a path behind these words.
-_PATH_EXAMPLES = {
-    "account-rules": "1",
-    "agents": ids.show(ids.AGENT, 1 << 58),
-    "alerts": ids.show(ids.ALERT, 1 << 58),
-    "api-keys": ids.show(ids.KEY, 1 << 58),
-    "balance": ids.show(ids.SUBSCRIBER, 1 << 58),
-    "cards": "TAP-000001",
-    "docs": "swagger-ui.css",
-    "deliveries": ids.show(ids.DELIVERY, 1 << 58),
-    "keys": ids.show(ids.KEY, 1 << 58),
-    "kyc-documents": ids.show(ids.DOCUMENT, 1 << 58),
-    "partners": ids.show(ids.PARTNER, 1 << 58),
-    "processors": ids.show(ids.PROCESSOR, 1 << 58),
-    "rules": ids.show(ids.RULE, 1 << 58),
-    "subscribers": ids.show(ids.SUBSCRIBER, 1 << 58),
-    "terminals": ids.show(ids.TERMINAL, 1 << 58),
-    "transactions": ids.show(ids.TRANSACTION, 1 << 58),
-    "users": ids.show(ids.ADMIN, 1 << 58),
-    "webhook-endpoints": ids.show(ids.WEBHOOK_ENDPOINT, 1 << 58),
+#: Formats of response fields by name. Times end in `_at` or `_until`.
+_RESPONSE_FORMATS: Final = {
+    "as_of": "date-time",
+    "date": "date",
+    "date_of_birth": "date",
+    "email": "email",
+    "start": "date-time",
+    "statement_url": "uri-reference",
+    "url": "uri",
 }
 
 
 class Schemas:
-    """The schemas of all types that endpoints take (`taken`) and give (`given`)."""
+    """The schemas of all types in requests (`taken`) and responses (`given`)."""
 
     def __init__(self, taken: Iterable[Any], given: Iterable[Any], currency: str) -> None:
         self._currency = currency
         inputs = list(dict.fromkeys(struct for kind in taken for struct in _structs(kind)))
-        kinds = [*inputs, *(kind for kind in dict.fromkeys(given) if kind not in inputs)]
-        shown, self.components = msgspec.json.schema_components(kinds, ref_template=_REF)
-        self._of: dict[Any, Schema] = dict(zip(kinds, shown, strict=True))
+        given = list(given)
+        outputs = [one for kind in given for one in _structs(kind) if one not in inputs]
+        kinds = dict.fromkeys([*inputs, *outputs, *given])
+        self._of, self.components = json_schema.components_of(list(kinds))
+        self._enums: dict[str, Choice] = {}
         for struct in inputs:
-            self._describe(struct)
+            self._describe_request(struct)
+        for kind in dict.fromkeys(outputs):
+            self._describe_response(kind)
+        for name, choice in sorted(self._enums.items()):
+            self.components[name] = {"title": name, "type": "string", **choice.schema()}
 
     def of(self, kind: Any) -> Schema:
         return self._of[kind]
 
     def taken_apart(self, struct: type[msgspec.Struct]) -> dict[str, Schema]:
-        """The members of a struct that is never sent as one, such as a query."""
-        name = self.of(struct)["$ref"].rpartition("/")[2]
-        properties: dict[str, Schema] = self.components.pop(name)["properties"]
-        return properties
+        """Return the parameters of a query, whose struct is not a component."""
+        properties: dict[str, Schema] = self.components.pop(name_in(self.of(struct)))["properties"]
+        return json_schema.tidy_query(properties)
 
-    def _describe(self, struct: type[msgspec.Struct]) -> None:
-        name = self.of(struct)["$ref"].rpartition("/")[2]
-        properties = self.components[name]["properties"]
+    def _describe_request(self, struct: type[msgspec.Struct]) -> None:
+        component = self.components[name_in(self.of(struct))]
         for field in msgspec.structs.fields(struct):
-            self._add_rule(properties[field.encode_name], field.type, field.encode_name)
+            schema = component["properties"][field.encode_name]
+            self._add_rule(schema, field.type, field.encode_name)
+        json_schema.tidy_request(component)
+
+    def _describe_response(self, kind: Any) -> None:
+        component = self.components[name_in(self.of(kind))]
+        for field in msgspec.structs.fields(kind):
+            schema = component["properties"][field.encode_name]
+            self._add_values(schema, field.type, field.encode_name)
+        json_schema.tidy_response(component, kind)
 
     def _add_rule(self, schema: Schema, kind: Any, name: str) -> None:
         rule, bare = rule_and_type(kind)
         if is_struct(bare):
             return
-        for choice in schema.get("anyOf", [schema]):
-            if choice.get("type") == "null":
-                continue
+        for choice in _choices(schema):
             if get_origin(bare) is list:
                 self._add_rule(choice["items"], get_args(bare)[0], name)
             if rule is not None:
-                choice.update(rule.for_currency(self._currency).schema())
+                self._apply(choice, rule)
         schema.setdefault("examples", [example(kind, name)])
 
+    def _add_values(self, schema: Schema, kind: Any, name: str) -> None:
+        """Add the rules that a response declares, and the format that its name implies."""
+        notes = list(_notes(kind))
+        for choice in _choices(schema):
+            for rule in notes:
+                self._apply(choice, rule)
+            if "items" in choice:
+                self._add_values(choice["items"], _items(kind), "")
+            if choice.get("type") == "string" and "format" not in choice:
+                choice.update(_format(name))
 
-def example(kind: Any, name: str = "") -> Any:
-    """Something that could be sent as a value of this type."""
-    given = _given_example(kind)
-    rule, bare = rule_and_type(kind)
-    if given is not None:
-        return given
-    if is_struct(bare):
-        names = [(field.encode_name, field.type) for field in msgspec.structs.fields(bare)]
-        omitted = getattr(bare, "OMITTED_IN_EXAMPLES", ())
-        return {name: example(type_, name) for name, type_ in names if name not in omitted}
-    if get_origin(bare) is list:
-        return [example(get_args(bare)[0], name)]
-    if isinstance(rule, TextRule):
-        return _TEXT_EXAMPLES.get(name, rule.example)
-    return True if bare is bool else 1.5 if rule is None else rule.example
-
-
-def path_example(path: str, name: str) -> str:
-    """Something that could stand in a path for `{name}`."""
-    before = path.partition(f"/{{{name}}}")[0].rpartition("/")[2]
-    return _PATH_EXAMPLES.get(before, name)
-
-
-def _given_example(kind: Any) -> Any:
-    """The example that a declaration itself gives, by `msgspec.Meta(examples=[...])`."""
-    if get_origin(kind) is Annotated:
-        notes = get_args(kind)[1:]
-        metas = [note for note in notes if isinstance(note, msgspec.Meta) and note.examples]
-        return metas[0].examples[0] if metas and metas[0].examples else None
-    choices = [_given_example(choice) for choice in get_args(kind)]
-    return next((choice for choice in choices if choice is not None), None)
+    def _apply(self, schema: Schema, rule: Rule) -> None:
+        rule = rule.for_currency(self._currency)
+        if not isinstance(rule, Choice) or rule.name is None:
+            schema.update(rule.schema())
+            return
+        known = self._enums.setdefault(rule.name, rule)
+        if known.words != rule.words:
+            raise TypeError(f"two different enums are named {rule.name}")
+        schema.pop("type", None)
+        schema.update(reference(rule.name))
 
 
-def _structs(kind: Any) -> Iterator[type[msgspec.Struct]]:
-    """A struct and all those inside it."""
-    _, bare = rule_and_type(kind)
-    if is_struct(bare):
-        yield bare
-        for field in msgspec.structs.fields(bare):
-            yield from _structs(field.type)
-    elif get_origin(bare) is list:
-        yield from _structs(get_args(bare)[0])
+def _choices(schema: Schema) -> list[Schema]:
+    return [choice for choice in schema.get("anyOf", [schema]) if choice.get("type") != "null"]
+
+
+def _format(name: str) -> Schema:
+    found = "date-time" if name.endswith(("_at", "_until")) else _RESPONSE_FORMATS.get(name)
+    return {} if found is None else {"format": found}
+
+
+def _members(kind: Any) -> Iterator[Any]:
+    """Yield the members of a union except null and `Unset`, or the type if it is no union."""
+    origin = get_origin(kind)
+    if origin is None or origin in (Annotated, list, dict) or json_schema.struct_of(kind):
+        yield kind
+        return
+    for member in get_args(kind):
+        if member not in (NoneType, msgspec.UnsetType):
+            yield from _members(member)
+
+
+def _notes(kind: Any) -> Iterator[Rule]:
+    for member in _members(kind):
+        if get_origin(member) is Annotated:
+            yield from (note for note in get_args(member)[1:] if isinstance(note, Rule))
+
+
+def _items(kind: Any) -> Any:
+    for member in _members(kind):
+        bare = get_args(member)[0] if get_origin(member) is Annotated else member
+        if get_origin(bare) is list:
+            return get_args(bare)[0]
+    return Any
+
+
+def _structs(kind: Any) -> Iterator[Any]:
+    """A struct and all structs inside it."""
+    for member in _members(kind):
+        bare = get_args(member)[0] if get_origin(member) is Annotated else member
+        if json_schema.struct_of(bare):
+            yield bare
+            for field in msgspec.structs.fields(bare):
+                yield from _structs(field.type)
+        elif get_origin(bare) is list:
+            yield from _structs(get_args(bare)[0])

@@ -39,7 +39,7 @@ def system_endpoints(app: Subject) -> Endpoints:
     endpoints = Endpoints("System")
 
     @endpoints.get("/health", access=_PUBLIC, other_statuses=(503,))
-    async def health(call: Call) -> Reply[Health]:
+    async def get_health(call: Call) -> Reply[Health]:
         """Tell whether the gateway and its ledger work.
 
         Answers 503 with the same body while the ledger or its database cannot be reached.
@@ -49,22 +49,27 @@ def system_endpoints(app: Subject) -> Endpoints:
         return Reply(body, status=200 if healthy else 503)
 
     @endpoints.get("/openapi.json", access=_PUBLIC)
-    async def openapi(call: Call) -> Reply[bytes]:
+    async def get_openapi_document(call: Call) -> Reply[bytes]:
         """Describe the interface in OpenAPI 3.1."""
         return Reply(app.description)
 
-    @endpoints.get("/docs", access=_PUBLIC, media="text/html")
-    async def docs(call: Call) -> Reply[bytes]:
+    @endpoints.get("/docs", access=_PUBLIC, media=("text/html",))
+    async def get_docs_page(call: Call) -> Reply[bytes]:
         """Show the interface as a page to read and to try out."""
         return page_file(call, "index.html")
 
-    @endpoints.get("/docs/{file}", access=_PUBLIC, media="text/*", errors=(Code.NOT_FOUND,))
-    async def docs_file(call: Call, file: str) -> Reply[bytes]:
+    @endpoints.get(
+        "/docs/{file}",
+        access=_PUBLIC,
+        media=("text/html", "text/css", "text/javascript"),
+        errors=(Code.NOT_FOUND,),
+    )
+    async def get_docs_file(call: Call, file: str) -> Reply[bytes]:
         """Give one of the files that the page is made of."""
         return page_file(call, file)
 
-    @endpoints.get("/metrics", access=_PUBLIC, media="text/plain")
-    async def metrics(call: Call) -> Reply[bytes]:
+    @endpoints.get("/metrics", access=_PUBLIC, media=(CONTENT_TYPE,))
+    async def get_metrics(call: Call) -> Reply[bytes]:
         """Give the numbers of this node in Prometheus's text format."""
         return Reply(app.metrics.exposition(), content_type=CONTENT_TYPE)
 

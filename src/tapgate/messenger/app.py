@@ -43,7 +43,7 @@ class App(AsgiApp):
             Route(
                 method="GET",
                 path="/openapi.json",
-                handler=self.openapi,
+                handler=self.get_openapi_document,
                 access=ANYBODY,
                 answers={200: {"type": "object"}},
             ),
@@ -62,7 +62,7 @@ class App(AsgiApp):
     def _description(self) -> bytes:
         return described(self._routes)
 
-    async def openapi(self, _request: Request) -> Answer:
+    async def get_openapi_document(self, _request: Request) -> Answer:
         """Describe the interface in OpenAPI 3.1."""
         return encoded_answer(200, self._description)
 

@@ -1,19 +1,49 @@
-"""The description of the interface in OpenAPI 3.1, made of the table of routes alone."""
+"""The OpenAPI 3.1 document of the messenger, generated from the table of routes."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
 from tapgate import VERSION
 from tapgate.messenger.routes.access import SECURITY_SCHEMES
 from tapgate.messenger.routes.route import JSON, ErrorBody, Route
+from tapgate.service.json_schema import (
+    components_of,
+    name_in,
+    require_plain_names,
+    tidy_request,
+    tidy_response,
+)
 
 _TEXT: Final = "text/plain"
-_REF: Final = "#/components/schemas/{name}"
-#: What the provider's own protocol gives a meaning to.
+_INTRODUCTION: Final = """\
+The HTTP interface of the messenger: messages from bridges and from the channel's provider in, \
+template messages of internal services out.
+
+**Authentication.** Each operation names its credential: a bridge's bearer token, the provider's \
+`X-Hub-Signature-256` over the raw body, or the signature of an internal service over \
+`METHOD|PATH|QUERY|TIMESTAMP`.
+
+**Errors.** Errors are `{"error": ..., "status": "error"}`. A 429 has `Retry-After` and \
+`retryAfter`, both in seconds.
+
+**Idempotency.** Template messages accept an `Idempotency-Key`; deliveries are processed once per \
+message id.
+
+**Request ids.** `X-Request-ID` is returned in the response and written to the logs.
+"""
+#: Tags by the module of the handler.
+_TAGS: Final = {
+    "bridge": ("Bridge", "Messages from a bridge, answered as plain text."),
+    "webhook": ("Provider", "Webhooks of the channel's provider."),
+    "messages": ("Messages", "Template messages that internal services send."),
+    "simulator": ("Simulator", "The simulated phone; not in production."),
+    "system": ("System", "Health and the description of the API."),
+}
+#: Statuses that the provider's protocol defines.
 _OWN_WORDS: Final = {
     421: "It cannot be decrypted",
     427: "The form can no longer be used",
@@ -32,9 +62,11 @@ def described(routes: Sequence[Route]) -> bytes:
             "title": "Tapgate messenger",
             "version": VERSION,
             "summary": "Wallets and cards in a conversation",
+            "description": _INTRODUCTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
+        "tags": [{"name": name, "description": text} for name, text in _TAGS.values()],
         "paths": paths,
         "components": {
             "schemas": schemas.components,
@@ -52,12 +84,16 @@ class _Schemas:
     """The schemas of all structs that routes take and give."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
-        named = [ErrorBody]
-        for route in routes:
-            named += [one for one in (route.body, *route.answers.values()) if _is_struct(one)]
-        structs = list(dict.fromkeys(named))
-        shown, self.components = msgspec.json.schema_components(structs, ref_template=_REF)
-        self._of = dict(zip(structs, shown, strict=True))
+        inputs = dict.fromkeys(route.body for route in routes if _is_struct(route.body))
+        given = (one for route in routes for one in route.answers.values() if _is_struct(one))
+        outputs = dict.fromkeys([ErrorBody, *given])
+        requests, responses = list(_nested(inputs)), list(_nested(outputs))
+        self._of, self.components = components_of([*requests, *responses])
+        require_plain_names(self.components)
+        for kind in requests:
+            tidy_request(self.components[name_in(self._of[kind])])
+        for kind in responses:
+            tidy_response(self.components[name_in(self._of[kind])], kind)
 
     def content(self, kind: Any) -> dict[str, Any]:
         """What is sent, by its media type."""
@@ -75,10 +111,26 @@ def _is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
+def _nested(kinds: Iterable[Any]) -> Iterator[Any]:
+    """Yield structs and the structs in their fields."""
+    for kind in kinds:
+        if _is_struct(kind):
+            yield kind
+            yield from _nested(field.type for field in msgspec.structs.fields(kind))
+        else:
+            yield from _nested(get_args(kind))
+
+
+def _tag(route: Route) -> str:
+    module = route.handler.__module__.rpartition(".")[2]
+    return _TAGS.get(module, _TAGS["system"])[0]
+
+
 def _operation(route: Route, schemas: _Schemas) -> dict[str, Any]:
     summary, _, more = inspect.cleandoc(route.handler.__doc__ or "").partition("\n")
     operation: dict[str, Any] = {
         "operationId": route.name,
+        "tags": [_tag(route)],
         "summary": summary,
         "description": "\n\n".join(filter(None, [more.strip(), route.access.sentence])),
         "security": [{name: [] for name in choice} for choice in route.access.security],
@@ -128,6 +180,10 @@ def _words(status: int) -> str:
 _REQUEST_ID: Final = {
     "name": "X-Request-ID",
     "in": "header",
-    "description": "For tracing; echoed in the answer, or made when absent",
-    "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$"},
+    "description": "For tracing. Returned in the response; generated when absent",
+    "schema": {
+        "type": "string",
+        "pattern": "^[A-Za-z0-9._-]{1,128}$",
+        "examples": ["message-1188"],
+    },
 }

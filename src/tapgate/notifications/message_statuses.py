@@ -26,7 +26,7 @@ _ERROR: Final = """CASE WHEN m.delivery = 'failed' THEN m.delivery_error
 
 class StatusReport(msgspec.Struct, kw_only=True):
     message_id: Annotated[str, IdRule(ids.MESSAGE)]
-    status: Annotated[str, Choice(*ORDER)]
+    status: Annotated[str, Choice(*ORDER, name="MessageReportStatus")]
     error_code: Annotated[str, TextRule(40)] | None = None
 
 

@@ -9,8 +9,9 @@ from tapgate import clock
 from tapgate.edge.fields import Choice
 from tapgate.edge.recent import Sample
 from tapgate.ledger import proofs, verify
+from tapgate.transactions.model import TransactionType
 
-Period = Annotated[str, Choice("day", "week", "month")]
+Period = Annotated[str, Choice("day", "week", "month", name="OverviewPeriod")]
 
 
 class OverviewQuery(msgspec.Struct, kw_only=True):
@@ -38,7 +39,7 @@ class Bucket(Sums, kw_only=True):
 
 
 class OfType(Sums, kw_only=True):
-    type: str
+    type: TransactionType
 
 
 class Decline(msgspec.Struct, kw_only=True):
@@ -142,7 +143,7 @@ class LedgerState(msgspec.Struct, kw_only=True):
 class Overview(msgspec.Struct, kw_only=True):
     currency: str
     timezone: str
-    period: str
+    period: Period
     from_: str = msgspec.field(name="from")
     to: str
     totals: Totals

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 import msgspec
 
@@ -13,6 +13,7 @@ from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code
 
 Status = Literal["active", "suspended"]
+PublicStatus = Annotated[str, Choice(*get_args(Status), name="PartnerStatus")]
 
 #: How the account of a partner keeps its state.
 ACCOUNT_STATUS: Final[Mapping[str, str]] = {"active": "active", "suspended": "blocked"}
@@ -36,7 +37,7 @@ class PartnerRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     name: str
-    status: str
+    status: PublicStatus
     account_id: str
     balance: str
     overdraft_limit: str
@@ -60,7 +61,7 @@ def shown(partner: Partner) -> PartnerRecord:
 class PartnerFilters(PageQuery, kw_only=True):
     """Which partners a list is to show."""
 
-    status: Annotated[str, Choice("active", "suspended")] | None = None
+    status: PublicStatus | None = None
     search: SearchText | None = None
 
 

@@ -44,7 +44,7 @@ class PartnerWebhookSecret(msgspec.Struct, kw_only=True):
     webhook_secret: str
 
 
-class PartnerMoved(msgspec.Struct, kw_only=True):
+class PartnerResponse(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str
     partner: PartnerRecord
@@ -125,10 +125,10 @@ async def fund_partner(call: Call, id: str, body: PartnerDeposit) -> Reply[Partn
     access=_ACCESS,
     errors=(Code.PARTNER_NOT_FOUND, Code.ALREADY_SUSPENDED),
 )
-async def suspend_partner(call: Call, id: str, body: OptionalReason) -> PartnerMoved:
+async def suspend_partner(call: Call, id: str, body: OptionalReason) -> PartnerResponse:
     """Suspend a partner: its keys and its webhook are refused at once."""
     partner = await operations.suspend(call, read_id(id), body.reason)
-    return PartnerMoved(message="Partner suspended", partner=shown(partner))
+    return PartnerResponse(message="Partner suspended", partner=shown(partner))
 
 
 @endpoints.post(
@@ -136,10 +136,10 @@ async def suspend_partner(call: Call, id: str, body: OptionalReason) -> PartnerM
     access=_ACCESS,
     errors=(Code.PARTNER_NOT_FOUND, Code.NOT_SUSPENDED),
 )
-async def activate_partner(call: Call, id: str, body: OptionalReason) -> PartnerMoved:
+async def activate_partner(call: Call, id: str, body: OptionalReason) -> PartnerResponse:
     """Activate a partner that was suspended."""
     partner = await operations.activate(call, read_id(id), body.reason)
-    return PartnerMoved(message="Partner activated", partner=shown(partner))
+    return PartnerResponse(message="Partner activated", partner=shown(partner))
 
 
 @endpoints.post(

@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate import money
 from tapgate.cards import queries as cards
-from tapgate.cards.model import Card
+from tapgate.cards.model import Card, PublicStatus, PublicType
 from tapgate.edge.call import Call
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.pins import check_pin
@@ -37,8 +37,8 @@ class CardFound(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str = "Card found"
     card_serial: str
-    card_type: str | None
-    status: str
+    card_type: PublicType | None
+    status: PublicStatus
     holder_name: str | None
 
 

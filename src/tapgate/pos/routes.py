@@ -59,7 +59,7 @@ class CardIdentifier(msgspec.Struct, kw_only=True):
     requires=(require_a_name,),
     errors=(Code.TERMINAL_NOT_FOUND, *_PIN_TRIED, *_TO_PAY),
 )
-async def pos_payment(call: Call, body: PosPayment) -> Reply[PaymentReceipt]:
+async def pay_at_terminal(call: Call, body: PosPayment) -> Reply[PaymentReceipt]:
     """Take a payment by card.
 
     Needs a `request_id`. Above the no-PIN limit of the holder's KYC level the PIN is needed. The
@@ -71,7 +71,7 @@ async def pos_payment(call: Call, body: PosPayment) -> Reply[PaymentReceipt]:
 @pos_endpoints.post(
     "/api/v1/pos/verify-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND, *_PIN_TRIED)
 )
-async def pos_verify_card(call: Call, body: CardAndPin) -> CardCheck:
+async def verify_terminal_card(call: Call, body: CardAndPin) -> CardCheck:
     """Verify a card and its PIN before a payment.
 
     A card that cannot be used is answered with `is_active: false` and without a balance.
@@ -80,7 +80,7 @@ async def pos_verify_card(call: Call, body: CardAndPin) -> CardCheck:
 
 
 @pos_endpoints.post("/api/v1/pos/lookup-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND,))
-async def pos_lookup_card(call: Call, body: CardIdentifier) -> CardFound:
+async def look_up_terminal_card(call: Call, body: CardIdentifier) -> CardFound:
     """Look up a card by its serial or its NFC UID."""
     return await cards.look_up(call, body.card_identifier)
 
@@ -92,7 +92,7 @@ async def pos_lookup_card(call: Call, body: CardIdentifier) -> CardFound:
     requires=(require_a_name,),
     errors=_TO_REFUND,
 )
-async def pos_refund(call: Call, body: Refund) -> Reply[RefundReceipt]:
+async def refund_terminal_payment(call: Call, body: Refund) -> Reply[RefundReceipt]:
     """Give back a payment, or a part of it.
 
     Needs a `request_id`. Without `amount`: all that remains.
@@ -100,25 +100,43 @@ async def pos_refund(call: Call, body: Refund) -> Reply[RefundReceipt]:
     return await payments.refund(call, body, channel="pos")
 
 
-for _prefix in ("/api/v1/payment", "/payment"):
+#: The short paths are aliases; operation ids are unique per path.
+_PREFIXES = (("/api/v1/payment", ""), ("/payment", "_alias"))
+
+for _prefix, _suffix in _PREFIXES:
 
     @in_app_endpoints.post(
-        _prefix, access=_SIGNED, moves_money=True, requires=(require_a_name,), errors=_TO_PAY
+        _prefix,
+        access=_SIGNED,
+        moves_money=True,
+        requires=(require_a_name,),
+        errors=_TO_PAY,
+        operation_id=f"pay_in_app{_suffix}",
     )
-    async def in_app_payment(call: Call, body: InAppPayment) -> Reply[PaymentReceipt]:
+    async def pay_in_app(call: Call, body: InAppPayment) -> Reply[PaymentReceipt]:
         """Take a payment in an app.
 
         Needs a `request_id`. There is no PIN: the no-PIN limits always apply.
         """
         return await payments.pay_in_app(call, body)
 
-    @in_app_endpoints.post(f"{_prefix}/verify-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND,))
-    async def in_app_verify_card(call: Call, body: CardNamed) -> CardCheck:
+    @in_app_endpoints.post(
+        f"{_prefix}/verify-card",
+        access=_SIGNED,
+        errors=(Code.CARD_NOT_FOUND,),
+        operation_id=f"verify_in_app_card{_suffix}",
+    )
+    async def verify_in_app_card(call: Call, body: CardNamed) -> CardCheck:
         """Verify a card before a payment in an app; answers no balance."""
         return await cards.verify_without_pin(call, body.card_serial)
 
-    @in_app_endpoints.post(f"{_prefix}/lookup-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND,))
-    async def in_app_lookup_card(call: Call, body: CardIdentifier) -> CardFound:
+    @in_app_endpoints.post(
+        f"{_prefix}/lookup-card",
+        access=_SIGNED,
+        errors=(Code.CARD_NOT_FOUND,),
+        operation_id=f"look_up_in_app_card{_suffix}",
+    )
+    async def look_up_in_app_card(call: Call, body: CardIdentifier) -> CardFound:
         """Look up a card by its serial or its NFC UID, for an app."""
         return await cards.look_up(call, body.card_identifier)
 
@@ -128,8 +146,9 @@ for _prefix in ("/api/v1/payment", "/payment"):
         moves_money=True,
         requires=(require_a_name,),
         errors=_TO_REFUND,
+        operation_id=f"refund_in_app_payment{_suffix}",
     )
-    async def in_app_refund(call: Call, body: Refund) -> Reply[RefundReceipt]:
+    async def refund_in_app_payment(call: Call, body: Refund) -> Reply[RefundReceipt]:
         """Give back a payment, or a part of it, from an app.
 
         Needs a `request_id`. Without `amount`: all that remains.

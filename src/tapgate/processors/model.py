@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 import msgspec
 
@@ -13,6 +13,7 @@ from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code
 
 Status = Literal["active", "suspended"]
+PublicStatus = Annotated[str, Choice(*get_args(Status), name="ProcessorStatus")]
 
 #: How the account of a processor keeps its state.
 ACCOUNT_STATUS: Final[Mapping[str, str]] = {"active": "active", "suspended": "blocked"}
@@ -41,7 +42,7 @@ class ProcessorRecord(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     phone_number: str
     email: str
-    status: str
+    status: PublicStatus
     suspend_reason: str | None
     account_id: str
     balance: str
@@ -75,7 +76,7 @@ class NewProcessor(msgspec.Struct, kw_only=True):
 class ProcessorFilters(PageQuery, kw_only=True):
     """Which processors a list is to show."""
 
-    status: Annotated[str, Choice("active", "suspended")] | None = None
+    status: PublicStatus | None = None
     search: SearchText | None = None
 
 

@@ -48,7 +48,7 @@ class ProcessorCreated(msgspec.Struct, kw_only=True):
     hmac_secret: str
 
 
-class ProcessorMoved(msgspec.Struct, kw_only=True):
+class ProcessorResponse(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str
     processor: ProcessorRecord
@@ -103,10 +103,10 @@ async def get_processor(call: Call, id: str) -> ProcessorRecord:
     access=_MOVE,
     errors=(Code.PROCESSOR_NOT_FOUND, Code.ALREADY_SUSPENDED),
 )
-async def suspend_processor(call: Call, id: str, body: Reason) -> ProcessorMoved:
+async def suspend_processor(call: Call, id: str, body: Reason) -> ProcessorResponse:
     """Suspend a processor: all its keys are refused at once."""
     processor = await operations.suspend(call, read_id(id), body.reason)
-    return ProcessorMoved(message="Processor suspended", processor=shown(processor))
+    return ProcessorResponse(message="Processor suspended", processor=shown(processor))
 
 
 @endpoints.post(
@@ -114,10 +114,10 @@ async def suspend_processor(call: Call, id: str, body: Reason) -> ProcessorMoved
     access=_MOVE,
     errors=(Code.PROCESSOR_NOT_FOUND, Code.NOT_SUSPENDED),
 )
-async def activate_processor(call: Call, id: str, body: OptionalReason) -> ProcessorMoved:
+async def activate_processor(call: Call, id: str, body: OptionalReason) -> ProcessorResponse:
     """Activate a processor that was suspended."""
     processor = await operations.activate(call, read_id(id), body.reason)
-    return ProcessorMoved(message="Processor activated", processor=shown(processor))
+    return ProcessorResponse(message="Processor activated", processor=shown(processor))
 
 
 @endpoints.post(

@@ -9,7 +9,7 @@ from tapgate import clock, money
 from tapgate.ledger.allowance import Allowance
 
 
-class Used(msgspec.Struct, frozen=True, kw_only=True):
+class LimitUsage(msgspec.Struct, frozen=True, kw_only=True):
     """Of one period. `remaining` is zero when a limit was lowered below what had been used."""
 
     limit: str
@@ -22,8 +22,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     kyc_level: int
     currency: str
     per_transaction: str
-    daily: Used
-    monthly: Used
+    daily: LimitUsage
+    monthly: LimitUsage
     max_balance: str
 
 
@@ -32,8 +32,8 @@ def shown(allowance: Allowance, currency: str, zone: ZoneInfo) -> Limits:
     tomorrow = day + timedelta(days=1)
     next_month = (day.replace(day=1) + timedelta(days=31)).replace(day=1)
 
-    def used(limit: int, used: int, until: date) -> Used:
-        return Used(
+    def used(limit: int, used: int, until: date) -> LimitUsage:
+        return LimitUsage(
             limit=money.plain(limit, currency),
             used=money.plain(used, currency),
             remaining=money.plain(max(limit - used, 0), currency),

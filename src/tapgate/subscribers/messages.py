@@ -7,7 +7,7 @@ import msgspec
 from tapgate import clock, ids
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.fields import TextRule
+from tapgate.edge.fields import Choice, TextRule
 from tapgate.edge.pages import Page, PageQuery, cut
 from tapgate.errors import ApiError, Code
 from tapgate.notifications import message_statuses
@@ -18,6 +18,8 @@ from tapgate.subscribers.restriction import require_open
 
 endpoints = Endpoints("Subscribers")
 
+MessageStatus = Annotated[str, Choice("queued", *message_statuses.ORDER, name="MessageStatus")]
+
 
 class Filters(PageQuery, kw_only=True):
     template: Annotated[str, TextRule(64)] | None = None
@@ -27,7 +29,7 @@ class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
     message_id: str
     template: str
     language: str
-    status: str
+    status: MessageStatus
     error_code: str | None
     created_at: str
     updated_at: str | None
@@ -38,7 +40,7 @@ class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
     access=Access(roles="ACSF"),
     errors=(Code.SUBSCRIBER_NOT_FOUND,),
 )
-async def list_messages(call: Call, id: str, query: Filters) -> Page[MessageRecord]:
+async def list_subscriber_messages(call: Call, id: str, query: Filters) -> Page[MessageRecord]:
     """List the messages to a subscriber's phone, newest first, without what they say.
 
     `status` is `queued`, `sent`, `delivered`, `read` or `failed`; `error_code` is the provider's,

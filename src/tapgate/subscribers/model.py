@@ -23,10 +23,11 @@ from tapgate.edge.pages import PageQuery
 from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code, invalid_field
 
-Category = Annotated[str, Choice("standard", "vip", "corporate")]
-IdType = Annotated[str, Choice("NATIONAL_ID", "PASSPORT", "DRIVERS_LICENSE")]
+Category = Annotated[str, Choice("standard", "vip", "corporate", name="SubscriberCategory")]
+IdType = Annotated[str, Choice("NATIONAL_ID", "PASSPORT", "DRIVERS_LICENSE", name="IdType")]
 KycLevel = Annotated[int, Whole(1, 3)]
-KycStatus = Annotated[str, Choice("NONE", "PENDING", "VERIFIED", "REJECTED")]
+KycStatus = Annotated[str, Choice("NONE", "PENDING", "VERIFIED", "REJECTED", name="KycStatus")]
+PublicStatus = Annotated[str, Choice("ACTIVE", "BLOCKED", "CLOSED", name="SubscriberStatus")]
 #: As the account has it; clients see it in upper case.
 Status = Literal["active", "blocked", "closed"]
 
@@ -88,13 +89,13 @@ class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
     email: str | None
     date_of_birth: str | None
     address: str | None
-    id_type: str | None
+    id_type: IdType | None
     id_number: str | None
-    category: str
+    category: Category
     kyc_level: int
-    kyc_status: str
+    kyc_status: KycStatus
     restricted: bool
-    status: str
+    status: PublicStatus
     status_reason: str | None
     account_id: str
     balance: str
@@ -117,13 +118,13 @@ class DisclosedSubscriber(msgspec.Struct, frozen=True, kw_only=True):
     email: str | msgspec.UnsetType | None = msgspec.UNSET
     date_of_birth: str | msgspec.UnsetType | None = msgspec.UNSET
     address: str | msgspec.UnsetType | None = msgspec.UNSET
-    id_type: str | msgspec.UnsetType | None = msgspec.UNSET
+    id_type: IdType | msgspec.UnsetType | None = msgspec.UNSET
     id_number: str | msgspec.UnsetType | None = msgspec.UNSET
-    category: str | msgspec.UnsetType = msgspec.UNSET
+    category: Category | msgspec.UnsetType = msgspec.UNSET
     kyc_level: int | msgspec.UnsetType = msgspec.UNSET
-    kyc_status: str | msgspec.UnsetType = msgspec.UNSET
+    kyc_status: KycStatus | msgspec.UnsetType = msgspec.UNSET
     restricted: bool
-    status: str
+    status: PublicStatus
     status_reason: str | None
     account_id: str | msgspec.UnsetType = msgspec.UNSET
     balance: str | msgspec.UnsetType = msgspec.UNSET
@@ -190,7 +191,7 @@ class Registration(msgspec.Struct, kw_only=True):
     category: Category = "standard"
 
 
-class Update(msgspec.Struct, kw_only=True):
+class SubscriberUpdate(msgspec.Struct, kw_only=True):
     """What is to be changed; what is left out stays as it is."""
 
     phone_number: Phone | None = None
@@ -218,7 +219,7 @@ class Filters(PageQuery, kw_only=True):
     """Which subscribers a list is to show."""
 
     phone_number: Annotated[str, PhoneInQuery()] | None = None
-    status: Annotated[str, Choice("ACTIVE", "BLOCKED", "CLOSED")] | None = None
+    status: PublicStatus | None = None
     kyc_level: KycLevel | None = None
     search: SearchText | None = None
 
@@ -239,18 +240,18 @@ def registered(
     )
 
 
-def is_kyc_decision(before: Subscriber, update: Update) -> bool:
+def is_kyc_decision(before: Subscriber, update: SubscriberUpdate) -> bool:
     """Whether staff decided about the documents that were uploaded so far."""
     return update.kyc_status in ("VERIFIED", "REJECTED") or (
         update.kyc_level is not None and update.kyc_level != before.kyc_level
     )
 
 
-def updated(subscriber: Subscriber, update: Update) -> Subscriber:
+def updated(subscriber: Subscriber, update: SubscriberUpdate) -> Subscriber:
     return msgspec.structs.replace(subscriber, **_given(update))
 
 
-def _given(body: Registration | Update) -> dict[str, Any]:
+def _given(body: Registration | SubscriberUpdate) -> dict[str, Any]:
     given = {
         name: value for name, value in msgspec.structs.asdict(body).items() if value is not None
     }

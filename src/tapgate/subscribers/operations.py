@@ -15,7 +15,7 @@ from tapgate.ledger.pins import set_pin
 from tapgate.notifications.events import publish
 from tapgate.subscribers import model, queries
 from tapgate.subscribers.kyc_documents import queries as documents
-from tapgate.subscribers.model import Registration, Status, Subscriber, Update
+from tapgate.subscribers.model import Registration, Status, Subscriber, SubscriberUpdate
 from tapgate.subscribers.pins import require_strong
 from tapgate.subscribers.restriction import require_changeable
 from tapgate.subscribers.trail import record
@@ -51,7 +51,7 @@ async def register(call: Call, registration: Registration) -> Subscriber:
     return subscriber
 
 
-async def update(call: Call, subscriber_id: int, update: Update) -> Subscriber:
+async def update(call: Call, subscriber_id: int, update: SubscriberUpdate) -> Subscriber:
     """What is already as asked for is no change; without any, nothing is written."""
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)

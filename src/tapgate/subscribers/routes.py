@@ -3,7 +3,7 @@
 import msgspec
 
 from tapgate import clock
-from tapgate.edge.bodies import Done, OptionalReason, Reason
+from tapgate.edge.bodies import OptionalReason, Reason, SuccessResponse
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.fields import NewPin, OneTimeCode, Pin
@@ -17,7 +17,7 @@ from tapgate.subscribers.model import (
     Registration,
     Subscriber,
     SubscriberRecord,
-    Update,
+    SubscriberUpdate,
     disclosed,
     read_id,
     shown,
@@ -54,32 +54,32 @@ class CodeTry(msgspec.Struct, kw_only=True):
     otp: OneTimeCode
 
 
-class Registered(msgspec.Struct, kw_only=True):
+class SubscriberRegistered(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str = "Subscriber registered"
     subscriber_id: str
     subscriber: SubscriberRecord
 
 
-class Moved(msgspec.Struct, kw_only=True):
+class SubscriberResponse(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str
     subscriber: SubscriberRecord
 
 
-class Blocked(msgspec.Struct, kw_only=True):
+class DisclosedSubscriberResponse(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str = "Subscriber blocked"
     subscriber: DisclosedSubscriber
 
 
-class Verified(msgspec.Struct, kw_only=True):
+class PinVerified(msgspec.Struct, kw_only=True):
     success: bool = True
     verified: bool = True
     message: str = "PIN verified"
 
 
-class Granted(msgspec.Struct, kw_only=True):
+class AccessGranted(msgspec.Struct, kw_only=True):
     success: bool = True
     expires_at: str
 
@@ -100,7 +100,7 @@ async def _disclosed(call: Call, subscriber: Subscriber) -> DisclosedSubscriber:
     status=201,
     errors=(Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
 )
-async def register(call: Call, body: Registration) -> Registered:
+async def register_subscriber(call: Call, body: Registration) -> SubscriberRegistered:
     """Register a subscriber.
 
     The subscriber gets an empty wallet and starts as `ACTIVE` on KYC level 1. The phone number is
@@ -108,7 +108,7 @@ async def register(call: Call, body: Registration) -> Registered:
     after that one was closed.
     """
     record = _shown(call, await operations.register(call, body))
-    return Registered(subscriber_id=record.id, subscriber=record)
+    return SubscriberRegistered(subscriber_id=record.id, subscriber=record)
 
 
 @endpoints.get("/api/v1/subscribers", access=_READ, heavy="search")
@@ -162,7 +162,7 @@ async def get_limits(call: Call, id: str) -> Limits:
     field_access=dict.fromkeys(("kyc_level", "kyc_status", "restricted"), Access(roles="AC")),
     errors=(*_TO_CHANGE, Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
 )
-async def update(call: Call, id: str, body: Update) -> DisclosedSubscriber:
+async def update_subscriber(call: Call, id: str, body: SubscriberUpdate) -> DisclosedSubscriber:
     """Update a subscriber.
 
     Fields that are absent or null keep their value. A higher `kyc_level` has higher limits: see the
@@ -179,7 +179,7 @@ async def update(call: Call, id: str, body: Update) -> DisclosedSubscriber:
     access=Access(scope="subscribers:write", roles="ACS"),
     errors=(Code.SUBSCRIBER_NOT_FOUND, Code.ALREADY_BLOCKED, Code.NOT_CLOSABLE),
 )
-async def block(call: Call, id: str, body: Reason) -> Blocked:
+async def block_subscriber(call: Call, id: str, body: Reason) -> DisclosedSubscriberResponse:
     """Block a subscriber.
 
     Every payment from and to the wallet is refused immediately, with every card; the cards keep
@@ -187,7 +187,7 @@ async def block(call: Call, id: str, body: Reason) -> Blocked:
     one-time code: the response then has only `id`, `restricted`, `status` and `status_reason`.
     """
     subscriber = await operations.block(call, read_id(id), body.reason)
-    return Blocked(subscriber=await _disclosed(call, subscriber))
+    return DisclosedSubscriberResponse(subscriber=await _disclosed(call, subscriber))
 
 
 @endpoints.post(
@@ -195,35 +195,35 @@ async def block(call: Call, id: str, body: Reason) -> Blocked:
     access=Access(scope="subscribers:write", roles="AC"),
     errors=(*_TO_CHANGE, Code.NOT_BLOCKED),
 )
-async def unblock(call: Call, id: str, body: OptionalReason) -> Moved:
+async def unblock_subscriber(call: Call, id: str, body: OptionalReason) -> SubscriberResponse:
     """Unblock a subscriber.
 
     Cards that were active before work again; cards that were blocked themselves stay blocked.
     """
     subscriber = await operations.unblock(call, read_id(id), body.reason)
-    return Moved(message="Subscriber unblocked", subscriber=_shown(call, subscriber))
+    return SubscriberResponse(message="Subscriber unblocked", subscriber=_shown(call, subscriber))
 
 
 @endpoints.post("/api/v1/subscribers/{id}/close", access=Access(roles="A"), errors=_TO_CHANGE)
-async def close(call: Call, id: str, body: Reason) -> Moved:
+async def close_subscriber(call: Call, id: str, body: Reason) -> SubscriberResponse:
     """Close a subscriber for good.
 
     The wallet must be empty and nothing in it held, else `NOT_CLOSABLE`; whatever is asked of a
     closed subscriber later is answered with the same code.
     """
     subscriber = await operations.close(call, read_id(id), body.reason)
-    return Moved(message="Subscriber closed", subscriber=_shown(call, subscriber))
+    return SubscriberResponse(message="Subscriber closed", subscriber=_shown(call, subscriber))
 
 
 @endpoints.post("/api/v1/subscribers/{id}/verify-pin", access=_PIN, errors=_TO_TRY_A_PIN)
-async def verify_pin(call: Call, id: str, body: PinTry) -> Verified:
+async def verify_pin(call: Call, id: str, body: PinTry) -> PinVerified:
     """Verify the PIN.
 
     A wrong PIN is counted like one at a terminal: the third in a row locks it for 30 minutes, a
     right one starts the count again.
     """
     await pins.verify_pin(call, read_id(id), body.pin)
-    return Verified()
+    return PinVerified()
 
 
 @endpoints.post(
@@ -232,18 +232,18 @@ async def verify_pin(call: Call, id: str, body: PinTry) -> Verified:
     errors=(*_TO_TRY_A_PIN, Code.SAME_PIN),
     invalid_is_400=True,
 )
-async def change_pin(call: Call, id: str, body: PinChange) -> Done:
+async def change_pin(call: Call, id: str, body: PinChange) -> SuccessResponse:
     """Change the PIN.
 
     A wrong old PIN is counted as in verify-pin. Whatever is wrong with a PIN's form is answered
     with 400 here, and `SAME_PIN` only when the old PIN was right.
     """
     await pins.change_pin(call, read_id(id), body.old_pin, body.new_pin)
-    return Done(message="PIN changed")
+    return SuccessResponse(message="PIN changed")
 
 
 @endpoints.post("/api/v1/subscribers/{id}/reset-pin", access=_RESET, errors=_TO_CHANGE)
-async def request_pin_reset(call: Call, id: str) -> Done:
+async def request_pin_reset(call: Call, id: str) -> SuccessResponse:
     """Ask for a new PIN.
 
     Sends a one-time code of 6 digits to the subscriber's phone. It is valid for 5 minutes and 3
@@ -251,7 +251,7 @@ async def request_pin_reset(call: Call, id: str) -> Done:
     over every route: 429 with `Retry-After`.
     """
     await pins.request_pin_reset(call, read_id(id))
-    return Done(message="A one-time code was sent to the subscriber's phone")
+    return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
 
 
 @endpoints.post(
@@ -259,14 +259,14 @@ async def request_pin_reset(call: Call, id: str) -> Done:
     access=_RESET,
     errors=(*_TO_CHANGE, Code.INVALID_OTP),
 )
-async def reset_pin(call: Call, id: str, body: PinReset) -> Done:
+async def reset_pin(call: Call, id: str, body: PinReset) -> SuccessResponse:
     """Set a new PIN with the one-time code.
 
     The old PIN is not needed, and its lock ends. A code that is wrong three times, expired or used
     is no longer any good: ask for another.
     """
     await pins.reset_pin(call, read_id(id), body.otp, body.new_pin)
-    return Done(message="PIN reset")
+    return SuccessResponse(message="PIN reset")
 
 
 @endpoints.post(
@@ -274,7 +274,7 @@ async def reset_pin(call: Call, id: str, body: PinReset) -> Done:
     access=_ANY_ADMIN,
     errors=(Code.SUBSCRIBER_NOT_FOUND,),
 )
-async def request_restricted_access(call: Call, id: str) -> Done:
+async def request_restricted_access(call: Call, id: str) -> SuccessResponse:
     """Ask for access to a restricted subscriber.
 
     Sends a one-time code to the subscriber's phone, for this admin only. It is valid for 5 minutes
@@ -282,7 +282,7 @@ async def request_restricted_access(call: Call, id: str) -> Done:
     with `Retry-After`.
     """
     await restricted_access.request_access(call, read_id(id))
-    return Done(message="A one-time code was sent to the subscriber's phone")
+    return SuccessResponse(message="A one-time code was sent to the subscriber's phone")
 
 
 @endpoints.post(
@@ -290,11 +290,11 @@ async def request_restricted_access(call: Call, id: str) -> Done:
     access=_ANY_ADMIN,
     errors=(Code.SUBSCRIBER_NOT_FOUND, Code.INVALID_OTP),
 )
-async def verify_restricted_access(call: Call, id: str, body: CodeTry) -> Granted:
+async def verify_restricted_access(call: Call, id: str, body: CodeTry) -> AccessGranted:
     """Open a restricted subscriber with the one-time code.
 
     Until `expires_at`, 15 minutes from now, this admin sees and changes this subscriber as any
     other.
     """
     expires_at = await restricted_access.grant_access(call, read_id(id), body.otp)
-    return Granted(expires_at=clock.rfc3339(expires_at))
+    return AccessGranted(expires_at=clock.rfc3339(expires_at))

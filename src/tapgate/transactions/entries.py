@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate import ids, money
 from tapgate.store.database import Database
-from tapgate.transactions.model import Transaction, holder
+from tapgate.transactions.model import PartyType, Transaction, holder
 
 
 class EntrySide(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,7 +17,7 @@ class EntrySide(msgspec.Struct, frozen=True, kw_only=True):
 
     account_id: str
     kind: str
-    holder_type: str
+    holder_type: PartyType
     holder_id: str | None
     name: str | None
     balance_after: str | None

@@ -30,6 +30,15 @@ TYPES: Final = (
     chart.REFUND,
 )
 STATUSES: Final = ("completed", "failed", "under_review", "partially_refunded", "refunded")
+TransactionType = Annotated[str, Choice(*TYPES, name="TransactionType")]
+TransactionStatus = Annotated[str, Choice(*STATUSES, name="TransactionStatus")]
+Channel = Annotated[
+    str, Choice("api", "pos", "in_app", "agent", "partner", "messaging", "admin", name="Channel")
+]
+Direction = Annotated[str, Choice("credit", "debit", name="Direction")]
+PartyType = Annotated[
+    str, Choice("subscriber", "agent", "processor", "partner", "platform", name="PartyType")
+]
 
 
 class Kind(NamedTuple):
@@ -90,8 +99,8 @@ class Filters(PageQuery, kw_only=True):
 
     user_id: Annotated[str, UserIdRule()] | None = None
     card_serial: CardSerial | None = None
-    type: Annotated[str, Choice(*TYPES)] | None = None
-    status: Annotated[str, Choice(*STATUSES)] | None = None
+    type: TransactionType | None = None
+    status: TransactionStatus | None = None
     failure_code: Text | None = None
     from_: Bound | None = msgspec.field(default=None, name="from")
     to: Bound | None = None
@@ -168,7 +177,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
 class PartyRecord(msgspec.Struct, frozen=True, kw_only=True):
     """In a masked transaction only `type` and `id` are there."""
 
-    type: str
+    type: PartyType
     id: str
     name: str | msgspec.UnsetType | None = msgspec.UNSET
     card_serial: str | msgspec.UnsetType | None = msgspec.UNSET
@@ -182,14 +191,14 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     `type` and `id`, and `card_serial`, `memo`, `metadata` and `failure_details` are hidden."""
 
     id: str
-    type: str
-    status: str
+    type: TransactionType
+    status: TransactionStatus
     amount: str
     fee_amount: str
     currency: str
     from_: PartyRecord | None = msgspec.field(name="from")
     to: PartyRecord | None
-    direction: str | None
+    direction: Direction | None
     balance_after: str | None
     card_serial: str | None
     processor_id: str | None
@@ -205,7 +214,7 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     failure_details: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
     memo: str | None
     metadata: dict[str, Any] | None
-    channel: str
+    channel: Channel
     created_at: str
     completed_at: str | None
     masked: bool | msgspec.UnsetType = msgspec.UNSET

@@ -3,7 +3,7 @@ receipt."""
 
 import hashlib
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 
@@ -13,7 +13,7 @@ from tapgate.credentials.principals import Principal
 from tapgate.edge import request_ids
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Reply
-from tapgate.edge.fields import Currency, RequestId
+from tapgate.edge.fields import Choice, Currency, RequestId
 from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Answer, Command, Outcome, Party, RequestKey
@@ -30,6 +30,8 @@ _CHANNELS: Final = {
     "partner": "partner",
     "processor": "pos",
 }
+#: A request that fails has no receipt.
+ReceiptStatus = Annotated[str, Choice("completed", "under_review", name="ReceiptStatus")]
 
 
 class Order(msgspec.Struct, kw_only=True):
@@ -45,7 +47,7 @@ class Receipt(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str
     transaction_id: str
-    status: str
+    status: ReceiptStatus
 
 
 R = TypeVar("R", bound=Receipt)

@@ -49,7 +49,7 @@ async def list_transactions(call: Call, query: Filters) -> Page[TransactionRecor
     "/api/v1/transactions/export",
     access=Access(scope="payments:read", roles="ACSF"),
     errors=(Code.OTP_REQUIRED,),
-    media="text/csv",
+    media=("text/csv",),
     heavy=True,
 )
 async def export_transactions(call: Call, query: ExportFilters) -> Reply[bytes]:
@@ -101,7 +101,7 @@ async def get_transaction(call: Call, id: str) -> TransactionRecord:
 
 
 @endpoints.get("/api/v1/transactions/{id}/entries", access=_ANY_ADMIN, errors=_OF_ONE)
-async def list_entries(call: Call, id: str) -> Entries:
+async def list_transaction_entries(call: Call, id: str) -> Entries:
     """List the ledger entries of a transaction.
 
     In the order in which they were booked. Each takes one amount from the account that is debited
@@ -114,7 +114,7 @@ async def list_entries(call: Call, id: str) -> Entries:
 
 
 @endpoints.get("/api/v1/transactions/{id}/chain", access=_ANY_ADMIN, errors=_OF_ONE)
-async def get_chain(call: Call, id: str) -> Chain:
+async def get_transaction_chain(call: Call, id: str) -> Chain:
     """Get what belongs to a transaction.
 
     `original` is the payment that a refund gives back. `refunds` are those of a payment, oldest

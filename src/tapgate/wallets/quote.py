@@ -24,8 +24,8 @@ _ABOUT_FUNDS: Final = frozenset(
 )
 
 
-class Question(msgspec.Struct, kw_only=True):
-    type: Annotated[str, Choice(*chart.TYPES)]
+class QuoteRequest(msgspec.Struct, kw_only=True):
+    type: Annotated[str, Choice(*chart.TYPES, name="TransactionType")]
     amount: Amount
     sender_id: Text | None = None
     currency: Currency | None = None
@@ -45,7 +45,7 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
     access=Access(scope="payments:write", roles="AF", service=True),
     errors=(Code.CURRENCY_NOT_SUPPORTED, Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
 )
-async def quote(call: Call, body: Question) -> Quote:
+async def create_quote(call: Call, body: QuoteRequest) -> Quote:
     """Ask what a payment would cost the sender.
 
     `total` is what leaves the sender's wallet. With `sender_id`, `reasons` are the codes with which

@@ -137,7 +137,7 @@ class TransferReceipt(Receipt, kw_only=True):
         *_DECLINES,
     ),
 )
-async def transfer(call: Call, body: Transfer) -> Reply[TransferReceipt]:
+async def transfer_funds(call: Call, body: Transfer) -> Reply[TransferReceipt]:
     """Move money from one account to another.
 
     An API key moves subscribers' money only, and needs the PIN. A system_admin or finance_user

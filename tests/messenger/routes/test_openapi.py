@@ -1,5 +1,6 @@
 """The description is valid, complete, and what is answered is what it says."""
 
+import re
 from typing import Any
 
 import pytest
@@ -83,6 +84,41 @@ async def test_the_channels_own_shapes_show(document: dict[str, Any]) -> None:
     assert value["messages"]["items"]["properties"].keys() == {
         "from", "id", "timestamp", "type", "text",
     }  # fmt: skip
+
+
+async def test_generators_can_read_it(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    assert [name for name in schemas if not re.fullmatch(r"[A-Z][A-Za-z0-9]+", name)] == []
+    assert [
+        (name, field)
+        for name, schema in schemas.items()
+        for field, found in schema["properties"].items()
+        if found.get("default", ...) is None
+    ] == []
+    assert schemas["BridgeMessage"]["properties"]["message"]["type"] == ["string", "null"]
+    assert schemas["Health"]["properties"]["status"]["enum"] == ["ok", "error"]
+    assert schemas["OutboxMessage"]["properties"]["created_at"]["format"] == "date-time"
+    assert schemas["OutboxMessage"]["properties"]["text"]["type"] == "string"  # absent, not null
+    tags = {tag["name"] for tag in document["tags"] if tag["description"]}
+    for item in document["paths"].values():
+        for operation in item.values():
+            assert re.fullmatch(r"[a-z]+(_[a-z]+)+", operation["operationId"])
+            assert tags.issuperset(operation["tags"])
+    for heading in ("Authentication", "Errors", "Idempotency", "Request ids"):
+        assert f"**{heading}.**" in document["info"]["description"]
+
+
+async def test_response_examples_match_their_schemas(document: dict[str, Any]) -> None:
+    checked = 0
+    for item in document["paths"].values():
+        for operation in item.values():
+            for response in operation["responses"].values():
+                for content in response["content"].values():
+                    if "example" in content:
+                        schema = {**content["schema"], "components": document["components"]}
+                        OAS31Validator(schema).validate(content["example"])
+                        checked += 1
+    assert checked >= 6
 
 
 async def test_the_examples_are_accepted(messenger: Stage) -> None:

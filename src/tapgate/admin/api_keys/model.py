@@ -73,7 +73,8 @@ class OrEmpty(Rule):
         return description
 
 
-Scopes = Annotated[list[Annotated[str, Choice(*SCOPES)]], NotEmpty()]
+Scope = Annotated[str, Choice(*SCOPES, name="Scope")]
+Scopes = Annotated[list[Scope], NotEmpty()]
 RATE: Final = Whole(1, _MAX_RATE)
 RATE.example = 50
 AllowedIps = Annotated[list[Annotated[str, CidrRule()]], Count(0, _MAX_NETWORKS)]
@@ -102,7 +103,7 @@ class ApiKeyChanges(msgspec.Struct, kw_only=True):
 class ApiKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
-    scopes: list[str]
+    scopes: list[Scope]
     prefix: str
     rate_limit: int | None
     burst: int | None

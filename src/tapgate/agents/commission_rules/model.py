@@ -18,7 +18,7 @@ _MAX_RULES: Final = 6  # two types, three tiers
 class CommissionRule(msgspec.Struct, kw_only=True):
     """What agents of one tier earn. Nothing on an amount below the minimum."""
 
-    type: Annotated[str, Choice(chart.AGENT_CASHIN, chart.AGENT_CASHOUT)]
+    type: Annotated[str, Choice(chart.AGENT_CASHIN, chart.AGENT_CASHOUT, name="CommissionType")]
     tier: CommissionTier
     rate: Rate
     minimum_amount: AmountOrZero

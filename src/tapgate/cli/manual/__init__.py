@@ -38,6 +38,24 @@ def description() -> dict[str, Any]:
     return document
 
 
+def _with_inline_enums(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the document with enums where they are used: a page shows their values there."""
+    schemas = document["components"]["schemas"]
+    enums = {f"#/components/schemas/{name}": one for name, one in schemas.items() if "enum" in one}
+
+    def inlined(part: Any) -> Any:
+        if isinstance(part, list):
+            return [inlined(one) for one in part]
+        if not isinstance(part, dict):
+            return part
+        found = enums.get(part["$ref"]) if isinstance(part.get("$ref"), str) else None
+        rest = {name: inlined(value) for name, value in part.items() if not found or name != "$ref"}
+        return {"type": "string", "enum": found["enum"], **rest} if found else rest
+
+    made: dict[str, Any] = inlined(document)
+    return made
+
+
 def access_page() -> str:
     """Who may call what, of both services."""
     return access.page(endpoints(), ROUTES)
@@ -45,6 +63,7 @@ def access_page() -> str:
 
 def pages(document: dict[str, Any], index: str) -> dict[str, str]:
     """All pages by their file's name; `index` is the index page as it is now."""
+    document = _with_inline_enums(document)
     by_tag: dict[str, list[Operation]] = {one["name"]: [] for one in document["tags"]}
     for operation in _operations(document):
         by_tag[operation.described["tags"][0]].append(operation)

@@ -110,11 +110,15 @@ def linked(title: str, anchor: str) -> str:
 
 
 def _choices(schema: Schema) -> list[Schema]:
-    """A schema, or what it may be beside null."""
+    """Return the alternatives of a schema without null."""
+    if isinstance(schema.get("type"), list):
+        return [{**schema, "type": one} for one in schema["type"] if one != "null"]
     return [one for one in schema.get("anyOf", [schema]) if one.get("type") != "null"]
 
 
 def _nullable(schema: Schema) -> bool:
+    if isinstance(schema.get("type"), list):
+        return "null" in schema["type"]
     return any(one.get("type") == "null" for one in schema.get("anyOf", []))
 
 

@@ -25,7 +25,7 @@ class AccountRuleRecord(msgspec.Struct, frozen=True, kw_only=True):
     requirements: list[str]
 
 
-class Update(msgspec.Struct, kw_only=True):
+class AccountRuleUpdate(msgspec.Struct, kw_only=True):
     """What is to be changed; what is left out stays as it is."""
 
     currency: Text | None = None
@@ -44,7 +44,7 @@ def shown(rule: AccountRule, currency: str) -> AccountRuleRecord:
     )
 
 
-def updated(rule: AccountRule, update: Update, currency: str) -> AccountRule:
+def updated(rule: AccountRule, update: AccountRuleUpdate, currency: str) -> AccountRule:
     """The rule as it shall be, or a refusal that names the fields."""
     if update.currency not in (None, currency):
         raise ApiError(Code.CURRENCY_NOT_SUPPORTED)

@@ -8,7 +8,7 @@ from tapgate.ledger import rules
 from tapgate.ledger.rules import AccountRule
 
 
-async def update(call: Call, kyc_level: int, update: model.Update) -> AccountRule:
+async def update(call: Call, kyc_level: int, update: model.AccountRuleUpdate) -> AccountRule:
     """Once it is answered, every process decides by the new rule."""
     services = call.services
     currency = services.settings.currency

@@ -1,7 +1,12 @@
 """The endpoints of account rules."""
 
 from tapgate.compliance.account_rules import operations, queries
-from tapgate.compliance.account_rules.model import AccountRuleRecord, Update, read_level, shown
+from tapgate.compliance.account_rules.model import (
+    AccountRuleRecord,
+    AccountRuleUpdate,
+    read_level,
+    shown,
+)
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.errors import Code
@@ -30,7 +35,9 @@ async def get_account_rule(call: Call, kyc_level: str) -> AccountRuleRecord:
     access=Access(roles="A"),
     errors=(Code.RULE_NOT_FOUND, Code.CURRENCY_NOT_SUPPORTED),
 )
-async def update_account_rule(call: Call, kyc_level: str, body: Update) -> AccountRuleRecord:
+async def update_account_rule(
+    call: Call, kyc_level: str, body: AccountRuleUpdate
+) -> AccountRuleRecord:
     """Change the limits of a KYC level.
 
     What is left out stays as it is. A day's limit must be within the month's. The next payment is

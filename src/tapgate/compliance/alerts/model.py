@@ -12,7 +12,9 @@ from tapgate.edge.pages import PageQuery
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger.alerts import impersonal_details
 
-Status = Annotated[str, Choice("open", "investigating", "resolved", "false_positive")]
+Status = Annotated[
+    str, Choice("open", "investigating", "resolved", "false_positive", name="AlertStatus")
+]
 
 #: A person asks in the chat to be contacted; `details.asked_by` is their phone number.
 SUPPORT_REQUEST = "SUPPORT_REQUEST"
@@ -53,8 +55,8 @@ class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
     transaction_id: str | None
     rule_id: str | None
     alert_type: str
-    severity: str
-    status: str
+    severity: Severity
+    status: Status
     details: dict[str, Any]
     occurrences: int
     resolution_notes: str | None
@@ -118,9 +120,11 @@ class Investigation(msgspec.Struct, kw_only=True):
 
 
 class Resolution(msgspec.Struct, kw_only=True):
-    status: Annotated[str, Choice("resolved", "false_positive")]
+    status: Annotated[str, Choice("resolved", "false_positive", name="AlertResolution")]
     resolution_notes: FreeText
-    transaction_decision: Annotated[str, Choice("release", "reject")] | None = None
+    transaction_decision: (
+        Annotated[str, Choice("release", "reject", name="TransactionDecision")] | None
+    ) = None
 
 
 def open_key(alert: NewAlert) -> str | None:

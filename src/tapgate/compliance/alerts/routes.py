@@ -42,14 +42,14 @@ async def _masked(call: Call, alerts: Sequence[Alert]) -> set[int]:
     return {subjects[subject] for subject in hidden}
 
 
-class Created(msgspec.Struct, kw_only=True):
+class AlertCreated(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str
     alert_id: str
     alert: AlertRecord
 
 
-class Handled(msgspec.Struct, kw_only=True):
+class AlertResponse(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str
     alert: AlertRecord
@@ -62,7 +62,7 @@ class Handled(msgspec.Struct, kw_only=True):
     other_statuses=(200,),
     errors=(Code.SUBSCRIBER_NOT_FOUND, Code.TRANSACTION_NOT_FOUND, Code.RULE_NOT_FOUND),
 )
-async def create_alert(call: Call, body: NewAlert) -> Reply[Created]:
+async def create_alert(call: Call, body: NewAlert) -> Reply[AlertCreated]:
     """Create an alert.
 
     While an alert of the same rule about the same subscriber is open, or a `SUPPORT_REQUEST` with
@@ -71,7 +71,7 @@ async def create_alert(call: Call, body: NewAlert) -> Reply[Created]:
     alert, new = await operations.create(call, body)
     record = await _shown(call, alert)
     message = "Alert created" if new else "This alert is open already; it occurred once more"
-    answer = Created(message=message, alert_id=record.id, alert=record)
+    answer = AlertCreated(message=message, alert_id=record.id, alert=record)
     return Reply(answer, status=201 if new else 200)
 
 
@@ -103,10 +103,10 @@ async def get_alert(call: Call, id: str) -> AlertRecord:
     access=_ACCESS,
     errors=(Code.ALERT_NOT_FOUND, Code.ALREADY_RESOLVED),
 )
-async def investigate_alert(call: Call, id: str, body: Investigation) -> Handled:
+async def investigate_alert(call: Call, id: str, body: Investigation) -> AlertResponse:
     """Begin to look into an alert, or note something while doing so."""
     alert = await operations.investigate(call, read_id(id), body)
-    return Handled(message="Alert under investigation", alert=await _shown(call, alert))
+    return AlertResponse(message="Alert under investigation", alert=await _shown(call, alert))
 
 
 @endpoints.post(
@@ -114,7 +114,7 @@ async def investigate_alert(call: Call, id: str, body: Investigation) -> Handled
     access=_ACCESS,
     errors=(Code.ALERT_NOT_FOUND, Code.ALREADY_RESOLVED),
 )
-async def resolve_alert(call: Call, id: str, body: Resolution) -> Handled:
+async def resolve_alert(call: Call, id: str, body: Resolution) -> AlertResponse:
     """Resolve an alert.
 
     One that holds a transaction for review needs `transaction_decision`; the others take none. A
@@ -122,4 +122,4 @@ async def resolve_alert(call: Call, id: str, body: Resolution) -> Handled:
     so.
     """
     alert, message = await operations.resolve(call, read_id(id), body)
-    return Handled(message=message, alert=await _shown(call, alert))
+    return AlertResponse(message=message, alert=await _shown(call, alert))

@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from tapgate.compliance.severity import SEVERITIES
+from tapgate.compliance.severity import SEVERITIES, Severity
 from tapgate.edge.fields import Amount, Choice, Currency, Text
 from tapgate.errors import TABLE, Code
 from tapgate.ledger import chart
@@ -26,7 +26,7 @@ _SEVERITY_OF_LIMITS: Final = "MEDIUM"
 _WOULD: Final = {"alert": "an alert would be raised", "review": "it would be held for review"}
 
 
-class Question(msgspec.Struct, kw_only=True):
+class ComplianceCheckRequest(msgspec.Struct, kw_only=True):
     subscriber_id: Text
     amount: Amount
     transaction_type: Annotated[str, Choice(*_TYPES)]
@@ -40,7 +40,7 @@ class Violation(msgspec.Struct, frozen=True):
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     allowed: bool
-    risk_level: str
+    risk_level: Severity
     score: int
     violations: list[Violation]
 

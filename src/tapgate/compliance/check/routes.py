@@ -1,7 +1,7 @@
 """The endpoint of compliance checks."""
 
 from tapgate import money
-from tapgate.compliance.check.model import Question, Verdict, verdict
+from tapgate.compliance.check.model import ComplianceCheckRequest, Verdict, verdict
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.errors import Code
@@ -17,7 +17,7 @@ endpoints = Endpoints("Compliance")
     access=Access(roles="AC", service=True),
     errors=(Code.CURRENCY_NOT_SUPPORTED, Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
 )
-async def check(call: Call, body: Question) -> Verdict:
+async def check_compliance(call: Call, body: ComplianceCheckRequest) -> Verdict:
     """Ask what state, limits and compliance rules would say of a transaction.
 
     Nothing is moved, recorded or counted. `violations` are the codes it would be refused with, and

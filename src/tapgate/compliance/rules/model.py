@@ -12,7 +12,7 @@ from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
 from tapgate.ledger.rules import COUNTING, MAX_WINDOW_SECONDS, PIN_FAILURES
 
-TransactionType = Annotated[str, Choice(*chart.TYPES)]
+TransactionType = Annotated[str, Choice(*chart.TYPES, name="TransactionType")]
 
 _MAX_COUNT = 1_000_000
 AMOUNT_THRESHOLD: Final = "AMOUNT_THRESHOLD"
@@ -38,14 +38,17 @@ class ThresholdRule(Rule):
 
 
 Type = Annotated[
-    str, Choice(AMOUNT_THRESHOLD, "TRANSACTION_COUNT", "CUMULATIVE_AMOUNT", PIN_FAILURES)
+    str,
+    Choice(
+        AMOUNT_THRESHOLD, "TRANSACTION_COUNT", "CUMULATIVE_AMOUNT", PIN_FAILURES, name="RuleType"
+    ),
 ]
 TransactionTypes = Annotated[list[TransactionType], Count(1, 50)]
 Threshold = Annotated[str | int, ThresholdRule()]
-Subject = Annotated[str, Choice(*chart.SUBJECT_TYPES)]
+Subject = Annotated[str, Choice(*chart.SUBJECT_TYPES, name="RuleSubject")]
 Window = Annotated[int, Whole(1, MAX_WINDOW_SECONDS)]
-Action = Annotated[str, Choice("alert", "review", "block")]
-Status = Annotated[str, Choice("active", "inactive")]
+Action = Annotated[str, Choice("alert", "review", "block", name="RuleAction")]
+Status = Annotated[str, Choice("active", "inactive", name="RuleStatus")]
 
 
 class WatchRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,15 +77,15 @@ class WatchRule(msgspec.Struct, frozen=True, kw_only=True):
 class RuleRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
-    type: str
-    subject: str
-    transaction_types: list[str]
+    type: Type
+    subject: Subject
+    transaction_types: list[TransactionType]
     threshold: str | int
     currency: str | None
     window_seconds: int | None
-    action: str
-    severity: str
-    status: str
+    action: Action
+    severity: Severity
+    status: Status
 
 
 class NewRule(msgspec.Struct, kw_only=True):
@@ -100,7 +103,7 @@ class NewRule(msgspec.Struct, kw_only=True):
     status: Status = "active"
 
 
-class Update(msgspec.Struct, kw_only=True):
+class RuleUpdate(msgspec.Struct, kw_only=True):
     """What is to be changed; what is left out stays as it is."""
 
     name: Name | None = None
@@ -154,7 +157,7 @@ def created(rule_id: int, new: NewRule, currency: str) -> WatchRule:
     return rule
 
 
-def updated(rule: WatchRule, update: Update, currency: str) -> WatchRule:
+def updated(rule: WatchRule, update: RuleUpdate, currency: str) -> WatchRule:
     """The rule as it shall be, or a refusal that names the field."""
     _require_currency(update.currency, currency)
     given: dict[str, Any] = {
@@ -183,7 +186,7 @@ def _no_window(kind: str) -> ApiError:
     return invalid_field("window_seconds", f"does not belong to a rule of type {kind}")
 
 
-def _require_possible(rule: WatchRule, given: NewRule | Update) -> None:
+def _require_possible(rule: WatchRule, given: NewRule | RuleUpdate) -> None:
     """Refuse a rule that could never match or could not be carried out.
 
     A combination is checked when one of its fields is given, so other fields of an older rule can

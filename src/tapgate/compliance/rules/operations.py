@@ -5,7 +5,7 @@ import msgspec
 
 from tapgate.audit.trail import record
 from tapgate.compliance.rules import model, queries
-from tapgate.compliance.rules.model import NewRule, Update, WatchRule
+from tapgate.compliance.rules.model import NewRule, RuleUpdate, WatchRule
 from tapgate.edge.call import Call
 from tapgate.ledger import rules
 from tapgate.store.signals import Ticket
@@ -33,7 +33,7 @@ async def delete(call: Call, rule_id: int) -> None:
     await services.signals.settled(ticket)
 
 
-async def update(call: Call, rule_id: int, update: Update) -> WatchRule:
+async def update(call: Call, rule_id: int, update: RuleUpdate) -> WatchRule:
     """Once it is answered, every process decides by the new rule."""
     services = call.services
     async with services.database.transaction() as tx:

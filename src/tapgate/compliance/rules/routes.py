@@ -4,7 +4,7 @@ from tapgate.compliance.rules import operations, queries
 from tapgate.compliance.rules.model import (
     NewRule,
     RuleRecord,
-    Update,
+    RuleUpdate,
     WatchRule,
     read_id,
     shown,
@@ -60,7 +60,7 @@ async def get_rule(call: Call, id: str) -> RuleRecord:
     access=_ACCESS,
     errors=(Code.RULE_NOT_FOUND, Code.CURRENCY_NOT_SUPPORTED),
 )
-async def update_rule(call: Call, id: str, body: Update) -> RuleRecord:
+async def update_rule(call: Call, id: str, body: RuleUpdate) -> RuleRecord:
     """Change a rule.
 
     What is left out stays as it is. The threshold is an amount or, for TRANSACTION_COUNT and

@@ -1,7 +1,7 @@
 """What was sent to somebody, so that tests and demos can read a code."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from tapgate.store.database import Database
 from tapgate.vault import Vault
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class OutboxMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A message as `GET /api/v1/messages/outbox` shows it. Its content may be gone already."""
 
     message_id: str
@@ -28,11 +28,16 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str | None = None
     #: As it goes to the channel's provider, with what can be tapped on.
     payloads: list[dict[str, Any]] | None = None
-    status: str
-    created_at: str
+    status: Annotated[
+        str,
+        msgspec.Meta(extra_json_schema={"enum": ["queued", "sent", "delivered", "read", "failed"]}),
+    ]
+    created_at: Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 
 
-async def recent(database: Database, vault: Vault, address: str, limit: int = 50) -> list[Shown]:
+async def recent(
+    database: Database, vault: Vault, address: str, limit: int = 50
+) -> list[OutboxMessage]:
     """The newest first."""
     rows = await database.fetch(
         f"""SELECT o.id, o.content, o.created_at, {statuses.OVERALL} AS status
@@ -52,8 +57,8 @@ def _opened(vault: Vault, row_id: int, content: bytes | None) -> Outgoing | None
         return None
 
 
-def _shown(message: Outgoing | None, address: str, row: Mapping[str, Any]) -> Shown:
-    shown = Shown(
+def _shown(message: Outgoing | None, address: str, row: Mapping[str, Any]) -> OutboxMessage:
+    shown = OutboxMessage(
         message_id=ids.show(ids.MESSAGE, row["id"]),
         to=address,
         status=row["status"],

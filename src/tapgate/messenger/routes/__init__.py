@@ -13,7 +13,7 @@ ROUTES: Final = (
     Route(
         method="POST",
         path="/api/v1/external/messaging",
-        handler=bridge.external_message,
+        handler=bridge.receive_bridge_message,
         access=BRIDGE,
         body=bridge.BridgeMessage,
         body_limit=8 * MEBIBYTE,  # a picture may be in it
@@ -77,7 +77,7 @@ ROUTES: Final = (
     Route(
         method="GET",
         path="/api/v1/messages/outbox",
-        handler=messages.read_outbox,
+        handler=messages.list_outbox_messages,
         access=SERVICE,
         parameters=(Parameter(name="to", sentence="A phone number in E.164 form"),),
         answers={200: messages.Outbox, 400: None},
@@ -105,7 +105,7 @@ ROUTES: Final = (
     Route(
         method="GET",
         path=f"{_SIMULATOR}/form-key",
-        handler=simulator.show_form_key,
+        handler=simulator.get_form_key,
         access=SERVICE,
         answers={200: simulator.FormKey},
         in_production=False,
@@ -113,7 +113,7 @@ ROUTES: Final = (
     Route(
         method="GET",
         path="/health",
-        handler=system.health,
+        handler=system.get_health,
         access=ANYBODY,
         answers={200: system.Health, 503: system.Health},
     ),

@@ -14,7 +14,7 @@ from tapgate.messenger.conversations import LeaseLostError
 from tapgate.messenger.model.events import NotUnderstood, Pictured, Said
 from tapgate.messenger.model.kinds import Secret
 from tapgate.messenger.routes import reading
-from tapgate.messenger.routes.route import Refusal, Request, json_answer
+from tapgate.messenger.routes.route import Failure, Refusal, Request, Success, json_answer
 from tapgate.messenger.services import Services
 from tapgate.service import logs
 from tapgate.service.http import Answer
@@ -65,8 +65,10 @@ class BridgeMessage(Secret, frozen=True, kw_only=True):
 
 
 class BridgeAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    EXAMPLE: ClassVar = {"answer": "Your balance is 1,250.00 SLE.", "status": "success"}
+
     answer: str
-    status: str
+    status: Success
 
 
 class BridgeFailure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -74,10 +76,10 @@ class BridgeFailure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     error: str
     answer: str | None = None
-    status: str
+    status: Failure
 
 
-async def external_message(request: Request) -> Answer:
+async def receive_bridge_message(request: Request) -> Answer:
     """Take a message from a bridge and answer it.
 
     One conversation per phone number, over this endpoint and the webhook. `answer` is plain text:

@@ -8,7 +8,7 @@ import msgspec
 from tapgate import ids
 from tapgate.messenger.model.kinds import Secret
 from tapgate.messenger.model.replies import Template
-from tapgate.messenger.outbox.queries import Shown, recent
+from tapgate.messenger.outbox.queries import OutboxMessage, recent
 from tapgate.messenger.routes import reading
 from tapgate.messenger.routes.route import Refusal, Request, json_answer
 from tapgate.service.http import Answer
@@ -42,11 +42,24 @@ class TemplateMessage(Secret, frozen=True, kw_only=True):
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+    EXAMPLE: ClassVar = {"message_id": ids.show(ids.MESSAGE, 1 << 58)}
+
     message_id: str
 
 
 class Outbox(msgspec.Struct, frozen=True, kw_only=True):
-    data: list[Shown]
+    EXAMPLE: ClassVar = {
+        "data": [
+            {
+                **TemplateMessage.EXAMPLE,
+                "message_id": Accepted.EXAMPLE["message_id"],
+                "status": "sent",
+                "created_at": "2026-01-31T12:00:00.000Z",
+            }
+        ]
+    }
+
+    data: list[OutboxMessage]
 
 
 async def send_template(request: Request) -> Answer:
@@ -65,7 +78,7 @@ async def send_template(request: Request) -> Answer:
     return json_answer(202, Accepted(message_id=ids.show(ids.MESSAGE, message_id)), headers)
 
 
-async def read_outbox(request: Request) -> Answer:
+async def list_outbox_messages(request: Request) -> Answer:
     """Show what was sent to a phone, newest first, so that tests and demos can read a code.
 
     Not in production.

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -55,9 +55,14 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a failure of this progr
         self.headers = headers or {}
 
 
+#: `status` in a response, as the OpenAPI document describes it.
+Success = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["success"]})]
+Failure = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["error"]})]
+
+
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str
-    status: str
+    status: Failure
     #: Seconds; where the rate is used up.
     retryAfter: int | None = None  # noqa: N815 - its name outside
 

@@ -35,7 +35,7 @@ async def exchange_simulated_flow_data(request: Request) -> Answer:
     return text_answer(status, body)
 
 
-async def show_form_key(request: Request) -> Answer:
+async def get_form_key(request: Request) -> Answer:
     """Show the public key that forms are encrypted with.
 
     Not in production.

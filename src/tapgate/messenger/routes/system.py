@@ -1,5 +1,7 @@
 """About the messenger itself: is it well, what can it do."""
 
+from typing import Annotated, ClassVar
+
 import msgspec
 
 from tapgate import VERSION
@@ -10,13 +12,20 @@ from tapgate.service.http import Answer
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    status: str
+    EXAMPLE: ClassVar = {
+        "status": "ok",
+        "service": "tapgate-messenger",
+        "version": VERSION,
+        "activeConversations": 3,
+    }
+
+    status: Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["ok", "error"]})]
     service: str
     version: str
     activeConversations: int  # noqa: N815 - its name outside
 
 
-async def health(request: Request) -> Answer:
+async def get_health(request: Request) -> Answer:
     """Tell whether the messenger works, and how many people are in a conversation.
 
     Answers 503 with the same body while the database cannot be reached.

@@ -1,6 +1,6 @@
 """The channel's webhook: its handshake, its deliveries, and the data exchange of its flows."""
 
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -10,7 +10,7 @@ from tapgate.messenger.channel.incoming import MalformedDelivery
 from tapgate.messenger.flows import exchange
 from tapgate.messenger.outbox import statuses
 from tapgate.messenger.routes import reading
-from tapgate.messenger.routes.route import Refusal, Request, json_answer, text_answer
+from tapgate.messenger.routes.route import Refusal, Request, Success, json_answer, text_answer
 from tapgate.service.http import Answer
 
 LONGEST_CHALLENGE: Final = 1024
@@ -58,7 +58,9 @@ FLOW_DATA: Final = _object(encrypted_flow_data=_TEXT, encrypted_aes_key=_TEXT, i
 
 
 class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
-    status: str
+    EXAMPLE: ClassVar = {"status": "success"}
+
+    status: Success
 
 
 async def verify_webhook(request: Request) -> Answer:

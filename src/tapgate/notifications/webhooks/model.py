@@ -53,51 +53,60 @@ class StatusReason(StrEnum):
 
 
 Url = Annotated[str, TargetRule()]
-Subscription = Annotated[list[Annotated[str, Choice(*TYPES, EVERYTHING)]], Count(1, 100)]
+Event = Annotated[str, Choice(*TYPES, EVERYTHING, name="WebhookEventFilter")]
+SentEvent = Annotated[str, Choice(*TYPES, TEST, name="WebhookEventType")]
+Subscription = Annotated[list[Event], Count(1, 100)]
+PublicStatus = Annotated[str, Choice(*Status, name="WebhookEndpointStatus")]
+SettableStatus = Annotated[
+    str, Choice(Status.ACTIVE, Status.PAUSED, name="SettableWebhookEndpointStatus")
+]
+DeliveryStatus = Annotated[
+    str, Choice("pending", "delivered", "failed", name="WebhookDeliveryStatus")
+]
 
 
-class NewEndpoint(msgspec.Struct, kw_only=True):
+class NewWebhookEndpoint(msgspec.Struct, kw_only=True):
     url: Url
     events: Subscription
 
 
-class EndpointUpdate(msgspec.Struct, kw_only=True):
+class WebhookEndpointUpdate(msgspec.Struct, kw_only=True):
     """The fields to change; absent fields keep their value."""
 
     url: Url | None = None
     events: Subscription | None = None
-    status: Annotated[str, Choice(Status.ACTIVE, Status.PAUSED)] | None = None
+    status: SettableStatus | None = None
 
 
 class SecretRotation(msgspec.Struct, kw_only=True):
     grace_seconds: Annotated[int, Whole(0, MAX_GRACE_SECONDS)] = 0
 
 
-class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+class WebhookEndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     url: str
-    events: list[str]
-    status: str
+    events: list[Event]
+    status: PublicStatus
     status_reason: str | None
     status_changed_at: str
 
 
-class EndpointWithSecret(Endpoint, frozen=True, kw_only=True):
+class WebhookEndpointWithSecret(WebhookEndpointRecord, frozen=True, kw_only=True):
     """The only response that contains the secret."""
 
     secret: str
 
 
-class TestData(msgspec.Struct, frozen=True, kw_only=True):
+class TestEventData(msgspec.Struct, frozen=True, kw_only=True):
     """The `data` of a test event."""
 
     webhook_endpoint_id: str
 
 
-class Delivery(msgspec.Struct, frozen=True, kw_only=True):
+class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
     id: str
-    event: str
-    status: str
+    event: SentEvent
+    status: DeliveryStatus
     attempts: int
     last_status: int | None
     duration_ms: int | None
@@ -145,15 +154,15 @@ def no_such_delivery() -> ApiError:
     return ApiError(Code.NOT_FOUND, "There is no such delivery")
 
 
-def endpoint(row: Mapping[str, Any]) -> Endpoint:
-    return Endpoint(**_facts(row))
+def endpoint(row: Mapping[str, Any]) -> WebhookEndpointRecord:
+    return WebhookEndpointRecord(**_facts(row))
 
 
-def endpoint_with_secret(row: Mapping[str, Any], secret: str) -> EndpointWithSecret:
-    return EndpointWithSecret(**_facts(row), secret=secret)
+def endpoint_with_secret(row: Mapping[str, Any], secret: str) -> WebhookEndpointWithSecret:
+    return WebhookEndpointWithSecret(**_facts(row), secret=secret)
 
 
-def endpoint_without_query(row: Mapping[str, Any]) -> Endpoint:
+def endpoint_without_query(row: Mapping[str, Any]) -> WebhookEndpointRecord:
     """The record for readers other than administrators; the query may contain a password."""
     return msgspec.structs.replace(endpoint(row), url=without_query(row["url"]))
 
@@ -173,8 +182,8 @@ def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def delivery(row: Mapping[str, Any]) -> Delivery:
-    return Delivery(
+def delivery(row: Mapping[str, Any]) -> WebhookDelivery:
+    return WebhookDelivery(
         id=ids.show(ids.DELIVERY, row["id"]),
         event=row["event"],
         status=row["status"],

@@ -17,11 +17,11 @@ from tapgate.notifications.events import ENDPOINT_DISABLED, publish
 from tapgate.notifications.webhooks import model, outbox, queries
 from tapgate.notifications.webhooks.model import (
     Due,
-    Endpoint,
-    EndpointUpdate,
-    EndpointWithSecret,
-    NewEndpoint,
+    NewWebhookEndpoint,
     StatusReason,
+    WebhookEndpointRecord,
+    WebhookEndpointUpdate,
+    WebhookEndpointWithSecret,
 )
 from tapgate.notifications.webhooks.targets import (
     RefusedError,
@@ -40,7 +40,7 @@ _of_deliveries = Trail("webhook_delivery")
 _LOOK_UP_SECONDS = 2.0
 
 
-async def create(call: Call, new: NewEndpoint) -> EndpointWithSecret:
+async def create(call: Call, new: NewWebhookEndpoint) -> WebhookEndpointWithSecret:
     services = call.services
     if services.settings.production:
         await _require_public(new.url)
@@ -67,7 +67,9 @@ async def create(call: Call, new: NewEndpoint) -> EndpointWithSecret:
     return model.endpoint_with_secret(row, secret)
 
 
-async def update(call: Call, endpoint_id: int, update: EndpointUpdate) -> Endpoint:
+async def update(
+    call: Call, endpoint_id: int, update: WebhookEndpointUpdate
+) -> WebhookEndpointRecord:
     """Return once every process sends by the new settings."""
     services = call.services
     if update.url is not None and services.settings.production:
@@ -98,7 +100,9 @@ async def update(call: Call, endpoint_id: int, update: EndpointUpdate) -> Endpoi
     return model.endpoint(after)
 
 
-async def rotate_secret(call: Call, endpoint_id: int, grace_seconds: int) -> EndpointWithSecret:
+async def rotate_secret(
+    call: Call, endpoint_id: int, grace_seconds: int
+) -> WebhookEndpointWithSecret:
     """Replace the secret. The old one signs too until the grace ends; an older one ends now."""
     services = call.services
     secret, now = signing.new_standard_secret(), services.clock()

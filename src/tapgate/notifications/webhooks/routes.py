@@ -7,12 +7,12 @@ from tapgate.edge.pages import Page, PageQuery, cut
 from tapgate.errors import Code
 from tapgate.notifications.webhooks import model, operations, queries
 from tapgate.notifications.webhooks.model import (
-    Delivery,
-    Endpoint,
-    EndpointUpdate,
-    EndpointWithSecret,
-    NewEndpoint,
+    NewWebhookEndpoint,
     SecretRotation,
+    WebhookDelivery,
+    WebhookEndpointRecord,
+    WebhookEndpointUpdate,
+    WebhookEndpointWithSecret,
 )
 
 endpoints = Endpoints("Webhooks")
@@ -21,7 +21,9 @@ _SYSTEM_ADMIN = Access(roles="A")
 
 
 @endpoints.post("/api/v1/admin/webhook-endpoints", access=_SYSTEM_ADMIN, status=201)
-async def create_webhook_endpoint(call: Call, body: NewEndpoint) -> EndpointWithSecret:
+async def create_webhook_endpoint(
+    call: Call, body: NewWebhookEndpoint
+) -> WebhookEndpointWithSecret:
     """Create a webhook endpoint.
 
     The response is the only one that contains the secret. `*` subscribes to all events. In
@@ -31,7 +33,7 @@ async def create_webhook_endpoint(call: Call, body: NewEndpoint) -> EndpointWith
 
 
 @endpoints.get("/api/v1/admin/webhook-endpoints", access=_SYSTEM_ADMIN)
-async def list_webhook_endpoints(call: Call, query: PageQuery) -> Page[Endpoint]:
+async def list_webhook_endpoints(call: Call, query: PageQuery) -> Page[WebhookEndpointRecord]:
     """List webhook endpoints, newest first."""
     rows = await queries.page(call.services.database, before=query.before, limit=query.limit + 1)
     return cut(rows, query.limit, lambda row: int(row["id"]), model.endpoint)
@@ -40,7 +42,7 @@ async def list_webhook_endpoints(call: Call, query: PageQuery) -> Page[Endpoint]
 @endpoints.get(
     "/api/v1/admin/webhook-endpoints/{id}", access=_SYSTEM_ADMIN, errors=(Code.NOT_FOUND,)
 )
-async def get_webhook_endpoint(call: Call, id: str) -> Endpoint:
+async def get_webhook_endpoint(call: Call, id: str) -> WebhookEndpointRecord:
     """Get a webhook endpoint."""
     return model.endpoint(await queries.one(call.services.database, _endpoint_id(id)))
 
@@ -48,7 +50,9 @@ async def get_webhook_endpoint(call: Call, id: str) -> Endpoint:
 @endpoints.put(
     "/api/v1/admin/webhook-endpoints/{id}", access=_SYSTEM_ADMIN, errors=(Code.NOT_FOUND,)
 )
-async def update_webhook_endpoint(call: Call, id: str, body: EndpointUpdate) -> Endpoint:
+async def update_webhook_endpoint(
+    call: Call, id: str, body: WebhookEndpointUpdate
+) -> WebhookEndpointRecord:
     """Change, pause or reactivate a webhook endpoint.
 
     Absent fields keep their value. While the status is `paused`, events are queued and nothing is
@@ -63,7 +67,9 @@ async def update_webhook_endpoint(call: Call, id: str, body: EndpointUpdate) -> 
     access=_SYSTEM_ADMIN,
     errors=(Code.NOT_FOUND,),
 )
-async def rotate_webhook_secret(call: Call, id: str, body: SecretRotation) -> EndpointWithSecret:
+async def rotate_webhook_secret(
+    call: Call, id: str, body: SecretRotation
+) -> WebhookEndpointWithSecret:
     """Rotate the secret of a webhook endpoint.
 
     The response is the only one that contains the new secret. For `grace_seconds` each request
@@ -79,7 +85,7 @@ async def rotate_webhook_secret(call: Call, id: str, body: SecretRotation) -> En
     status=201,
     errors=(Code.NOT_FOUND,),
 )
-async def send_test_event(call: Call, id: str) -> Delivery:
+async def send_test_event(call: Call, id: str) -> WebhookDelivery:
     """Send a test event to a webhook endpoint.
 
     `webhook.test` is sent to this endpoint only, whatever it subscribes to, and is signed, retried
@@ -104,7 +110,7 @@ async def delete_webhook_endpoint(call: Call, id: str) -> None:
     access=_SYSTEM_ADMIN,
     errors=(Code.NOT_FOUND,),
 )
-async def list_deliveries(call: Call, id: str, query: PageQuery) -> Page[Delivery]:
+async def list_deliveries(call: Call, id: str, query: PageQuery) -> Page[WebhookDelivery]:
     """List the deliveries to a webhook endpoint, newest first."""
     endpoint_id, database = _endpoint_id(id), call.services.database
     await queries.one(database, endpoint_id)
@@ -119,7 +125,7 @@ async def list_deliveries(call: Call, id: str, query: PageQuery) -> Page[Deliver
     access=_SYSTEM_ADMIN,
     errors=(Code.NOT_FOUND,),
 )
-async def redeliver(call: Call, id: str, delivery_id: str) -> Delivery:
+async def redeliver_event(call: Call, id: str, delivery_id: str) -> WebhookDelivery:
     """Redeliver an event under the same id, whatever its status.
 
     While the endpoint is paused or disabled, the delivery waits until it is active.

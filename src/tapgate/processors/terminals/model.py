@@ -1,16 +1,17 @@
 """What a terminal is, what clients see of one, and how its state may move."""
 
 from datetime import datetime
-from typing import Final, Literal
+from typing import Annotated, Final, Literal, get_args
 
 import msgspec
 
 from tapgate import clock, ids
-from tapgate.edge.fields import Name
+from tapgate.edge.fields import Choice, Name
 from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code
 
 Status = Literal["active", "blocked"]
+PublicStatus = Annotated[str, Choice(*get_args(Status), name="TerminalStatus")]
 
 
 class Terminal(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +31,7 @@ class TerminalRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     processor_id: str
     name: str
-    status: str
+    status: PublicStatus
     api_key_id: str | None
     last_seen_at: str | None
     created_at: str

@@ -27,7 +27,7 @@ class TerminalAdded(msgspec.Struct, kw_only=True):
     hmac_secret: str
 
 
-class TerminalMoved(msgspec.Struct, kw_only=True):
+class TerminalResponse(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str
     terminal: TerminalRecord
@@ -71,12 +71,12 @@ async def list_terminals(call: Call, id: str, query: PageQuery) -> Page[Terminal
 )
 async def block_terminal(
     call: Call, id: str, terminal_id: str, body: OptionalReason
-) -> TerminalMoved:
+) -> TerminalResponse:
     """Block a terminal: its keys are refused at once."""
     terminal = await operations.block(
         call, processors.read_id(id), numbered(ids.TERMINAL, terminal_id), body.reason
     )
-    return TerminalMoved(message="Terminal blocked", terminal=shown(terminal))
+    return TerminalResponse(message="Terminal blocked", terminal=shown(terminal))
 
 
 @endpoints.post(
@@ -86,9 +86,9 @@ async def block_terminal(
 )
 async def unblock_terminal(
     call: Call, id: str, terminal_id: str, body: OptionalReason
-) -> TerminalMoved:
+) -> TerminalResponse:
     """Unblock a terminal."""
     terminal = await operations.unblock(
         call, processors.read_id(id), numbered(ids.TERMINAL, terminal_id), body.reason
     )
-    return TerminalMoved(message="Terminal unblocked", terminal=shown(terminal))
+    return TerminalResponse(message="Terminal unblocked", terminal=shown(terminal))

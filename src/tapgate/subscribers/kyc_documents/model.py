@@ -10,7 +10,9 @@ from tapgate.edge.fields import Choice, Rule, Unacceptable
 from tapgate.errors import ApiError, Code
 from tapgate.images import MEDIA_TYPES
 
-DocumentType = Annotated[str, Choice("id_front", "id_back", "selfie", "proof_of_address")]
+DocumentType = Annotated[
+    str, Choice("id_front", "id_back", "selfie", "proof_of_address", name="KycDocumentType")
+]
 
 
 class ImageRule(Rule):
@@ -43,7 +45,7 @@ class Document(msgspec.Struct, frozen=True):
 
 class DocumentRecord(msgspec.Struct, frozen=True, kw_only=True):
     document_id: str
-    document_type: str
+    document_type: DocumentType
     created_at: str
 
 

@@ -10,11 +10,13 @@ from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.kyc_documents import operations, queries
 from tapgate.subscribers.kyc_documents.model import (
     DocumentRecord,
+    DocumentType,
     NewDocument,
     public_id,
     read_id,
     shown,
 )
+from tapgate.subscribers.model import KycStatus
 from tapgate.subscribers.model import read_id as read_subscriber_id
 from tapgate.subscribers.restriction import require_open
 
@@ -24,10 +26,10 @@ _ACCESS = Access(scope="subscribers:write", roles="ASC", service=True)
 _TO_READ = (Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED)
 
 
-class Added(msgspec.Struct, kw_only=True):
+class DocumentAdded(msgspec.Struct, kw_only=True):
     document_id: str
-    document_type: str
-    kyc_status: str
+    document_type: DocumentType
+    kyc_status: KycStatus
 
 
 @endpoints.post(
@@ -37,7 +39,7 @@ class Added(msgspec.Struct, kw_only=True):
     body_limit=8 * MEBIBYTE,
     errors=(*_TO_READ, Code.NOT_CLOSABLE),
 )
-async def add_document(call: Call, id: str, body: NewDocument) -> Added:
+async def add_kyc_document(call: Call, id: str, body: NewDocument) -> DocumentAdded:
     """Add a KYC document.
 
     Only what the picture shows is kept: it is decoded and encoded again, turned upright, without
@@ -46,7 +48,7 @@ async def add_document(call: Call, id: str, body: NewDocument) -> Added:
     `undecided_per_type` or `per_day`.
     """
     document, subscriber = await operations.add(call, read_subscriber_id(id), body)
-    return Added(
+    return DocumentAdded(
         document_id=public_id(document.id),
         document_type=document.document_type,
         kyc_status=subscriber.kyc_status,
@@ -54,7 +56,7 @@ async def add_document(call: Call, id: str, body: NewDocument) -> Added:
 
 
 @endpoints.get("/api/v1/subscribers/{id}/kyc-documents", access=_ACCESS, errors=_TO_READ)
-async def list_documents(call: Call, id: str, query: PageQuery) -> Page[DocumentRecord]:
+async def list_kyc_documents(call: Call, id: str, query: PageQuery) -> Page[DocumentRecord]:
     """List the KYC documents of a subscriber, newest first, without their pictures."""
     database = call.services.database
     subscriber = await subscribers.get(database, read_subscriber_id(id))
@@ -66,10 +68,10 @@ async def list_documents(call: Call, id: str, query: PageQuery) -> Page[Document
 @endpoints.get(
     "/api/v1/subscribers/{id}/kyc-documents/{document_id}",
     access=Access(roles="AC"),
-    media="image/*",
+    media=("image/jpeg", "image/png"),
     errors=(*_TO_READ, Code.NOT_FOUND),
 )
-async def get_picture(call: Call, id: str, document_id: str) -> Reply[bytes]:
+async def get_kyc_document_image(call: Call, id: str, document_id: str) -> Reply[bytes]:
     """Get the picture of a KYC document."""
     subscriber_id = read_subscriber_id(id)
     number = read_id(document_id)

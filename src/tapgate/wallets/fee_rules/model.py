@@ -19,17 +19,17 @@ _NOT_CHARGED: Final = {
 }
 
 
-class Step(msgspec.Struct, kw_only=True):
+class FeeRule(msgspec.Struct, kw_only=True):
     """One rate, for amounts up to `up_to` that no step before it covers; null: no end."""
 
-    type: Annotated[str, Choice(*chart.TYPES)]
+    type: Annotated[str, Choice(*chart.TYPES, name="TransactionType")]
     up_to: Amount | None = None
     rate: Rate
-    payer: Annotated[str, Choice("sender", "receiver")]
+    payer: Annotated[str, Choice("sender", "receiver", name="FeePayer")]
 
 
 class FeeRules(msgspec.Struct, kw_only=True):
-    data: Annotated[list[Step], Count(0, 500)]
+    data: Annotated[list[FeeRule], Count(0, 500)]
 
 
 class StoredStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class StoredStep(msgspec.Struct, frozen=True, kw_only=True):
 def shown(steps: list[StoredStep], currency: str) -> FeeRules:
     return FeeRules(
         data=[
-            Step(
+            FeeRule(
                 type=step.type,
                 up_to=None if step.up_to is None else money.plain(step.up_to, currency),
                 rate=format_rate(step.rate),

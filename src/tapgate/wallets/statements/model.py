@@ -11,6 +11,7 @@ from tapgate import clock, ids, money
 from tapgate.edge.fields import Choice, Day, Pin, Text
 from tapgate.errors import invalid_field
 from tapgate.ledger import chart
+from tapgate.transactions.model import TransactionType
 
 LONGEST_DAYS: Final = 366
 #: Leaves room on both sides, so that no time zone moves a bound out of what can be counted.
@@ -39,7 +40,7 @@ class StatementRequest(msgspec.Struct, kw_only=True):
     subscriber_id: Text
     from_date: Day
     to_date: Day
-    format: Annotated[str, Choice("json", "csv", "pdf")] = "json"
+    format: Annotated[str, Choice("json", "csv", "pdf", name="StatementFormat")] = "json"
     pin: Pin | None = None
 
 
@@ -159,7 +160,7 @@ class EntryRecord(msgspec.Struct, kw_only=True):
 
     date: str
     transaction_id: str
-    type: str
+    type: TransactionType
     description: str
     debit: str
     credit: str

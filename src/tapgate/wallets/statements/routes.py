@@ -34,7 +34,7 @@ _CONTENT_TYPES = {"csv": csv_file.CONTENT_TYPE, "pdf": pdf_file.CONTENT_TYPE}
     ),
     heavy=True,
 )
-async def draw_up_statement(call: Call, body: StatementRequest) -> StatementRecord:
+async def create_statement(call: Call, body: StatementRequest) -> StatementRecord:
     """Draw up the account statement of a subscriber.
 
     Both dates belong to the period, in the platform's time zone; at most 366 days. Entries are in
@@ -58,10 +58,10 @@ async def draw_up_statement(call: Call, body: StatementRequest) -> StatementReco
     f"{_FILES}/{{token}}",
     access=Access(public=True),
     errors=(Code.NOT_FOUND,),
-    media="*/*",
+    media=("text/csv", "application/pdf"),
     heavy=True,
 )
-async def fetch_statement(call: Call, token: str) -> Reply[bytes]:
+async def download_statement(call: Call, token: str) -> Reply[bytes]:
     """Fetch a statement by its link: CSV or PDF."""
     found = await operations.fetch_file(call.services, token)
     if found is None:

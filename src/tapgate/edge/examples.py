@@ -1,0 +1,117 @@
+"""Examples of requests and path parameters, with one set of ids and names throughout."""
+
+from typing import Annotated, Any, Final, get_args, get_origin
+
+import msgspec
+
+from tapgate import ids
+from tapgate.edge.checks import is_struct, rule_and_type
+from tapgate.edge.fields import RequestIdRule, TextRule
+
+#: Examples of plain text by field name: its rule does not know what the text is about.
+_TEXT_EXAMPLES: Final = {
+    "address": "12 Siaka Stevens Street, Freetown",
+    "alert_type": "UNUSUAL_AMOUNT",
+    "business_name": "Kamara Stores",
+    "child_name": "Ibrahim Kamara",
+    "child_relationship": "son",
+    "description": "Float for the weekend",
+    "first_name": "Aminata",
+    "id_number": "SL-1234567",
+    "last_name": "Kamara",
+    "memo": "School fees",
+    "name": "Kamara Stores",
+    "note": "Called the customer",
+    "password": "a long pass phrase",
+    "reason": "Asked for by the customer",
+    "resolution_notes": "Confirmed by the customer",
+    "agent_id": ids.show(ids.AGENT, 1 << 58),
+    "from_account_id": ids.show(ids.ACCOUNT, 1 << 58),
+    "from_agent_id": ids.show(ids.AGENT, 1 << 58),
+    "original_transaction_id": ids.show(ids.TRANSACTION, 1 << 58),
+    "parent_agent_id": ids.show(ids.AGENT, 1 << 58),
+    "parent_subscriber_id": ids.show(ids.SUBSCRIBER, 1 << 58),
+    "partner_id": ids.show(ids.PARTNER, 1 << 58),
+    "rule_id": ids.show(ids.RULE, 1 << 58),
+    "sender_id": ids.show(ids.SUBSCRIBER, 1 << 58),
+    "subscriber_id": ids.show(ids.SUBSCRIBER, 1 << 58),
+    "terminal_id": ids.show(ids.TERMINAL, 1 << 58),
+    "to_account_id": ids.show(ids.ACCOUNT, (1 << 58) + 1),
+    "to_agent_id": ids.show(ids.AGENT, (1 << 58) + 1),
+    "transaction_id": ids.show(ids.TRANSACTION, 1 << 58),
+    "actor_id": ids.show(ids.ADMIN, 1 << 58),
+    "card_identifier": "TAP-000001",
+    "currency": "SLE",
+    "event": "subscriber.blocked",
+    "merchant_id": "M-204",
+    "merchant_name": "Kamara Stores",
+    "partner_reference": "A-17",
+    "reference": "A-17",
+    "refresh_token": "aB3kLm9QxT7vW2yZ",
+    "requirements": "A verified identity document",
+    "resource_id": ids.show(ids.SUBSCRIBER, 1 << 58),
+    "resource_type": "subscriber",
+    "search": "Kamara",
+    "transaction_ref": "ORDER-1188",
+    "url": "https://shop.example/tapgate",
+}
+
+#: Examples of path parameters by the segment before them.
+_PATH_EXAMPLES: Final = {
+    "account-rules": "1",
+    "agents": ids.show(ids.AGENT, 1 << 58),
+    "alerts": ids.show(ids.ALERT, 1 << 58),
+    "api-keys": ids.show(ids.KEY, 1 << 58),
+    "balance": ids.show(ids.SUBSCRIBER, 1 << 58),
+    "cards": "TAP-000001",
+    "docs": "swagger-ui.css",
+    "deliveries": ids.show(ids.DELIVERY, 1 << 58),
+    "keys": ids.show(ids.KEY, 1 << 58),
+    "kyc-documents": ids.show(ids.DOCUMENT, 1 << 58),
+    "partners": ids.show(ids.PARTNER, 1 << 58),
+    "processors": ids.show(ids.PROCESSOR, 1 << 58),
+    "rules": ids.show(ids.RULE, 1 << 58),
+    "subscribers": ids.show(ids.SUBSCRIBER, 1 << 58),
+    "terminals": ids.show(ids.TERMINAL, 1 << 58),
+    "transactions": ids.show(ids.TRANSACTION, 1 << 58),
+    "users": ids.show(ids.ADMIN, 1 << 58),
+    "webhook-endpoints": ids.show(ids.WEBHOOK_ENDPOINT, 1 << 58),
+}
+
+
+def example(kind: Any, name: str = "") -> Any:
+    """Return a valid value of a request type."""
+    given = _given_example(kind)
+    rule, bare = rule_and_type(kind)
+    if given is not None:
+        return given
+    if is_struct(bare):
+        names = [(field.encode_name, field.type) for field in msgspec.structs.fields(bare)]
+        omitted = getattr(bare, "OMITTED_IN_EXAMPLES", ())
+        return {name: example(type_, name) for name, type_ in names if name not in omitted}
+    if get_origin(bare) is list:
+        return [example(get_args(bare)[0], name)]
+    if isinstance(rule, TextRule) and not isinstance(rule, RequestIdRule):
+        return _TEXT_EXAMPLES.get(name, rule.example)
+    return True if bare is bool else 1.5 if rule is None else rule.example
+
+
+def path_example(path: str, name: str) -> str:
+    """Return a value for `{name}` in a path."""
+    before = path.partition(f"/{{{name}}}")[0].rpartition("/")[2]
+    return _PATH_EXAMPLES.get(before, name)
+
+
+def _given_example(kind: Any) -> Any:
+    """Return the example in the declaration itself, `msgspec.Meta(examples=[...])`."""
+    if get_origin(kind) is Annotated:
+        notes = get_args(kind)[1:]
+        metas = [note for note in notes if isinstance(note, msgspec.Meta) and note.examples]
+        return metas[0].examples[0] if metas and metas[0].examples else None
+    choices = [_given_example(choice) for choice in get_args(kind)]
+    return next((choice for choice in choices if choice is not None), None)
+
+
+def text_example(name: str) -> str | None:
+    """Return the example of a text field, None for an unknown name."""
+    return _TEXT_EXAMPLES.get(name)

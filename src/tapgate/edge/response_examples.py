@@ -1,0 +1,229 @@
+"""Examples of success responses, consistent with the examples of requests."""
+
+import re
+from types import NoneType
+from typing import Annotated, Any, Final, get_args, get_origin
+
+import msgspec
+
+from tapgate import VERSION, ids, money
+from tapgate.edge.examples import text_example
+from tapgate.edge.fields import RequestIdRule, Rule
+from tapgate.service.json_schema import struct_of
+
+_NUMBER: Final = 1 << 58
+_AMOUNT: Final = re.compile(r"[0-9]+\.[0-9]{2}")
+_CREATED: Final = "2026-01-31T09:15:00.000Z"
+_LATER: Final = "2026-01-31T12:00:00.000Z"
+_HASH: Final = "9f86d081" * 8
+_SECRET: Final = "shown once; store it safely"  # noqa: S105 - an example
+
+#: The fields that are null in examples where they may be.
+_NULL: Final = frozenset(
+    {
+        "balance_after", "direction", "error_code", "expires_at", "failure_code", "first_broken",
+        "last_status", "next_cursor", "original", "original_transaction_id", "parent_agent_id",
+        "parent_subscriber_id", "pin_locked_until", "reason", "resolution_notes", "resolved_at",
+        "resolved_by", "response", "status_reason", "suspend_reason", "window_seconds",
+    }
+)  # fmt: skip
+#: The fields that only some responses have.
+_ABSENT: Final = frozenset(
+    {
+        "masked", "failure_details", "DisclosedCard.restricted",
+        "StatementRecord.statement_url", "StatementRecord.expires_at",
+    }
+)  # fmt: skip
+
+_BY_NAME: Final[dict[str, Any]] = {
+    "account_id": ids.show(ids.ACCOUNT, _NUMBER),
+    "alert_id": ids.show(ids.ALERT, _NUMBER),
+    "allowed_ips": ["203.0.113.0/24"],
+    "api_key_id": ids.show(ids.KEY, _NUMBER),
+    "approval_code": "A1B2C3",
+    "as_of": _LATER,
+    "attempts": 1,
+    "available": "1250.00",
+    "balance": "1250.00",
+    "card_serial": "TAP-000001",
+    "cards_count": 1,
+    "channel": "pos",
+    "clearing": "0.00",
+    "closing_balance": "1250.00",
+    "commission_earned": "5.00",
+    "completed_at": _CREATED,
+    "credit": "0.00",
+    "currency": "SLE",
+    "date": "2026-01-31",
+    "date_of_birth": "1990-01-31",
+    "debit": "500.00",
+    "details": {},
+    "changes": {"status": ["ACTIVE", "BLOCKED"]},
+    "actor": {"type": "admin", "id": ids.show(ids.ADMIN, _NUMBER), "name": "Ada Cole"},
+    "document_id": ids.show(ids.DOCUMENT, _NUMBER),
+    "email": "aminata@example.com",
+    "expires_in": 900,
+    "fee_amount": "5.00",
+    "fees": "5.00",
+    "from": "2026-01-01",
+    "to": "2026-01-31",
+    "hash": _HASH,
+    "held": "0.00",
+    "hmac_secret": _SECRET,
+    "holder_id": ids.show(ids.SUBSCRIBER, _NUMBER),
+    "holder_name": "Aminata Kamara",
+    "ip": "203.0.113.7",
+    "key": _SECRET,
+    "language": "en",
+    "mac_address": "04:A2:24:5B:6C:80:90",
+    "message_id": ids.show(ids.MESSAGE, _NUMBER),
+    "metadata": {"order": "A-17"},
+    "next_cursor": ids.show("cur_", 1 << 60),
+    "phone_number": "+23276123456",
+    "prefix": "svc_live_aB3k",
+    "previous_hash": _HASH,
+    "processor_id": ids.show(ids.PROCESSOR, _NUMBER),
+    "refunded_amount": "0.00",
+    "request_id": RequestIdRule.example,
+    "secret": _SECRET,
+    "serial": "TAP-000001",
+    "service": "tapgate",
+    "statement_id": ids.show(ids.STATEMENT, _NUMBER),
+    "template": "verification_code",
+    "timezone": "Africa/Freetown",
+    "token": _SECRET,
+    "total": "505.00",
+    "total_debits": "500.00",
+    "user_id": ids.show(ids.SUBSCRIBER, _NUMBER),
+    "version": VERSION,
+    "webhook_endpoint_id": ids.show(ids.WEBHOOK_ENDPOINT, _NUMBER),
+    "webhook_secret": _SECRET,
+}
+
+#: Where a name alone does not say it, by struct and field.
+_BY_FIELD: Final[dict[str, Any]] = {
+    "ApiKeyRecord.id": ids.show(ids.KEY, _NUMBER),
+    "ApiKeyWithSecret.id": ids.show(ids.KEY, _NUMBER),
+    "Admin.email": "ada@example.com",
+    "Admin.id": ids.show(ids.ADMIN, _NUMBER),
+    "Admin.name": "Ada Cole",
+    "AgentRecord.id": ids.show(ids.AGENT, _NUMBER),
+    "AlertRecord.id": ids.show(ids.ALERT, _NUMBER),
+    "CardRecord.daily_limit": None,
+    "CardRecord.spent_today": None,
+    "CardRecord.status": "ACTIVE",
+    "DisclosedCard.daily_limit": None,
+    "DisclosedCard.spent_today": None,
+    "DisclosedCard.status": "LOST",
+    "DisclosedCard.status_reason": "lost",
+    "DisclosedSubscriber.status": "BLOCKED",
+    "DisclosedSubscriber.status_reason": "Asked for by the customer",
+    "DisclosedSubscriber.id": ids.show(ids.SUBSCRIBER, _NUMBER),
+    "WebhookDelivery.id": ids.show(ids.DELIVERY, _NUMBER),
+    "WebhookEndpointRecord.id": ids.show(ids.WEBHOOK_ENDPOINT, _NUMBER),
+    "WebhookEndpointWithSecret.id": ids.show(ids.WEBHOOK_ENDPOINT, _NUMBER),
+    "AuditEntry.id": ids.show(ids.AUDIT_ENTRY, _NUMBER),
+    "AuditEntry.resource_id": ids.show(ids.SUBSCRIBER, _NUMBER),
+    "Holder.id": ids.show(ids.SUBSCRIBER, _NUMBER),
+    "Holder.name": "Aminata Kamara",
+    "Me.email": "ada@example.com",
+    "Me.id": ids.show(ids.ADMIN, _NUMBER),
+    "Me.name": "Ada Cole",
+    "Overview.from": "2026-01-31T00:00:00.000Z",
+    "Overview.to": _LATER,
+    "PartnerRecord.id": ids.show(ids.PARTNER, _NUMBER),
+    "PartyRecord.id": ids.show(ids.SUBSCRIBER, _NUMBER),
+    "PartyRecord.name": "Aminata Kamara",
+    "ProcessorRecord.id": ids.show(ids.PROCESSOR, _NUMBER),
+    "RuleRecord.id": ids.show(ids.RULE, _NUMBER),
+    "RuleRecord.name": "Large payments",
+    "RuleRecord.threshold": "500.00",
+    "SubscriberRecord.id": ids.show(ids.SUBSCRIBER, _NUMBER),
+    "TerminalRecord.id": ids.show(ids.TERMINAL, _NUMBER),
+    "TerminalRecord.name": "Till 1",
+    "TransactionRecord.id": ids.show(ids.TRANSACTION, _NUMBER),
+    "TransactionRecord.memo": None,
+    "TransactionRecord.to": {
+        "type": "processor",
+        "id": ids.show(ids.PROCESSOR, _NUMBER),
+        "name": "Kamara Stores",
+    },
+    "TransactionRecord.type": "pos_payment",
+}
+
+
+def response_example(kind: Any, owner: str = "", name: str = "") -> Any:
+    """Return an example of a response type, or of the field `name` of the struct `owner`."""
+    members = [one for one in _members(kind) if one is not msgspec.UnsetType]
+    bare = next(one for one in members if one is not NoneType)
+    nullable = NoneType in members
+    notes = get_args(bare)[1:] if get_origin(bare) is Annotated else ()
+    if notes:
+        bare = get_args(bare)[0]
+    if f"{owner}.{name}" in _BY_FIELD:
+        return _BY_FIELD[f"{owner}.{name}"]
+    if nullable and name in _NULL:
+        return None
+    found = _BY_NAME.get(name)
+    if found is not None and _fits(found, bare):
+        return _amount(owner, found)
+    struct = struct_of(bare)
+    if struct is not None:
+        return _object(bare, struct.__name__)
+    if get_origin(bare) is list:
+        return [response_example(get_args(bare)[0], owner, name)]
+    rule = next((note for note in notes if isinstance(note, Rule)), None)
+    return rule.example if rule is not None else _amount(owner, _plain(bare, name))
+
+
+def _amount(owner: str, value: Any) -> Any:
+    """Receipts and card checks have amounts for people, with the currency."""
+    if (owner.endswith("Receipt") or owner == "CardCheck") and _AMOUNT.fullmatch(str(value)):
+        return f"{money.formatted(money.parse(value, 'SLE'), 'SLE')}"
+    return value
+
+
+def _object(kind: Any, owner: str) -> dict[str, Any]:
+    example = {}
+    for field in msgspec.structs.fields(kind):
+        if field.encode_name in _ABSENT or f"{owner}.{field.encode_name}" in _ABSENT:
+            continue
+        default = field.default
+        if default in (msgspec.NODEFAULT, msgspec.UNSET, None):
+            example[field.encode_name] = response_example(field.type, owner, field.encode_name)
+        else:
+            example[field.encode_name] = default
+    return example
+
+
+def _members(kind: Any) -> tuple[Any, ...]:
+    plain = get_origin(kind) in (None, Annotated, list, dict) or struct_of(kind) is not None
+    return (kind,) if plain else get_args(kind)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    expected = get_origin(kind) or kind
+    return isinstance(expected, type) and isinstance(value, expected)
+
+
+def _plain(kind: Any, name: str) -> Any:
+    if kind is bool:
+        return name in ("allowed", "healthy", "holds", "is_active", "valid", "verified")
+    if kind in (int, float):
+        return kind(1)
+    if kind is not str:
+        return {}
+    if name.endswith(("_at", "_until", "start")):
+        return _CREATED
+    if name.endswith(("balance", "amount", "limit")) or name in _AMOUNTS:
+        return "500.00"
+    return text_example(name) or "Done"
+
+
+_AMOUNTS: Final = frozenset(
+    {
+        "used", "remaining", "max_transaction", "daily", "monthly", "per_transaction", "wallets",
+        "agent_floats", "agent_commissions", "settlements", "under_review", "spent_today",
+        "total_credits",
+    }
+)  # fmt: skip
