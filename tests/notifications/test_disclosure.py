@@ -30,7 +30,7 @@ PROFILE = {
     "date_of_birth": "1987-11-23",
 }
 #: Kinds of events whose records are not about subscribers.
-OTHERS = {"agent", "processor"}
+OTHERS = {"agent", "processor", "webhook_endpoint"}
 
 
 @pytest.fixture
