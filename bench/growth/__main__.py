@@ -36,7 +36,8 @@ from tapgate.ledger.commands import Command
 from tapgate.settings import load
 
 CONNECTIONS = (64, 256)
-_READERS = 16
+#: One caller has two slots for expensive reads, and eight places in their queue.
+_READERS = 8
 #: So many that a page is full on both sides, and that there is one in the middle.
 _TOP_UPS = 3 * reads.PAGE
 _FIRST_PAYMENTS = 100
