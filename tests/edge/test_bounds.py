@@ -10,7 +10,7 @@ from edge.hand_wire import HandLoop, connect, settled
 from edge.line import Server, connected
 from edge.stage import ADMIN, TERMINAL, WRITER, Stage, bearer
 from tapgate.edge.wire import Wire
-from tapgate.service import wire
+from tapgate.service import connection, wire
 from tapgate.service.bodies import FREE_BYTES, BodyBudget
 from tapgate.service.connection import BoundedConnection
 
@@ -260,6 +260,30 @@ async def test_a_body_at_the_minimum_rate_is_received(gateway: Stage) -> None:
         client.send(b"x" * 1024)
     await settled()
     assert [status for _, status in client.answers] == [200]
+
+
+async def test_a_client_that_pipelines_and_does_not_read_is_disconnected() -> None:
+    loop = HandLoop()
+    client = connect(loop)
+    client.send(b"GET /200 HTTP/1.1\r\nHost: x\r\n\r\n")
+    await settled()
+    client.wire.pause_writing()  # the response is still in the transport's buffer
+    client.send(b"GET /200 HTTP/1.1\r\nHost: x\r\n\r\n")
+    await loop.wait(2 * connection.IDLE_SECONDS)
+    assert client.closed
+
+
+async def test_a_client_that_reads_in_time_gets_its_pipelined_response() -> None:
+    loop = HandLoop()
+    client = connect(loop)
+    client.wire.pause_writing()
+    client.send(b"GET /200 HTTP/1.1\r\nHost: x\r\n\r\n")
+    await loop.wait(wire._HEAD_SECONDS / 2)
+    client.wire.resume_writing()
+    await loop.wait(1.0)
+    assert [status for _, status in client.answers] == [200]
+    assert not client.closed
+    client.close()
 
 
 def test_both_services_share_one_budget() -> None:
