@@ -162,7 +162,13 @@ class App(AsgiApp):
     async def _visited(self, site: Site, call: Call, request: Request) -> Answer:
         self._at_once.require_room()
         try:
+            was_complete = request.complete
             call.body = await request.body(await site.admit(self, call))
+            if call.caller is not None and not was_complete:
+                # The session may have ended while the body arrived.
+                limit = await site.admit(self, call)
+                if len(call.body) > limit:
+                    raise ApiError(Code.PAYLOAD_TOO_LARGE)
         except ApiError as error:
             return answers.of_result(200, site.refused(self, call, error))
         with self._at_once:
