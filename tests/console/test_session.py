@@ -2,6 +2,7 @@
 
 import html
 import re
+from collections.abc import AsyncIterator
 from http.cookies import SimpleCookie
 from typing import Any
 from urllib.parse import urlencode
@@ -150,6 +151,43 @@ async def test_a_disabled_admin_is_out_at_once(
     assert not await _is_in(visitor)
     part = await visitor.part("/console/subscribers")
     assert part.headers["HX-Redirect"].startswith("/console/sign-in?")
+
+
+@pytest.mark.parametrize("size", [0, 100_000])
+async def test_a_session_that_ends_while_a_form_arrives_does_nothing(
+    visitors: Visitors, ada: Visitor, world: World, size: int
+) -> None:
+    """Also a form that is larger than a signed-out visitor may send."""
+    ben, target = await world.admin("A"), await world.admin("S")
+    visitor = visitors.stranger()
+    visitor.carry(ben)
+    csrf = await visitor.csrf()
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b"padding=" + b"x" * size
+        await ada.act("administrator.disable", id=ben.id)
+        yield f"&csrf={csrf}".encode()
+
+    answer = await visitor.client.post(
+        f"/console/acts/administrator.disable?id={target.id}",
+        content=body(),
+        headers={
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Sec-Fetch-Site": "same-origin",
+        },
+    )
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/console/sign-in")
+    other = visitors.stranger()
+    other.carry(target)
+    assert await _is_in(other)
+
+
+async def test_a_form_is_charged_once(ada: Visitor) -> None:
+    remaining = [
+        int((await ada.send("/console/sign-out")).headers["X-RateLimit-Remaining"])
+        for _ in range(2)
+    ]
+    assert remaining[0] - remaining[1] <= 1
 
 
 async def test_whoever_signs_in_gets_to_the_page_they_came_for(stranger: Visitor) -> None:

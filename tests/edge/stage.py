@@ -77,8 +77,8 @@ class Authenticator:
     def signs_body(headers: Mapping[bytes, bytes]) -> bool:
         return b"x-api-key-id" in headers
 
-    async def require_known_key(self, headers: Mapping[bytes, bytes], _charge: object) -> None:
-        self._known(self.signers.get(headers[b"x-api-key-id"]))
+    async def require_known_key(self, headers: Mapping[bytes, bytes], _charge: object) -> Principal:
+        return self._known(self.signers.get(headers[b"x-api-key-id"]))
 
     def _known(self, principal: Principal | None) -> Principal:
         if principal is None:
@@ -241,6 +241,12 @@ async def echoes(call: Call, body: bytes) -> Reply[bytes]:
 async def large_body(call: Call, body: bytes) -> Reply[bytes]:
     """Answer what was sent, of a larger size than is usual."""
     return Reply(body)
+
+
+@things.post("/api/v1/large-upload", access=WRITE, body_limit=512 * 1024)
+async def large_upload(call: Call, body: bytes) -> dict[str, int]:
+    """Take a larger file than is usual."""
+    return {"size": len(body)}
 
 
 @things.get("/api/v1/large", access=Access(public=True))

@@ -9,8 +9,9 @@ import pytest
 from edge.hand_wire import HandLoop, connect, settled
 from edge.line import Server, connected
 from edge.stage import ADMIN, TERMINAL, WRITER, Stage, bearer
+from tapgate.edge.body_limits import DEFAULT_BODY_BYTES
 from tapgate.edge.wire import Wire
-from tapgate.service import wire
+from tapgate.service import connection, wire
 from tapgate.service.bodies import FREE_BYTES, BodyBudget
 from tapgate.service.connection import BoundedConnection
 
@@ -168,6 +169,34 @@ async def test_a_signature_is_verified_when_the_body_has_arrived(port: int) -> N
         assert (await line.answer()).status_code == 200
 
 
+@pytest.mark.parametrize("framing", ["length", "chunks"])
+async def test_a_large_body_of_a_signer_that_the_route_refuses_is_not_received(
+    port: int, framing: str
+) -> None:
+    head = b"POST /api/v1/large-upload HTTP/1.1\r\nHost: x\r\nX-API-Key-ID: %b\r\n" % (
+        TERMINAL.id.encode()
+    )
+    if framing == "length":
+        sent = head + b"Content-Length: 400000\r\n\r\n"
+    else:
+        part = b"x" * (DEFAULT_BODY_BYTES + 1)
+        sent = head + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n" % (len(part), part)
+    async with connected(port) as line:
+        await line.send(sent)
+        answer = await line.answer()
+    assert (answer.status_code, answer.json()["code"]) == (403, "FORBIDDEN")
+    assert "x-ratelimit-remaining" in answer.headers
+
+
+async def test_a_refusal_of_an_unproven_signer_is_not_recorded(gateway: Stage) -> None:
+    for size, recorded in ((DEFAULT_BODY_BYTES + 1, 0), (DEFAULT_BODY_BYTES, 1)):
+        answer = await gateway.client.post(
+            "/api/v1/large-upload", content=b"x" * size, headers={"X-API-Key-ID": TERMINAL.id}
+        )
+        assert answer.status_code == 403
+        assert len(gateway.denied) == recorded
+
+
 async def test_a_credential_that_is_revoked_while_the_body_arrives_is_refused(
     gateway: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,6 +289,30 @@ async def test_a_body_at_the_minimum_rate_is_received(gateway: Stage) -> None:
         client.send(b"x" * 1024)
     await settled()
     assert [status for _, status in client.answers] == [200]
+
+
+async def test_a_client_that_pipelines_and_does_not_read_is_disconnected() -> None:
+    loop = HandLoop()
+    client = connect(loop)
+    client.send(b"GET /200 HTTP/1.1\r\nHost: x\r\n\r\n")
+    await settled()
+    client.wire.pause_writing()  # the response is still in the transport's buffer
+    client.send(b"GET /200 HTTP/1.1\r\nHost: x\r\n\r\n")
+    await loop.wait(2 * connection.IDLE_SECONDS)
+    assert client.closed
+
+
+async def test_a_client_that_reads_in_time_gets_its_pipelined_response() -> None:
+    loop = HandLoop()
+    client = connect(loop)
+    client.wire.pause_writing()
+    client.send(b"GET /200 HTTP/1.1\r\nHost: x\r\n\r\n")
+    await loop.wait(wire._HEAD_SECONDS / 2)
+    client.wire.resume_writing()
+    await loop.wait(1.0)
+    assert [status for _, status in client.answers] == [200]
+    assert not client.closed
+    client.close()
 
 
 def test_both_services_share_one_budget() -> None:

@@ -1,6 +1,7 @@
 """How many connections a process has, by address and in total, and what one too many gets."""
 
 import asyncio
+import resource
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -65,6 +66,18 @@ def test_a_trusted_proxy_has_no_share_but_a_reserve(tmp_path: Path) -> None:
     direct = admitted(connections, *(f"192.0.2.{n}" for n in range(20)))
     assert direct.count(True) == 14  # all but an eighth
     assert admitted(connections, *["10.0.0.1"] * 3) == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("files", "connections"),
+    [(1024, 768), (300, 150), (100_000, 4096), (resource.RLIM_INFINITY, 4096)],
+)
+def test_the_total_stays_below_the_limit_of_open_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int, connections: int
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
+    limited = limit(tmp_path, 4096, 10_000)
+    assert admitted(limited, *["192.0.2.1"] * 5000).count(True) == connections
 
 
 @pytest.mark.parametrize("protocol", [Wire, MessengerWire])

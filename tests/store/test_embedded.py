@@ -257,6 +257,77 @@ async def test_root_copies_privately_installed_programs_instead_of_opening_their
     assert mode_of(private_installation) == 0o700
 
 
+NOBODY = ServerUser(65534, 65534)
+
+
+@pytest.fixture
+def public_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="tapgate-public-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Install a single program of PostgreSQL."""
+    programs = folder / "package" / "pginstall18" / "bin"
+    programs.mkdir(parents=True)
+    (programs / "postgres").write_text("#!/bin/sh\n")
+    (programs / "postgres").chmod(0o755)
+    monkeypatch.setattr(embedded, "PROGRAMS", programs)
+    return programs
+
+
+@AS_ROOT
+def test_copies_are_reachable_whatever_the_umask(
+    folder: Path, public_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "COPIES", public_folder / "copies")
+    before = os.umask(0o077)
+    try:
+        install(folder, monkeypatch)
+        programs = embedded.programs_for(NOBODY)
+    finally:
+        os.umask(before)
+    assert programs.is_relative_to(public_folder / "copies")
+    subprocess.run([programs / "postgres"], check=True, cwd="/", **NOBODY.popen_arguments())
+
+
+@AS_ROOT
+@pytest.mark.parametrize("linked", ["pginstall18", "pginstall18/bin", "pginstall18/bin/postgres"])
+def test_programs_behind_links_to_a_private_folder_are_copied(
+    folder: Path, public_folder: Path, monkeypatch: pytest.MonkeyPatch, linked: str
+) -> None:
+    """As installers do that link packages from a cache in root's home."""
+    monkeypatch.setattr(embedded, "COPIES", public_folder / "copies")
+    install(public_folder, monkeypatch)
+    (public_folder / "package" / linked).rename(folder / "cached")
+    (public_folder / "package" / linked).symlink_to(folder / "cached")
+    programs = embedded.programs_for(NOBODY)
+    assert programs.is_relative_to(public_folder / "copies")
+    subprocess.run([programs / "postgres"], check=True, cwd="/", **NOBODY.popen_arguments())
+
+
+@AS_ROOT
+def test_programs_behind_links_to_a_public_folder_are_used(
+    public_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = install(public_folder, monkeypatch)
+    (programs / "postgres").rename(public_folder / "cached")
+    (programs / "postgres").symlink_to(public_folder / "cached")
+    (programs / "dangling").symlink_to(public_folder / "nothing")
+    assert embedded.programs_for(NOBODY) == programs
+
+
+@AS_ROOT
+def test_copies_that_cannot_be_reached_are_one_clear_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "COPIES", folder / "copies")
+    install(folder, monkeypatch)
+    with pytest.raises(StoreError, match=f"make {folder / 'copies'} accessible to all users"):
+        embedded.programs_for(NOBODY)
+
+
 @AS_ROOT
 def test_processes_that_start_together_create_the_system_user_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -8,6 +8,7 @@ from jinja2 import Environment
 
 from tapgate.console import session
 from tapgate.console.visit import SIGN_IN, Visit
+from tapgate.credentials.charges import FREE
 from tapgate.edge.call import Call
 from tapgate.edge.charges import LookupCharge
 from tapgate.edge.endpoint import MEBIBYTE, Reply
@@ -71,12 +72,15 @@ class PageSite:
             self._router.add(page.method, page.path, page)
 
     async def admit(self, inside: Inside, call: Call) -> int:
-        charge = LookupCharge(call)
-        call.caller = caller = await session.signed_in(call, charge)
-        if caller is None:
-            await charge.charge()
+        if call.caller is not None:
+            call.caller = caller = await session.signed_in(call, FREE)
         else:
-            await inside.take(call, caller.rate_key)
+            charge = LookupCharge(call)
+            call.caller = caller = await session.signed_in(call, charge)
+            if caller is None:
+                await charge.charge()
+            else:
+                await inside.take(call, caller.rate_key)
         return _LARGEST_OF_A_STRANGER if caller is None else _LARGEST_BODY
 
     async def answer(self, inside: Inside, call: Call) -> Reply[bytes]:

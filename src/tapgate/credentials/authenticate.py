@@ -109,11 +109,15 @@ class Authenticator:
         """Whether the credential is a signature over the body."""
         return b"x-api-key-id" in headers or b"x-signature" in headers
 
-    async def require_known_key(self, headers: Headers, charge: Charge = FREE) -> None:
-        """Refuse a signed request whose signature cannot be right, before its body is received."""
+    async def require_known_key(self, headers: Headers, charge: Charge = FREE) -> Principal:
+        """Refuse a signed request whose signature cannot be right, before its body is received.
+
+        Return the owner of the key, who is not proven to be the caller.
+        """
         key, _, _ = await self._signer(headers, charge)
         if key is None:
             raise _unauthorized(_WRONG_SIGNATURE)
+        return key.principal
 
     async def _signer(self, headers: Headers, charge: Charge) -> tuple[HmacKey | None, str, str]:
         try:

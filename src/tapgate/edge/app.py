@@ -18,6 +18,7 @@ import structlog
 
 from tapgate.credentials.principals import Principal
 from tapgate.edge import answers
+from tapgate.edge.body_limits import DEFAULT_BODY_BYTES
 from tapgate.edge.call import Call
 from tapgate.edge.charges import LookupCharge, rate_limited
 from tapgate.edge.endpoint import Endpoint
@@ -162,7 +163,13 @@ class App(AsgiApp):
     async def _visited(self, site: Site, call: Call, request: Request) -> Answer:
         self._at_once.require_room()
         try:
+            was_complete = request.complete
             call.body = await request.body(await site.admit(self, call))
+            if call.caller is not None and not was_complete:
+                # The session may have ended while the body arrived.
+                limit = await site.admit(self, call)
+                if len(call.body) > limit:
+                    raise ApiError(Code.PAYLOAD_TOO_LARGE)
         except ApiError as error:
             return answers.of_result(200, site.refused(self, call, error))
         with self._at_once:
@@ -192,13 +199,28 @@ class App(AsgiApp):
             call.body = await request.body(route.body_limit)
             return await self._done(route, names, call)
         self._at_once.require_room()
+        unproven_refusal = None
         if not request.complete:
             request.require_length(route.body_limit)
             if not route.public:
-                await self._admit(route, call, has_body=False)
-        call.body = await request.body(route.body_limit)
+                unproven_refusal = await self._admit(route, call, has_body=False)
+        if unproven_refusal is None or route.body_limit <= DEFAULT_BODY_BYTES:
+            call.body = await request.body(route.body_limit)
+        else:
+            call.body = await self._small_body(call, request, unproven_refusal)
         with self._at_once:
             return await self._done(route, names, call)
+
+    async def _small_body(self, call: Call, request: Request, refusal: ApiError) -> bytes:
+        """Receive a body only to verify its signature: the route does not accept the signer. A
+        large body is refused without that."""
+        try:
+            return await request.body(DEFAULT_BODY_BYTES)
+        except ApiError as error:
+            if error.code is not Code.PAYLOAD_TOO_LARGE:
+                raise
+        await LookupCharge(call).charge()
+        raise refusal
 
     async def _done(self, route: Route, names: list[str], call: Call) -> Answer:
         if route.public:
@@ -207,16 +229,18 @@ class App(AsgiApp):
             await self._admit(route, call)
         return answers.of_result(route.status, await route.run(call, names))
 
-    async def _admit(self, route: Route, call: Call, *, has_body: bool = True) -> None:
+    async def _admit(self, route: Route, call: Call, *, has_body: bool = True) -> ApiError | None:
         """Authenticate and charge the caller. Without the body, this is done again when it has
-        arrived: the credential may have been revoked since."""
+        arrived: the credential may have been revoked since.
+
+        Return why the route refuses a signer whose signature cannot be verified yet.
+        """
         authenticator = self._services.authenticator
         charge = LookupCharge(call)
         is_charged = call.caller is not None
         try:
             if not has_body and authenticator.signs_body(call.headers):
-                await authenticator.require_known_key(call.headers, charge)
-                return
+                return route.refusal(await authenticator.require_known_key(call.headers, charge))
             principal = await authenticator.authenticate(
                 call.method, call.path, call.query, call.headers, call.body, charge
             )
@@ -235,6 +259,7 @@ class App(AsgiApp):
         refusal = route.refusal(principal)
         if refusal is not None:
             raise refusal
+        return None
 
     async def _take_of_address(self, call: Call) -> None:
         await self.take(call, f"ip:{counted_as(call.ip)}")
@@ -245,7 +270,9 @@ class App(AsgiApp):
             raise rate_limited(taken)
 
     async def _record_denial(self, route: Route | None, call: Call, error: ApiError) -> None:
-        if error.code is Code.FORBIDDEN and route is not None:
+        if route is None or (call.caller is None and not route.public):
+            return  # nobody is proven to have tried
+        if error.code is Code.FORBIDDEN:
             try:
                 await self._services.denied(call.origin, route.endpoint.name, error)
             except Exception as problem:

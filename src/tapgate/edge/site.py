@@ -31,7 +31,10 @@ class Site(Protocol):
     prefix: str
 
     async def admit(self, inside: Inside, call: Call) -> int:
-        """Finds out who is calling, and says how large a body is waited for."""
+        """Authenticate and charge the caller; return the largest body to accept.
+
+        Called again for an authenticated caller whose body arrived later, without a second charge.
+        """
 
     async def answer(self, inside: Inside, call: Call) -> Reply[bytes]:
         """Also where something went wrong that people can be told about."""

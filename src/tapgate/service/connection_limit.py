@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tapgate.service.addresses import Addresses, counted_as
+from tapgate.service.open_files import most_connections
 from tapgate.settings import Settings
 
 #: One in so many connections is kept free for trusted proxies, so that direct clients cannot keep
@@ -12,12 +13,16 @@ _RESERVED_SHARE = 8
 
 
 class ConnectionLimit:
-    """A trusted proxy speaks for many clients: only the total applies to it."""
+    """A trusted proxy speaks for many clients: only the total applies to it.
+
+    The total stays below the limit of open files, so that one connection too many can still be
+    accepted and refused with 503.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._addresses = Addresses(settings.trusted_proxies)
         self._per_address = settings.max_connections_per_address
-        self._total = settings.max_connections
+        self._total = min(settings.max_connections, most_connections())
         reserved = self._total // _RESERVED_SHARE if settings.trusted_proxies else 0
         self._direct = self._total - reserved
         self._counts: dict[str, int] = {}

@@ -2,6 +2,11 @@
 
 import contextlib
 import resource
+from typing import Final
+
+#: Kept for everything except accepted connections: the database's and outgoing connections, files,
+#: and a connection that is accepted only to be refused.
+_RESERVE: Final = 256
 
 
 def allow_as_many_as_may_be() -> None:
@@ -11,3 +16,12 @@ def allow_as_many_as_may_be() -> None:
     # Some systems name a hard limit that they do not grant. Then it stays as it is.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def most_connections() -> int:
+    """Return how many accepted connections the limit of open files leaves room for."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return 1_000_000
+    # A very low limit is divided: without any connection the process would be of no use.
+    return max(soft - _RESERVE, soft // 2)

@@ -213,7 +213,9 @@ class Wire(BoundedConnection):
         exchange.wake()
         if exchange.answered:
             self._close()
-        else:
+        elif exchange is self._current:
+            # Only a request in progress may take its time. One that waits for the client to read
+            # earlier responses stays under the deadline.
             self._deadline = NEVER
 
     def _decline(self, rest: memoryview) -> bytes | memoryview:

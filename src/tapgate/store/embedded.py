@@ -49,8 +49,9 @@ def _package_folder() -> Path:
 
 
 PROGRAMS = _package_folder() / "pginstall18" / "bin"
-#: Holds copies of the programs for installations that the server's user cannot read.
-COPIES = Path("/var/lib/tapgate")
+#: Holds copies of the programs for installations that the server's user cannot read. Not below a
+#: data folder, which is closed to other users.
+COPIES = Path("/var/lib/tapgate-programs")
 
 
 class EmbeddedPostgres:
@@ -282,25 +283,34 @@ def programs_for(user: ServerUser) -> Path:
     target = COPIES / f"postgresql-{hashlib.sha256(key).hexdigest()[:16]}"
     try:
         if not target.exists():
-            COPIES.mkdir(mode=0o755, parents=True, exist_ok=True)
+            COPIES.mkdir(parents=True, exist_ok=True)
+            COPIES.chmod(0o755)  # whatever the umask
             with tempfile.TemporaryDirectory(dir=COPIES) as draft:
                 for folder in sources:
                     _copy_readable(folder, Path(draft) / "copy" / folder.relative_to(site_packages))
                 with contextlib.suppress(FileExistsError, OSError):
                     (Path(draft) / "copy").rename(target)  # fails if another process was faster
+        copies = [target / folder.relative_to(site_packages) for folder in sources]
+        can_run = all(user.can_run(folder) for folder in copies)
     except OSError as error:
         raise StoreError(
             f"PostgreSQL's system user cannot run the programs in {PROGRAMS}, and they cannot be"
-            f" copied to {COPIES}: {error.strerror}. Start Tapgate as an ordinary user"
+            f" copied to {COPIES}: {error.strerror or error}. Start Tapgate as an ordinary user"
         ) from error
+    if not can_run:
+        raise StoreError(
+            f"PostgreSQL's system user cannot run the programs in {PROGRAMS} or their copy in"
+            f" {target}: make {COPIES} accessible to all users, or start Tapgate as an ordinary"
+            " user"
+        )
     return target / PROGRAMS.relative_to(site_packages)
 
 
 def _copy_readable(source: Path, target: Path) -> None:
-    shutil.copytree(source, target, symlinks=True)
+    """Copy a folder, with the content of what symbolic links refer to, readable for all users."""
+    shutil.copytree(source, target, ignore_dangling_symlinks=True)
     for path in (target, *target.rglob("*")):
-        if not path.is_symlink():
-            path.chmod(0o755 if path.stat().st_mode & stat.S_IXUSR else 0o644)
+        path.chmod(0o755 if path.stat().st_mode & stat.S_IXUSR else 0o644)
     for parent in (target.parent, target.parent.parent):
         parent.chmod(0o755)
 

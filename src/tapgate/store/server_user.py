@@ -31,16 +31,29 @@ class ServerUser(NamedTuple):
             os.chown(folder, self.uid, self.gid)
 
     def can_search(self, folder: Path) -> bool:
-        """Return whether this user may pass through `folder` and every folder above it."""
+        """Return whether this user may pass through `folder` and every folder above it, also
+        where symbolic links lead."""
+        real = folder.resolve()
         return self.is_this_process or all(
-            self._has_access(path, search_only=True) for path in (folder, *folder.parents)
+            self._has_access(path, search_only=True)
+            for path in {folder, *folder.parents, real, *real.parents}
         )
 
     def can_run(self, programs: Path) -> bool:
         """Return whether this user may read, and where needed execute, everything installed."""
         return self.can_search(programs) and all(
-            self._has_access(path) for path in programs.rglob("*")
+            self._can_use(path) for path in programs.resolve().rglob("*")
         )
+
+    def _can_use(self, path: Path) -> bool:
+        if not path.is_symlink():
+            return self._has_access(path)
+        target = path.resolve()
+        if not target.exists():
+            return True  # a dangling link is of no use to any user
+        if target.is_dir():
+            return self.can_run(target)
+        return self.can_search(target.parent) and self._has_access(target)
 
     def _has_access(self, path: Path, *, search_only: bool = False) -> bool:
         """Return whether the mode bits admit this user. It is in no group but its own."""
