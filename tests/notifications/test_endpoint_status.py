@@ -1,5 +1,6 @@
 """Changing, pausing and reopening endpoints; endpoints that the gateway disables."""
 
+from datetime import timedelta
 from typing import Any
 
 import httpx2
@@ -13,6 +14,7 @@ from tapgate.edge.services import Services
 from tapgate.gateway import EVENT_RECORDS
 from tapgate.notifications.webhooks import model, operations
 from tapgate.notifications.webhooks.model import StatusReason
+from tapgate.notifications.webhooks.retry_after import MAX_RETRY_AFTER
 from tapgate.vault import VaultError
 from world import Bearer, World
 
@@ -290,9 +292,35 @@ async def test_five_days_count_from_the_last_success_or_change(
     world.forward(days=2)
     await attempt(500)
     assert (await hooks.get(id))["status"] == "active"
-    world.forward(days=5)
-    await attempt(500)
+    for _ in range(5):
+        world.forward(days=1)
+        await attempt(500)
     assert (await hooks.get(id))["status"] == "disabled"
+
+
+async def test_failures_after_a_quiet_time_do_not_continue_earlier_ones(
+    hooks: Endpoints, world: World, receiver: Receiver
+) -> None:
+    services = world.services
+    id = await hooks.create(receiver.url)
+    receiver.status(*[500] * 50)
+    await happen(services)
+    for _ in range(len(model.PAUSES) + 1):
+        await hooks.make_all_due()
+        await deliver(services)
+    assert [one["status"] for one in await hooks.deliveries(id)] == ["failed"]
+    world.forward(days=7)
+    for day in range(6):
+        await happen(services)
+        await deliver(services)
+        status = (await hooks.get(id))["status"]
+        assert status == ("disabled" if day == 5 else "active"), day
+        world.forward(days=1)
+
+
+def test_retries_of_one_delivery_are_continuous_failure() -> None:
+    longest = timedelta(seconds=max(model.PAUSES) * 1.1)
+    assert max(longest, MAX_RETRY_AFTER) < model.MAX_FAILURE_GAP
 
 
 async def test_errors_of_the_gateway_are_not_held_against_the_endpoint(

@@ -19,8 +19,11 @@ EVERYTHING: Final = "*"
 #: Sent to one endpoint on request. Endpoints cannot subscribe to it.
 TEST: Final = "webhook.test"
 
-#: An endpoint without a successful attempt for this long after a failure is disabled.
+#: An endpoint that fails continuously for this long is disabled.
 DISABLED_AFTER: Final = timedelta(days=5)
+#: After a longer time without an attempt, a failure starts the time of continuous failure again.
+#: It exceeds the longest delay between two attempts of the same delivery.
+MAX_FAILURE_GAP: Final = timedelta(hours=36)
 MAX_GRACE_SECONDS: Final = 86_400
 
 _MINUTE, _HOUR = 60, 3_600
@@ -123,7 +126,6 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
     previous_secret: bytes | None
     previous_secret_expires_at: datetime | None
     status_changed_at: datetime
-    failing_since: datetime | None
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
