@@ -91,6 +91,15 @@ class EndpointWithSecret(Endpoint, frozen=True, kw_only=True):
     secret: str
 
 
+class DisabledEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The `data` of `webhook_endpoint.disabled`. Other integrators receive it, so it has no URL."""
+
+    id: str
+    status: str
+    status_reason: str | None
+    status_changed_at: str
+
+
 class TestData(msgspec.Struct, frozen=True, kw_only=True):
     """The `data` of a test event."""
 
@@ -156,8 +165,13 @@ def endpoint_with_secret(row: Mapping[str, Any], secret: str) -> EndpointWithSec
 
 
 def endpoint_without_query(row: Mapping[str, Any]) -> Endpoint:
-    """The record for readers other than administrators; the query may contain a password."""
+    """The record for the audit log; the query may contain a password."""
     return msgspec.structs.replace(endpoint(row), url=without_query(row["url"]))
+
+
+def disabled_endpoint(row: Mapping[str, Any]) -> DisabledEndpoint:
+    facts = _facts(row)
+    return DisabledEndpoint(**{name: facts[name] for name in DisabledEndpoint.__struct_fields__})
 
 
 def without_query(url: str) -> str:
