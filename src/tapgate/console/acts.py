@@ -249,7 +249,9 @@ def _read(field: Field, form: Fields) -> Any:
         case "secret":
             return form.exact(field.name) or None
         case "moment":
-            return None if text is None else f"{text}:00Z" if len(text) == 16 else text
+            if text is None or text.endswith("Z"):
+                return text
+            return f"{text}:00Z" if len(text) == 16 else f"{text}Z"  # 16: without seconds
     return text
 
 
