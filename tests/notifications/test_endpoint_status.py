@@ -324,6 +324,33 @@ def test_retries_of_one_delivery_are_continuous_failure() -> None:
     assert max(longest, MAX_RETRY_AFTER) < model.MAX_FAILURE_GAP
 
 
+async def test_responses_about_a_restricted_subscriber_are_hidden(
+    hooks: Endpoints, world: World, receiver: Receiver
+) -> None:
+    services, client = world.services, world.client
+    id = await hooks.create(receiver.url)
+    person = await world.subscriber()
+    await world.give(person["id"], "1.00")
+    await client.post(f"{ENDPOINTS}/{id}/test", auth=hooks.admin)
+    await deliver(services, EVENT_RECORDS)
+    await services.database.execute("UPDATE deliveries SET response = 'Hello Aminata'")
+    shown = await hooks.deliveries(id)
+    events = {"subscriber.created", "transaction.completed", "webhook.test"}
+    assert {one["event"] for one in shown} == events
+    assert {one["response"] for one in shown} == {"Hello Aminata"}
+    await services.database.execute("UPDATE subscribers SET restricted = true")
+    hidden = await hooks.deliveries(id)
+    assert {one["event"] for one in hidden if one["response"]} == {"webhook.test"}
+    path = f"{ENDPOINTS}/{id}/deliveries/{hidden[-1]['id']}/redeliver"
+    answer = await client.post(path, auth=hooks.admin)
+    assert (answer.status_code, answer.json()["response"]) == (200, None)
+    url = f"/api/v1/subscribers/{person['id']}/restricted-access"
+    await client.post(url, auth=hooks.admin)
+    code = await world.code_sent_to(person["phone_number"])
+    await client.post(f"{url}/verify", json={"otp": code}, auth=hooks.admin)
+    assert {one["response"] for one in await hooks.deliveries(id)} == {"Hello Aminata"}
+
+
 async def test_errors_of_the_gateway_are_not_held_against_the_endpoint(
     hooks: Endpoints, world: World, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

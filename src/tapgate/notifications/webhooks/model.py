@@ -189,7 +189,7 @@ def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def delivery(row: Mapping[str, Any]) -> Delivery:
+def delivery(row: Mapping[str, Any], *, hide_response: bool = False) -> Delivery:
     return Delivery(
         id=ids.show(ids.DELIVERY, row["id"]),
         event=row["event"],
@@ -197,7 +197,7 @@ def delivery(row: Mapping[str, Any]) -> Delivery:
         attempts=row["attempts"],
         last_status=row["last_status"],
         duration_ms=row["duration_ms"],
-        response=row["response"],
+        response=None if hide_response else row["response"],
         created_at=clock.rfc3339(row["created_at"]),
     )
 
