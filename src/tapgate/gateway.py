@@ -67,7 +67,7 @@ from tapgate.notifications.receipts import KINDS, Receipts
 from tapgate.notifications.retention import Retention
 from tapgate.notifications.webhooks import routes as webhooks
 from tapgate.notifications.webhooks.deliverer import Deliverer
-from tapgate.notifications.webhooks.model import TEST, TestEventData, WebhookEndpointRecord
+from tapgate.notifications.webhooks.model import TEST, DisabledEndpoint, TestEventData
 from tapgate.notifications.webhooks.records import RecordOf
 from tapgate.overview import routes as overview
 from tapgate.partners import routes as partners
@@ -151,7 +151,7 @@ EVENT_RECORD_TYPES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "alert": AlertRecord,
     "agent": AgentRecord,
     "processor": ProcessorRecord,
-    "webhook_endpoint": WebhookEndpointRecord,
+    "webhook_endpoint": DisabledEndpoint,
     "webhook": TestEventData,
 }
 

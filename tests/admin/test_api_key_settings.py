@@ -136,6 +136,22 @@ async def test_unacceptable_settings_are_named(
         assert list(response.json()["details"]["fields"]) == [named]
 
 
+async def test_expired_key_can_be_edited_with_its_expiry_unchanged(
+    services: Services, client: httpx2.AsyncClient, ada: Headers
+) -> None:
+    key = await created(client, ada, expires_at="2999-01-31T12:00:00.123456Z")
+    await services.database.execute(
+        "UPDATE api_keys SET expires_at = expires_at - interval '979 years'"
+    )
+    expired = (await changed(client, ada, key, name="Kiosk"))["expires_at"]
+    assert expired.startswith("2020-")
+    record = await changed(client, ada, key, name="Stall", expires_at=expired)
+    assert (record["name"], record["expires_at"]) == ("Stall", expired)
+    other = {"expires_at": "2020-02-01T12:00:00Z"}
+    response = await client.put(f"{KEYS}/{key['id']}", json=other, headers=ada)
+    assert (response.status_code, list(response.json()["details"]["fields"])) == (422, list(other))
+
+
 @pytest.mark.parametrize("field", ["rate_limit", "burst"])
 async def test_a_number_in_words_is_refused(
     client: httpx2.AsyncClient, ada: Headers, field: str

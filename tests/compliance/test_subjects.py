@@ -19,8 +19,10 @@ from compliance.stage import (
     transaction,
 )
 from partners.stage import FUND, balance_of, created
+from tapgate import ids
 from tapgate.compliance.rules.model import MAX_RULES
 from tapgate.ledger import chart, commands
+from tapgate.ledger.alerts import impersonal_details
 from tapgate.ledger.commands import Command
 from tapgate.ledger.verify import verify
 from world import World
@@ -131,6 +133,26 @@ async def test_subject_and_types_are_changed_only_together(world: World) -> None
     assert list(answer.json()["details"]["fields"]) == ["action"]
 
 
+async def test_older_rule_that_holds_refunds_can_be_edited_and_deactivated(world: World) -> None:
+    rule = await new_rule(world, subject="payer", transaction_types=["pos_payment"])
+    await world.services.database.execute(
+        """UPDATE compliance_rules SET action = 'review',
+                  transaction_types = '{pos_payment,refund}' WHERE id = $1""",
+        ids.read(ids.RULE, rule["id"]),
+    )
+    url, admin = f"{RULES}/{rule['id']}", await world.admin()
+    change = {"name": "Large payment", "threshold": "200.00", "status": "inactive"}
+    answer = await world.client.put(url, json=change, auth=admin)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["status"] == "inactive"
+    for change, field in (
+        ({"action": "review"}, "action"),
+        ({"transaction_types": ["refund"]}, "transaction_types"),
+    ):
+        answer = await world.client.put(url, json=change, auth=admin)
+        assert list(answer.json()["details"]["fields"]) == [field]
+
+
 async def test_number_of_rules_is_limited(world: World) -> None:
     missing = MAX_RULES - len(await rules(world))
     answers = await asyncio.gather(*(create(world) for _ in range(missing + 3)))
@@ -204,6 +226,19 @@ async def test_alerts_about_an_agent_name_the_agent_and_are_one_per_rule(world: 
     assert (await resolve(world, alert["id"])).status_code == 200
     assert (await cash_out(world, agents[0], customers[0], "10")).is_success
     assert len(await alerts(world)) == 3
+
+
+async def test_masked_alert_keeps_the_agent(world: World) -> None:
+    await change_rule(world, "Busy agent", threshold=0)
+    agent = await new_agent(world, balance="500")
+    customer = await world.subscriber()
+    assert (await cash_in(world, agent, customer, "10")).is_success
+    await world.services.database.execute("UPDATE subscribers SET restricted = true")
+    (alert,) = await alerts(world)
+    assert alert["masked"] is True
+    assert alert["details"]["agent_id"] == agent["id"]
+    for value in (customer["phone_number"], customer["id"], 5, None, [agent["id"]]):
+        assert impersonal_details({"agent_id": value}) == {}
 
 
 async def test_agent_is_counted_by_parallel_batches(world: World) -> None:

@@ -4,6 +4,7 @@ import re
 
 from audit.stage import seals
 from console.visitor import Visitor, Visitors
+from tapgate import ids
 from tapgate.admin.model import SCOPES as KNOWN_SCOPES
 from tapgate.audit.chain import Sealer
 from tapgate.console.pages.api_keys import SCOPES
@@ -182,7 +183,7 @@ async def test_edit_form_shows_the_settings_of_a_key_and_changes_them(ada: Visit
         assert shown in page
     asked = (await ada.part(f"/console/acts/api_key.edit?id={key}")).text
     for shown in (
-        'value="2999-01-31T12:00"',
+        'value="2999-01-31T12:00:00.000"',
         'value="5"',
         "203.0.113.0/24\n2001:db8::/32</textarea",
     ):
@@ -202,6 +203,27 @@ async def test_edit_form_shows_the_settings_of_a_key_and_changes_them(ada: Visit
     stale = await ada.post_part(address, changes | {"name": "Till"})
     assert 'role="alert"' in stale.text
     assert "Till" not in await ada.page("/console/api-keys")
+
+
+async def test_expired_key_can_be_renamed(ada: Visitor, world: World) -> None:
+    key, _ = await _key(ada, expires_at="2999-01-31T12:00:42.5")
+    await world.services.database.execute(
+        "UPDATE api_keys SET expires_at = '2020-01-31 12:00:42.5Z' WHERE id = $1",
+        ids.read(ids.KEY, key),
+    )
+    address = f"/console/acts/api_key.edit?id={key}"
+    form = (await ada.part(address)).text
+    shown = re.search(r'value="(2020-[^"]+)"', form)
+    assert shown is not None
+    changes = {
+        "name": "Kiosk",
+        "scopes": ["cards:read"],
+        "seen": form.partition('name="seen" value="')[2].partition('"')[0],
+        "expires_at": shown[1],
+    }
+    done = await ada.post_part(address, changes)
+    assert done.headers.get("HX-Redirect") == "/console/api-keys", done.text
+    assert "Kiosk" in await ada.page("/console/api-keys")
 
 
 async def test_rotated_key_is_shown_once(ada: Visitor, world: World) -> None:

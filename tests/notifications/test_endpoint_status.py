@@ -1,5 +1,6 @@
 """Changing, pausing and reopening endpoints; endpoints that the gateway disables."""
 
+from datetime import timedelta
 from typing import Any
 
 import httpx2
@@ -13,6 +14,7 @@ from tapgate.edge.services import Services
 from tapgate.gateway import EVENT_RECORDS
 from tapgate.notifications.webhooks import model, operations
 from tapgate.notifications.webhooks.model import StatusReason
+from tapgate.notifications.webhooks.retry_after import MAX_RETRY_AFTER
 from tapgate.vault import VaultError
 from world import Bearer, World
 
@@ -207,7 +209,7 @@ async def test_a_410_disables_the_endpoint_until_it_is_reopened(
     assert arrived > {one["id"] for one in stopped} and len(arrived) == 3
 
 
-async def test_a_disabled_endpoint_is_announced_to_others_without_its_query(
+async def test_a_disabled_endpoint_is_announced_to_others_without_its_url(
     hooks: Endpoints, world: World, receiver: Receiver
 ) -> None:
     services = world.services
@@ -223,7 +225,8 @@ async def test_a_disabled_endpoint_is_announced_to_others_without_its_query(
         ("/watch", "webhook_endpoint.disabled")
     ]
     record = await hooks.get(gone)
-    assert told[0].content["data"] == record | {"url": f"{receiver.url}/gone"}
+    announced = ("id", "status", "status_reason", "status_changed_at")
+    assert told[0].content["data"] == {name: record[name] for name in announced}
 
 
 async def test_a_disabled_endpoint_costs_the_ledger_nothing(hooks: Endpoints, world: World) -> None:
@@ -290,9 +293,62 @@ async def test_five_days_count_from_the_last_success_or_change(
     world.forward(days=2)
     await attempt(500)
     assert (await hooks.get(id))["status"] == "active"
-    world.forward(days=5)
-    await attempt(500)
+    for _ in range(5):
+        world.forward(days=1)
+        await attempt(500)
     assert (await hooks.get(id))["status"] == "disabled"
+
+
+async def test_failures_after_a_quiet_time_do_not_continue_earlier_ones(
+    hooks: Endpoints, world: World, receiver: Receiver
+) -> None:
+    services = world.services
+    id = await hooks.create(receiver.url)
+    receiver.status(*[500] * 50)
+    await happen(services)
+    for _ in range(len(model.PAUSES) + 1):
+        await hooks.make_all_due()
+        await deliver(services)
+    assert [one["status"] for one in await hooks.deliveries(id)] == ["failed"]
+    world.forward(days=7)
+    for day in range(6):
+        await happen(services)
+        await deliver(services)
+        status = (await hooks.get(id))["status"]
+        assert status == ("disabled" if day == 5 else "active"), day
+        world.forward(days=1)
+
+
+def test_retries_of_one_delivery_are_continuous_failure() -> None:
+    longest = timedelta(seconds=max(model.PAUSES) * 1.1)
+    assert max(longest, MAX_RETRY_AFTER) < model.MAX_FAILURE_GAP
+
+
+async def test_responses_about_a_restricted_subscriber_are_hidden(
+    hooks: Endpoints, world: World, receiver: Receiver
+) -> None:
+    services, client = world.services, world.client
+    id = await hooks.create(receiver.url)
+    person = await world.subscriber()
+    await world.give(person["id"], "1.00")
+    await client.post(f"{ENDPOINTS}/{id}/test", auth=hooks.admin)
+    await deliver(services, EVENT_RECORDS)
+    await services.database.execute("UPDATE deliveries SET response = 'Hello Aminata'")
+    shown = await hooks.deliveries(id)
+    events = {"subscriber.created", "transaction.completed", "webhook.test"}
+    assert {one["event"] for one in shown} == events
+    assert {one["response"] for one in shown} == {"Hello Aminata"}
+    await services.database.execute("UPDATE subscribers SET restricted = true")
+    hidden = await hooks.deliveries(id)
+    assert {one["event"] for one in hidden if one["response"]} == {"webhook.test"}
+    path = f"{ENDPOINTS}/{id}/deliveries/{hidden[-1]['id']}/redeliver"
+    answer = await client.post(path, auth=hooks.admin)
+    assert (answer.status_code, answer.json()["response"]) == (200, None)
+    url = f"/api/v1/subscribers/{person['id']}/restricted-access"
+    await client.post(url, auth=hooks.admin)
+    code = await world.code_sent_to(person["phone_number"])
+    await client.post(f"{url}/verify", json={"otp": code}, auth=hooks.admin)
+    assert {one["response"] for one in await hooks.deliveries(id)} == {"Hello Aminata"}
 
 
 async def test_errors_of_the_gateway_are_not_held_against_the_endpoint(

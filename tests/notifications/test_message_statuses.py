@@ -157,6 +157,36 @@ async def test_messages_are_filtered_by_template(world: World, record: dict[str,
     assert await messages(world, record, template="money_received") == []
 
 
+async def test_messages_to_the_previous_owner_of_a_number_are_not_listed(
+    world: World, record: dict[str, Any]
+) -> None:
+    await request_code(world, record)
+    number, admin = record["phone_number"], await world.admin("C")
+
+    async def move(subscriber: dict[str, Any], phone_number: str) -> None:
+        url = f"/api/v1/subscribers/{subscriber['id']}"
+        change = {"phone_number": phone_number}
+        answer = await world.client.put(url, json=change, auth=admin)
+        assert answer.status_code == 200, answer.text
+
+    existing = await world.subscriber()
+    await move(record, world.phone())
+    registered = await world.subscriber(phone_number=number)
+    assert await messages(world, registered) == []
+    world.forward(minutes=1)
+    message_id = await request_code(world, registered)
+    assert [one["message_id"] for one in await messages(world, registered)] == [message_id]
+    await move(registered, world.phone())
+    await move(existing, number)
+    assert await messages(world, existing) == []
+    world.forward(minutes=1)
+    message_id = await request_code(world, existing | {"phone_number": number})
+    await world.client.put(
+        f"/api/v1/subscribers/{existing['id']}", json={"first_name": "Fatu"}, auth=admin
+    )
+    assert [one["message_id"] for one in await messages(world, existing)] == [message_id]
+
+
 async def test_of_a_restricted_subscriber_only_codes_are_listed(world: World) -> None:
     record = await world.restricted_subscriber()
     admin = await world.admin("S")

@@ -249,8 +249,13 @@ def _read(field: Field, form: Fields) -> Any:
         case "secret":
             return form.exact(field.name) or None
         case "moment":
-            return None if text is None else f"{text}:00Z" if len(text) == 16 else text
+            return None if text is None else _utc(text)
     return text
+
+
+def _utc(text: str) -> str:
+    """Return the value of a `datetime-local` input, which may lack seconds, as a time in UTC."""
+    return text if text.endswith("Z") else f"{text}:00Z" if len(text) == 16 else f"{text}Z"
 
 
 def _number(text: str | None) -> int | float | str | None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from tapgate import ids
 from tapgate.ids import IdSource
 from tapgate.ledger import chart
 from tapgate.ledger.state import Match
@@ -36,6 +37,7 @@ _RULE_DETAILS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "action": lambda value: value in ("alert", "review", "block"),
     "transaction_type": lambda value: value in chart.TYPES,
     "figure": lambda value: _FIGURE.fullmatch(str(value)) is not None,
+    "agent_id": lambda value: isinstance(value, str) and ids.read(ids.AGENT, value) is not None,
 }
 
 

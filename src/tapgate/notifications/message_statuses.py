@@ -1,5 +1,6 @@
 """What became of messages after they were handed to the messenger, as it reports."""
 
+from datetime import datetime
 from typing import Annotated, Final
 
 import asyncpg
@@ -81,7 +82,13 @@ async def _store(tx: asyncpg.Connection, call: Call, reports: list[StatusReport]
 
 
 async def page(
-    database: Database, phone_number: str, *, template: str | None, before: int, limit: int
+    database: Database,
+    phone_number: str,
+    *,
+    since: datetime,
+    template: str | None,
+    before: int,
+    limit: int,
 ) -> list[asyncpg.Record]:
     """Messages to a phone number, newest first, without what they say."""
     rows: list[asyncpg.Record] = await database.fetch(
@@ -89,10 +96,12 @@ async def page(
                    m.created_at, m.delivery_at
             FROM messages m
             WHERE m.recipient = $1 AND m.id < $2 AND ($3::text IS NULL OR m.template = $3)
+              AND m.created_at >= $5
             ORDER BY m.id DESC LIMIT $4""",
         phone_number,
         before,
         template,
         limit,
+        since,
     )
     return rows

@@ -43,6 +43,9 @@ class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
 async def list_subscriber_messages(call: Call, id: str, query: Filters) -> Page[MessageRecord]:
     """List the messages to a subscriber's phone, newest first, without what they say.
 
+    Messages from before the subscriber had the phone number belong to its previous owner and are
+    not listed.
+
     `status` is `queued`, `sent`, `delivered`, `read` or `failed`; `error_code` is the provider's,
     or `expired` for a message that never reached it. Of a restricted subscriber that is closed to
     the caller only one-time codes are listed, so that staff see whether a code arrived.
@@ -56,6 +59,7 @@ async def list_subscriber_messages(call: Call, id: str, query: Filters) -> Page[
     rows = await message_statuses.page(
         call.services.database,
         subscriber.phone_number,
+        since=await queries.phone_number_owned_since(call.services.database, subscriber.id),
         template=template,
         before=query.before,
         limit=query.limit + 1,

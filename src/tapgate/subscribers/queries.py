@@ -49,6 +49,14 @@ async def lock(tx: asyncpg.Connection, subscriber_id: int) -> Subscriber:
     return await get(tx, subscriber_id)
 
 
+async def phone_number_owned_since(database: Database, subscriber_id: int) -> datetime:
+    since: datetime = await database.fetchval(
+        "SELECT coalesce(phone_number_changed_at, created_at) FROM subscribers WHERE id = $1",
+        subscriber_id,
+    )
+    return since
+
+
 async def page(
     database: Database, filters: Filters, caller: Principal, now: datetime
 ) -> list[Subscriber]:
@@ -87,7 +95,9 @@ async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
     with _taken_refused():
         await tx.execute(
             """UPDATE subscribers
-               SET phone_number = $2, first_name = $3, last_name = $4, email = $5,
+               SET phone_number_changed_at = CASE WHEN phone_number = $2
+                                                  THEN phone_number_changed_at ELSE $13 END,
+                   phone_number = $2, first_name = $3, last_name = $4, email = $5,
                    date_of_birth = $6, address = $7, id_type = $8, id_number = $9, category = $10,
                    kyc_status = $11, restricted = $12, updated_at = $13
                WHERE id = $1""",

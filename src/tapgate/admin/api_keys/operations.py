@@ -7,7 +7,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from tapgate import ids
+from tapgate import clock, ids
 from tapgate.admin.api_keys import model
 from tapgate.admin.api_keys.model import ApiKeyChanges, NewApiKey
 from tapgate.audit import trail
@@ -50,7 +50,7 @@ async def update(services: Services, origin: Origin, key_id: int, changes: ApiKe
     """Change the given settings. When this returns, every process applies them."""
     async with services.database.transaction() as tx:
         before = await _lock(tx, services, key_id)
-        after = msgspec.structs.replace(before, **_settings(services, changes))
+        after = msgspec.structs.replace(before, **_settings(services, before, changes))
         difference = changes_between(model.to_record(before), model.to_record(after))
         if not difference:
             return before
@@ -88,7 +88,7 @@ async def delete(services: Services, origin: Origin, key_id: int) -> None:
     await services.signals.settled(ticket)
 
 
-def _settings(services: Services, changes: ApiKeyChanges) -> dict[str, Any]:
+def _settings(services: Services, before: ApiKey, changes: ApiKeyChanges) -> dict[str, Any]:
     """Return the new values of the fields that are given. An empty value is the default."""
     settings: dict[str, Any] = {
         field: value or None
@@ -97,7 +97,7 @@ def _settings(services: Services, changes: ApiKeyChanges) -> dict[str, Any]:
     }
     if changes.allowed_ips is not None:
         settings["allowed_ips"] = _networks(changes.allowed_ips)
-    if changes.expires_at is not None:
+    if changes.expires_at is not None and not _is_same_time(before.expires_at, changes.expires_at):
         settings["expires_at"] = _expiry(services, changes.expires_at)
     return settings
 
@@ -113,6 +113,13 @@ def _expiry(services: Services, expires_at: str) -> datetime | None:
     if moment <= services.clock():
         raise invalid_field("expires_at", "must be in the future")
     return moment
+
+
+def _is_same_time(stored: datetime | None, given: str) -> bool:
+    """Return whether this is the stored time as responses show it, which may be in the past."""
+    if stored is None or not given:
+        return False
+    return clock.rfc3339(stored) == clock.rfc3339(datetime.fromisoformat(given))
 
 
 async def _lock(tx: asyncpg.Connection, services: Services, key_id: int) -> ApiKey:

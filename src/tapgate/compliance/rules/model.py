@@ -192,15 +192,17 @@ def _require_possible(rule: WatchRule, given: NewRule | RuleUpdate) -> None:
     A combination is checked when one of its fields is given, so other fields of an older rule can
     still be changed.
     """
-    named = "subject" if given.transaction_types is None else "transaction_types"
-    if given.subject is not None or given.transaction_types is not None:
+    types_or_subject_given = given.subject is not None or given.transaction_types is not None
+    if types_or_subject_given:
+        named = "subject" if given.transaction_types is None else "transaction_types"
         possible = chart.SUBJECT_TYPES[rule.subject]
         never = [kind for kind in rule.transaction_types if kind not in possible]
         if never:
             raise invalid_field(named, f"{_NEVER[rule.subject]} {', '.join(never)}")
     if rule.type == PIN_FAILURES and rule.subject != chart.PAYER:
         raise invalid_field("subject", f"must be {chart.PAYER} for a rule of type {rule.type}")
-    if rule.action == "review" and chart.REFUND in rule.transaction_types:
+    holds_refunds = rule.action == "review" and chart.REFUND in rule.transaction_types
+    if holds_refunds and (types_or_subject_given or given.action is not None):
         named = "action" if given.transaction_types is None else "transaction_types"
         raise invalid_field(named, "cannot hold refunds for review")
 

@@ -198,10 +198,8 @@ class Deliverer:
 
     async def _count_failure(self, due: Due, now: datetime) -> None:
         """Disable an endpoint that has failed for too long."""
-        since = due.failing_since
-        if since is None:
-            await outbox.mark_failing(self._database, due, now)
-        elif now - since >= model.DISABLED_AFTER:
+        since = await outbox.mark_failing(self._database, due, now, max_gap=model.MAX_FAILURE_GAP)
+        if since is not None and now - since >= model.DISABLED_AFTER:
             await self._disable(due, StatusReason.FAILING, if_failing_since=since)
 
     async def _disable(

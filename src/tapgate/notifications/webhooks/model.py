@@ -19,8 +19,11 @@ EVERYTHING: Final = "*"
 #: Sent to one endpoint on request. Endpoints cannot subscribe to it.
 TEST: Final = "webhook.test"
 
-#: An endpoint without a successful attempt for this long after a failure is disabled.
+#: An endpoint that fails continuously for this long is disabled.
 DISABLED_AFTER: Final = timedelta(days=5)
+#: After a longer time without an attempt, a failure starts the time of continuous failure again.
+#: It exceeds the longest delay between two attempts of the same delivery.
+MAX_FAILURE_GAP: Final = timedelta(hours=36)
 MAX_GRACE_SECONDS: Final = 86_400
 
 _MINUTE, _HOUR = 60, 3_600
@@ -97,6 +100,15 @@ class WebhookEndpointWithSecret(WebhookEndpointRecord, frozen=True, kw_only=True
     secret: str
 
 
+class DisabledEndpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The `data` of `webhook_endpoint.disabled`. Other integrators receive it, so it has no URL."""
+
+    id: str
+    status: str
+    status_reason: str | None
+    status_changed_at: str
+
+
 class TestEventData(msgspec.Struct, frozen=True, kw_only=True):
     """The `data` of a test event."""
 
@@ -132,7 +144,6 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
     previous_secret: bytes | None
     previous_secret_expires_at: datetime | None
     status_changed_at: datetime
-    failing_since: datetime | None
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,8 +174,13 @@ def endpoint_with_secret(row: Mapping[str, Any], secret: str) -> WebhookEndpoint
 
 
 def endpoint_without_query(row: Mapping[str, Any]) -> WebhookEndpointRecord:
-    """The record for readers other than administrators; the query may contain a password."""
+    """The record for the audit log; the query may contain a password."""
     return msgspec.structs.replace(endpoint(row), url=without_query(row["url"]))
+
+
+def disabled_endpoint(row: Mapping[str, Any]) -> DisabledEndpoint:
+    facts = _facts(row)
+    return DisabledEndpoint(**{name: facts[name] for name in DisabledEndpoint.__struct_fields__})
 
 
 def without_query(url: str) -> str:
@@ -182,7 +198,7 @@ def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def delivery(row: Mapping[str, Any]) -> WebhookDelivery:
+def delivery(row: Mapping[str, Any], *, hide_response: bool = False) -> WebhookDelivery:
     return WebhookDelivery(
         id=ids.show(ids.DELIVERY, row["id"]),
         event=row["event"],
@@ -190,7 +206,7 @@ def delivery(row: Mapping[str, Any]) -> WebhookDelivery:
         attempts=row["attempts"],
         last_status=row["last_status"],
         duration_ms=row["duration_ms"],
-        response=row["response"],
+        response=None if hide_response else row["response"],
         created_at=clock.rfc3339(row["created_at"]),
     )
 

@@ -134,18 +134,18 @@ async def disable(
         )
         if row is None:
             return False
-        shown = model.endpoint_without_query(row)
+        disabled = model.disabled_endpoint(row)
         await record(
             tx,
             services,
             SYSTEM,
             event=f"{_RESOURCE}.disabled",
             resource_type=_RESOURCE,
-            resource_id=shown.id,
+            resource_id=disabled.id,
             reason=reason,
-            changes={"status": (model.Status.ACTIVE, shown.status)},
+            changes={"status": (model.Status.ACTIVE, disabled.status)},
         )
-        await publish(tx, services, ENDPOINT_DISABLED, shown)
+        await publish(tx, services, ENDPOINT_DISABLED, disabled)
         ticket = await _announce(tx, services)
     await services.signals.settled(ticket)
     return True

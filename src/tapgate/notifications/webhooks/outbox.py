@@ -1,6 +1,6 @@
 """SQL of sending: due deliveries, claimed by one process at a time, and the result of attempts."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import asyncpg
@@ -63,8 +63,7 @@ async def claim(database: Database, endpoint_id: int, *, now: datetime, limit: i
         [row["event_id"] for row in claimed],
     )
     to = await database.fetchrow(
-        """SELECT url, secret, previous_secret, previous_secret_expires_at, status_changed_at,
-                  failing_since
+        """SELECT url, secret, previous_secret, previous_secret_expires_at, status_changed_at
            FROM webhook_endpoints WHERE id = $1""",
         endpoint_id,
     )
@@ -139,14 +138,22 @@ async def given_up(database: Database, due: Due, outcome: Outcome, now: datetime
     )
 
 
-async def mark_failing(database: Database, due: Due, now: datetime) -> None:
-    """Start the time after which an endpoint without any success is disabled."""
-    await database.execute(
-        f"""UPDATE webhook_endpoints SET failing_since = $4
-            WHERE {_SAME_ENDPOINT} AND failing_since IS NULL""",
+async def mark_failing(
+    database: Database, due: Due, now: datetime, *, max_gap: timedelta
+) -> datetime | None:
+    """Record a failed attempt; return since when the endpoint has failed without a success and
+    without a longer gap between failures. None if the endpoint has changed since the claim."""
+    since: datetime | None = await database.fetchval(
+        f"""UPDATE webhook_endpoints
+            SET last_failure_at = $4,
+                failing_since = CASE WHEN failing_since IS NOT NULL AND last_failure_at >= $5
+                                     THEN failing_since ELSE $4 END
+            WHERE {_SAME_ENDPOINT} RETURNING failing_since""",
         *_endpoint_of(due),
         now,
+        now - max_gap,
     )
+    return since
 
 
 async def disable(

@@ -10,7 +10,8 @@ from tapgate.store.database import Database
 
 _ENDPOINT = "id, url, events, status, status_reason, status_changed_at"
 _DELIVERY = """deliveries.id, events.type AS event, deliveries.status, deliveries.attempts,
-    deliveries.last_status, deliveries.duration_ms, deliveries.response, deliveries.created_at"""
+    deliveries.last_status, deliveries.duration_ms, deliveries.response, deliveries.created_at,
+    events.data ->> CASE WHEN events.type LIKE 'card.%' THEN 'serial' ELSE 'id' END AS subject"""
 
 
 async def one(source: Database | asyncpg.Connection, endpoint_id: int) -> asyncpg.Record:

@@ -2,13 +2,13 @@
 delivery leaves out the personal data of subscribers who are restricted by then."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from tapgate import money
-from tapgate.credentials.disclosure import Subject, hidden_subjects
+from tapgate.credentials.disclosure import Audience, Subject, hidden_subjects
 from tapgate.edge.services import Services
 from tapgate.ledger import rules
 from tapgate.ledger.alerts import impersonal_details
@@ -57,6 +57,21 @@ async def disclosed(services: Services, event: str, data: str) -> str:
     subjects = [] if public_id is None else [Subject(kind, public_id)]
     hidden = await hidden_subjects(services.database, None, services.clock(), subjects)
     return json.dumps(REDUCED[kind](record)) if hidden else data
+
+
+async def hidden_responses(
+    services: Services, audience: Audience, deliveries: Sequence[Mapping[str, Any]]
+) -> set[int]:
+    """Return the deliveries whose response is hidden from the audience: the receiver may have
+    repeated personal data of a subscriber who is restricted now."""
+    subjects = {
+        row["id"]: Subject(kind, row["subject"])
+        for row in deliveries
+        if (kind := resource_of(row["event"])) in REDUCED and row["subject"] is not None
+    }
+    now = services.clock()
+    hidden = await hidden_subjects(services.database, audience, now, set(subjects.values()))
+    return {delivery_id for delivery_id, subject in subjects.items() if subject in hidden}
 
 
 def _number(text: str) -> int | str:

@@ -14,6 +14,7 @@ from tapgate.notifications.webhooks.model import (
     WebhookEndpointUpdate,
     WebhookEndpointWithSecret,
 )
+from tapgate.notifications.webhooks.records import hidden_responses
 
 endpoints = Endpoints("Webhooks")
 
@@ -111,13 +112,22 @@ async def delete_webhook_endpoint(call: Call, id: str) -> None:
     errors=(Code.NOT_FOUND,),
 )
 async def list_deliveries(call: Call, id: str, query: PageQuery) -> Page[WebhookDelivery]:
-    """List the deliveries to a webhook endpoint, newest first."""
+    """List the deliveries to a webhook endpoint, newest first.
+
+    `response` is null if the event is about a restricted subscriber who is hidden from the caller.
+    """
     endpoint_id, database = _endpoint_id(id), call.services.database
     await queries.one(database, endpoint_id)
     rows = await queries.deliveries(
         database, endpoint_id, before=query.before, limit=query.limit + 1
     )
-    return cut(rows, query.limit, lambda row: int(row["id"]), model.delivery)
+    hidden = await hidden_responses(call.services, call.caller, rows)
+    return cut(
+        rows,
+        query.limit,
+        lambda row: int(row["id"]),
+        lambda row: model.delivery(row, hide_response=row["id"] in hidden),
+    )
 
 
 @endpoints.post(
@@ -134,7 +144,9 @@ async def redeliver_event(call: Call, id: str, delivery_id: str) -> WebhookDeliv
     endpoint_id = _endpoint_id(id)
     if number is None:
         raise model.no_such_delivery()
-    return model.delivery(await operations.redeliver(call, endpoint_id, number))
+    row = await operations.redeliver(call, endpoint_id, number)
+    hidden = await hidden_responses(call.services, call.caller, [row])
+    return model.delivery(row, hide_response=number in hidden)
 
 
 def _endpoint_id(shown: str) -> int:

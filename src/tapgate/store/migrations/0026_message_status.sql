@@ -28,3 +28,6 @@ ALTER TABLE messages
 -- Handed over by an earlier version: nothing further is known about them.
 UPDATE messages SET delivery = 'sent' WHERE status = 'delivered';
 CREATE INDEX messages_of ON messages (recipient, id DESC);
+
+-- When a subscriber's phone number last changed; earlier messages went to its previous owner.
+ALTER TABLE subscribers ADD COLUMN phone_number_changed_at timestamptz;
