@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from audit.stage import ORIGIN
 from tapgate.audit import refusals
 from tapgate.audit.refusals import RefusalLog
 from tapgate.edge.origin import Origin
@@ -31,9 +32,9 @@ class Clock:
 @pytest.fixture(autouse=True)
 def _small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refusals, "MAX_ENTRIES_PER_SOURCE", 3)
-    monkeypatch.setattr(refusals, "MAX_ENTRIES", 10)
+    monkeypatch.setattr(refusals, "MAX_ANONYMOUS_ENTRIES", 10)
     monkeypatch.setattr(refusals, "MAX_KINDS_PER_SOURCE", 2)
-    monkeypatch.setattr(refusals, "MAX_KINDS", 6)
+    monkeypatch.setattr(refusals, "MAX_ANONYMOUS_KINDS", 6)
 
 
 @pytest.fixture
@@ -149,6 +150,24 @@ async def test_the_rows_of_all_sources_are_bounded(
     counted = occurrences(rows)
     assert sum(number for _, _, number in counted) == 190
     assert (None, None, 184) in counted
+
+
+async def test_anonymous_refusals_do_not_use_up_the_budget_of_authenticated_callers(
+    log: RefusalLog, database: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refusals, "_MAX_PENDING", 8)
+    for number in range(50):
+        await log.record(origin(f"192.0.2.{number}"), failed_login())
+    for number in range(20):
+        await log.record(ORIGIN, failed_login(f"{number}@example.com"))
+    clock.forward(hours=2)
+    await log.tick()
+    rows = [row for row in await entries(database) if row["actor_id"] == ORIGIN.actor_id]
+    assert len([row for row in rows if not row["changes"]]) == 3
+    counted = occurrences(rows)
+    assert sum(number for _, _, number in counted) == 17
+    assert len(counted) <= 2 + 1
+    assert all(row["actor"] == ORIGIN.actor for row in rows)
 
 
 async def test_processes_keep_the_bounds_together(

@@ -301,14 +301,29 @@ async def test_the_sessions_of_an_admin_are_bounded(
         assert await unauthorized(refreshed(process, tokens)) == NO_REFRESH
 
 
-async def test_the_used_tokens_of_a_session_are_bounded(
-    process: Process, admin_id: int, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+async def test_reuse_of_the_first_token_is_detected_after_many_refreshes(
+    process: Process, admin_id: int, clock: SetClock
 ) -> None:
-    monkeypatch.setattr(sessions_module, "MAX_USED_TOKENS", 3)
-    tokens = [await logged_in(process, admin_id)]
-    for _ in range(8):
+    first = tokens = await logged_in(process, admin_id)
+    for _ in range(120):
         clock.forward(seconds=1)
-        tokens.append(await refreshed(process, tokens[-1]))
-    assert await process.database.fetchval("SELECT count(*) FROM refresh_tokens") == 3 + 1
-    # The reuse of a recent one is still detected.
-    assert isinstance(await refusal(refreshed(process, tokens[-2])), ReusedTokenError)
+        tokens = await refreshed(process, tokens)
+    assert isinstance(await refusal(refreshed(process, first)), ReusedTokenError)
+    assert await unauthorized(caller(process, tokens)) == ENDED
+
+
+async def test_a_session_ends_after_its_last_refresh(
+    process: Process, other: Process, admin_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions_module, "MAX_REFRESHES", 3)
+    tokens = await logged_in(process, admin_id)
+    for _ in range(3):
+        tokens = await refreshed(process, tokens)
+    await caller(other, tokens)
+    reason = "The session was refreshed too often and has ended; log in again"
+    assert await unauthorized(refreshed(process, tokens)) == reason
+    for where in (process, other):
+        assert await unauthorized(caller(where, tokens)) == ENDED
+        assert await unauthorized(refreshed(where, tokens)) == NO_REFRESH
+    assert await process.database.fetchval("SELECT count(*) FROM refresh_tokens") == 4
+    await refreshed(process, await logged_in(process, admin_id))

@@ -42,6 +42,15 @@ async def test_a_file_that_fails_leaves_nothing_behind(empty_url: str, folder: P
     assert await migrate(empty_url, folder) == ["0003_third.sql"]
 
 
+async def test_a_statement_timeout_in_the_url_does_not_abort_a_migration(
+    empty_url: str, folder: Path
+) -> None:
+    (folder / "0003_third.sql").write_text("SELECT pg_sleep(0.5);")
+    separator = "&" if "?" in empty_url else "?"
+    url = f"{empty_url}{separator}options=-c%20statement_timeout%3D100"
+    assert (await migrate(url, folder))[-1] == "0003_third.sql"
+
+
 async def test_a_changed_file_is_refused(empty_url: str, folder: Path) -> None:
     await migrate(empty_url, folder)
     (folder / _FILES[1]).write_text("ALTER TABLE first ADD COLUMN second bigint;")

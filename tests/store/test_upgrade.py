@@ -262,6 +262,17 @@ async def test_statement_links_of_restricted_subscribers_end(
     assert await rows(empty_url, "SELECT id FROM statements") == [(1401,)]
 
 
+async def test_no_two_indexes_are_the_same(database_url: str) -> None:
+    duplicates = """
+        SELECT indrelid::regclass::text, array_agg(indexrelid::regclass::text)
+        FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+        WHERE relnamespace::regnamespace::text IN ('public', 'messenger')
+        GROUP BY indrelid, indkey::text, indclass::text, indoption::text, relam,
+                 pg_get_expr(indexprs, indrelid), pg_get_expr(indpred, indrelid)
+        HAVING count(*) > 1"""
+    assert await rows(database_url, duplicates) == []
+
+
 async def test_by_many_at_once(first: str, database_url: str) -> None:
     results = await asyncio.gather(*(migrate(first) for _ in range(6)))
     assert sorted(results, key=len) == [[]] * 5 + [_NAMES[1:]]

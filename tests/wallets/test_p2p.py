@@ -4,7 +4,10 @@ import uuid
 from typing import Any
 
 import httpx2
+import pytest
 
+from tapgate.errors import unavailable
+from tapgate.transactions import orders
 from world import PIN, World
 
 P2P = "/api/v1/wallet/transfer-p2p"
@@ -81,6 +84,29 @@ async def test_a_restricted_recipient_is_not_named(
             assert receipt["sender_new_balance"].endswith(" SLE")
     receipt = (await client.post(P2P, json=order, auth=world.service())).json()
     assert receipt["recipient"]["name"] == "Aminata K."
+
+
+@pytest.mark.parametrize("failure", [unavailable("lost"), ConnectionError(), TimeoutError()])
+async def test_receipt_is_returned_when_the_payee_check_fails_after_the_commit(
+    client: httpx2.AsyncClient,
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: Exception,
+) -> None:
+    async def fail(*_: Any) -> Any:
+        raise failure
+
+    order = await _order(world, request_id="check fails")
+    key = await world.api_key("payments:write")
+    with monkeypatch.context() as patch:
+        patch.setattr(orders, "hidden_subjects", fail)
+        answer = await client.post(P2P, json=order, auth=key)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["sender_new_balance"] == "898.50 SLE"
+    assert answer.json()["recipient"]["name"] is None
+    replay = (await client.post(P2P, json=order, auth=key)).json()
+    assert replay["recipient"]["name"] == "Mohamed S."
+    assert replay["transaction_id"] == answer.json()["transaction_id"]
 
 
 async def test_how_much_a_restricted_recipient_has_is_not_told(

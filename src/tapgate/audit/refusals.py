@@ -6,6 +6,10 @@ for its first refusals, written before the response is sent. Further ones are co
 memory and every second in the database, and become one entry per kind with `occurrences` when the
 hour is over. Kinds are bounded too: beyond that, counts lose the resource, then the source.
 
+The totals are for anonymous callers only, who can come from any number of addresses. Authenticated
+callers are as many as there are credentials, so only the bounds per source apply to them, and their
+entries and counts always name the actor.
+
 A process that is killed loses the counts of its last second, never a first refusal.
 """
 
@@ -29,9 +33,9 @@ from tapgate.service.background import repeat
 
 WINDOW = timedelta(hours=1)
 MAX_ENTRIES_PER_SOURCE = 200
-MAX_ENTRIES = 2_000
+MAX_ANONYMOUS_ENTRIES = 2_000
 MAX_KINDS_PER_SOURCE = 20
-MAX_KINDS = 500
+MAX_ANONYMOUS_KINDS = 500
 
 FLUSH_SECONDS = 1.0
 #: The last counts of a window may arrive this late.
@@ -51,6 +55,10 @@ class _Kind(msgspec.Struct, frozen=True):
     source: str
     actor: dict[str, str]
     ip: str | None
+
+    @property
+    def is_anonymous(self) -> bool:
+        return self.actor == _ANONYMOUS
 
     @property
     def digest(self) -> bytes:
@@ -83,7 +91,7 @@ class RefusalLog:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._window: datetime | None = None
-        #: Sources, or all of them, whose entries of this window are used up.
+        #: Sources, or all anonymous ones, whose entries of this window are used up.
         self._exhausted: set[str] = set()
         self._pending: _Pending = {}
         self._flushing = asyncio.Lock()
@@ -94,8 +102,8 @@ class RefusalLog:
         if window != self._window:
             self._window, self._exhausted = window, set()
         kind = _kind_of(origin, refusal)
-        if self._exhausted.isdisjoint((kind.source, _ALL)):
-            exhausted = await self._write(window, kind.source, origin, refusal)
+        if self._exhausted.isdisjoint(name for name, _ in _budgets(kind)):
+            exhausted = await self._write(window, kind, origin)
             if exhausted is None:
                 return
             if window == self._window:
@@ -127,21 +135,19 @@ class RefusalLog:
         with contextlib.suppress(ApiError, asyncpg.PostgresError, OSError):
             await self.flush()
 
-    async def _write(
-        self, window: datetime, source: str, origin: Origin, refusal: Refusal
-    ) -> str | None:
+    async def _write(self, window: datetime, kind: _Kind, origin: Origin) -> str | None:
         """Add an entry, or return whose entries are used up."""
         services = self._services
         async with services.database.transaction() as tx:
-            for name, limit in ((source, MAX_ENTRIES_PER_SOURCE), (_ALL, MAX_ENTRIES)):
+            for name, limit in _budgets(kind):
                 if not await _reserve(tx, window, f"entries {name}", limit):
                     return name
-            await trail.record(tx, services, origin, **msgspec.structs.asdict(refusal))
+            await trail.record(tx, services, origin, **msgspec.structs.asdict(kind.refusal))
         return None
 
     def _count(self, kind: _Kind, window: datetime, now: datetime) -> None:
         if len(self._pending) >= _MAX_PENDING and (window, kind.digest) not in self._pending:
-            kind = kind.without_source
+            kind = kind.without_source if kind.is_anonymous else kind.without_resource
         self._add(_Count(kind, window, 1, now, now))
 
     def _add(self, count: _Count) -> None:
@@ -191,6 +197,12 @@ class RefusalLog:
         return len(rows) == _BATCH
 
 
+def _budgets(kind: _Kind) -> list[tuple[str, int]]:
+    """Return what an entry is charged to, and the limit of each."""
+    own = [(kind.source, MAX_ENTRIES_PER_SOURCE)]
+    return [*own, (_ALL, MAX_ANONYMOUS_ENTRIES)] if kind.is_anonymous else own
+
+
 async def _store(tx: asyncpg.Connection, count: _Count) -> None:
     for kind in _storable(count.kind):
         if await _add_to_stored(tx, kind, count):
@@ -216,7 +228,8 @@ def _storable(kind: _Kind) -> Iterator[_Kind]:
     """The kind, and what it is counted as when there are too many kinds."""
     yield kind
     yield kind.without_resource
-    yield kind.without_source
+    if kind.is_anonymous:
+        yield kind.without_source
 
 
 async def _add_to_stored(tx: asyncpg.Connection, kind: _Kind, count: _Count) -> bool:
@@ -242,7 +255,7 @@ async def _reserve_kind(tx: asyncpg.Connection, window: datetime, kind: _Kind) -
         tx, window, f"kinds {kind.source}", MAX_KINDS_PER_SOURCE
     ):
         return False
-    return await _reserve(tx, window, f"kinds {_ALL}", MAX_KINDS)
+    return not kind.is_anonymous or await _reserve(tx, window, f"kinds {_ALL}", MAX_ANONYMOUS_KINDS)
 
 
 async def _reserve(tx: asyncpg.Connection, window: datetime, source: str, limit: int) -> bool:

@@ -23,8 +23,9 @@ SESSION_LIFETIME = timedelta(days=90)
 
 #: Of one admin; a further login removes the oldest.
 MAX_SESSIONS = 100
-#: Of one session, kept to detect reuse.
-MAX_USED_TOKENS = 100
+#: Of one session. All its used tokens are kept to detect reuse, so their number must be bounded;
+#: then the session ends.
+MAX_REFRESHES = 10_000
 
 _TOPIC = "sessions"
 _RANDOM_BYTES = 32
@@ -103,11 +104,16 @@ class Sessions:
                 raise ApiError(
                     Code.UNAUTHORIZED, "Unknown or expired refresh token, or its session has ended"
                 )
-            if found["used_at"] is None:
+            is_reused = found["used_at"] is not None
+            if not is_reused and await _count_used(tx, found["session_id"]) < MAX_REFRESHES:
                 return await self._exchange(tx, found, now)
             ticket = await self.end(tx, found["session_id"])
         await self._signals.settled(ticket)
-        raise ReusedTokenError(found["admin_id"], found["session_id"])
+        if is_reused:
+            raise ReusedTokenError(found["admin_id"], found["session_id"])
+        raise ApiError(
+            Code.UNAUTHORIZED, "The session was refreshed too often and has ended; log in again"
+        )
 
     async def end(self, tx: asyncpg.Connection, session_id: int) -> Ticket:
         """Log out. Settle the ticket after the commit."""
@@ -185,14 +191,6 @@ class Sessions:
             found["token_hash"],
             now,
         )
-        await tx.execute(
-            """DELETE FROM refresh_tokens WHERE token_hash IN (
-                   SELECT token_hash FROM refresh_tokens
-                   WHERE session_id = $1 AND used_at IS NOT NULL
-                   ORDER BY used_at DESC OFFSET $2)""",
-            found["session_id"],
-            MAX_USED_TOKENS,
-        )
         return await self._issue(tx, found["session_id"], found, now)
 
     async def _issue(
@@ -228,6 +226,14 @@ def _is_alive(found: asyncpg.Record, now: datetime) -> bool:
         and found["ended_at"] is None
         and found["status"] == "active"
     )
+
+
+async def _count_used(tx: asyncpg.Connection, session_id: int) -> int:
+    count: int = await tx.fetchval(
+        "SELECT count(*) FROM refresh_tokens WHERE session_id = $1 AND used_at IS NOT NULL",
+        session_id,
+    )
+    return count
 
 
 async def _forget_expired(tx: asyncpg.Connection, admin_id: int, now: datetime) -> None:

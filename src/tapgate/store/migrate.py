@@ -39,6 +39,8 @@ async def migrate(url: str, folder: Path = _FOLDER) -> list[str]:
     migrations = _read(folder)
     connection = await connect(url)
     try:
+        # A limit from the database URL is meant for requests.
+        await connection.execute("SET statement_timeout = 0")
         # Held by the session and given up with it: the second process waits, then finds all done.
         await connection.execute("SELECT pg_advisory_lock($1)", LOCK_KEY)
         await connection.execute(_CREATE_TABLE)

@@ -46,6 +46,7 @@ _ENDED = {
     "refresh_tokens": "DELETE FROM refresh_tokens",
     "one_time_codes": "DELETE FROM one_time_codes",
     "restricted_access": "DELETE FROM restricted_access",
+    "statements": "DELETE FROM statements",
     "messenger.codes": "DELETE FROM messenger.codes",
 }
 #: Receivers deduplicate deliveries by number. Numbers assigned after the backup may be known to

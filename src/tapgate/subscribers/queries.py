@@ -125,9 +125,13 @@ async def end_statement_links(tx: asyncpg.Connection, subscriber_id: int) -> Non
 
 
 async def lock_restriction(tx: asyncpg.Connection, subscriber_id: int) -> bool:
-    """Return whether a subscriber is restricted, and keep it so until the transaction ends."""
+    """Return whether a subscriber is restricted, and keep it so until the transaction ends.
+
+    The lock is exclusive: with a shared one, two transactions that both go on to a stronger lock
+    on the row would deadlock.
+    """
     restricted: bool = await tx.fetchval(
-        "SELECT restricted FROM subscribers WHERE id = $1 FOR SHARE", subscriber_id
+        "SELECT restricted FROM subscribers WHERE id = $1 FOR NO KEY UPDATE", subscriber_id
     )
     return restricted
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Final, TypeVar
 
 import msgspec
+import structlog
 
 from tapgate import ids, money
 from tapgate.credentials.disclosure import Subject, hidden_accounts, hidden_subjects
@@ -17,6 +18,8 @@ from tapgate.edge.fields import Choice, Currency, RequestId
 from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Answer, Command, Outcome, Party, RequestKey
+
+_log = structlog.get_logger()
 
 _REPLAYED: Final = {"Idempotent-Replayed": "true"}
 
@@ -116,10 +119,22 @@ class Shown:
 async def carry_out(call: Call, command: Command, show: Callable[[Shown], R]) -> Reply[R]:
     """The receipt of what took place now or, for a repetition, before. Declines are raised."""
     outcome = await call.services.ledger.submit(command)
-    if await _is_payee_hidden(call, command.payee):
+    if await _is_payee_hidden_or_unknown(call, command.payee):
         outcome = _without_payee(outcome)
     shown = Shown(outcome.accepted(), call.services.settings.currency)
     return Reply(show(shown), headers=_REPLAYED if outcome.replayed else {})
+
+
+async def _is_payee_hidden_or_unknown(call: Call, payee: Party) -> bool:
+    """Return True also if the check fails: the ledger has committed, so the caller gets a receipt
+    rather than an error, and the payee is not disclosed."""
+    try:
+        return await _is_payee_hidden(call, payee)
+    except Exception as error:
+        _log.warning(
+            "orders.payee_check_failed", request_id=call.request_id, error=type(error).__name__
+        )
+        return True
 
 
 async def _is_payee_hidden(call: Call, payee: Party) -> bool:

@@ -92,8 +92,8 @@ class File(NamedTuple):
 
 
 async def count_files(tx: asyncpg.Connection, subscriber_id: int) -> int:
-    """Count the files of a subscriber, who stays locked: parallel requests do not outrun it."""
-    await tx.execute("SELECT FROM subscribers WHERE id = $1 FOR NO KEY UPDATE", subscriber_id)
+    """Count the files of a subscriber. The caller holds `lock_restriction`, so that parallel
+    requests do not exceed the maximum."""
     count: int = await tx.fetchval(
         "SELECT count(*) FROM statements WHERE subscriber_id = $1", subscriber_id
     )
