@@ -24,7 +24,7 @@ HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 @pytest.fixture
 def budget(monkeypatch: pytest.MonkeyPatch) -> BodyBudget:
     """So small that one body of a few kibibytes above the free share exhausts it."""
-    small = BodyBudget(8 * 1024)
+    small = BodyBudget(8 * 1024, share=8 * 1024)
     monkeypatch.setattr(BoundedConnection, "bodies", small)
     return small
 
@@ -313,6 +313,41 @@ async def test_a_client_that_reads_in_time_gets_its_pipelined_response() -> None
     assert [status for _, status in client.answers] == [200]
     assert not client.closed
     client.close()
+
+
+def test_one_address_holds_at_most_a_quarter_of_the_budget() -> None:
+    budget = BodyBudget(8_000)
+    budget.is_trusted = lambda address: address == "10.0.0.1"
+    one, other, proxy = "2001:db8::1", "2001:db8::2", "10.0.0.1"
+    assert budget.resize(one, 0, FREE_BYTES + 1_500) == 1_500
+    assert budget.resize(other, 0, FREE_BYTES + 501) is None  # of the same network
+    assert budget.resize(other, 0, FREE_BYTES + 500) == 500
+    assert budget.resize("192.0.2.1", 0, FREE_BYTES + 2_000) == 2_000
+    assert budget.resize(proxy, 0, FREE_BYTES + 4_001) is None  # the whole budget applies
+    assert budget.resize(proxy, 0, FREE_BYTES + 4_000) == 4_000
+    assert budget.resize(one, 1_500, 0) == 0
+    assert budget.resize(other, 500, FREE_BYTES + 2_000) == 2_000
+    for address, charged in ((other, 2_000), ("192.0.2.1", 2_000), (proxy, 4_000)):
+        assert budget.resize(address, charged, 0) == 0
+    assert (budget.used, budget._by_address) == (0, {})
+
+
+async def test_bodies_of_one_address_leave_room_for_others(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = BodyBudget(32 * 1024)
+    monkeypatch.setattr(BoundedConnection, "bodies", small)
+    size = FREE_BYTES + 6 * 1024
+    sent = b"POST /api/v1/large-body HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size
+    async with connected(server.port) as first, connected(server.port) as second:
+        await first.send(sent + b"x" * (size - 1))
+        async with asyncio.timeout(60):
+            while small.used != 6 * 1024 - 1:
+                await asyncio.sleep(0.01)
+        await second.send(sent + b"x" * (size - 1))
+        assert (await second.answer()).status_code == 503
+        await first.send(b"x")
+        assert (await first.answer()).status_code == 200
 
 
 def test_both_services_share_one_budget() -> None:

@@ -16,6 +16,8 @@ from edge.stage import Stage, settings_for
 from tapgate.edge.wire import Wire
 from tapgate.messenger.wire import Wire as MessengerWire
 from tapgate.service import worker
+from tapgate.service.bodies import FREE_BYTES, BodyBudget
+from tapgate.service.connection import BoundedConnection
 from tapgate.service.connection_limit import ConnectionLimit
 
 
@@ -66,6 +68,16 @@ def test_a_trusted_proxy_has_no_share_but_a_reserve(tmp_path: Path) -> None:
     direct = admitted(connections, *(f"192.0.2.{n}" for n in range(20)))
     assert direct.count(True) == 14  # all but an eighth
     assert admitted(connections, *["10.0.0.1"] * 3) == [True, True, False]
+
+
+async def test_a_worker_exempts_trusted_proxies_from_the_share_of_bodies(
+    gateway: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = BodyBudget(8_000)
+    monkeypatch.setattr(BoundedConnection, "bodies", budget)
+    async with served(gateway, Wire, limit(tmp_path, 16, 2, "10.0.0.1")):
+        assert budget.resize("192.0.2.1", 0, FREE_BYTES + 2_001) is None
+        assert budget.resize("10.0.0.1", 0, FREE_BYTES + 2_001) == 2_001
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
 
     def _charge(self) -> bool:
         """Charge the budget for the bytes held; False where the budget is exhausted."""
-        charge = self.bodies.resize(self._charged, self._held)
+        charge = self.bodies.resize(self._peer, self._charged, self._held)
         if charge is not None:
             self._charged = charge
         return charge is not None

@@ -20,7 +20,7 @@ class ConnectionLimit:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._addresses = Addresses(settings.trusted_proxies)
+        self.is_trusted = Addresses(settings.trusted_proxies).is_trusted
         self._per_address = settings.max_connections_per_address
         self._total = min(settings.max_connections, most_connections())
         reserved = self._total // _RESERVED_SHARE if settings.trusted_proxies else 0
@@ -32,7 +32,7 @@ class ConnectionLimit:
         """Count a connection; return what to call at its end, or None where it is one too many."""
         key = counted_as(address)
         count = self._counts.get(key, 0)
-        if self._addresses.is_trusted(address):
+        if self.is_trusted(address):
             is_full = self.open >= self._total
         else:
             is_full = self.open >= self._direct or count >= self._per_address

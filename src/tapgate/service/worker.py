@@ -24,6 +24,7 @@ import uvloop
 
 from tapgate.errors import ApiError, Code
 from tapgate.service import logs, open_files
+from tapgate.service.connection import BoundedConnection
 from tapgate.service.connection_limit import ConnectionLimit
 from tapgate.service.encoding import encoded
 from tapgate.service.http import Answer
@@ -107,6 +108,8 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._lifeline = lifeline
         self._limit = limit
+        if limit is not None:
+            BoundedConnection.bodies.is_trusted = limit.is_trusted
         self._refused = 0  # connections since the last log line about them
         self._next_log = 0.0
         self._accept_at_once = _ACCEPT_AT_FIRST
