@@ -315,6 +315,19 @@ def test_messages_to_another_number_of_the_account_are_skipped(
             {"id": "w", "status": "failed", "errors": [{"code": 131026, "title": "x"}]},
             DeliveryStatus(channel_message_id="w", status="failed", error_code="131026"),
         ),
+        *(
+            (
+                {"id": "w", "status": "failed", "errors": [{"code": code}]},
+                DeliveryStatus(channel_message_id="w", status="failed", error_code=known),
+            )
+            for code, known in [
+                (" ", None),
+                ("\x00 \n", None),
+                (" 131026\n", "131026"),
+                ("9" * 41, None),
+                (int("9" * 4000), None),
+            ]
+        ),
         (
             {"id": "w", "status": "failed", "errors": [{"code": {}}]},
             DeliveryStatus(channel_message_id="w", status="failed"),

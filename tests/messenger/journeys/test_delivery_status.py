@@ -16,7 +16,9 @@ from tapgate.messenger.outbox.reporter import LEASE, Reporter
 from tapgate.notifications.messages import SERVICE_NAME
 
 
-async def code_to(town: Town, messenger: Messenger, record: dict[str, Any]) -> None:
+async def code_to(
+    town: Town, messenger: Messenger, record: dict[str, Any], channel_id: str = "wamid.code"
+) -> None:
     """The gateway sends a code, the messenger takes it, and the provider accepts it."""
     world = town.world
     url = f"/api/v1/subscribers/{record['id']}/reset-pin"
@@ -31,7 +33,7 @@ async def code_to(town: Town, messenger: Messenger, record: dict[str, Any]) -> N
     assert answer.status_code == 202
     services = messenger.services
     (claim,) = await claims.claim(services.database, now=services.clock(), limit=1)
-    await claims.sent(services.database, claim, ["wamid.code"], services.clock(), keep=False)
+    await claims.sent(services.database, claim, [channel_id], services.clock(), keep=False)
 
 
 async def shown(town: Town, record: dict[str, Any]) -> dict[str, Any]:
@@ -96,3 +98,28 @@ async def test_a_report_is_repeated_until_the_gateway_has_it(
         await Reporter(database, gateway, clock).report_due()
     assert (await shown(town, record))["status"] == "sent"
     assert await database.fetchval("SELECT report_at FROM messenger.outbox") is None
+
+
+async def test_a_refused_report_does_not_hold_up_the_others(
+    town: Town, messenger: Messenger
+) -> None:
+    bad, good = await town.world.subscriber(), await town.world.subscriber()
+    clock = SetClock()
+    clock.now = messenger.services.clock() + LEASE * 100
+    secret = ServiceSecret("messenger", town.world.services.settings.service_secrets["messenger"])
+    for record, channel_id in ((bad, "wamid.bad"), (good, "wamid.good")):
+        await code_to(town, messenger, record, channel_id)
+        await until(town, record, "sent")
+    database = town.world.services.database
+    await database.execute("UPDATE messages SET delivery = NULL")
+    await database.execute(
+        """UPDATE messenger.statuses SET status = 'failed', error_code = ' '
+           WHERE channel_message_id = 'wamid.bad'"""
+    )
+    await database.execute("UPDATE messenger.outbox SET report_at = $1", clock())
+    here = httpx2.ASGITransport(create_app(town.world.services))
+    async with AsyncGateway("http://gateway", secret, http=here) as gateway:
+        await Reporter(database, gateway, clock).report_due()
+    assert (await shown(town, good))["status"] == "sent"
+    assert (await shown(town, bad))["status"] == "queued"
+    assert set(await database.fetch("SELECT report_at FROM messenger.outbox")) == {(None,)}

@@ -115,8 +115,15 @@ def _status(report: dict[str, Any]) -> DeliveryStatus | None:
     return DeliveryStatus(
         channel_message_id=message_id,
         status=status,
-        error_code=_text(str(error), _MAX_ERROR_CODE) if isinstance(error, int | str) else None,
+        error_code=_error_code(error),
     )
+
+
+def _error_code(value: object) -> str | None:
+    """The gateway refuses reports with a blank code."""
+    if isinstance(value, int) and abs(value) < 10**_MAX_ERROR_CODE:
+        value = str(value)
+    return _text(_clean(value).strip(), _MAX_ERROR_CODE) if isinstance(value, str) else None
 
 
 def _received(

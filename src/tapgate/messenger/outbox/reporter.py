@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 import asyncpg
 import structlog
 
-from tapgate.client import AsyncGateway, TapgateError
+from tapgate.client import AsyncGateway, Invalid, TapgateError
 from tapgate.client.records import StatusReport
 from tapgate.clock import Clock
 from tapgate.messenger.outbox.statuses import ERROR, OVERALL
@@ -44,27 +44,49 @@ class Reporter:
         if not rows:
             return 0
         try:
-            await self._gateway.messages.report_statuses(
-                [
-                    StatusReport(
-                        message_id=row["key"].removeprefix(_PREFIX),
-                        status=row["reported"],
-                        error_code=row["error_code"] if row["reported"] == "failed" else None,
-                    )
-                    for row in rows
-                ]
-            )
+            await self._report(rows)
+        except Invalid:
+            done = await self._report_each(rows)
         except TapgateError as error:
             _log.info("outbox.report_failed", error=type(error).__name__)
             return 0
+        else:
+            done = rows
         # A status that arrived since the claim has set another time, and is reported again.
         await self._database.execute(
             """UPDATE messenger.outbox SET report_at = NULL
                WHERE id = ANY ($1::bigint[]) AND report_at = $2""",
-            [row["id"] for row in rows],
+            [row["id"] for row in done],
             rows[0]["report_at"],
         )
-        return len(rows)
+        return len(done)
+
+    async def _report_each(self, rows: list[asyncpg.Record]) -> list[asyncpg.Record]:
+        """Report the rows of a refused batch one by one. Return those that are finished: reported,
+        or refused again, which another attempt would not change."""
+        done = []
+        for row in rows:
+            try:
+                await self._report([row])
+            except Invalid as error:
+                _log.warning("outbox.report_refused", outbox_id=row["id"], code=error.code)
+            except TapgateError as error:
+                _log.info("outbox.report_failed", error=type(error).__name__)
+                break
+            done.append(row)
+        return done
+
+    async def _report(self, rows: list[asyncpg.Record]) -> None:
+        await self._gateway.messages.report_statuses(
+            [
+                StatusReport(
+                    message_id=row["key"].removeprefix(_PREFIX),
+                    status=row["reported"],
+                    error_code=row["error_code"] if row["reported"] == "failed" else None,
+                )
+                for row in rows
+            ]
+        )
 
     async def _claim(self) -> list[asyncpg.Record]:
         now = self._clock()
