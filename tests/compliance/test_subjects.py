@@ -22,8 +22,10 @@ from partners.stage import FUND, balance_of, created
 from tapgate import ids
 from tapgate.compliance.rules.model import MAX_RULES
 from tapgate.ledger import chart, commands
-from tapgate.ledger.alerts import impersonal_details
+from tapgate.ledger.alerts import impersonal_details, raise_alerts
 from tapgate.ledger.commands import Command
+from tapgate.ledger.rules import ComplianceRule
+from tapgate.ledger.state import Match
 from tapgate.ledger.verify import verify
 from world import World
 
@@ -239,6 +241,45 @@ async def test_masked_alert_keeps_the_agent(world: World) -> None:
     assert alert["details"]["agent_id"] == agent["id"]
     for value in (customer["phone_number"], customer["id"], 5, None, [agent["id"]]):
         assert impersonal_details({"agent_id": value}) == {}
+
+
+#: The statement of release 1.0, whose processes run beside new ones during a rolling upgrade.
+EARLIER_INSERT = """
+    INSERT INTO alerts (id, subscriber_id, rule_id, alert_type, details, created_at, updated_at)
+    VALUES ($1, $2, $3, 'AMOUNT_THRESHOLD', '{}', now(), now())
+    ON CONFLICT (rule_id, subscriber_id) WHERE status IN ('open', 'investigating') AND NOT review
+    DO UPDATE SET occurrences = alerts.occurrences + 1"""
+
+
+async def test_alerts_of_two_releases_in_parallel_are_one_per_subject(world: World) -> None:
+    database, new_id = world.services.database, world.services.new_id
+    subscriber, agent = await world.subscriber(), await new_agent(world)
+    stored = {rule["name"]: number(rule["id"]) for rule in (await rules(world)).values()}
+    about_payee, about_agent = stored["Large cash-in or top-up"], stored["Busy agent"]
+
+    def match(rule_id: int, subject: str, subject_id: str) -> Match:
+        rule = ComplianceRule(
+            id=rule_id, type="AMOUNT_THRESHOLD", subject=subject, transaction_types=frozenset(),
+            threshold=0, window_seconds=0, action="alert", severity="LOW",
+        )  # fmt: skip
+        return Match(rule, number(subject_id), None, review=False, details={})
+
+    matches = [
+        match(about_payee, "payee", subscriber["id"]),
+        match(about_agent, "agent", agent["id"]),
+    ]
+
+    async def raise_new() -> None:
+        async with database.transaction() as tx:
+            await raise_alerts(tx, matches, world.services.clock(), new_id)
+
+    async def raise_earlier() -> None:
+        await database.execute(EARLIER_INSERT, new_id(), number(subscriber["id"]), about_payee)
+
+    await asyncio.gather(*(raising() for raising in (raise_new, raise_earlier) * 20))
+    found = {one["rule_id"]: one["occurrences"] for one in await alerts(world)}
+    assert len(await alerts(world)) == 2
+    assert found == {ids.show(ids.RULE, about_payee): 40, ids.show(ids.RULE, about_agent): 20}
 
 
 async def test_agent_is_counted_by_parallel_batches(world: World) -> None:

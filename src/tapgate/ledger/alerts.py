@@ -19,15 +19,18 @@ _INSERT: Final = """
 _ONE_PER_TRANSACTION: Final = (
     _INSERT + "ON CONFLICT (transaction_id) WHERE review DO NOTHING RETURNING id"
 )
-_ONE_PER_SUBJECT: Final = (
-    _INSERT
-    + """ON CONFLICT (rule_id, (coalesce(subscriber_id, agent_id)))
-             WHERE status IN ('open', 'investigating') AND NOT review
+_COUNT_OCCURRENCES: Final = """status IN ('open', 'investigating') AND NOT review
          DO UPDATE SET occurrences = alerts.occurrences + EXCLUDED.occurrences,
              details = EXCLUDED.details,
              transaction_id = coalesce(EXCLUDED.transaction_id, alerts.transaction_id),
              updated_at = EXCLUDED.updated_at
          RETURNING id"""
+# ON CONFLICT takes one unique index, and subscribers and agents have one each.
+_ONE_PER_SUBSCRIBER: Final = (
+    f"{_INSERT} ON CONFLICT (rule_id, subscriber_id) WHERE {_COUNT_OCCURRENCES}"
+)
+_ONE_PER_AGENT: Final = (
+    f"{_INSERT} ON CONFLICT (rule_id, agent_id) WHERE agent_id IS NOT NULL AND {_COUNT_OCCURRENCES}"
 )
 
 _FIGURE: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,4})?")
@@ -71,9 +74,12 @@ async def raise_alerts(
         else:
             subject = (match.rule.id, match.subject_id)
             others[subject] = _once_more(others.get(subject), match)
+    agents = [one for one in others.values() if _is_about_agent(one.match)]
+    subscribers = [one for one in others.values() if not _is_about_agent(one.match)]
     return [
         *await _write(tx, _ONE_PER_TRANSACTION, list(reviews.values()), now, new_id),
-        *await _write(tx, _ONE_PER_SUBJECT, list(others.values()), now, new_id),
+        *await _write(tx, _ONE_PER_SUBSCRIBER, subscribers, now, new_id),
+        *await _write(tx, _ONE_PER_AGENT, agents, now, new_id),
     ]
 
 

@@ -84,9 +84,7 @@ async def _known(
 
 
 #: What makes an alert a repetition of an open one.
-_SAME_RULE: Final = (
-    "(rule_id, (coalesce(subscriber_id, agent_id))) WHERE status IN ('open', 'investigating')"
-)
+_SAME_RULE: Final = "(rule_id, subscriber_id) WHERE status IN ('open', 'investigating')"
 _SAME_KEY: Final = (
     "(alert_type, open_key) WHERE open_key IS NOT NULL AND status IN ('open', 'investigating')"
 )

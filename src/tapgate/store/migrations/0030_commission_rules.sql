@@ -7,7 +7,8 @@ CREATE TABLE commission_rules (
     PRIMARY KEY (type, tier)
 );
 
--- An existing installation keeps its rates. The minimum is 10.00 in the installation's currency;
+-- An existing installation keeps its rates. During a rolling upgrade, processes of the previous
+-- release still read commission_rates; a later release removes the table. The minimum is 10.00 in the installation's currency;
 -- before the first start there is no currency yet, and the defaults are inserted at startup.
 INSERT INTO commission_rules (type, tier, rate, minimum_amount)
 SELECT kind.type, tier, CASE kind.type WHEN 'agent_cashin' THEN rate ELSE 0 END,
@@ -26,7 +27,6 @@ ALTER TABLE agents ADD commission_remainder integer NOT NULL DEFAULT 0
         CHECK (commission_remainder BETWEEN -50000 AND 49999),
     DROP CONSTRAINT agents_commission_tier_fkey,
     ADD CONSTRAINT agents_commission_tier_check CHECK (commission_tier BETWEEN 1 AND 3);
-DROP TABLE commission_rates;
 
 -- The part of a cash-in or cash-out that earns no commission, and the earlier transaction in the
 -- opposite direction that it is matched with. Every amount is matched once. Old rows are pruned.

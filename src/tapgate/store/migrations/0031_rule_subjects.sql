@@ -5,10 +5,12 @@ ALTER TABLE compliance_rules
 
 -- Alerts outlive a deleted rule and keep its identifier.
 ALTER TABLE alerts DROP CONSTRAINT alerts_rule_id_fkey,
-    ADD agent_id bigint REFERENCES agents (id);
-DROP INDEX alerts_open;
-CREATE UNIQUE INDEX alerts_open ON alerts (rule_id, (coalesce(subscriber_id, agent_id)))
-    WHERE status IN ('open', 'investigating') AND NOT review;
+    ADD agent_id bigint REFERENCES agents (id),
+    ADD CHECK (agent_id IS NULL OR subscriber_id IS NULL);
+-- One open alert per rule and agent. Alerts about subscribers stay under alerts_open, which the ON
+-- CONFLICT clause of the previous release needs too. An alert is subject to one of the two indexes.
+CREATE UNIQUE INDEX alerts_open_of_agents ON alerts (rule_id, agent_id)
+    WHERE agent_id IS NOT NULL AND status IN ('open', 'investigating') AND NOT review;
 
 -- Existing installations get the new default rules; a new one gets all defaults at startup. The
 -- identifiers are made as by tapgate.ids: milliseconds since 2025, slot, counter.
