@@ -57,7 +57,7 @@ def test_the_largest_acceptable_body_of_every_endpoint_is_within_its_limit(
     if endpoint.name in EXPLICIT:
         assert endpoint.body_limit == EXPLICIT[endpoint.name]
         return
-    kind = endpoint.body_schema or endpoint.body_type
+    kind = endpoint.body_struct
     size = len(escaped(longest(kind)))
     assert size <= endpoint.body_limit <= MAX_JSON_BYTES
 

@@ -30,7 +30,7 @@ from tapgate.credentials.principals import Principal
 from tapgate.edge.app import App
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoint
-from tapgate.edge.schemas import example, path_example
+from tapgate.edge.examples import example, path_example
 from tapgate.edge.services import Services
 from tapgate.edge.system import system_endpoints
 from tapgate.edge.wire import Wire
@@ -86,7 +86,7 @@ def gateway_target(endpoint: Endpoint) -> Target:
     path = endpoint.path
     for name in endpoint.path_names:
         path = path.replace(f"{{{name}}}", path_example(endpoint.path, name))
-    kind = endpoint.body_schema or endpoint.body_type
+    kind = endpoint.body_struct
     fields = () if endpoint.query_type is None else msgspec.structs.fields(endpoint.query_type)
     return Target(
         name=endpoint.name,

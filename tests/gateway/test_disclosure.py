@@ -208,8 +208,8 @@ def queries(endpoint: Endpoint, person: Restricted, values: set[str]) -> Iterato
 
 def bodies(endpoint: Endpoint, town: Town, person: Restricted) -> Iterator[Any]:
     """Examples that refer to the person; an empty body where nothing does."""
-    kind = endpoint.body_schema or endpoint.body_type
-    if kind is None or kind is bytes:
+    kind = endpoint.body_struct
+    if kind is None:
         yield None
         return
     names = {field.encode_name for field in msgspec.structs.fields(kind)}

@@ -101,8 +101,8 @@ HOSTILE_BODIES = [
 
 
 def fields_of(endpoint: Endpoint) -> list[str]:
-    kind = endpoint.body_schema or endpoint.body_type
-    return [] if kind is bytes else [field.encode_name for field in msgspec.structs.fields(kind)]
+    kind = endpoint.body_struct
+    return [] if kind is None else [field.encode_name for field in msgspec.structs.fields(kind)]
 
 
 @pytest.mark.parametrize("endpoint", WITH_BODY, ids=named)

@@ -82,7 +82,7 @@ def test_the_schedule_is_the_one_that_is_kept() -> None:
 
 def test_the_limits_are_those_of_the_code() -> None:
     assert f"(0 to {model.MAX_GRACE_SECONDS:,} seconds, default 0)" in DOCUMENT
-    assert f"no successful attempt for {model.DISABLED_AFTER.days} days" in DOCUMENT
+    assert f"fails continuously for {model.DISABLED_AFTER.days} days" in DOCUMENT
     assert f"has been due for {retention.KEPT.days} days" in DOCUMENT
     hours = MAX_RETRY_AFTER.total_seconds() / 3600
     assert f"at most {hours:.0f} hours are honored" in DOCUMENT

@@ -73,7 +73,12 @@ def told(operation: Operation, answer: Answer) -> Told:
     if answer.status >= 300:
         return Told(answer.code)
     body = answer.body
-    figures = {name: minor(body[field]) for field, name in FIGURES[operation.kind].items()}
+    # A balance is null if it could not be determined whether the payee is restricted.
+    figures = {
+        name: minor(body[field])
+        for field, name in FIGURES[operation.kind].items()
+        if body[field] is not None
+    }
     return Told("", body["transaction_id"], body["status"], figures)
 
 

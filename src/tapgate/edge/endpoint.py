@@ -97,6 +97,12 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.method} {self.path}"
 
     @property
+    def body_struct(self) -> type[msgspec.Struct] | None:
+        """The struct that describes the body; None for files and for requests without a body."""
+        kind = self.body_schema or self.body_type
+        return None if kind is bytes or isinstance(kind, Mapping) else kind
+
+    @property
     def summary(self) -> str:
         return (inspect.getdoc(self.handler) or "").partition("\n")[0].rstrip(".")
 

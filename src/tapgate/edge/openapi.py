@@ -38,7 +38,7 @@ class ErrorBody(msgspec.Struct, omit_defaults=True):
 def described(
     endpoints: Sequence[Endpoint], currency: str, events: Sequence[WebhookEvent] = ()
 ) -> bytes:
-    taken = [kind for one in endpoints for kind in (_body_struct(one), one.query_type)]
+    taken = [kind for one in endpoints for kind in (one.body_struct, one.query_type)]
     given = [*(one.answer_type for one in endpoints), *(event.record_type for event in events)]
     schemas = Schemas(
         [kind for kind in taken if kind is not None],
@@ -78,11 +78,6 @@ def described(
         },
     }
     return msgspec.json.encode(document)
-
-
-def _body_struct(endpoint: Endpoint) -> type[msgspec.Struct] | None:
-    kind = endpoint.body_schema or endpoint.body_type
-    return None if kind is bytes or isinstance(kind, Mapping) else kind
 
 
 def _tag(name: str) -> dict[str, str]:
@@ -135,7 +130,7 @@ class _Writer:
         limit = {"description": f"At most {endpoint.body_limit // KIBIBYTE:,} KiB"}
         if isinstance(endpoint.body_schema, Mapping):
             return limit | {"required": True, "content": endpoint.body_schema}
-        kind = _body_struct(endpoint)
+        kind = endpoint.body_struct
         if kind is None:
             content: dict[str, Any] = {"schema": _file_schema(endpoint.body_media[0])}
             file = {"required": True, "content": dict.fromkeys(endpoint.body_media, content)}

@@ -104,7 +104,7 @@ class DisabledEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """The `data` of `webhook_endpoint.disabled`. Other integrators receive it, so it has no URL."""
 
     id: str
-    status: str
+    status: PublicStatus
     status_reason: str | None
     status_changed_at: str
 
