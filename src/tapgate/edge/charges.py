@@ -24,8 +24,11 @@ class LookupCharge:
 
     def __init__(self, call: Call) -> None:
         self._call = call
-        self._key = f"ip:{counted_as(call.ip)}"
         self._is_charged = False
+
+    @property
+    def _key(self) -> str:
+        return f"ip:{counted_as(self._call.ip)}"
 
     async def charge(self) -> None:
         if self._is_charged:
