@@ -68,6 +68,16 @@ class Told(msgspec.Struct, frozen=True):
         """Done, or declined under its name."""
         return self.code not in FREE
 
+    def agrees_with(self, other: "Told") -> bool:
+        """Return whether both tell the same. A balance may be left out of one of them: a receipt
+        has none if it could not be determined whether the payee is restricted."""
+        shared = self.figures.keys() & other.figures.keys()
+        return (self.code, self.transaction, self.status) == (
+            other.code,
+            other.transaction,
+            other.status,
+        ) and all(self.figures[name] == other.figures[name] for name in shared)
+
 
 def told(operation: Operation, answer: Answer) -> Told:
     if answer.status >= 300:

@@ -126,15 +126,17 @@ async def carry_out(call: Call, command: Command, show: Callable[[Shown], R]) ->
 
 
 async def _is_payee_hidden_or_unknown(call: Call, payee: Party) -> bool:
-    """Return True also if the check fails: the ledger has committed, so the caller gets a receipt
-    rather than an error, and the payee is not disclosed."""
-    try:
-        return await _is_payee_hidden(call, payee)
-    except Exception as error:
-        _log.warning(
-            "orders.payee_check_failed", request_id=call.request_id, error=type(error).__name__
-        )
-        return True
+    """Return True also if the check fails twice: the ledger has committed, so the caller gets a
+    receipt rather than an error, and the payee is not disclosed. The second attempt uses another
+    connection, so the loss of one connection does not change the receipt."""
+    for _ in range(2):
+        try:
+            return await _is_payee_hidden(call, payee)
+        except Exception as error:
+            _log.warning(
+                "orders.payee_check_failed", request_id=call.request_id, error=type(error).__name__
+            )
+    return True
 
 
 async def _is_payee_hidden(call: Call, payee: Party) -> bool:
