@@ -37,6 +37,7 @@ _BEYOND_SCHEMAS = (
     "differs from the header",
     "must be a whole number",
     "threshold must be a string",
+    "is too easy to guess",  # a PIN, where changing one is refused with 400
 )
 #: The provider sends what it likes; what is not understood is taken and left alone. So is what
 #: somebody sends in its place.
