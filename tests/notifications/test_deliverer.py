@@ -282,13 +282,13 @@ async def test_whoever_lost_a_claim_does_not_put_off_who_has_it(
         timed.database, await _endpoint_id(timed), now=set_clock(), limit=1
     )
     late = Outcome(problem="status 500", status=500)
-    await outbox.put_off(timed.database, lost, late, set_clock())
-    await outbox.given_up(timed.database, lost, late, set_clock())
+    await outbox.failed(timed.database, lost, late, set_clock(), set_clock())
+    await outbox.failed(timed.database, lost, late, set_clock(), None)
     await outbox.release(timed.database, lost, set_clock())
     row = await only_delivery(timed)
     assert (row["status"], row["next_attempt_at"]) == ("pending", held.next_attempt_at)
     busy = Outcome(problem="status 503", status=503)
-    await outbox.put_off(timed.database, held, busy, set_clock())
+    await outbox.failed(timed.database, held, busy, set_clock(), set_clock())
     assert (await only_delivery(timed))["last_status"] == 503
 
 

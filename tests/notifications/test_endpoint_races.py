@@ -170,6 +170,40 @@ async def test_a_claim_that_cannot_be_released_expires(
     assert len(receiver.received) == 1
 
 
+@pytest.mark.parametrize(("status", "endpoint_status"), [(500, "active"), (410, "disabled")])
+async def test_a_redelivery_during_a_failing_attempt_stays_due_and_the_attempt_is_logged(
+    world: World, receiver: Receiver, status: int, endpoint_status: str
+) -> None:
+    admin, services = await world.admin("A"), world.services
+    body = {"url": f"{receiver.url}/slow", "events": ["*"]}
+    created = (await world.client.post(ENDPOINTS, json=body, auth=admin)).json()
+    path = f"{ENDPOINTS}/{created['id']}"
+    receiver.status(status)
+    await happen(services)
+    work = Deliverer(services, {})
+    await work.start_due()
+
+    async def received() -> int:
+        return len(receiver.received)
+
+    await until(received, 1)
+    (listed,) = (await world.client.get(f"{path}/deliveries", auth=admin)).json()["data"]
+    again = f"{path}/deliveries/{listed['id']}/redeliver"
+    assert (await world.client.post(again, auth=admin)).status_code == 200
+    receiver.hurry.set()
+    await work.finish()
+    (row,) = await deliveries(services)
+    assert (row["status"], row["last_status"]) == ("pending", status)
+    assert row["next_attempt_at"] <= services.clock()
+    assert (await world.client.get(path, auth=admin)).json()["status"] == endpoint_status
+
+    receiver.status(204)
+    await world.client.put(path, json={"status": "active"}, auth=admin)
+    await deliver(services)
+    (row,) = await deliveries(services)
+    assert (row["status"], row["attempts"]) == ("delivered", 2)
+
+
 @pytest.mark.parametrize("change", [{"url": "http://127.0.0.1:9/"}, {"status": "paused"}])
 async def test_a_late_410_does_not_disable_a_changed_endpoint(
     world: World, receiver: Receiver, change: dict[str, str]

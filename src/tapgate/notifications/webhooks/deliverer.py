@@ -189,10 +189,8 @@ class Deliverer:
             attempts=due.attempts,
             problem=outcome.problem,
         )
-        if pause is None:
-            await outbox.given_up(self._database, due, outcome, now)
-        else:
-            await outbox.put_off(self._database, due, outcome, now + pause)
+        retry_at = None if pause is None else now + pause
+        await outbox.failed(self._database, due, outcome, now, retry_at)
         if not outcome.is_internal and not gone:
             await self._count_failure(due, now)
 

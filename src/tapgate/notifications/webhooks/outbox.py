@@ -118,23 +118,23 @@ async def delivered(database: Database, due: Due, outcome: Outcome, now: datetim
     )
 
 
-async def put_off(database: Database, due: Due, outcome: Outcome, until: datetime) -> None:
+async def failed(
+    database: Database, due: Due, outcome: Outcome, now: datetime, retry_at: datetime | None
+) -> None:
+    """Record a failed attempt, and when it is repeated; None: never. A redelivery that was
+    requested meanwhile stays due."""
     await database.execute(
-        f"""UPDATE deliveries SET next_attempt_at = $4, {_LOG}
-            WHERE {_STILL_CLAIMED}""",
+        f"""UPDATE deliveries
+            SET last_status = $4, duration_ms = $5, response = $6,
+                status = CASE WHEN {_SAME_LEASE} AND $7::timestamptz IS NULL
+                              THEN 'failed' ELSE status END,
+                next_attempt_at = CASE WHEN {_SAME_LEASE} THEN $7 ELSE next_attempt_at END,
+                ended_at = CASE WHEN {_SAME_LEASE} AND $7 IS NULL THEN $8 ELSE ended_at END
+            WHERE {_LATEST_ATTEMPT}""",
         *_claim_of(due),
-        until,
         *_log_of(outcome),
-    )
-
-
-async def given_up(database: Database, due: Due, outcome: Outcome, now: datetime) -> None:
-    await database.execute(
-        f"""UPDATE deliveries SET status = 'failed', next_attempt_at = NULL, ended_at = $4, {_LOG}
-            WHERE {_STILL_CLAIMED}""",
-        *_claim_of(due),
+        retry_at,
         now,
-        *_log_of(outcome),
     )
 
 
@@ -178,13 +178,14 @@ async def disable(
     )
 
 
-#: False once another process took over the claim or an administrator redelivered.
-_STILL_CLAIMED = "id = $1 AND attempts = $2 AND next_attempt_at = $3 AND status = 'pending'"
+#: False once another process took over the claim.
+_LATEST_ATTEMPT = "id = $1 AND attempts = $2 AND status = 'pending'"
+#: False once an administrator redelivered.
+_SAME_LEASE = "next_attempt_at = $3"
+_STILL_CLAIMED = f"{_LATEST_ATTEMPT} AND {_SAME_LEASE}"
 
 #: False once the endpoint has another URL or status than the one the attempt was made with.
 _SAME_ENDPOINT = f"id = $1 AND url = $2 AND status_changed_at = $3 AND {_IS_SENT_TO}"
-
-_LOG = "last_status = $5, duration_ms = $6, response = $7"
 
 
 def _claim_of(due: Due) -> tuple[int, int, datetime]:
