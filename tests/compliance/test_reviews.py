@@ -1,8 +1,10 @@
 """Alerts that hold a transaction: resolved with a decision about it, exactly one."""
 
 import asyncio
+from unittest.mock import AsyncMock
 
 import httpx2
+import pytest
 
 from compliance.stage import (
     ALERTS,
@@ -19,8 +21,9 @@ from compliance.stage import (
     transaction,
 )
 from tapgate.edge.services import Services
+from tapgate.errors import unavailable
 from tapgate.gateway import create_app, wired
-from tapgate.ledger.commands import Settlement
+from tapgate.ledger.commands import Order, Outcome, Settlement
 from tapgate.ledger.verify import verify
 from tapgate.settings import Settings
 from world import World
@@ -158,6 +161,25 @@ async def test_the_transaction_is_settled_only_with_its_alert(
     await services.database.execute("ALTER TABLE alerts DROP CONSTRAINT broken")
     answer = await resolve(world, alert["id"], transaction_decision="release")
     assert answer.status_code == 200
+    assert await funds(world, sender) == (899_99, 0)
+
+
+async def test_a_database_lost_after_the_settlement_does_not_change_the_response(
+    world: World, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alert, sender, _ = await held(world)
+    submit = services.ledger.submit
+
+    async def submit_and_lose(order: Order) -> Outcome:
+        outcome = await submit(order)
+        lost = AsyncMock(side_effect=unavailable("The database cannot be reached"))
+        monkeypatch.setattr(services.database, "fetchrow", lost)
+        return outcome
+
+    monkeypatch.setattr(services.ledger, "submit", submit_and_lose)
+    answer = await resolve(world, alert["id"], transaction_decision="release")
+    monkeypatch.undo()
+    assert (answer.status_code, answer.json()["alert"]["status"]) == (200, "resolved")
     assert await funds(world, sender) == (899_99, 0)
 
 

@@ -84,10 +84,12 @@ async def _settle(call: Call, alert: Alert, resolution: Resolution) -> tuple[Ale
     """
     assert alert.transaction_id is not None
     release = resolution.transaction_decision == "release"
+    closed = alert
 
     async def close(tx: asyncpg.Connection, answer: Answer) -> None:
+        nonlocal closed
         # Unresolved for certain: who resolves a review settles its transaction, just now.
-        await _close(tx, call, alert.id, resolution, _fate(resolution, answer.status))
+        closed = await _close(tx, call, alert.id, resolution, _fate(resolution, answer.status))
         await _of_transactions.record(
             tx,
             call,
@@ -97,13 +99,12 @@ async def _settle(call: Call, alert: Alert, resolution: Resolution) -> tuple[Ale
             changes={"status": ("under_review", answer.status)},
         )
 
-    services = call.services
-    outcome = await services.ledger.submit(
+    outcome = await call.services.ledger.submit(
         Settlement(transaction_id=alert.transaction_id, release=release, witness=close)
     )
     if outcome.code == Code.ALREADY_RESOLVED:
         return await _close_after(call, alert, resolution)
-    return await queries.get(services.database, alert.id), _said(release, outcome.accepted())
+    return closed, _said(release, outcome.accepted())
 
 
 async def _close_after(call: Call, alert: Alert, resolution: Resolution) -> tuple[Alert, str]:
