@@ -68,27 +68,12 @@ class Told(msgspec.Struct, frozen=True):
         """Done, or declined under its name."""
         return self.code not in FREE
 
-    def agrees_with(self, other: "Told") -> bool:
-        """Return whether both tell the same. A balance may be left out of one of them: a receipt
-        has none if it could not be determined whether the payee is restricted."""
-        shared = self.figures.keys() & other.figures.keys()
-        return (self.code, self.transaction, self.status) == (
-            other.code,
-            other.transaction,
-            other.status,
-        ) and all(self.figures[name] == other.figures[name] for name in shared)
-
 
 def told(operation: Operation, answer: Answer) -> Told:
     if answer.status >= 300:
         return Told(answer.code)
     body = answer.body
-    # A balance is null if it could not be determined whether the payee is restricted.
-    figures = {
-        name: minor(body[field])
-        for field, name in FIGURES[operation.kind].items()
-        if body[field] is not None
-    }
+    figures = {name: minor(body[field]) for field, name in FIGURES[operation.kind].items()}
     return Told("", body["transaction_id"], body["status"], figures)
 
 
@@ -140,6 +125,7 @@ class Book:
         self.balances: Counter[str] = Counter(funds)
         self.balances[CASH] = -sum(funds.values())
         self.refunded: Counter[str] = Counter()  # payment -> what was given back of it
+        self._cashed_out: set[tuple[str, str]] = set()  # (customer, agent)
         self.transactions = 0  # that there must be, declined ones included
 
     def settle(self, standing: Standing) -> None:
@@ -150,6 +136,8 @@ class Book:
             self.balances[name] += change
         if standing.operation.kind == "refund" and standing.told.done:
             self.refunded[standing.operation.of] += standing.told.figures["amount"]
+        if standing.operation.kind == "cash_out":
+            self._cashed_out.add((standing.operation.payer, standing.operation.payee))
 
     def effect(self, standing: Standing) -> dict[str, int]:
         """By how much it changed whose balance."""
@@ -191,8 +179,10 @@ class Book:
             expected["fee"] = fee_of(asked, amount)
         if asked.kind == "cash_in":
             # What was cashed out before earns nothing, and a rounding error is carried over.
-            most = 0 if amount < _COMMISSION_FROM else -(-amount // 100)
-            expected["commission"] = min(told.figures["commission"], most)
+            earning = amount if amount >= _COMMISSION_FROM else 0
+            least = 0 if (asked.payee, asked.payer) in self._cashed_out else earning // 100
+            most = -(-earning // 100)
+            expected["commission"] = min(max(least, told.figures["commission"]), most)
         return expected
 
 

@@ -202,7 +202,7 @@ class Load:
         if before is None:
             standing.told = said
             standing.done_before = answer.replayed and standing.unanswered > 0
-        elif not said.agrees_with(before) and (said.recorded or before.recorded):
+        elif said != before and (said.recorded or before.recorded):
             self._findings.add("wrong figures", name, f"acknowledged {before}, then {said}")
 
     async def _insist(self) -> None:

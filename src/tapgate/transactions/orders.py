@@ -6,10 +6,14 @@ from collections.abc import Callable
 from typing import Annotated, Final, TypeVar
 
 import msgspec
-import structlog
 
 from tapgate import ids, money
-from tapgate.credentials.disclosure import Subject, hidden_accounts, hidden_subjects
+from tapgate.credentials.disclosure import (
+    Subject,
+    hidden_accounts,
+    hidden_subjects,
+    is_hidden,
+)
 from tapgate.credentials.principals import Principal
 from tapgate.edge import request_ids
 from tapgate.edge.call import Call
@@ -18,8 +22,6 @@ from tapgate.edge.fields import Choice, Currency, RequestId
 from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Answer, Command, Outcome, Party, RequestKey
-
-_log = structlog.get_logger()
 
 _REPLAYED: Final = {"Idempotent-Replayed": "true"}
 
@@ -118,25 +120,13 @@ class Shown:
 
 async def carry_out(call: Call, command: Command, show: Callable[[Shown], R]) -> Reply[R]:
     """The receipt of what took place now or, for a repetition, before. Declines are raised."""
+    # Before the ledger commits, so that a failure here is a 503 after which nothing has happened.
+    is_payee_hidden = await _is_payee_hidden(call, command.payee)
     outcome = await call.services.ledger.submit(command)
-    if await _is_payee_hidden_or_unknown(call, command.payee):
+    if is_payee_hidden:
         outcome = _without_payee(outcome)
     shown = Shown(outcome.accepted(), call.services.settings.currency)
     return Reply(show(shown), headers=_REPLAYED if outcome.replayed else {})
-
-
-async def _is_payee_hidden_or_unknown(call: Call, payee: Party) -> bool:
-    """Return True also if the check fails twice: the ledger has committed, so the caller gets a
-    receipt rather than an error, and the payee is not disclosed. The second attempt uses another
-    connection, so the loss of one connection does not change the receipt."""
-    for _ in range(2):
-        try:
-            return await _is_payee_hidden(call, payee)
-        except Exception as error:
-            _log.warning(
-                "orders.payee_check_failed", request_id=call.request_id, error=type(error).__name__
-            )
-    return True
 
 
 async def _is_payee_hidden(call: Call, payee: Party) -> bool:
@@ -150,12 +140,10 @@ async def _is_payee_hidden(call: Call, payee: Party) -> bool:
         case Party(by="account", key=int(account_id)):
             return bool(await hidden_accounts(*audience, [account_id]))
         case Party(by="card", key=str(serial)):
-            subject = Subject("card", serial)
+            return bool(await hidden_subjects(*audience, [Subject("card", serial)]))
         case Party(by="owner", key=int(owner_id), kind=chart.WALLET):
-            subject = Subject("subscriber", ids.show(ids.SUBSCRIBER, owner_id))
-        case _:
-            return False
-    return bool(await hidden_subjects(*audience, [subject]))
+            return await is_hidden(*audience, owner_id)
+    return False
 
 
 def _without_payee(outcome: Outcome) -> Outcome:
