@@ -141,6 +141,18 @@ async def test_one_that_has_rested_too_long_is_not_trusted(
     assert old.is_closed()
 
 
+async def test_a_connection_that_opens_during_closing_is_closed(
+    pool: Pool, exchange: Exchange
+) -> None:
+    taking = asyncio.create_task(pool.take(LATE))
+    await asyncio.sleep(0)
+    await pool.close()
+    with pytest.raises(asyncpg.InterfaceError, match="being closed"):
+        await taking
+    assert len(exchange.lines) == 1
+    assert exchange.open == 0
+
+
 async def test_closing_waits_for_what_is_in_use(pool: Pool, exchange: Exchange) -> None:
     used, resting = await pool.take(LATE), await pool.take(LATE)
     pool.give_back(resting)

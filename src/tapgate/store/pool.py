@@ -30,13 +30,16 @@ class Pool:
 
     async def take(self, patience: float) -> asyncpg.Connection:
         """TimeoutError: all of them were in use for that long."""
-        if self._closing:
-            raise asyncpg.InterfaceError("the connections are being closed")
+        self._require_open()
         connection = self._rested()
         if connection is None:
             async with asyncio.timeout(patience):
                 while connection is None:
                     connection = await self._another()
+            if self._closing:  # since it was asked for: nobody would close this one
+                connection.terminate()
+                self._open -= 1
+            self._require_open()
         self._used.add(connection)
         return connection
 
@@ -67,6 +70,10 @@ class Pool:
         for connection in (*self._used, *(connection for connection, _ in self._resting)):
             connection.terminate()
         self._resting.clear()
+
+    def _require_open(self) -> None:
+        if self._closing:
+            raise asyncpg.InterfaceError("the connections are being closed")
 
     def _rested(self) -> asyncpg.Connection | None:
         now = asyncio.get_running_loop().time()
