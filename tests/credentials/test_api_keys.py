@@ -231,7 +231,7 @@ async def test_last_use_is_written_by_every_process_and_never_moves_back(
 
     async def use(where: Process) -> None:
         principal = await where.authenticator.api_keys.authenticate(key)
-        where.authenticator.admit(principal, "203.0.113.7")
+        where.authenticator.admit_api_key(principal, "203.0.113.7")
 
     async def shown() -> datetime | None:
         (listed,) = await process.authenticator.api_keys.page(before=None, limit=10)
@@ -253,7 +253,7 @@ async def test_last_use_that_could_not_be_written_is_written_later(
 ) -> None:
     _, key = await create()
     keys = process.authenticator.api_keys
-    process.authenticator.admit(await keys.authenticate(key), "203.0.113.7")
+    process.authenticator.admit_api_key(await keys.authenticate(key), "203.0.113.7")
     with monkeypatch.context() as broken:
         broken.setattr(keys.last_used, "_update", "SELECT 1 / 0, $1::bigint[], $2::timestamptz[]")
         with pytest.raises(asyncpg.DivisionByZeroError):
@@ -270,6 +270,6 @@ async def test_last_use_is_written_when_the_process_stops(
     keys = process.authenticator.api_keys
     async with running(keys.last_used.run()):
         await asyncio.sleep(0)  # the first flush, of nothing
-        process.authenticator.admit(await keys.authenticate(key), "203.0.113.7")
+        process.authenticator.admit_api_key(await keys.authenticate(key), "203.0.113.7")
     (listed,) = await keys.page(before=None, limit=10)
     assert listed.last_used_at == clock()

@@ -70,7 +70,7 @@ class Authenticator:
             raise ApiError(Code.PROCESSOR_SUSPENDED)
         return self._known(self.bearers.get(headers[b"authorization"]))
 
-    def admit(self, principal: Principal, address: str) -> None:
+    def admit_api_key(self, principal: Principal, address: str) -> None:
         """Every address may use every key."""
 
     @staticmethod

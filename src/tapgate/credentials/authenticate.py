@@ -15,7 +15,7 @@ from tapgate.credentials import api_keys
 from tapgate.credentials.access_tokens import AccessTokens
 from tapgate.credentials.api_keys import ApiKeys
 from tapgate.credentials.charges import FREE, Charge
-from tapgate.credentials.hmac_keys import HmacKey, HmacKeys
+from tapgate.credentials.hmac_keys import HmacKeys
 from tapgate.credentials.logins import Logins
 from tapgate.credentials.passwords import Passwords
 from tapgate.credentials.principals import Principal
@@ -93,7 +93,7 @@ class Authenticator:
         authorization = headers.get(b"authorization")
         return None if authorization is None else await self._bearer(authorization, charge)
 
-    def admit(self, principal: Principal, address: str) -> None:
+    def admit_api_key(self, principal: Principal, address: str) -> None:
         """Require an address that an API key may be used from, and note the use of the key."""
         if principal.allowed_ips and not is_within(address, principal.allowed_ips):
             raise ApiError(
@@ -101,7 +101,7 @@ class Authenticator:
                 "This API key may not be used from this address",
                 details={"required": ["allowed_ips"]},
             )
-        if principal.kind == "api_key" and principal.key_id is not None:
+        if principal.key_id is not None:
             self.api_keys.last_used.touch(principal.key_id)
 
     @staticmethod
@@ -114,12 +114,14 @@ class Authenticator:
 
         Return the owner of the key, who is not proven to be the caller.
         """
-        key, _, _ = await self._signer(headers, charge)
+        key_id, _, _ = self._signature(headers)
+        key = await self.hmac_keys.find(key_id, charge)
         if key is None:
             raise _unauthorized(_WRONG_SIGNATURE)
         return key.principal
 
-    async def _signer(self, headers: Headers, charge: Charge) -> tuple[HmacKey | None, str, str]:
+    def _signature(self, headers: Headers) -> tuple[bytes, str, str]:
+        """Return the key id, the timestamp and the signature of a signed request."""
         try:
             key_id = headers[b"x-api-key-id"]
             timestamp = headers[b"x-timestamp"].decode("latin-1")
@@ -127,12 +129,13 @@ class Authenticator:
         except KeyError as missing:
             raise _missing(missing.args[0]) from None
         self._require_timely(signing.rfc3339_utc(timestamp), "X-Timestamp")
-        return await self.hmac_keys.find(key_id, charge), timestamp, signature
+        return key_id, timestamp, signature
 
     async def _signed_request(
         self, method: str, path: str, headers: Headers, body: bytes, charge: Charge
     ) -> Principal:
-        key, timestamp, signature = await self._signer(headers, charge)
+        key_id, timestamp, signature = self._signature(headers)
+        key = await self.hmac_keys.find(key_id, charge)
         signed = signing.signed_string(method, path, timestamp, body)
         genuine = signing.verify(key.secret if key else _NO_SECRET, signature, signed)
         if key is None or not genuine:

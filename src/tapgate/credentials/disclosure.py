@@ -55,13 +55,17 @@ class Subject(NamedTuple):
     public_id: str
 
 
+def receives_everything(audience: Audience) -> bool:
+    """Return whether nobody's personal data is hidden from the audience."""
+    return audience is not None and audience.kind in _RECEIVES_EVERYTHING
+
+
 def hidden_condition(conditions: Conditions, audience: Audience, now: datetime) -> str | None:
     """Return the SQL condition under which personal data of `subscribers s` is hidden from an
     audience; None when the audience receives everything."""
-    kind = None if audience is None else audience.kind
-    if kind in _RECEIVES_EVERYTHING:
+    if receives_everything(audience):
         return None
-    if audience is None or kind != "admin":
+    if audience is None or audience.kind != "admin":
         return "s.restricted"
     return f"""s.restricted AND NOT EXISTS (
         SELECT FROM restricted_access access

@@ -12,7 +12,7 @@ without a connection in between.
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import structlog
 
@@ -25,7 +25,7 @@ from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.metrics import DISCONNECTED, UNMATCHED, Metrics
 from tapgate.edge.openapi import described
 from tapgate.edge.openapi_webhooks import WebhookEvent
-from tapgate.edge.route import Route
+from tapgate.edge.route import Place, Route
 from tapgate.edge.routing import Router
 from tapgate.edge.services import Services
 from tapgate.edge.site import Site
@@ -34,7 +34,6 @@ from tapgate.errors import ApiError, Code
 from tapgate.service import logs
 from tapgate.service.addresses import Addresses, counted_as
 from tapgate.service.asgi import AsgiApp
-from tapgate.service.buckets import Rate
 from tapgate.service.http import Answer, Disconnected, Request
 from tapgate.service.node_files import shared_folder
 from tapgate.service.overload import AtOnce, OverloadError
@@ -43,19 +42,7 @@ from tapgate.service.request_ids import RequestIds
 _log = structlog.get_logger()
 
 
-class _Place(NamedTuple):
-    """Where requests are counted, and what log lines call it."""
-
-    row: int
-    name: str
-    moves_money: bool = False
-
-
-_NOWHERE = _Place(UNMATCHED, "unmatched")
-
-
-def _place(route: Route) -> _Place:
-    return _Place(route.row, route.endpoint.path, route.moves_money)
+_NOWHERE = Place(UNMATCHED, "unmatched")
 
 
 class App(AsgiApp):
@@ -74,7 +61,7 @@ class App(AsgiApp):
         self._declared = declared
         self._events = events
         self._sites = [
-            (site, _Place(row, site.prefix)) for row, site in enumerate(sites, len(declared))
+            (site, Place(row, site.prefix)) for row, site in enumerate(sites, len(declared))
         ]
         self.metrics = Metrics(
             shared_folder(services.settings.data_dir),
@@ -107,7 +94,7 @@ class App(AsgiApp):
         call = self._call(request)
         methods, names = self._router.find(call.path) or ({}, [])
         route = methods.get(call.method)
-        place = _NOWHERE if route is None else _place(route)
+        place = _NOWHERE if route is None else route.place
         try:
             if route is not None:
                 answer = await self._work(route, names, call, request)
@@ -154,7 +141,7 @@ class App(AsgiApp):
             await self._record_denial(route, call, refusal)
             raise refusal
 
-    def _site(self, path: str, methods: Mapping[str, Route]) -> tuple[Site, _Place]:
+    def _site(self, path: str, methods: Mapping[str, Route]) -> tuple[Site, Place]:
         for site, place in self._sites:
             if path == site.prefix or path.startswith(f"{site.prefix}/"):
                 return site, place
@@ -247,15 +234,19 @@ class App(AsgiApp):
             if principal is None:
                 raise ApiError(Code.UNAUTHORIZED, "A credential is required")
             call.caller = principal
-            authenticator.admit(principal, call.ip)
+            if principal.kind == "api_key":
+                authenticator.admit_api_key(principal, call.ip)
         except ApiError as error:
             if error.status in (401, 403):
                 # Credentials cannot be probed beyond the address's rate.
                 await charge.charge()
             raise
         if not is_charged:
-            rate = self._services.throttle.rate_of(principal)
-            await self.take(call, principal.rate_key, rate)
+            throttle = self._services.throttle
+            rate = throttle.rate_of(principal) if principal.kind == "api_key" else None
+            call.taken = taken = await throttle.take(principal.rate_key, rate)
+            if not taken.allowed:
+                raise rate_limited(taken)
         refusal = route.refusal(principal)
         if refusal is not None:
             raise refusal
@@ -264,8 +255,8 @@ class App(AsgiApp):
     async def _take_of_address(self, call: Call) -> None:
         await self.take(call, f"ip:{counted_as(call.ip)}")
 
-    async def take(self, call: Call, key: str, rate: Rate | None = None) -> None:
-        call.taken = taken = await self._services.throttle.take(key, rate)
+    async def take(self, call: Call, key: str) -> None:
+        call.taken = taken = await self._services.throttle.take(key)
         if not taken.allowed:
             raise rate_limited(taken)
 
@@ -281,7 +272,7 @@ class App(AsgiApp):
                     "denied.not_recorded", request_id=call.request_id, failure=logs.trace(problem)
                 )
 
-    def _record(self, place: _Place, call: Call, status: int, started: float) -> None:
+    def _record(self, place: Place, call: Call, status: int, started: float) -> None:
         seconds = perf_counter() - started
         self.metrics.count(place.row, status, seconds)
         if place.moves_money:

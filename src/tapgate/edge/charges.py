@@ -22,6 +22,8 @@ class LookupCharge:
     work beyond the address's rate.
     """
 
+    __slots__ = ("_call", "_is_charged")
+
     def __init__(self, call: Call) -> None:
         self._call = call
         self._is_charged = False

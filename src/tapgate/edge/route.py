@@ -1,7 +1,7 @@
 """One endpoint made ready to run: everything that can be known before a request is worked out."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,18 +15,25 @@ from tapgate.errors import ApiError, Code
 from tapgate.service.addresses import counted_as
 
 
+class Place(NamedTuple):
+    """Where requests are counted, and what log lines call it."""
+
+    row: int
+    name: str
+    moves_money: bool = False
+
+
 class Route:
     """`row` is where its requests are counted. `always`: it answers at overload too, as whoever
     looks after the gateway needs most then."""
 
     def __init__(self, endpoint: Endpoint, currency: str, row: int, *, always: bool) -> None:
         self.endpoint = endpoint
-        self.row = row
+        self.place = Place(row, endpoint.path, endpoint.moves_money)
         self.always = always
         self.status = endpoint.status
         self.public = endpoint.access.public
         self._guard = Guard(endpoint.access)
-        self.moves_money = endpoint.moves_money
         self.body_limit = endpoint.body_limit
         self._heavy = endpoint.heavy
         self._handler = endpoint.handler

@@ -73,6 +73,17 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     events: frozenset[str] = frozenset()  # those that somebody wants to be told
     float_low: int = 0
     notices: frozenset[str] = frozenset()  # the kinds that people are told on their phones
+    #: transaction type -> subject -> the compliance rules that apply
+    screening: dict[str, dict[str, tuple[ComplianceRule, ...]]] = {}
+
+    def __post_init__(self) -> None:
+        """Group the compliance rules: they are read for every transaction."""
+        screening: dict[str, dict[str, tuple[ComplianceRule, ...]]] = {}
+        for rule in self.compliance:
+            for kind in rule.transaction_types:
+                by_subject = screening.setdefault(kind, {})
+                by_subject[rule.subject] = (*by_subject.get(rule.subject, ()), rule)
+        msgspec.structs.force_setattr(self, "screening", screening)
 
     def fee(self, transaction_type: str, amount: int) -> tuple[int, str]:
         """The fee on an amount, and which side pays it."""

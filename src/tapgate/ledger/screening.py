@@ -8,19 +8,20 @@ from tapgate.ledger import chart
 from tapgate.ledger.rules import PIN_FAILURES, ComplianceRule
 from tapgate.ledger.state import Account, Match, State, subjects
 
+_NONE: Mapping[str, tuple[ComplianceRule, ...]] = {}
+
 
 def matches(
     state: State, payer: Account | None, payee: Account | None, transaction_type: str, amount: int
 ) -> list[Match]:
     found = []
-    for rule in state.rules.compliance:
-        if transaction_type not in rule.transaction_types:
-            continue
-        for account in subjects(rule.subject, payer, payee):
-            figure = _figure(state, rule, account.id, amount)
-            if figure > rule.threshold:
-                shown = figure if rule.counts else money.plain(figure, state.rules.currency)
-                found.append(_match(rule, account, transaction_type, shown))
+    for subject, rules in state.rules.screening.get(transaction_type, _NONE).items():
+        for account in subjects(subject, payer, payee):
+            for rule in rules:
+                figure = _figure(state, rule, account.id, amount)
+                if figure > rule.threshold:
+                    shown = figure if rule.counts else money.plain(figure, state.rules.currency)
+                    found.append(_match(rule, account, transaction_type, shown))
     return found
 
 

@@ -357,12 +357,18 @@ def _remember(state: State, row: NewTransaction) -> None:
         )
     if row.from_account is None or row.to_account is None:
         return
-    for rule in state.rules.compliance:
-        if rule.window_seconds is not None and row.type in rule.transaction_types:
-            payer, payee = state.accounts[row.from_account], state.accounts[row.to_account]
-            for account in subjects(rule.subject, payer, payee):
-                count, total = state.windows.get((rule.id, account.id), (0, 0))
-                state.windows[rule.id, account.id] = (count + 1, total + row.amount)
+    _count(state, row, state.accounts[row.from_account], state.accounts[row.to_account])
+
+
+def _count(state: State, row: NewTransaction, payer: Account, payee: Account) -> None:
+    """Add a transaction to the windows of the compliance rules that apply to it."""
+    for subject, rules in state.rules.screening.get(row.type, {}).items():
+        for account in subjects(subject, payer, payee):
+            for rule in rules:
+                if rule.window_seconds is not None:
+                    key = (rule.id, account.id)
+                    count, total = state.windows.get(key, (0, 0))
+                    state.windows[key] = (count + 1, total + row.amount)
 
 
 def subjects(subject: str, payer: Account | None, payee: Account | None) -> tuple[Account, ...]:

@@ -37,13 +37,14 @@ class Rate:
     def __init__(self, per_second: float, burst: int) -> None:
         self.per_second = per_second
         self.burst = burst
+        self.limit = int(per_second)
         self.period = max(1, round(SECOND / per_second))
         self.window = burst * self.period
 
     def taken(self, allowed: bool, full_in: int) -> Taken:
         retry_in = 0 if allowed else full_in + self.period - self.window
         remaining = max(0, self.window - full_in) // self.period
-        return Taken(allowed, remaining, full_in, retry_in, int(self.per_second))
+        return Taken(allowed, remaining, full_in, retry_in, self.limit)
 
 
 class NodeBuckets:

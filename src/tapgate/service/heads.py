@@ -31,12 +31,11 @@ def split_target(target: bytes) -> tuple[str, bytes]:
     return path.decode("latin-1"), query
 
 
-def require_host(headers: Mapping[bytes, bytes], *, is_old: bool) -> None:
+def require_host(host: bytes | None, *, is_old: bool) -> None:
     """RFC 9112, 3.2: one Host field with a valid value; only HTTP/1.0 may omit it.
 
     Repeated fields are joined by a comma, which no host contains.
     """
-    host = headers.get(b"host")
     if host is None:
         if not is_old:
             raise BadHeadError("Host is missing")

@@ -66,6 +66,7 @@ class Wire(BoundedConnection):
         self._url = b""
         self._headers: dict[bytes, bytes] = {}
         self._head_size = 0
+        self._host: bytes | None = None  # of the last request
         self._began = False  # a request, with the data just parsed
         self._began_at = 0.0
         self._body_bytes = 0  # in the data just parsed
@@ -176,7 +177,10 @@ class Wire(BoundedConnection):
             return  # `_decline` goes on with it
         if self._is_old is None:
             self._is_old = parser.get_http_version() == "1.0"
-        require_host(self._headers, is_old=self._is_old)
+        host = self._headers.get(b"host")
+        if host is None or host != self._host:
+            require_host(host, is_old=self._is_old)
+            self._host = host
         keep_alive = not self._is_old and parser.should_keep_alive()
         path, query = split_target(self._url)
         method = parser.get_method().decode("latin-1")

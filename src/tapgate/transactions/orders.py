@@ -13,6 +13,7 @@ from tapgate.credentials.disclosure import (
     hidden_accounts,
     hidden_subjects,
     is_hidden,
+    receives_everything,
 )
 from tapgate.credentials.principals import Principal
 from tapgate.edge import request_ids
@@ -121,7 +122,9 @@ class Shown:
 async def carry_out(call: Call, command: Command, show: Callable[[Shown], R]) -> Reply[R]:
     """The receipt of what took place now or, for a repetition, before. Declines are raised."""
     # Before the ledger commits, so that a failure here is a 503 after which nothing has happened.
-    is_payee_hidden = await _is_payee_hidden(call, command.payee)
+    is_payee_hidden = not receives_everything(call.caller) and await _is_payee_hidden(
+        call, command.payee
+    )
     outcome = await call.services.ledger.submit(command)
     if is_payee_hidden:
         outcome = _without_payee(outcome)
