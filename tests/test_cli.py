@@ -1,11 +1,13 @@
 """The command as an operator uses it: what it says, and with which status it ends."""
 
+import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -83,7 +85,7 @@ def test_a_port_in_use_is_one_line(folder: Path) -> None:
     )
 
 
-def test_migrating_the_embedded_database(folder: Path) -> None:
+def test_migrating_the_embedded_database(folder: Path, data_dir: Path) -> None:
     first, second = tapgate(folder, "migrate"), tapgate(folder, "migrate")
     assert first.stdout.splitlines()[0] == "applied 0001_ledger.sql"
     assert second.stdout == "The database is up to date.\n"
@@ -91,15 +93,21 @@ def test_migrating_the_embedded_database(folder: Path) -> None:
 
 
 def test_everything_runs_and_the_first_password_is_shown_once(folder: Path) -> None:
-    port, messenger_port = str(free_port()), str(free_port())
-    first, second = (run_once(folder, port, messenger_port) for _ in range(2))
+    ports = {"TAPGATE_PORT": str(free_port()), "TAPGATE_MESSENGER_PORT": str(free_port())}
+    with up(folder, ports) as first:
+        in_use = tapgate(folder, "up", **ports, TAPGATE_HOST="127.0.0.2")
+        assert in_use.returncode == 1
+        migrated = tapgate(folder, "migrate")
+        assert migrated.stdout == "The database is up to date.\n"
+    with up(folder, ports) as second:
+        pass
     assert any("password" in line for line in first)
     assert not any("password" in line for line in second)
 
 
-def run_once(folder: Path, port: str, messenger_port: str) -> list[str]:
-    """What it said until it was ready and answered, and was then stopped."""
-    ports = {"TAPGATE_PORT": port, "TAPGATE_MESSENGER_PORT": messenger_port}
+@contextlib.contextmanager
+def up(folder: Path, ports: dict[str, str]) -> Iterator[list[str]]:
+    """What it says until it is ready; it answers then. Stopped in the end."""
     variables = environ(folder, **ports, TAPGATE_DEMO="off")
     with subprocess.Popen(
         [_TAPGATE, "up"], env=variables, cwd=folder, stdout=subprocess.PIPE, text=True
@@ -114,18 +122,14 @@ def run_once(folder: Path, port: str, messenger_port: str) -> list[str]:
             for one in ports.values():
                 with urllib.request.urlopen(f"http://127.0.0.1:{one}/health", timeout=30) as answer:
                     assert answer.status == 200
-            in_use = tapgate(folder, "up", **ports, TAPGATE_HOST="127.0.0.2")
-            assert in_use.returncode == 1
-            migrated = tapgate(folder, "migrate")
-            assert migrated.stdout == "The database is up to date.\n"
+            yield lines
         finally:
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0
-    return lines
 
 
-def test_a_database_without_tables_is_one_line(folder: Path) -> None:
-    ended = tapgate(folder, "verify")
+def test_a_database_without_tables_is_one_line(folder: Path, empty_url: str) -> None:
+    ended = tapgate(folder, "verify", TAPGATE_DATABASE_URL=empty_url)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr.startswith("tapgate: the database has no tables yet")
     assert ended.stderr.count("\n") == 1

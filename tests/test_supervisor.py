@@ -1,11 +1,13 @@
 """Everything starts, everything that dies comes back, and nothing is left behind."""
 
+import asyncio
 import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
@@ -17,6 +19,8 @@ import pytest
 
 from gateway.running import free_port
 from tapgate import supervisor
+from tapgate.store.embedded import EmbeddedPostgres
+from tapgate.store.migrate import migrate
 
 #: A supervisor over the stand-in service.
 _PROGRAM = """
@@ -142,12 +146,33 @@ def is_running(process: psutil.Process) -> bool:
         return False
 
 
+@pytest.fixture(scope="module")
+def migrated(cluster: Path) -> Iterator[Path]:
+    """A data folder whose database has all tables, so that no start has to create them."""
+    with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
+        data_dir = Path(name, "data")
+        subprocess.run(["cp", "-a", cluster, data_dir], check=True)
+        server = EmbeddedPostgres(data_dir)
+        try:
+            asyncio.run(migrate(server.start()))
+        finally:
+            server.stop()
+        yield data_dir
+
+
 @pytest.fixture
-def start(data_dir: Path) -> Iterator[Callable[..., Running]]:
+def own_postgres(folder: Path, migrated: Path) -> None:
+    """For tests that start PostgreSQL; the others do without or use the shared server."""
+    subprocess.run(["cp", "-a", migrated, folder / "data"], check=True)
+
+
+@pytest.fixture
+def start(folder: Path) -> Iterator[Callable[..., Running]]:
     started: list[Running] = []
+    (folder / "data").mkdir(exist_ok=True)
 
     def start_one(**variables: str) -> Running:
-        started.append(Running(data_dir, **variables))
+        started.append(Running(folder / "data", **variables))
         return started[-1]
 
     yield start_one
@@ -158,10 +183,16 @@ def start(data_dir: Path) -> Iterator[Callable[..., Running]]:
 Start = Callable[..., Running]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_it_starts_and_stops_without_leaving_a_process(start: Start, number: int) -> None:
-    running = start(TAPGATE_WORKERS="2").until_ready()
-    assert len(running.look()) > 3  # two workers, PostgreSQL and its own
+@pytest.mark.usefixtures("own_postgres")
+@pytest.mark.parametrize(
+    ("number", "workers"), [(signal.SIGINT, 1), (signal.SIGTERM, 2), (signal.SIGHUP, 1)]
+)
+def test_it_starts_and_stops_without_leaving_a_process(
+    start: Start, number: int, workers: int
+) -> None:
+    running = start(TAPGATE_WORKERS=str(workers)).until_ready()
+    assert len(running.look()) > 1 + workers  # the workers, PostgreSQL and its own
+    assert len(running.workers()) == workers
     running.send(number)
     assert (running.end(), running.errors) == (0, [])
     assert running.output == [
@@ -174,10 +205,10 @@ def test_it_starts_and_stops_without_leaving_a_process(start: Start, number: int
     assert not (running.data_dir / "pgdata" / "postmaster.pid").exists()
 
 
-def test_it_outlives_its_terminal_when_asked_to(start: Start) -> None:
+def test_it_outlives_its_terminal_when_asked_to(start: Start, database_url: str) -> None:
     usual = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does for what it starts
     try:
-        running = start().until_ready()
+        running = start(TAPGATE_DATABASE_URL=database_url).until_ready()
     finally:
         signal.signal(signal.SIGHUP, usual)
     running.send(signal.SIGHUP)
@@ -186,8 +217,8 @@ def test_it_outlives_its_terminal_when_asked_to(start: Start) -> None:
     assert running.end() == 0
 
 
-def test_a_request_under_way_is_answered_before_it_stops(start: Start) -> None:
-    running = start().until_ready()
+def test_a_request_under_way_is_answered_before_it_stops(start: Start, database_url: str) -> None:
+    running = start(TAPGATE_DATABASE_URL=database_url).until_ready()
     answers: list[int | None] = []
     asking = threading.Thread(target=lambda: answers.append(running.answer("/late")))
     asking.start()
@@ -199,12 +230,25 @@ def test_a_request_under_way_is_answered_before_it_stops(start: Start) -> None:
     assert running.end() == 0
 
 
-def test_a_killed_worker_comes_back(start: Start) -> None:
+@pytest.mark.usefixtures("own_postgres")
+def test_a_killed_worker_and_a_killed_postgres_come_back(start: Start) -> None:
     running = start().until_ready()
     first = running.answer()
     assert first is not None
     os.kill(first, signal.SIGKILL)
     until(lambda: running.answer() not in {None, first})
+    running.look()
+    pid_file = running.data_dir / "pgdata" / "postmaster.pid"
+    postmaster = pid_file.read_text().split()[0]
+    os.kill(int(postmaster), signal.SIGKILL)
+
+    def another_is_ready() -> bool:
+        with contextlib.suppress(FileNotFoundError):
+            text = pid_file.read_text()
+            return "ready" in text and text.split()[0] != postmaster
+        return False
+
+    until(another_is_ready)
     running.look()
     running.send(signal.SIGTERM)
     assert running.end() == 0
@@ -212,23 +256,7 @@ def test_a_killed_worker_comes_back(start: Start) -> None:
     assert running.left_behind() == []
 
 
-def test_a_killed_postgres_comes_back(start: Start) -> None:
-    running = start().until_ready()
-    pid_file = running.data_dir / "pgdata" / "postmaster.pid"
-    first = pid_file.read_text().split()[0]
-    os.kill(int(first), signal.SIGKILL)
-
-    def another_is_ready() -> bool:
-        with contextlib.suppress(FileNotFoundError):
-            text = pid_file.read_text()
-            return "ready" in text and text.split()[0] != first
-        return False
-
-    until(another_is_ready)
-    running.send(signal.SIGTERM)
-    assert running.end() == 0
-
-
+@pytest.mark.usefixtures("own_postgres")
 def test_children_end_when_the_supervisor_is_killed_and_it_can_be_started_again(
     start: Start,
 ) -> None:
@@ -261,6 +289,7 @@ def test_an_external_database_is_used_and_left_alone(start: Start, database_url:
     assert running.end() == 0
 
 
+@pytest.mark.usefixtures("own_postgres")
 def test_told_to_stop_while_it_prepares(start: Start) -> None:
     running = start(STAND_IN_PREPARES="60")
     until(lambda: "preparing" in running.output)
@@ -287,6 +316,7 @@ def test_an_address_of_another_machine_is_one_line(start: Start) -> None:
     assert running.errors[0].startswith("the gateway cannot listen on http://192.0.2.1:")
 
 
+@pytest.mark.usefixtures("own_postgres")
 def test_a_data_folder_in_use_is_one_line(start: Start) -> None:
     first = start().until_ready()
     second = start()
@@ -295,6 +325,7 @@ def test_a_data_folder_in_use_is_one_line(start: Start) -> None:
     assert first.answer() is not None
 
 
+@pytest.mark.usefixtures("own_postgres")
 def test_a_service_that_cannot_start_is_one_line_and_stops_the_rest(start: Start) -> None:
     running = start(STAND_IN_FAILS="1")
     assert running.end() == 1

@@ -245,7 +245,7 @@ def _sizes(given: argparse.Namespace) -> Sizes:
         entries=min(100_000_000, max(3 * accounts, given.entries)),
         cards=cards,
         processors=10,
-        workers=2,
+        workers=min(64, max(1, given.workers)),
         seconds=min(60.0, max(0.1, given.seconds)),
         rounds=min(20, max(1, given.rounds)),
     )
@@ -258,6 +258,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=3.0, help="how long a phase is")
     parser.add_argument("--rounds", type=int, default=5, help="how often the phases take turns")
     parser.add_argument("--cards", type=int, default=10_000, help="that pay, on both")
+    parser.add_argument("--workers", type=int, default=2, help="of each gateway")
     parser.add_argument("--folder", type=Path, default=_ROOT, help="on the disk to be measured")
     parser.add_argument("--root", type=Path, default=_ROOT, help="where the results are written")
     given = parser.parse_args(arguments)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import NoReturn
 
-from tapgate.service.worker import DRAIN_SECONDS, LIFELINE, LISTENER
+from tapgate.service.handover import DRAIN_SECONDS, LIFELINE, LISTENER
 
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 5.0

@@ -5,8 +5,6 @@ import secrets
 from pathlib import Path
 
 import msgspec
-from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 
 class Secrets(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,10 +36,21 @@ def made_form_key(data_dir: Path) -> str:
     path = data_dir / "forms.pem"
     if not path.exists():
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        key = generate_private_key(public_exponent=65537, key_size=2048)
-        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        _write_once(path, pem)
+        _write_once(path, _new_form_key())
     return path.read_text()
+
+
+def _new_form_key() -> bytes:
+    # Imported here: every command loads this module, and few create a key.
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: PLC0415
+
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
 
 
 def _new_secrets() -> Secrets:

@@ -31,7 +31,7 @@ READS = {
     "statement of a month",
     "balance",
 }
-CARDS, ACCOUNTS, ENTRIES = 100, 2_000, 10_000
+CARDS, ACCOUNTS, ENTRIES = 100, 1_000, 5_000
 
 
 async def grown(services: Services, connection: asyncpg.Connection) -> Any:
@@ -164,8 +164,8 @@ async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> 
     (folder / "docs").mkdir()
     page = (ROOT / "docs" / "benchmarks.md").read_text()
     (folder / "docs" / "benchmarks.md").write_text(page)
-    sizes = ("--accounts", "3000", "--entries", "12000", "--cards", "200")
-    lengths = ("--seconds", "0.2", "--rounds", "1")
+    sizes = ("--accounts", "1000", "--entries", "4000", "--cards", "100", "--workers", "1")
+    lengths = ("--seconds", "0.1", "--rounds", "1")
     folders = ("--folder", str(folder), "--root", str(folder))
     said = await run("bench.growth", *sizes, *lengths, *folders)
     found = json.loads((folder / "bench" / "results" / "growth.json").read_text())
@@ -183,8 +183,8 @@ async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> 
         assert side["lines"]["statement of today"] >= 60
     assert found["empty"]["lines"]["statement of a month"] == 0
     assert found["grown"]["lines"]["statement of a month"] > 0
-    assert found["grown"]["accounts"] - found["empty"]["accounts"] == 3000 - 200
-    assert found["filled"]["entries"] == pytest.approx(12_000, rel=0.1)
+    assert found["grown"]["accounts"] - found["empty"]["accounts"] == 1000 - 100
+    assert found["filled"]["entries"] == pytest.approx(4_000, rel=0.1)
     for ratio, among_little, among_much in zip(
         found["ratios"], found["empty"]["payments"], found["grown"]["payments"], strict=True
     ):

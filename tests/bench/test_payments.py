@@ -13,7 +13,7 @@ async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> 
     (folder / "docs").mkdir()
     page = (ROOT / "docs" / "benchmarks.md").read_text()
     (folder / "docs" / "benchmarks.md").write_text(page)
-    sizes = ("--seconds", "0.3", "--rounds", "1", "--cards", "200", "--scale", "1")
+    sizes = ("--seconds", "0.1", "--rounds", "1", "--cards", "100", "--scale", "1")
     sizes += ("--overload", "40")
     said = await run("bench.payments", *sizes, "--folder", str(folder), "--root", str(folder))
     found = json.loads((folder / "bench" / "results" / "latest.json").read_text())

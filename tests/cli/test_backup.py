@@ -95,11 +95,13 @@ async def test_a_stopped_installation_of_an_ordinary_user(
     assert b"BROKEN" not in output
 
 
-async def test_a_running_installation(folder: Path) -> None:
+async def test_a_running_installation(folder: Path, cluster: Path) -> None:
     """Saved as it runs, restored elsewhere, where its people go on paying."""
     here, there = folder / "here", folder / "there"
-    here.mkdir()
-    there.mkdir()
+    for place in (here, there):
+        place.mkdir()
+        copy = ["cp", "-a", cluster, place / "gateway"]
+        await asyncio.to_thread(subprocess.run, copy, check=True)
     async with started(here, "", workers=1, demo="small"):
         status, output, complaint = await tapgate(here / "gateway", "backup", cwd=folder)
         assert (status, complaint) == (0, "")

@@ -274,7 +274,7 @@ def possible(step: Step, made: int) -> bool:
     return step.original is None or step.original < made
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=500)
 @given(sequences)
 def test_decisions_agree_with_the_model(sequence: list[Step]) -> None:
     ledger, plain = InMemory(), new_model()
@@ -417,7 +417,9 @@ class InDatabase:
 
 @pytest.fixture
 async def economy(database_url: str, database: Database) -> Any:
-    books = await Books.open(database_url, database, Clock(START))
+    # Like a process: the ledger takes another slot of the sequence when the clock goes back.
+    slot = await database.fetchval("SELECT nextval('process_slots')")
+    books = await Books.open(database_url, database, Clock(START), slot=slot)
     await build(books)
     yield books
     await books.close()
@@ -438,7 +440,7 @@ def batches_of(sequence: list[Step], cuts: set[int]) -> list[list[Step]]:
 
 async def test_batches_of_any_split_agree_with_the_model(economy: Books) -> None:
     """One copy of the economy takes the commands one by one, the other in batches."""
-    for number in range(40):
+    for number in range(20):
         sequence, cuts = draw(number)
         await compare(economy, sequence, cuts, number)
     async with economy.database.connection() as connection:
@@ -451,7 +453,7 @@ def draw(number: int) -> tuple[list[Step], set[int]]:
     found: list[tuple[list[Step], set[int]]] = []
 
     @settings(
-        max_examples=10,  # the first ones are the simplest
+        max_examples=2,  # the first one is the simplest
         database=None,
         phases=[Phase.generate],
     )

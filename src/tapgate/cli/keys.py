@@ -8,8 +8,6 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.console import Console
-from rich.table import Column, Table
 
 from tapgate import ids, supervisor
 from tapgate.cli import operator
@@ -51,6 +49,9 @@ def create(
 @app.command("list")
 def show_all() -> None:
     """List the keys, newest first. The keys themselves are not kept."""
+
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Column, Table  # noqa: PLC0415
 
     async def work(services: Any) -> None:
         whole = partial(Column, no_wrap=True)  # so that it can be copied

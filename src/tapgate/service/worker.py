@@ -27,19 +27,11 @@ from tapgate.service import logs, open_files
 from tapgate.service.connection import BoundedConnection
 from tapgate.service.connection_limit import ConnectionLimit
 from tapgate.service.encoding import encoded
+from tapgate.service.handover import DRAIN_SECONDS, LIFELINE, LISTENER, READY
 from tapgate.service.http import Answer
 from tapgate.service.overload import RETRY_SECONDS
 from tapgate.settings import SettingsError
 from tapgate.store import StoreError
-
-#: The inherited descriptors: the listening socket, and the one end of a pair of sockets of which
-#: the supervisor holds the other. A byte sent says "ready"; its end says that the supervisor died.
-LISTENER = "TAPGATE_LISTENER_FD"
-LIFELINE = "TAPGATE_LIFELINE_FD"
-READY = b"1"
-
-#: How long requests under way may take to end once the process is told to stop.
-DRAIN_SECONDS = 10
 
 _ACCEPT_AT_FIRST = 2
 _ACCEPT_AT_MOST = 64
