@@ -14,9 +14,11 @@ from typing import Self
 import asyncpg
 import httpx2
 import hypothesis
+import msgspec
 import pytest
 
 from kept_connections import KeptConnections
+from tapgate import made_secrets
 from tapgate.edge.services import Services
 from tapgate.gateway import create_app, wired
 from tapgate.ids import IdSource
@@ -315,6 +317,9 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 @pytest.fixture
 def settings(tmp_path: Path, database_url: str) -> Settings:
     """As in development, but that no test is throttled unless it wants to be."""
+    # Written here without fsync, for which each test would wait.
+    secrets = msgspec.json.encode(made_secrets._new_secrets())
+    (tmp_path / "secrets.json").write_bytes(secrets)
     return load(
         {
             "TAPGATE_DATA_DIR": str(tmp_path),
