@@ -135,6 +135,9 @@ class KeptConnections:
             await connection.reset()
         except FAILURES:
             return False
+        except BaseException:  # cancelled: a statement may still be running on it
+            connection.terminate()
+            raise
         self._idle[key].append(connection)
         return True
 
@@ -159,6 +162,9 @@ class KeptConnections:
                     await connection.begin(session, timeout, command_timeout)
                 except FAILURES:
                     connection.terminate()
+                except BaseException:  # cancelled
+                    connection.terminate()
+                    raise
                 else:
                     return connection
         connection = await _open_connection(
