@@ -13,6 +13,9 @@ PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command 'make lock'
 
+# Every process of a test would compile all modules again, and rewrite the assertions of all tests.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help run test generators pictures torture fuzz audit bench bench-growth lint docs lock clean
 .DELETE_ON_ERROR:
 

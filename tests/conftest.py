@@ -1,7 +1,10 @@
 """What tests share: one embedded PostgreSQL per test process, one fresh database per test."""
 
+import gc
+import importlib.util
 import itertools
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -11,8 +14,11 @@ from typing import Self
 import asyncpg
 import httpx2
 import hypothesis
+import msgspec
 import pytest
 
+from kept_connections import KeptConnections
+from tapgate import made_secrets
 from tapgate.edge.services import Services
 from tapgate.gateway import create_app, wired
 from tapgate.ids import IdSource
@@ -36,6 +42,10 @@ hypothesis.settings.load_profile("tests")
 database_module.PATIENCE_SECONDS = 30.0
 signals_module._SETTLE_SECONDS = 30.0
 
+# httpx2 tries to import it for every request, which searches the whole path if it is not installed.
+if importlib.util.find_spec("sniffio") is None:
+    sys.modules["sniffio"] = None  # type: ignore[assignment]
+
 _A_DAY_SECONDS = 24 * 60 * 60
 _LONGEST_TEST_SECONDS = 120
 _TEMPLATE = "template_of_tests"
@@ -45,6 +55,12 @@ _numbers = itertools.count(1)
 def url_of(database: str, server_url: str) -> str:
     """The URL of another database on the same server."""
     return server_url.replace("@/tapgate?", f"@/{database}?")
+
+
+def pytest_collection_finish() -> None:
+    """Freeze modules and collected tests, so the garbage collector never rescans them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -168,9 +184,10 @@ class Copies:
     again, unless the test changed the schema or filled it with very much.
     """
 
-    def __init__(self, connection: asyncpg.Connection, url: str) -> None:
+    def __init__(self, connection: asyncpg.Connection, url: str, kept: KeptConnections) -> None:
         self._connection = connection
         self._url = url
+        self._kept = kept
         self._schema: tuple[object, ...] = ()
         self._seeds: Seeds = {}
         self._free: list[str] = []
@@ -195,21 +212,23 @@ class Copies:
         await self._connection.execute(
             f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE} STRATEGY FILE_COPY"
         )
+        self._kept.serve(url_of(name, self._url))
         return name
 
     async def done_with(self, name: str) -> None:
         cleaner = self._cleaners.get(name)
         await self._connection.execute(
             """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-               WHERE datname = $1 AND pid <> $2""",
+               WHERE datname = $1 AND pid <> ALL ($2)""",
             name,
-            cleaner.pid if cleaner else 0,
+            [*self._kept.pids(url_of(name, self._url)), *([cleaner.pid] if cleaner else [])],
         )
         if await self._emptied(name):
             self._free.append(name)
             return
         if cleaner := self._cleaners.pop(name, None):
             cleaner.close()
+        self._kept.forget(url_of(name, self._url))
         await self._connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     async def _emptied(self, name: str) -> bool:
@@ -236,14 +255,18 @@ async def copies(postgres: str) -> AsyncIterator[Copies]:
     connection = await asyncpg.connect(postgres)
     try:
         # What a test writes need not outlive the machine.
-        await connection.execute("ALTER SYSTEM SET fsync = off")
+        for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+            await connection.execute(f"ALTER SYSTEM SET {setting} = off")
         await connection.execute("SELECT pg_reload_conf()")
         await connection.execute(_MANY_TRANSACTIONS)
         await connection.execute(f"CREATE DATABASE {_TEMPLATE}")
         await migrate(url_of(_TEMPLATE, postgres))
-        copies = Copies(connection, postgres)
+        kept = KeptConnections()
+        copies = Copies(connection, postgres, kept)
         await copies.learn()
+        kept.install()
         yield copies
+        kept.uninstall()
         copies.close()
     finally:
         await connection.close()
@@ -294,6 +317,9 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 @pytest.fixture
 def settings(tmp_path: Path, database_url: str) -> Settings:
     """As in development, but that no test is throttled unless it wants to be."""
+    # Written here without fsync, for which each test would wait.
+    secrets = msgspec.json.encode(made_secrets._new_secrets())
+    (tmp_path / "secrets.json").write_bytes(secrets)
     return load(
         {
             "TAPGATE_DATA_DIR": str(tmp_path),

@@ -8,7 +8,7 @@ import pytest
 from tapgate.store.database import Database
 from world import World
 
-ROWS = 20_000
+ROWS = 2_500
 SEARCHES = {
     "/api/v1/subscribers": ("subscribers", "mary", "koroma 00042"),
     "/api/v1/cards": ("cards", "tap-0", "0042"),

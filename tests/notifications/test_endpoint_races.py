@@ -291,7 +291,7 @@ class Running:
     async def publish(self) -> None:
         while True:
             await asyncio.gather(*(happen(self.services) for _ in range(5)))
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.1)
 
     async def receive(self, more: int) -> None:
         wanted = len(self.receiver.received) + more
@@ -326,7 +326,7 @@ async def test_processes_stop_resume_and_change_secrets_together(
         running.path = f"{ENDPOINTS}/{created['id']}"
         publishing = asyncio.create_task(running.publish())
         try:
-            for _ in range(3):
+            for _ in range(2):
                 await running.receive(20)
                 await running.put("paused")
                 await running.require_silence()

@@ -1,7 +1,8 @@
 """One endpoint made ready to run: everything that can be known before a request is worked out."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -13,6 +14,10 @@ from tapgate.edge.reading import BodyReader, QueryReader
 from tapgate.edge.request_ids import require_one_name
 from tapgate.errors import ApiError, Code
 from tapgate.service.addresses import counted_as
+
+#: Readers are immutable, and making one inspects every field of its type: all apps share them.
+_make_body_reader: Final = cache(BodyReader)
+_make_query_reader: Final = cache(QueryReader)
 
 
 class Place(NamedTuple):
@@ -41,7 +46,7 @@ class Route:
         self._field_guards = {name: Guard(access) for name, access in endpoint.field_access.items()}
         self._read_body = _body_reader(endpoint, currency)
         self._read_query = (
-            QueryReader(endpoint.query_type, currency).read if endpoint.query_type else None
+            _make_query_reader(endpoint.query_type, currency).read if endpoint.query_type else None
         )
 
     def refusal(self, principal: Principal, field: str | None = None) -> ApiError | None:
@@ -96,7 +101,7 @@ def _body_reader(endpoint: Endpoint, currency: str) -> Callable[[Call], Any] | N
     if endpoint.body_type is bytes:
         return lambda call: call.body
     invalid = Code.INVALID_REQUEST if endpoint.invalid_is_400 else Code.VALIDATION_FAILED
-    reader = BodyReader(endpoint.body_type, currency, invalid=invalid)
+    reader = _make_body_reader(endpoint.body_type, currency, invalid=invalid)
     requires = (*((require_one_name,) if endpoint.moves_money else ()), *endpoint.requires)
     if not requires:
         return lambda call: reader.read(call.body)

@@ -48,6 +48,7 @@ class Signals:
         self._pid = 0  # PostgreSQL's process of the connection
         self._answering: set[asyncio.Task[None]] = set()
         self._task: asyncio.Task[None] | None = None
+        self._stopping = False
 
     @property
     def listening(self) -> bool:
@@ -67,6 +68,7 @@ class Signals:
         await _happens(self._up, within=_ANSWER_SECONDS)
 
     async def stop(self) -> None:
+        self._stopping = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, *self._answering, return_exceptions=True)
@@ -161,7 +163,10 @@ class Signals:
         finally:
             self._connection = None
             self._up.clear()
-            connection.terminate()
+            if self._stopping:
+                await _close(connection)
+            else:
+                connection.terminate()
 
     def _on_change(self, _connection: object, _pid: int, _channel: str, message: str) -> None:
         topic, payload = msgspec.json.decode(message, type=tuple[str, str])
@@ -186,6 +191,15 @@ class Signals:
         if ticket in self._answered:
             self._answered[ticket].add(int(pid))
             self._news.set()
+
+
+async def _close(connection: asyncpg.Connection) -> None:
+    """End the session in order, or without the server if it does not respond."""
+    try:
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            await connection.close()
+    except (TimeoutError, *FAILURES):
+        connection.terminate()
 
 
 async def _happens(event: asyncio.Event, *, within: float) -> bool:

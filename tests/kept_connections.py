@@ -1,0 +1,195 @@
+"""Connections to test databases that outlive the pool that opened them.
+
+A new connection is a new PostgreSQL process, which reads the catalogs and prepares every statement
+again: more work than most tests are. A pool that closes its connections therefore leaves them for
+the next pool with the same settings, reset to the state of a new session.
+"""
+
+import asyncio
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, Final
+
+import asyncpg
+
+from tapgate.store import connect as connect_module
+from tapgate.store import database as database_module
+from tapgate.store import signals as signals_module
+from tapgate.store.database import FAILURES
+from tapgate.store.url import DatabaseUrl, parse_url
+
+_MAX_KEPT: Final = 8  # per database and settings
+_MAX_STATEMENTS: Final = 400  # per connection
+_RESET: Final = """
+    SELECT pg_advisory_unlock_all();
+    CLOSE ALL;
+    UNLISTEN *;
+    RESET ALL;
+    DISCARD TEMP;
+    DISCARD SEQUENCES"""
+
+_open_connection = connect_module.open_connection
+_connect = connect_module._connect
+
+#: The hosts and the name of a database.
+_Place = tuple[tuple[tuple[str | None, int | None], ...], str | None]
+#: Plans depend on settings, so a connection is used again with the same ones only.
+_Key = tuple[_Place, tuple[tuple[str, str], ...]]
+
+
+def _place(target: DatabaseUrl) -> _Place:
+    return tuple(target.hosts), target.database
+
+
+class KeptConnection(asyncpg.Connection):
+    """A connection that is kept for the next pool when it is closed, but not when terminated."""
+
+    __slots__ = ("_codecs", "_keeper", "_key")
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._codecs: set[tuple[str, str]] = set()
+        self._keeper: KeptConnections | None = None
+        self._key: _Key | None = None
+
+    def keep_in(self, keeper: "KeptConnections", key: _Key) -> None:
+        self._keeper, self._key = keeper, key
+
+    async def begin(
+        self, settings: Mapping[str, str], seconds: float, command_timeout: float | None
+    ) -> None:
+        """Begin another session; one of FAILURES if a test has ended the connection."""
+        self._config = self._config._replace(command_timeout=command_timeout)
+        await self.fetchrow(
+            connect_module._SET_ALL, list(settings), list(settings.values()), timeout=seconds
+        )
+
+    async def set_type_codec(self, typename: str, *, schema: str = "public", **codec: Any) -> None:
+        """Set a codec once: setting it again would drop all prepared statements."""
+        if (schema, typename) not in self._codecs:
+            await super().set_type_codec(typename, schema=schema, **codec)
+            self._codecs.add((schema, typename))
+
+    async def close(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        is_kept = self._keeper and self._key and await self._keeper.keep(self, self._key)
+        if not is_kept:
+            await super().close(timeout=timeout)
+
+    def get_reset_query(self) -> str:
+        return _RESET
+
+
+class KeptConnections:
+    """The idle connections to every test database, on the event loop that all tests share."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._places: set[_Place] = set()
+        self._idle: defaultdict[_Key, list[KeptConnection]] = defaultdict(list)
+
+    def install(self) -> None:
+        connect_module._connect = self._connect
+        database_module.open_connection = self._open_connection
+        signals_module.open_connection = self._open_connection
+
+    def uninstall(self) -> None:
+        connect_module._connect = _connect
+        database_module.open_connection = _open_connection
+        signals_module.open_connection = _open_connection
+        for connection in itertools.chain.from_iterable(self._idle.values()):
+            connection.terminate()
+
+    def serve(self, url: str) -> None:
+        """Keep the connections to this database from now on."""
+        self._places.add(_place(parse_url(url)))
+
+    def forget(self, url: str) -> None:
+        """End the connections to a database that is about to be dropped."""
+        place = _place(parse_url(url))
+        self._places.discard(place)
+        for key in [key for key in self._idle if key[0] == place]:
+            for connection in self._idle.pop(key):
+                connection.terminate()
+
+    def pids(self, url: str) -> list[int]:
+        """Return PostgreSQL's process ids of the idle connections to a database."""
+        place = _place(parse_url(url))
+        return [
+            connection.get_server_pid()
+            for key, idle in self._idle.items()
+            for connection in idle
+            if key[0] == place and not connection.is_closed()
+        ]
+
+    async def keep(self, connection: KeptConnection, key: _Key) -> bool:
+        if (
+            connection.is_closed()
+            or key[0] not in self._places
+            or asyncio.get_running_loop() is not self._loop
+            or len(self._idle[key]) >= _MAX_KEPT
+        ):
+            return False
+        try:
+            connection._termination_listeners.clear()
+            await connection.reset()
+        except FAILURES:
+            return False
+        except BaseException:  # cancelled: a statement may still be running on it
+            connection.terminate()
+            raise
+        self._idle[key].append(connection)
+        return True
+
+    def _serves(self, target: DatabaseUrl) -> bool:
+        return _place(target) in self._places and asyncio.get_running_loop() is self._loop
+
+    async def _open_connection(
+        self,
+        url: str,
+        *,
+        timeout: float,  # noqa: ASYNC109
+        command_timeout: float | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> asyncpg.Connection:
+        target = parse_url(url)
+        session = {**target.settings, **(settings or {})}
+        key = _place(target), tuple(session.items())
+        if self._serves(target):
+            while self._idle[key]:
+                connection = self._idle[key].pop()
+                try:
+                    await connection.begin(session, timeout, command_timeout)
+                except FAILURES:
+                    connection.terminate()
+                except BaseException:  # cancelled
+                    connection.terminate()
+                    raise
+                else:
+                    return connection
+        connection = await _open_connection(
+            url, timeout=timeout, command_timeout=command_timeout, settings=settings
+        )
+        if type(connection) is KeptConnection:  # any connection is an instance for asyncpg
+            connection.keep_in(self, key)
+        return connection
+
+    async def _connect(
+        self, target: DatabaseUrl, seconds: float, command_timeout: float | None
+    ) -> asyncpg.Connection:
+        if not self._serves(target):
+            return await _connect(target, seconds, command_timeout)
+        host, port = target.hosts[0]
+        return await asyncpg.connect(
+            target.dsn,
+            host=host,
+            port=port,
+            user=target.user,
+            password=target.password,
+            database=target.database,
+            timeout=seconds,
+            command_timeout=command_timeout,
+            statement_cache_size=_MAX_STATEMENTS,
+            max_cached_statement_lifetime=0,
+            connection_class=KeptConnection,
+        )
