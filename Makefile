@@ -41,7 +41,7 @@ run: .venv/installed
 # hundreds of Python processes, so bytecode is cached even if the environment turns that off.
 test: lint
 	@echo 'Running the tests ...'
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n 3
+	@$(BIN)/pytest -q -n 3
 
 generators: .venv/generators/python.installed .venv/generators/node.installed
 
