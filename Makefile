@@ -9,7 +9,7 @@ CARDS ?= 10000
 ACCOUNTS ?= 1000000
 ENTRIES ?= 10000000
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
+PIP := -m pip --quiet --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --custom-compile-command 'make lock'
 
@@ -107,20 +107,20 @@ clean:
 
 .venv/installed: .venv/created requirements.lock pyproject.toml
 	@echo 'Installing what Tapgate needs into .venv ...'
-	@$(PIP) install --require-hashes --requirement requirements.lock
-	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@$(BIN)/python $(PIP) install --require-hashes --requirement requirements.lock
+	@$(BIN)/python $(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .venv/installed-dev: .venv/installed requirements-dev.lock
 	@echo 'Installing what its tests need into .venv ...'
-	@$(PIP) install --require-hashes --requirement requirements-dev.lock
+	@$(BIN)/python $(PIP) install --require-hashes --requirement requirements-dev.lock
 	@touch $@
 
 # Not in .venv itself: openapi-python-client needs another version of typer.
 .venv/generators/python.installed: .venv/installed-dev requirements-generators.lock
 	@echo 'Installing the generator of Python clients ...'
-	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv/generators/python
-	@$(BIN)/uv pip install --quiet --python .venv/generators/python/bin/python \
+	@$(BIN)/python -m venv --clear .venv/generators/python
+	@.venv/generators/python/bin/python $(PIP) install \
 		--require-hashes --requirement requirements-generators.lock
 	@touch $@
 
