@@ -4,13 +4,17 @@ A condition that is not asked for is left out rather than written as `$1 IS NULL
 index can answer.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from tapgate import ids
 from tapgate.errors import invalid_field
 
 MIN_SEARCH_LENGTH = 3
 SEARCH_RULE = f"must contain a word of at least {MIN_SEARCH_LENGTH} characters"
+
+_WORD: Final = re.compile("[a-z0-9_]+")
 
 
 class Conditions:
@@ -30,6 +34,13 @@ class Conditions:
         """`{}` stands for the value; without a value there is no condition."""
         if value is not None:
             self.add(condition.format(self.bind(value)))
+
+    def where_word(self, column: str, word: str | None) -> None:
+        """Compare with a word of a fixed set, written into the statement: PostgreSQL then plans for
+        how often that word occurs and which partial index has it, also when it keeps the plan."""
+        if word is not None:
+            assert _WORD.fullmatch(word), "not a word of a fixed set"
+            self.add(f"{column} = '{word}'")
 
     def hardly_ever_fails(self, condition: str) -> None:
         """Guessed by PostgreSQL to let 199 of 200 rows through. Without that, what it knows nothing
