@@ -142,7 +142,11 @@ class KeptConnections:
         return True
 
     def _serves(self, target: DatabaseUrl) -> bool:
-        return _place(target) in self._places and asyncio.get_running_loop() is self._loop
+        return (
+            _place(target) in self._places
+            and target.target_session_attrs is None
+            and asyncio.get_running_loop() is self._loop
+        )
 
     async def _open_connection(
         self,

@@ -50,6 +50,7 @@ async def test_a_signed_delivery_waits_for_its_body(closed: Stage) -> None:
 async def test_a_request_without_a_host_and_an_endless_trailer_are_refused(closed: Stage) -> None:
     app = App(closed.services)
     assert await meter.send(Wire, app, [b"GET /health HTTP/1.1\r\n\r\n"]) == 400
-    chunked = b"GET /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    signature = b"X-Hub-Signature-256: sha256=" + b"0" * 64
+    chunked = head(WEBHOOK, b"Transfer-Encoding: chunked", signature)
     trailer = [chunked + b"0\r\nX: ", *[b"a" * 10_000] * 100]
     assert await meter.send(Wire, app, trailer) == 400
