@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tapgate import ids, signing
-from tapgate.clock import rfc3339, system_clock
+from tapgate.clock import format_rfc3339, system_clock
 from tapgate.credentials.access_tokens import AccessTokens
 from tapgate.credentials.authenticate import Authenticator
 from tapgate.credentials.pins import PinVerifier
@@ -61,11 +61,11 @@ class Rows:
 
 
 def signed(now: datetime) -> dict[bytes, bytes]:
-    timestamp = rfc3339(now)
+    timestamp = format_rfc3339(now)
     return {
         b"host": b"localhost",
         b"content-type": b"application/json",
-        b"x-api-key-id": ids.show(ids.KEY, 1).encode(),
+        b"x-api-key-id": ids.encode(ids.KEY, 1).encode(),
         b"x-timestamp": timestamp.encode(),
         b"x-signature": signing.sign(SECRET.encode(), "POST", PATH, timestamp, BODY).encode(),
     }
@@ -100,7 +100,9 @@ async def main() -> None:
         jwt_secret=JWT_SECRET, production=False, service_secrets={"messenger": SECRET}
     )
     fakes: dict[str, Any] = {"settings": settings, "database": Rows(vault), "signals": Quiet()}
-    authenticator = Authenticator(**fakes, vault=vault, clock=system_clock, new_id=ids.IdSource(0))
+    authenticator = Authenticator(
+        **fakes, vault=vault, clock=system_clock, new_id=ids.IdGenerator(0)
+    )
     token = AccessTokens(JWT_SECRET).make(
         session_id=7, admin_id=7, email="ada@example.com", role="system_admin", now=now
     )

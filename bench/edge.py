@@ -30,7 +30,7 @@ from tapgate.edge.fields import Amount, CardSerial, Metadata, Pin, RequestId, Te
 from tapgate.edge.recent import Recent
 from tapgate.edge.services import Services
 from tapgate.edge.wire import Wire
-from tapgate.ids import IdSource
+from tapgate.ids import IdGenerator
 from tapgate.service import logs
 from tapgate.service.node_files import shared_folder
 from tapgate.service.throttle import Throttle
@@ -97,7 +97,7 @@ def make_app(folder: Path) -> App:
         authenticator=cast(Any, OneTerminal()),
         ledger=nothing,
         clock=system_clock,
-        new_id=IdSource(1),
+        new_id=IdGenerator(1),
         throttle=Throttle(chosen),
         recent=Recent(shared_folder(chosen.data_dir)),
     )

@@ -25,7 +25,7 @@ from tapgate.edge.services import Services
 from tapgate.gateway import create_app, wired
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import CLAIMS
-from tapgate.overview import figures
+from tapgate.overview import rollups
 from tapgate.service import logs
 from tapgate.settings import load
 from tapgate.store.embedded import EmbeddedPostgres
@@ -130,7 +130,7 @@ async def _admin(services: Services, sessions: Sessions) -> str:
 
 async def timed(side: Side, period: str, *, forgotten: bool) -> float:
     if forgotten:
-        figures._remembered.clear()
+        rollups._cache.clear()
     started = time.perf_counter()
     answer = await side.client.get("/api/v1/overview", params={"period": period})
     seconds = time.perf_counter() - started

@@ -21,7 +21,7 @@ from kept_connections import KeptConnections
 from tapgate import made_secrets
 from tapgate.edge.services import Services
 from tapgate.gateway import create_app, wired
-from tapgate.ids import IdSource
+from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings, load
 from tapgate.store import database as database_module
@@ -335,7 +335,7 @@ async def services(settings: Settings, database_url: str) -> AsyncIterator[Servi
     """What a gateway process has, on a database with the default rules."""
     async with wired(settings, database_url) as services:
         async with services.database.transaction() as tx:
-            await insert_defaults(tx, settings.currency, IdSource(1023))
+            await insert_defaults(tx, settings.currency, IdGenerator(1023))
         yield services
 
 

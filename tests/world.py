@@ -13,7 +13,7 @@ import httpx2
 import msgspec
 
 from tapgate import ids, money, signing
-from tapgate.clock import rfc3339, system_clock
+from tapgate.clock import format_rfc3339, system_clock
 from tapgate.edge.endpoint import ROLES
 from tapgate.edge.services import Services
 from tapgate.ledger import chart, commands
@@ -76,7 +76,7 @@ class RequestSignature(httpx2.Auth):
         self, request: httpx2.Request
     ) -> Generator[httpx2.Request, httpx2.Response, None]:
         path = request.url.raw_path.partition(b"?")[0].decode()
-        timestamp = rfc3339(system_clock())
+        timestamp = format_rfc3339(system_clock())
         request.headers["X-API-Key-ID"] = self.id
         request.headers["X-Timestamp"] = timestamp
         request.headers["X-Signature"] = signing.sign(
@@ -105,7 +105,7 @@ class World:
                 services.clock(),
             )
             tokens = await services.authenticator.sessions.start(tx, admin_id)
-        return Bearer(tokens.token, ids.show(ids.ADMIN, admin_id))
+        return Bearer(tokens.token, ids.encode(ids.ADMIN, admin_id))
 
     async def api_key(self, *scopes: str) -> Bearer:
         admin = await self.admin()
@@ -115,9 +115,9 @@ class World:
                 name="Shop",
                 scopes=scopes,
                 expires_at=None,
-                created_by=ids.read(ids.ADMIN, admin.id) or 0,
+                created_by=ids.decode(ids.ADMIN, admin.id) or 0,
             )
-        return Bearer(key, ids.show(ids.KEY, record.id))
+        return Bearer(key, ids.encode(ids.KEY, record.id))
 
     async def processor(self) -> RequestSignature:
         """A new processor, by its key."""
@@ -133,7 +133,7 @@ class World:
             )
             keys = self.services.authenticator.hmac_keys
             key = await keys.create_for_processor(tx, processor_id)
-        return RequestSignature(ids.show(ids.KEY, key.id), key.secret)
+        return RequestSignature(ids.encode(ids.KEY, key.id), key.secret)
 
     async def account_of(self, key: RequestSignature) -> str:
         """The account of the processor or partner that a key belongs to."""
@@ -141,25 +141,25 @@ class World:
             """SELECT account.id FROM hmac_keys key
                JOIN accounts account ON account.owner_id = coalesce(processor_id, partner_id)
                WHERE key.id = $1""",
-            ids.read(ids.KEY, key.id),
+            ids.decode(ids.KEY, key.id),
         )
-        return ids.show(ids.ACCOUNT, account_id)
+        return ids.encode(ids.ACCOUNT, account_id)
 
     async def processor_of(self, key: RequestSignature) -> str:
         processor_id = await self.services.database.fetchval(
-            "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.read(ids.KEY, key.id)
+            "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.decode(ids.KEY, key.id)
         )
-        return ids.show(ids.PROCESSOR, processor_id)
+        return ids.encode(ids.PROCESSOR, processor_id)
 
     async def another_key(self, key: RequestSignature) -> RequestSignature:
         """Of the same processor."""
         async with self.services.database.transaction() as tx:
             processor_id = await tx.fetchval(
-                "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.read(ids.KEY, key.id)
+                "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.decode(ids.KEY, key.id)
             )
             keys = self.services.authenticator.hmac_keys
             made = await keys.create_for_processor(tx, processor_id)
-        return RequestSignature(ids.show(ids.KEY, made.id), made.secret)
+        return RequestSignature(ids.encode(ids.KEY, made.id), made.secret)
 
     async def partner(self) -> RequestSignature:
         """A new partner, by its key."""
@@ -174,8 +174,8 @@ class World:
                 self.services.authenticator.webhook_secrets.make(partner_id).sealed,
             )
             key = await self.services.authenticator.hmac_keys.create_for_partner(tx, partner_id)
-        partner = ids.show(ids.PARTNER, partner_id)
-        return RequestSignature(ids.show(ids.KEY, key.id), key.secret, partner)
+        partner = ids.encode(ids.PARTNER, partner_id)
+        return RequestSignature(ids.encode(ids.KEY, key.id), key.secret, partner)
 
     async def _account(self, tx: Any, kind: str, owner_id: int) -> int:
         account_id = self.services.new_id()
@@ -213,7 +213,7 @@ class World:
         record: dict[str, Any] = answer.json()["subscriber"]
         if money.parse(balance, record["currency"], allow_zero=True):
             await self.give(record["id"], balance)
-            record["balance"] = money.plain(
+            record["balance"] = money.format_decimal(
                 money.parse(balance, record["currency"]), record["currency"]
             )
         return record
@@ -234,7 +234,7 @@ class World:
     async def card(self, subscriber_id: str, **fields: Any) -> str:
         """The serial of a new card of a subscriber, active unless the fields say otherwise."""
         number, card_id = next(_numbers), self.services.new_id()
-        holder = ids.read(ids.SUBSCRIBER, subscriber_id) or 0
+        holder = ids.decode(ids.SUBSCRIBER, subscriber_id) or 0
         columns = {
             "id": card_id,
             "serial": f"TAP-{number:06d}",
@@ -263,18 +263,18 @@ class World:
             Command(
                 type=chart.TRANSFER,
                 channel="admin",
-                payer=commands.CASH,
-                payee=commands.subscriber(ids.read(ids.SUBSCRIBER, subscriber_id) or 0),
+                payer=commands.CASH_PARTY,
+                payee=commands.subscriber_party(ids.decode(ids.SUBSCRIBER, subscriber_id) or 0),
                 amount=money.parse(amount, self.services.settings.currency),
             )
         )
-        outcome.accepted()
+        outcome.require_accepted()
 
     async def without_compliance_rules(self) -> None:
         """For tests of something else that takes many payments."""
         async with self.services.database.transaction() as tx:
             await tx.execute("UPDATE compliance_rules SET status = 'inactive'")
-            ticket = await self.services.signals.publish(tx, ledger_rules.CHANGED, "")
+            ticket = await self.services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
         await self.services.signals.settled(ticket)
 
     async def code_sent_to(self, phone_number: str) -> str:

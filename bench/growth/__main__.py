@@ -85,17 +85,17 @@ class Side:
 
     async def _top_up(self) -> None:
         """Of whose history is read."""
-        owner = ids.read(ids.SUBSCRIBER, self._world.cards[0].subscriber_id)
+        owner = ids.decode(ids.SUBSCRIBER, self._world.cards[0].subscriber_id)
         assert owner is not None
         for _ in range(_TOP_UPS):
             top_up = Command(
                 type=chart.TRANSFER,
                 channel="admin",
-                payer=commands.CASH,
-                payee=commands.subscriber(owner),
+                payer=commands.CASH_PARTY,
+                payee=commands.subscriber_party(owner),
                 amount=100,
             )
-            (await self._services.ledger.submit(top_up)).accepted()
+            (await self._services.ledger.submit(top_up)).require_accepted()
 
     async def grow(self, sizes: Sizes) -> Filled:
         say(f"Growing it to {sizes.accounts:,} accounts and {sizes.entries:,} entries ...")

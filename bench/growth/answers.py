@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tapgate.ledger.commands import Answer, encode_answer
+from tapgate.ledger.commands import TransactionResult, encode_result
 
 #: Numbers of full width, so that every other one has room; none is part of another.
 _MARKS: Final = {
@@ -21,10 +21,10 @@ _MARKS: Final = {
 }
 
 
-def model(answer: Answer, *marked: str, **others: Any) -> bytes:
+def model(answer: TransactionResult, *marked: str, **others: Any) -> bytes:
     """The answer as it is stored, with marks in some fields and other values in others."""
     marks = {field: _MARKS[field] for field in marked}
-    return encode_answer(msgspec.structs.replace(answer, **marks, **others))
+    return encode_result(msgspec.structs.replace(answer, **marks, **others))
 
 
 def filled_in(column: str, example: bytes, values: Mapping[str, str]) -> str:

@@ -65,7 +65,7 @@ class Fill:
         return await self._filled(past, veteran, before)
 
     async def _write(self, past: Past, veteran: Card) -> None:
-        number = ids.read(ids.SUBSCRIBER, veteran.subscriber_id)
+        number = ids.decode(ids.SUBSCRIBER, veteran.subscriber_id)
         assert number is not None
         accounts, currency = self._sizes.accounts, self._settings.currency
         await people.plan(self._connection, accounts=accounts, currency=currency)

@@ -15,7 +15,7 @@ import asyncpg
 from bench.growth import answers
 from tapgate.ids import first_id_at
 from tapgate.ledger import chart
-from tapgate.ledger.commands import Answer, decode_answer, encode_answer
+from tapgate.ledger.commands import TransactionResult, decode_result, encode_result
 
 _MILLISECOND: Final = timedelta(milliseconds=1)
 
@@ -74,7 +74,7 @@ class Past:
     async def _look_at_fundings(self) -> None:
         """What the ledger wrote is what more of it must look like."""
         row = await self._connection.fetchrow(_A_FUNDING)
-        self._funding, answer = row["id"], decode_answer(row["answer"])
+        self._funding, answer = row["id"], decode_result(row["answer"])
         names = await self._connection.fetch("SELECT number, masked FROM names")
         values = {"transaction_id": "new.id", "amount": "given", "payee_available": "given"}
         models = [answers.model(answer, *values, payee_name=name["masked"]) for name in names]
@@ -93,7 +93,7 @@ class Past:
             "fee": "fee",
             "payer_available": "from_balance",
         }
-        models = [answers.model(decode_answer(row["answer"]), *values) for row in rows]
+        models = [answers.model(decode_result(row["answer"]), *values) for row in rows]
         await self._connection.execute(_SET_TILLS, [row["id"] for row in rows], models)
         self._tills = len(rows)
         self._pay = _PAY.format(answer=answers.filled_in("answer", models[0], values))
@@ -122,7 +122,7 @@ class Past:
         platform = await self._connection.fetchrow(_PLATFORM, self._funding)
         for till in await self._connection.fetch("SELECT * FROM tills WHERE sold > 0"):
             moment = end + till["till"] * _MILLISECOND
-            answer = Answer(
+            answer = TransactionResult(
                 transaction_id=first_id_at(moment),
                 status="completed",
                 amount=till["sold"],
@@ -133,7 +133,7 @@ class Past:
             await self._connection.execute(
                 _PAY_OUT,
                 *(answer.transaction_id, self._funding, till["sold"], till["to_account"]),
-                *(platform["id"], encode_answer(answer), moment),
+                *(platform["id"], encode_result(answer), moment),
             )
 
     async def count_usage(self) -> None:

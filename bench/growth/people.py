@@ -67,12 +67,12 @@ async def plan(connection: asyncpg.Connection, *, accounts: int, currency: str) 
     await connection.executemany(
         "INSERT INTO names VALUES ($1, $2, $3, $4)",
         [
-            (number, person.first_name, person.last_name, names.masked(person.name))
+            (number, person.first_name, person.last_name, names.mask_name(person.name))
             for number, person in enumerate(people)
         ],
     )
     rules = await load_rules(connection, currency)
-    fees = [rules.fee(chart.POS_PAYMENT, price)[0] for price in _PRICES]
+    fees = [rules.calculate_fee(chart.POS_PAYMENT, price)[0] for price in _PRICES]
     await connection.execute(
         _PAYERS,
         accounts,

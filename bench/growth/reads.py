@@ -12,7 +12,7 @@ from bench.payments.world import Card
 from tapgate.admin.api_keys import operations as api_keys
 from tapgate.admin.api_keys.model import NewApiKey
 from tapgate.admin.queries import first_system_admin
-from tapgate.clock import platform_day
+from tapgate.clock import get_platform_day
 from tapgate.edge.origin import SYSTEM
 from tapgate.edge.services import Services
 
@@ -55,7 +55,7 @@ class _Reader:
     def __init__(self, client: httpx2.AsyncClient, services: Services, card: Card) -> None:
         self._client = client
         self._user = card.subscriber_id
-        self._today = platform_day(services.clock(), services.settings.timezone)
+        self._today = get_platform_day(services.clock(), services.settings.timezone)
 
     def page(self, limit: int, cursor: str | None = None) -> str:
         after = "" if cursor is None else f"&cursor={cursor}"

@@ -40,7 +40,7 @@ async def proven(connection: asyncpg.Connection, *, approved: int) -> Books:
            WHERE status = 'completed' AND type IN ('pos_payment', 'transfer_p2p')"""
     )
     return Books(
-        hold=proof.holds and completed == approved,
+        hold=proof.is_valid and completed == approved,
         claims=len(proof.findings),
         transactions=proof.transactions,
         entries=proof.entries,

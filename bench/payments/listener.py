@@ -26,7 +26,7 @@ async def listening(services: Services) -> AsyncIterator[None]:
         try:
             yield
         finally:
-            endpoint_id = ids.read(ids.WEBHOOK_ENDPOINT, created.id)
+            endpoint_id = ids.decode(ids.WEBHOOK_ENDPOINT, created.id)
             assert endpoint_id is not None
             await webhooks.delete(call, endpoint_id)
 

@@ -6,7 +6,7 @@ import msgspec
 
 from bench.payments.world import Card, Key
 from tapgate import signing
-from tapgate.clock import rfc3339, system_clock
+from tapgate.clock import format_rfc3339, system_clock
 
 PAYMENT_PATH = "/api/v1/pos/payment"
 TRANSFER_PATH = "/api/v1/wallet/transfer-p2p"
@@ -58,7 +58,7 @@ def balance(card: Card, api_key: str) -> bytes:
 
 
 def now() -> str:
-    return rfc3339(system_clock())
+    return format_rfc3339(system_clock())
 
 
 def bearer(api_key: str) -> str:

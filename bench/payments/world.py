@@ -68,7 +68,7 @@ async def build(services: Services, *, cards: int, processors: int) -> World:
     )
     await services.database.execute("ANALYZE")
     return World(
-        made, [Key(ids.show(ids.KEY, key.id), key.secret.encode()) for key in keys], api_key
+        made, [Key(ids.encode(ids.KEY, key.id), key.secret.encode()) for key in keys], api_key
     )
 
 
@@ -100,7 +100,7 @@ async def _cards(services: Services, count: int) -> list[Card]:
         rows["cards"].append(
             (new_id(), serial, "PARENT", "ACTIVE", owner, account, owner, now, now, now)
         )
-        cards.append(Card(serial, pin, ids.show(ids.SUBSCRIBER, owner)))
+        cards.append(Card(serial, pin, ids.encode(ids.SUBSCRIBER, owner)))
         owners.append(owner)
     async with services.database.transaction() as tx:
         for table, columns in _COLUMNS.items():
@@ -129,8 +129,8 @@ async def _fund(services: Services, owners: list[int]) -> None:
                     Command(
                         type=chart.TRANSFER,
                         channel="admin",
-                        payer=commands.CASH,
-                        payee=commands.subscriber(owner),
+                        payer=commands.CASH_PARTY,
+                        payee=commands.subscriber_party(owner),
                         amount=_MONEY_OF_EACH,
                     )
                 )
@@ -138,4 +138,4 @@ async def _fund(services: Services, owners: list[int]) -> None:
             )
         )
         for outcome in outcomes:
-            outcome.accepted()
+            outcome.require_accepted()

@@ -11,12 +11,12 @@ def system_clock() -> datetime:
     return datetime.now(UTC)
 
 
-def rfc3339(moment: datetime) -> str:
+def format_rfc3339(moment: datetime) -> str:
     """`2026-01-31T23:59:59.123Z`"""
     text = moment.astimezone(UTC).isoformat(timespec="milliseconds")
     return text.removesuffix("+00:00") + "Z"
 
 
-def platform_day(moment: datetime, zone: ZoneInfo) -> date:
+def get_platform_day(moment: datetime, zone: ZoneInfo) -> date:
     """The calendar day that a limit counts in."""
     return moment.astimezone(zone).date()

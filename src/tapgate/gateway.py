@@ -35,7 +35,7 @@ from tapgate.audit.refusals import RefusalLog
 from tapgate.audit.trail import record_denial
 from tapgate.cards import routes as cards
 from tapgate.cards.model import CardRecord
-from tapgate.clock import Clock, platform_day, system_clock
+from tapgate.clock import Clock, get_platform_day, system_clock
 from tapgate.compliance.account_rules import routes as account_rules
 from tapgate.compliance.alerts import routes as alerts
 from tapgate.compliance.alerts.model import AlertRecord
@@ -59,7 +59,7 @@ from tapgate.edge.wire import Wire
 from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
-from tapgate.ledger.figures import Folding
+from tapgate.ledger.rollups import RollupCompactor
 from tapgate.notifications import message_statuses
 from tapgate.notifications.events import CATALOG, EventType
 from tapgate.notifications.messages import Courier
@@ -94,7 +94,7 @@ from tapgate.subscribers.kyc_documents import routes as kyc_documents
 from tapgate.subscribers.model import SubscriberRecord
 from tapgate.transactions import routes as transactions
 from tapgate.transactions.model import TransactionRecord
-from tapgate.transactions.queries import record as transaction_record
+from tapgate.transactions.queries import get_record as transaction_record
 from tapgate.vault import Vault
 from tapgate.wallets import balance, quote
 from tapgate.wallets import routes as wallets
@@ -181,7 +181,7 @@ async def wired(
         stack.push_async_callback(signals.stop)
         slot = await database.fetchval("SELECT nextval('process_slots')")
         told = None if clock is system_clock else (lambda: int(clock().timestamp() * 1000))
-        new_id = ids.IdSource(slot, told)
+        new_id = ids.IdGenerator(slot, told)
         vault = Vault(settings.secret_key)
         pins = PinVerifier(vault)
         recent = Recent(shared_folder(settings.data_dir))
@@ -194,7 +194,7 @@ async def wired(
             clock=clock,
             new_id=new_id,
             is_right_pin=pins.matches,
-            float_low=settings.float_low * 10 ** money.decimals(settings.currency),
+            float_low=settings.float_low * 10 ** money.get_decimals(settings.currency),
             notices=KINDS[settings.receipts],
             carried_one=recent.add_batch,
         )
@@ -283,7 +283,7 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
         shown = examples.lines(
             country,
             examples.tools(settings, key, sys.argv[0]),
-            today=platform_day(now, settings.timezone),
+            today=get_platform_day(now, settings.timezone),
         )
         examples.keep(settings.data_dir, shown)
     return shown
@@ -336,10 +336,10 @@ def _background(services: Services) -> AbstractAsyncContextManager[None]:
     return running(
         Sealer(services.database).run(),
         services.refusals.run(),
-        Folding(services.database, services.clock).run(),
+        RollupCompactor(services.database, services.clock).run(),
         Receipts(services).run(),
         Courier(services).run(),
-        services.ledger.replays.run(services.database),
+        services.ledger.replay_counter.run(services.database),
         services.authenticator.terminals.run(),
         services.authenticator.api_keys.last_used.run(),
         Deliverer(services, EVENT_RECORDS).run(),

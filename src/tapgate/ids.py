@@ -27,7 +27,7 @@ AUDIT_ENTRY = "aud_"
 DELIVERY = "dlv_"
 MESSAGE = "msg_"
 
-SLOTS = 1024
+SLOT_COUNT = 1024
 _COUNTER_BITS = 12
 _SLOT_BITS = 10
 _TIME_SHIFT = _COUNTER_BITS + _SLOT_BITS
@@ -37,19 +37,19 @@ _EPOCH_MS = int(_EPOCH.timestamp() * 1000)
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
-_LENGTH = 13
+_ENCODED_LENGTH = 13
 
 #: How far the time in an identifier may be ahead of the clock: less than lists look beyond a day.
-_MOST_AHEAD_MS = 30 * 60 * 1000
+_MAX_CLOCK_LEAD_MS = 30 * 60 * 1000
 
 
-class IdSource:
+class IdGenerator:
     """Makes identifiers for one process."""
 
     def __init__(self, slot: int, milliseconds: Callable[[], int] | None = None) -> None:
-        self._slot = (slot % SLOTS) << _COUNTER_BITS
+        self._slot = (slot % SLOT_COUNT) << _COUNTER_BITS
         self._milliseconds = milliseconds or (lambda: time.time_ns() // 1_000_000)
-        self._last = 0
+        self._last_ms = 0
         self._counter = 0
 
     @property
@@ -60,26 +60,26 @@ class IdSource:
     def is_ahead(self) -> bool:
         """The clock went back so far that identifiers no longer say when they were made."""
         now = max(0, self._milliseconds() - _EPOCH_MS)
-        return self._last - now > _MOST_AHEAD_MS
+        return self._last_ms - now > _MAX_CLOCK_LEAD_MS
 
-    def begin_again(self, slot: int) -> None:
+    def reset(self, slot: int) -> None:
         """At the time of now, in a slot in which none was made at that time."""
-        self._slot = (slot % SLOTS) << _COUNTER_BITS
-        self._last = self._counter = 0
+        self._slot = (slot % SLOT_COUNT) << _COUNTER_BITS
+        self._last_ms = self._counter = 0
 
     def __call__(self) -> int:
         now = self._milliseconds() - _EPOCH_MS
-        if now > self._last:
-            self._last, self._counter = now, 0
+        if now > self._last_ms:
+            self._last_ms, self._counter = now, 0
         else:
             # The same millisecond, or a clock that went back: go on from the last one.
             self._counter += 1
             if self._counter >> _COUNTER_BITS:
-                self._last, self._counter = self._last + 1, 0
-        return (self._last << _TIME_SHIFT) | self._slot | self._counter
+                self._last_ms, self._counter = self._last_ms + 1, 0
+        return (self._last_ms << _TIME_SHIFT) | self._slot | self._counter
 
 
-def show(prefix: str, number: int) -> str:
+def encode(prefix: str, number: int) -> str:
     pair = _PAIRS
     return (
         f"{prefix}{_ALPHABET[number >> 60]}"
@@ -88,9 +88,9 @@ def show(prefix: str, number: int) -> str:
     )
 
 
-def read(prefix: str, text: str) -> int | None:
+def decode(prefix: str, text: str) -> int | None:
     """The number behind an identifier; None for what cannot be one of this kind."""
-    if not text.startswith(prefix) or len(text) != len(prefix) + _LENGTH:
+    if not text.startswith(prefix) or len(text) != len(prefix) + _ENCODED_LENGTH:
         return None
     number = 0
     for letter in text[len(prefix) :]:

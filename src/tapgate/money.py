@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 #: ISO 4217 currencies whose minor unit is not a hundredth.
-_UNUSUAL_DECIMALS = {
+_OTHER_DECIMALS = {
     **dict.fromkeys(
         "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF".split(), 0
     ),
@@ -13,7 +13,7 @@ _UNUSUAL_DECIMALS = {
 }
 
 #: ISO 4217 currencies whose minor unit is a hundredth.
-_USUAL = frozenset(
+_TWO_DECIMAL_CURRENCIES = frozenset(
     """AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF
     CHF CNY COP CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD
     HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK
@@ -22,19 +22,19 @@ _USUAL = frozenset(
     UAH USD UYU UZS VED VES WST XCD XCG YER ZAR ZMW ZWG""".split()
 )
 
-_DECIMALS = dict.fromkeys(_USUAL, 2) | _UNUSUAL_DECIMALS
+_DECIMALS = dict.fromkeys(_TWO_DECIMAL_CURRENCIES, 2) | _OTHER_DECIMALS
 
 #: The largest amount that may be sent, in major units: 999,999,999,999 and its decimals.
 _MAX_MAJOR_DIGITS = 12
 
-_AMOUNT = re.compile(r"([0-9]+)(?:\.([0-9]+))?", re.ASCII)
+_AMOUNT_PATTERN = re.compile(r"([0-9]+)(?:\.([0-9]+))?", re.ASCII)
 
 
 class AmountError(ValueError):
     """Why an amount is not acceptable, in words that do not repeat it."""
 
 
-def decimals(currency: str) -> int:
+def get_decimals(currency: str) -> int:
     """How many decimals ISO 4217 gives a currency; KeyError for what is not a currency."""
     return _DECIMALS[currency]
 
@@ -46,8 +46,8 @@ def is_currency(code: str) -> bool:
 @lru_cache(maxsize=4096)  # the same amount is read when it is checked and when it is used
 def parse(text: str, currency: str, *, allow_zero: bool = False) -> int:
     """`"500"` and `"500.00"` -> 50000 (SLE)."""
-    digits = decimals(currency)
-    match = _AMOUNT.fullmatch(text)
+    digits = get_decimals(currency)
+    match = _AMOUNT_PATTERN.fullmatch(text)
     if match is None:
         raise AmountError("must be a plain decimal number such as 500.00")
     whole, fraction = match[1].lstrip("0"), match[2] or ""
@@ -61,9 +61,9 @@ def parse(text: str, currency: str, *, allow_zero: bool = False) -> int:
     return minor
 
 
-def plain(minor: int, currency: str) -> str:
+def format_decimal(minor: int, currency: str) -> str:
     """`123450` -> `"1234.50"`: how records show money."""
-    digits = decimals(currency)
+    digits = get_decimals(currency)
     sign, minor = ("-", -minor) if minor < 0 else ("", minor)
     if digits == 2:
         return f"{sign}{minor // 100}.{minor % 100:02d}"
@@ -73,12 +73,12 @@ def plain(minor: int, currency: str) -> str:
     return f"{sign}{whole}.{fraction:0{digits}d}"
 
 
-def formatted(minor: int, currency: str) -> str:
+def format_money(minor: int, currency: str) -> str:
     """`123450` -> `"1,234.50 SLE"`: how receipts show money.
 
     Two decimals always, as the interface says, more where the currency has more.
     """
-    digits = decimals(currency)
+    digits = get_decimals(currency)
     sign, minor = ("-", -minor) if minor < 0 else ("", minor)
     if digits == 2:
         return f"{sign}{minor // 100:,}.{minor % 100:02d} {currency}"
@@ -87,11 +87,11 @@ def formatted(minor: int, currency: str) -> str:
     return f"{sign}{whole:,}.{shown.ljust(2, '0')} {currency}"
 
 
-def number(minor: int, currency: str) -> float:
+def to_float(minor: int, currency: str) -> float:
     """`50750` -> `507.5`: only for the `details` of insufficient funds, only to be shown."""
-    return minor / int(10 ** decimals(currency))
+    return minor / int(10 ** get_decimals(currency))
 
 
-def share(minor: int, rate_millipercent: int) -> int:
+def apply_rate(minor: int, rate_millipercent: int) -> int:
     """That many thousandths of a percent of an amount, half up to the minor unit."""
     return (minor * rate_millipercent + 50_000) // 100_000

@@ -51,7 +51,7 @@ def sign_service(secret: bytes, method: str, path: str, query: bytes, timestamp:
 
 def verify(secret: bytes, signature: str, signed: bytes) -> bool:
     """Whether a signature, in lower-case hex, is that of a signed string."""
-    return _same(signature, _hex(secret, signed))
+    return _is_equal(signature, _hex(secret, signed))
 
 
 def webhook_signature(secret: bytes, body: bytes) -> str:
@@ -81,10 +81,10 @@ def verify_standard_webhook(
 ) -> bool:
     """The header may hold several signatures, one of which must be right."""
     expected = standard_webhook_signature(secret, message_id, timestamp, body)
-    return any(_same(signature, expected) for signature in signatures.split(" "))
+    return any(_is_equal(signature, expected) for signature in signatures.split(" "))
 
 
-def rfc3339_utc(text: str) -> datetime | None:
+def parse_rfc3339_utc(text: str) -> datetime | None:
     """The moment of an `X-Timestamp`; None for what is not RFC 3339 in UTC."""
     if _RFC3339_UTC.fullmatch(text) is None:
         return None
@@ -94,7 +94,7 @@ def rfc3339_utc(text: str) -> datetime | None:
         return None
 
 
-def unix_seconds(text: str) -> datetime | None:
+def parse_unix_seconds(text: str) -> datetime | None:
     """The moment of an `X-Service-Timestamp`; None for what is not whole seconds."""
     if _UNIX_SECONDS.fullmatch(text) is None:
         return None
@@ -110,17 +110,17 @@ def _hex(secret: bytes, message: bytes) -> str:
 
 
 def _digest(secret: bytes, message: bytes) -> bytes:
-    prepared = _prepared(secret).copy()
+    prepared = _get_hmac(secret).copy()
     prepared.update(message)
     return prepared.finalize()
 
 
 @lru_cache(maxsize=10_000)
-def _prepared(secret: bytes) -> HMAC:
+def _get_hmac(secret: bytes) -> HMAC:
     # Preparing a key costs more than signing a request with it.
     return HMAC(secret, SHA256())
 
 
-def _same(given: str, expected: str) -> bool:
+def _is_equal(given: str, expected: str) -> bool:
     # As bytes: the comparison of texts refuses what is not ASCII with an exception.
     return hmac.compare_digest(given.encode(errors="replace"), expected.encode())

@@ -169,7 +169,9 @@ async def test_a_state_is_not_entered_twice(
 
 
 @pytest.mark.parametrize("action", ["disable", "enable"])
-@pytest.mark.parametrize("shown", [ids.show(ids.ADMIN, 1), ids.show(ids.KEY, 1), "ben", "adm_%F0"])
+@pytest.mark.parametrize(
+    "shown", [ids.encode(ids.ADMIN, 1), ids.encode(ids.KEY, 1), "ben", "adm_%F0"]
+)
 async def test_an_unknown_admin_is_not_found(
     client: httpx2.AsyncClient, ada: Headers, action: str, shown: str
 ) -> None:
@@ -193,8 +195,10 @@ async def test_the_last_system_admin_stays(
 ) -> None:
     """As if Ben's request had been let in just before Ada disabled him."""
     await client.post(f"{USERS}/{ben['id']}/disable", headers=ada)
-    adas_id = ids.read(ids.ADMIN, (await client.get("/api/v1/admin/me", headers=ada)).json()["id"])
-    bens_id = ids.read(ids.ADMIN, ben["id"])
+    adas_id = ids.decode(
+        ids.ADMIN, (await client.get("/api/v1/admin/me", headers=ada)).json()["id"]
+    )
+    bens_id = ids.decode(ids.ADMIN, ben["id"])
     assert adas_id is not None
     assert bens_id is not None
     with pytest.raises(ApiError) as refusal:

@@ -33,7 +33,8 @@ async def _transfer(world: World, request_id: str, sender: str) -> dict[str, Any
 
 async def _balance(world: World, subscriber_id: str) -> int:
     balance: int = await world.services.database.fetchval(
-        "SELECT balance FROM accounts WHERE owner_id = $1", ids.read(ids.SUBSCRIBER, subscriber_id)
+        "SELECT balance FROM accounts WHERE owner_id = $1",
+        ids.decode(ids.SUBSCRIBER, subscriber_id),
     )
     return balance
 

@@ -161,7 +161,7 @@ async def test_a_number_in_words_is_refused(
     assert (response.status_code, list(response.json()["details"]["fields"])) == (422, [field])
 
 
-@pytest.mark.parametrize("shown", [ids.show(ids.KEY, 1), ids.show(ids.ADMIN, 1), "shop"])
+@pytest.mark.parametrize("shown", [ids.encode(ids.KEY, 1), ids.encode(ids.ADMIN, 1), "shop"])
 async def test_an_unknown_key_cannot_be_changed(
     client: httpx2.AsyncClient, ada: Headers, shown: str
 ) -> None:
@@ -349,7 +349,7 @@ async def test_grace_period_out_of_range_is_refused(
     assert await _status(client, key["key"]) == 403
 
 
-@pytest.mark.parametrize("shown", [ids.show(ids.KEY, 1), "shop"])
+@pytest.mark.parametrize("shown", [ids.encode(ids.KEY, 1), "shop"])
 async def test_an_unknown_key_cannot_be_rotated(
     client: httpx2.AsyncClient, ada: Headers, shown: str
 ) -> None:

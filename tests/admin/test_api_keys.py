@@ -104,7 +104,7 @@ async def test_a_deleted_key_is_refused_at_once_in_every_process(
     assert (again.status_code, again.json()["code"]) == (404, "NOT_FOUND")
 
 
-@pytest.mark.parametrize("shown", [ids.show(ids.KEY, 1), ids.show(ids.ADMIN, 1), "shop"])
+@pytest.mark.parametrize("shown", [ids.encode(ids.KEY, 1), ids.encode(ids.ADMIN, 1), "shop"])
 async def test_an_unknown_key_is_not_found(
     client: httpx2.AsyncClient, ada: Headers, shown: str
 ) -> None:

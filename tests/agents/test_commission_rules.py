@@ -109,5 +109,5 @@ async def test_every_process_applies_the_new_rules(
             assert (await cash_in(here, agent, customer, "100")).is_success
         answers = await asyncio.gather(*(put(world, rule(rate=str(rate))) for rate in (3, 3, 3)))
         assert {answer.status_code for answer in answers} == {200}
-        rules = await second.ledger._current_rules(second.database)  # type: ignore[arg-type]
+        rules = await second.ledger._get_rules(second.database)  # type: ignore[arg-type]
         assert [one.rate for one in rules.commissions.values()] == [3_000]

@@ -8,7 +8,7 @@ from agents.stage import URL, cash_in, fund, move, new_agent, new_sub_agent, ref
 from tapgate import ids
 from world import World
 
-UNKNOWN = (ids.show(ids.AGENT, 1), "agt_1", "agt_" + "u" * 13, "acc_0000000000001", "é")
+UNKNOWN = (ids.encode(ids.AGENT, 1), "agt_1", "agt_" + "u" * 13, "acc_0000000000001", "é")
 
 
 async def test_newest_first_in_pages(client: httpx2.AsyncClient, world: World) -> None:
@@ -44,7 +44,7 @@ async def test_filters(client: httpx2.AsyncClient, world: World) -> None:
     assert await found(agent_type="super_agent", status="active") == [parent["id"]]
     assert await found(parent_agent_id=parent["id"]) == [sub_agent["id"]]
     assert await found(parent_agent_id=suspended["id"]) == []
-    assert await found(parent_agent_id=ids.show(ids.AGENT, 1)) == []
+    assert await found(parent_agent_id=ids.encode(ids.AGENT, 1)) == []
 
 
 async def test_search(client: httpx2.AsyncClient, world: World) -> None:
@@ -60,7 +60,7 @@ async def test_search(client: httpx2.AsyncClient, world: World) -> None:
         ("koroma kissy", []),
         (sia["phone_number"][-8:], [sia]),
         (f" {sia['id']} ", [sia]),
-        (ids.show(ids.AGENT, 1), []),
+        (ids.encode(ids.AGENT, 1), []),
         ("100%", [foday]),
         ("kiss_", []),
     ):

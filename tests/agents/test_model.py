@@ -168,7 +168,7 @@ class Model:
 
 
 def shown(amount: int) -> str:
-    return money.plain(amount, "SLE")
+    return money.format_decimal(amount, "SLE")
 
 
 class Town:
@@ -224,7 +224,7 @@ class Town:
 
     async def balances(self) -> dict[tuple[str, str], int]:
         names = {
-            int(ids.read(public[:4], public) or 0): name for name, public in self.names.items()
+            int(ids.decode(public[:4], public) or 0): name for name, public in self.names.items()
         }
         rows = await self.world.services.database.fetch(
             "SELECT owner_id, kind, balance FROM accounts WHERE owner_id = ANY ($1)", list(names)
@@ -262,4 +262,4 @@ async def test_random_days_agree_with_the_model(world: World, sequence: list[Ste
         assert await town.total() == 0
     async with world.services.database.connection() as connection:
         proof = await verify(connection)
-    assert proof.holds, [finding for finding in proof.findings if finding.broken]
+    assert proof.is_valid, [finding for finding in proof.findings if finding.broken]

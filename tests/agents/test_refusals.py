@@ -32,7 +32,7 @@ async def test_more_than_there_is(world: World) -> None:
 async def test_customers_and_agents_who_are_not_there(world: World) -> None:
     agent, customer = await new_agent(world, balance="10"), await world.subscriber(balance="5")
     sub_agent = await new_sub_agent(world, agent)
-    nobody: dict[str, Any] = {"id": ids.show(ids.AGENT, 1)}
+    nobody: dict[str, Any] = {"id": ids.encode(ids.AGENT, 1)}
     # An identifier of another kind names nobody here, even when somebody has it.
     for unknown in (nobody, {"id": "agt_1"}, customer):
         for answer in (
@@ -43,7 +43,7 @@ async def test_customers_and_agents_who_are_not_there(world: World) -> None:
         ):
             assert refusal(answer) == (404, "AGENT_NOT_FOUND")
     for pay in (cash_in, cash_out):
-        for unknown in ({"id": ids.show(ids.SUBSCRIBER, 1)}, {"id": "sub_1"}, agent):
+        for unknown in ({"id": ids.encode(ids.SUBSCRIBER, 1)}, {"id": "sub_1"}, agent):
             answer = await pay(world, agent, unknown, "1")
             assert refusal(answer) == (404, "SUBSCRIBER_NOT_FOUND")
         by_card = {"subscriber_id": None, "card_serial": "TAP-NONE"}

@@ -91,11 +91,11 @@ async def test_a_float_and_a_commission_account_are_opened(
     record = await new_agent(world)
     rows = await services.database.fetch(
         "SELECT id, kind, holder_name FROM accounts WHERE owner_id = $1 ORDER BY kind DESC",
-        ids.read(ids.AGENT, record["id"]),
+        ids.decode(ids.AGENT, record["id"]),
     )
     assert [row["kind"] for row in rows] == ["float", "commission"]
     assert {row["holder_name"] for row in rows} == {"Foday Bangura"}
-    assert ids.show(ids.ACCOUNT, rows[0]["id"]) == record["account_id"]
+    assert ids.encode(ids.ACCOUNT, rows[0]["id"]) == record["account_id"]
 
 
 @pytest.mark.parametrize(
@@ -111,14 +111,14 @@ async def test_what_customers_see_of_the_name(
 ) -> None:
     record = await new_agent(world, **fields)
     names = await services.database.fetch(
-        "SELECT public_name FROM accounts WHERE owner_id = $1", ids.read(ids.AGENT, record["id"])
+        "SELECT public_name FROM accounts WHERE owner_id = $1", ids.decode(ids.AGENT, record["id"])
     )
     assert {row["public_name"] for row in names} == {seen}
 
 
 async def test_a_record_can_be_read_by_its_number(world: World, services: Services) -> None:
     record = await new_agent(world, balance="12")
-    agent = await queries.get(services.database, ids.read(ids.AGENT, record["id"]) or 0)
+    agent = await queries.get(services.database, ids.decode(ids.AGENT, record["id"]) or 0)
     assert model.shown(agent).float_balance == "12.00"
 
 
@@ -129,7 +129,7 @@ async def test_a_sub_agent_needs_a_parent(world: World) -> None:
 
 
 async def test_a_parent_that_is_not_there(world: World) -> None:
-    for unknown in (ids.show(ids.AGENT, 1), "agt_1", "sub_0000000000001"):
+    for unknown in (ids.encode(ids.AGENT, 1), "agt_1", "sub_0000000000001"):
         answer = await register(world, agent_type="sub_agent", parent_agent_id=unknown)
         assert refusal(answer) == (404, "AGENT_NOT_FOUND")
 

@@ -92,7 +92,7 @@ async def test_the_state_is_that_of_both_accounts(world: World, services: Servic
     agent = await in_state(world, "suspended")
     rows = await services.database.fetch(
         "SELECT status, status_reason FROM accounts WHERE owner_id = $1",
-        ids.read(ids.AGENT, agent["id"]),
+        ids.decode(ids.AGENT, agent["id"]),
     )
     assert [tuple(row) for row in rows] == [("blocked", "agent asked")] * 2
 

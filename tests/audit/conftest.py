@@ -12,7 +12,9 @@ from tapgate.audit import trail
 @pytest.fixture
 def write() -> Write:
     """Adds an entry in a database transaction; whatever is not said does not matter."""
-    services: Any = SimpleNamespace(new_id=ids.IdSource(ids.SLOTS - 1), clock=clock.system_clock)
+    services: Any = SimpleNamespace(
+        new_id=ids.IdGenerator(ids.SLOT_COUNT - 1), clock=clock.system_clock
+    )
 
     async def write(tx: asyncpg.Connection, **facts: Any) -> None:
         named = {"event": "card.blocked", "resource_type": "card", "resource_id": "TAP-1", **facts}

@@ -28,7 +28,7 @@ async def _fill(database: Database, write: Write, count: int) -> list[str]:
             await write(tx, resource_id=f"TAP-{number}")
     await seals(Sealer(database), count)
     rows = await database.fetch("SELECT id FROM audit_entries ORDER BY sequence")
-    return [ids.show(ids.AUDIT_ENTRY, row["id"]) for row in rows]
+    return [ids.encode(ids.AUDIT_ENTRY, row["id"]) for row in rows]
 
 
 async def _until_sealed(database: Database) -> None:
@@ -150,7 +150,7 @@ async def test_a_changed_entry_is_found(database: Database, write: Write, change
         "SELECT id FROM audit_entries WHERE sequence >= 3 ORDER BY sequence LIMIT 1"
     )
     assert (result.valid, result.entries) == (False, 5)
-    assert result.first_broken == ids.show(ids.AUDIT_ENTRY, third)
+    assert result.first_broken == ids.encode(ids.AUDIT_ENTRY, third)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ async def test_an_entry_put_in_below_the_head_is_found_and_never_sealed(
     )
     assert await Sealer(database).tick() == 0
     result = await verify(database)
-    assert (result.valid, result.first_broken) == (False, ids.show(ids.AUDIT_ENTRY, 1))
+    assert (result.valid, result.first_broken) == (False, ids.encode(ids.AUDIT_ENTRY, 1))
 
 
 async def test_a_chain_recomputed_from_a_changed_entry_on_does_not_reach_the_head(

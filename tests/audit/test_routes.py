@@ -39,9 +39,9 @@ async def test_an_entry_has_its_hashes_once_it_is_sealed(
     row = await database.fetchrow("SELECT id, occurred_at FROM audit_entries")
     assert row is not None
     assert entry == {
-        "id": ids.show("aud_", row["id"]),
+        "id": ids.encode("aud_", row["id"]),
         "sequence": 1,
-        "occurred_at": clock.rfc3339(row["occurred_at"]),
+        "occurred_at": clock.format_rfc3339(row["occurred_at"]),
         "event": "card.blocked",
         "actor": ORIGIN.actor,
         "resource_type": "card",
@@ -83,9 +83,9 @@ async def test_the_log_is_filtered_by_time_and_by_day(
     async with services.database.transaction() as tx:
         await write(tx)
     moment = await services.database.fetchval("SELECT occurred_at FROM audit_entries")
-    at = clock.rfc3339(moment)
-    before = clock.rfc3339(moment - timedelta(milliseconds=1))
-    after = clock.rfc3339(moment + timedelta(milliseconds=1))
+    at = clock.format_rfc3339(moment)
+    before = clock.format_rfc3339(moment - timedelta(milliseconds=1))
+    after = clock.format_rfc3339(moment + timedelta(milliseconds=1))
     assert await _resources(client, reader, **{"from": at, "to": at}) == ["TAP-1"]
     assert await _resources(client, reader, **{"from": after}) == []
     assert await _resources(client, reader, to=before) == []

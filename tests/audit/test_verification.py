@@ -120,7 +120,7 @@ async def test_a_change_after_the_checkpoint_is_found_and_moves_no_checkpoint(
     for _ in range(2):
         result = await verifier.verify(full=False)
         assert (result.valid, result.entries) == (False, 6)
-        assert result.first_broken == ids.show(ids.AUDIT_ENTRY, changed)
+        assert result.first_broken == ids.encode(ids.AUDIT_ENTRY, changed)
     assert await database.fetchval("SELECT sequence FROM audit_checkpoint") == 3
 
 
@@ -135,7 +135,7 @@ async def test_a_change_before_the_checkpoint_is_found_by_a_full_verification(
     )
     assert (await verifier.verify(full=False)).valid
     result = await verifier.verify(full=True)
-    assert (result.valid, result.first_broken) == (False, ids.show(ids.AUDIT_ENTRY, changed))
+    assert (result.valid, result.first_broken) == (False, ids.encode(ids.AUDIT_ENTRY, changed))
 
 
 @pytest.mark.parametrize("column", ["sequence", "hash", "entries", "mac"])

@@ -19,7 +19,7 @@ from tapgate.clock import system_clock
 from tapgate.credentials.pins import StoredPin
 from tapgate.edge.services import Services
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Command, RequestKey, decode_answer
+from tapgate.ledger.commands import Command, ScopedIdempotencyKey, decode_result
 from tapgate.ledger.verify import verify
 from world import World
 
@@ -46,14 +46,14 @@ async def grown(services: Services, connection: asyncpg.Connection) -> Any:
         paid = Command(
             type=chart.POS_PAYMENT,
             channel="pos",
-            payer=commands.card(made.cards[number].serial),
-            payee=commands.processor(shop["id"]),
+            payer=commands.card_party(made.cards[number].serial),
+            payee=commands.processor_party(shop["id"]),
             amount=10_000,
             payer_pin=made.cards[number].pin,
-            request=RequestKey(made.terminals[number].id, str(uuid4()), b"asked"),
+            idempotency_key=ScopedIdempotencyKey(made.terminals[number].id, str(uuid4()), b"asked"),
             context={"merchant_name": "Kamara Stores"},
         )
-        (await services.ledger.submit(paid)).accepted()
+        (await services.ledger.submit(paid)).require_accepted()
     sizes = Sizes(
         accounts=ACCOUNTS,
         entries=ENTRIES,
@@ -78,7 +78,7 @@ async def test_the_past_is_as_the_ledger_would_have_written_it(
         before = await connection.fetch(indexes)
         veteran, filled = await grown(services, connection)
         assert await connection.fetch(indexes) == before
-        assert (await verify(connection)).holds
+        assert (await verify(connection)).is_valid
         await assert_balances_follow_from_what_moved(connection)
         await assert_payments_are_like_real_ones(connection)
         await assert_they_could_pay(services, connection)
@@ -122,7 +122,7 @@ async def assert_payments_are_like_real_ones(connection: asyncpg.Connection) -> 
     for row in past:
         assert ids.first_id_at(row["created_at"]) <= row["id"]
         assert row["id"] < ids.first_id_at(row["created_at"] + timedelta(milliseconds=1))
-        answer = decode_answer(row["answer"])
+        answer = decode_result(row["answer"])
         assert answer.transaction_id == row["id"]
         assert (answer.amount, answer.fee) == (row["amount"], row["fee_amount"])
         assert answer.payee_name == row["payee"]
@@ -150,14 +150,14 @@ async def assert_they_could_pay(services: Services, connection: asyncpg.Connecti
     paid = Command(
         type=chart.POS_PAYMENT,
         channel="pos",
-        payer=commands.card(row["serial"]),
-        payee=commands.processor(shop),
+        payer=commands.card_party(row["serial"]),
+        payee=commands.processor_party(shop),
         amount=1_000,
         payer_pin=pin,
         pin_policy="required",
     )
-    (await services.ledger.submit(paid)).accepted()
-    assert (await verify(connection)).holds
+    (await services.ledger.submit(paid)).require_accepted()
+    assert (await verify(connection)).is_valid
 
 
 async def test_a_small_run_has_every_figure_and_its_books_hold(folder: Path) -> None:

@@ -34,13 +34,13 @@ FIELDS = (
 
 async def pay(world: World, serial: str, amount: str, pin: str) -> Outcome:
     """A payment with a card, to another subscriber."""
-    receiver = ids.read(ids.SUBSCRIBER, (await world.subscriber())["id"]) or 0
+    receiver = ids.decode(ids.SUBSCRIBER, (await world.subscriber())["id"]) or 0
     return await world.services.ledger.submit(
         Command(
             type=chart.TRANSFER_P2P,
             channel="pos",
-            payer=commands.card(serial),
-            payee=commands.subscriber(receiver),
+            payer=commands.card_party(serial),
+            payee=commands.subscriber_party(receiver),
             amount=money.parse(amount, "SLE"),
             payer_pin=pin,
             pin_policy="required",
@@ -70,7 +70,7 @@ async def test_a_linked_card_is_its_subscribers(world: World) -> None:
         "linked_at": record["linked_at"],
         "updated_at": record["updated_at"],
     }
-    (await pay(world, serial, "10.00", PIN)).accepted()
+    (await pay(world, serial, "10.00", PIN)).require_accepted()
     answer = await world.client.get(f"/api/v1/subscribers/{holder['id']}", auth=world.service())
     assert answer.json()["cards_count"] == 1
 
@@ -88,7 +88,7 @@ async def test_a_child_card_has_a_pin_and_a_limit_of_its_own(world: World) -> No
     assert record["holder_name"] == "Ibrahim Kamara"
     assert (record["daily_limit"], record["spent_today"]) == ("100.00", "0.00")
     assert (await pay(world, serial, "10.00", PIN)).code == "INVALID_PIN"
-    (await pay(world, serial, "40.00", CHILD_PIN)).accepted()
+    (await pay(world, serial, "40.00", CHILD_PIN)).require_accepted()
     assert (await pay(world, serial, "60.01", CHILD_PIN)).code == "CARD_LIMIT_EXCEEDED"
     assert (await card(world, serial))["spent_today"] == "40.00"
     world.forward(days=1)

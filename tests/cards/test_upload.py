@@ -11,7 +11,7 @@ from cards.stage import URL, card, new_card
 from tapgate.cards import upload as cards_upload
 from tapgate.cards.uids import read_uid
 from tapgate.cards.upload import LOCK
-from tapgate.clock import platform_day
+from tapgate.clock import get_platform_day
 from world import World
 
 HEADER = "Serial No.,MAC Address\n"
@@ -165,7 +165,7 @@ async def test_quotes_blank_lines_and_line_ends(world: World) -> None:
 
 async def test_good_rows_are_kept_when_others_are_bad(world: World) -> None:
     await new_card(world, serial="HERE-1", uid="DE:AD:BE:EF")
-    today = platform_day(world.services.clock(), world.services.settings.timezone)
+    today = get_platform_day(world.services.clock(), world.services.settings.timezone)
     file = WITH_EXPIRY + "\n".join(
         [
             "UP-1,04:A2:B3:C4,",

@@ -17,7 +17,7 @@ from tapgate.client import AccessToken, ApiKey, AsyncGateway, PartnerKey, PosKey
 from tapgate.client.lines import AsyncLine
 from tapgate.client.operation import Operation
 from tapgate.client.records import StatusReport
-from tapgate.clock import platform_day
+from tapgate.clock import get_platform_day
 
 PIN, NEW_PIN, AGENT_PIN = "4071", "8352", "5927"
 PNG = io.BytesIO()
@@ -178,7 +178,7 @@ async def money(
     file = await third_party.transactions.export(user_id=people["a"], cursor=file.next_cursor)
     assert sent.transaction_id.encode() in file.content and file.next_cursor is None
     assert seen[:2] == [moved.transaction_id, sent.transaction_id]
-    today = platform_day(stage.services.clock(), stage.services.settings.timezone)
+    today = get_platform_day(stage.services.clock(), stage.services.settings.timezone)
     statement = await third_party.wallet.statement(
         subscriber_id=people["a"], from_date=today, to_date=today, format="csv"
     )

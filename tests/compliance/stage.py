@@ -16,7 +16,7 @@ RESOLUTION = {"status": "resolved", "resolution_notes": "Talked to the customer"
 
 
 def number(public_id: str) -> int:
-    return ids.read(public_id[:4], public_id) or 0
+    return ids.decode(public_id[:4], public_id) or 0
 
 
 async def rules(world: World) -> dict[str, dict[str, Any]]:
@@ -52,8 +52,8 @@ def transfer(sender: str, receiver: str, amount: str) -> Command:
     return Command(
         type=chart.TRANSFER,
         channel="admin",
-        payer=commands.subscriber(number(sender)),
-        payee=commands.subscriber(number(receiver)),
+        payer=commands.subscriber_party(number(sender)),
+        payee=commands.subscriber_party(number(receiver)),
         amount=money.parse(amount, "SLE"),
     )
 
@@ -67,7 +67,7 @@ async def held(world: World, amount: str = "100.01") -> tuple[dict[str, Any], st
     await change_rule(world, "Large amount", threshold="100")
     sender, receiver = await asyncio.gather(world.subscriber(balance="1000"), world.subscriber())
     outcome = await send(world, sender["id"], receiver["id"], amount)
-    assert outcome.accepted().status == "under_review"
+    assert outcome.require_accepted().status == "under_review"
     (alert,) = await alerts(world, subscriber_id=sender["id"])
     return alert, sender["id"], receiver["id"]
 

@@ -151,8 +151,8 @@ async def test_the_next_payment_is_decided_by_the_new_rule(
             Command(
                 type=chart.TRANSFER,
                 channel="admin",
-                payer=commands.subscriber(ids.read(ids.SUBSCRIBER, payer["id"]) or 0),
-                payee=commands.subscriber(ids.read(ids.SUBSCRIBER, payee["id"]) or 0),
+                payer=commands.subscriber_party(ids.decode(ids.SUBSCRIBER, payer["id"]) or 0),
+                payee=commands.subscriber_party(ids.decode(ids.SUBSCRIBER, payee["id"]) or 0),
                 amount=1000,
             )
         )

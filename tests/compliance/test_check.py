@@ -9,7 +9,7 @@ from tapgate.compliance.check.model import verdict
 from tapgate.edge.services import Services
 from tapgate.ledger.assess import Assessment
 from tapgate.ledger.rules import ComplianceRule
-from tapgate.ledger.state import Match
+from tapgate.ledger.state import RuleMatch
 from world import World
 
 CHECK = "/api/v1/compliance/check"
@@ -182,7 +182,10 @@ async def test_a_restricted_subscriber_is_closed_to_admins_and_not_to_services(
 def test_the_risk_is_that_of_the_worst_finding(
     severities: list[str], expected: tuple[str, int]
 ) -> None:
-    matches = [Match(rule(severity), 1, None, review=False, details={}) for severity in severities]
+    matches = [
+        RuleMatch(rule(severity), 1, None, needs_review=False, details={})
+        for severity in severities
+    ]
     found = verdict(Assessment(fee=0, fee_payer="sender", matches=tuple(matches)))
     assert (found.risk_level, found.score) == expected
 
@@ -210,13 +213,13 @@ async def test_an_assessment_knows_fee_and_funds(world: World, services: Service
 
     known = number(subscriber["id"])
     enough = await assess(98_52, known)
-    assert (enough.fee, enough.fee_payer, enough.shortage) == (1_48, "sender", None)
+    assert (enough.fee, enough.fee_payer, enough.insufficient_funds) == (1_48, "sender", None)
     short = await assess(98_53, known)
-    assert short.objections == ()
-    assert short.shortage.code == "INSUFFICIENT_FUNDS"
-    assert short.shortage.details == {"available": 100.0, "required": 100.01}
+    assert short.rejections == ()
+    assert short.insufficient_funds.code == "INSUFFICIENT_FUNDS"
+    assert short.insufficient_funds.details == {"available": 100.0, "required": 100.01}
     assert (await assess(100, None)).fee == 2
     payment = await assess(100_00, None, "pos_payment")
     assert (payment.fee, payment.fee_payer) == (1_00, "receiver")
-    assert [no.code for no in (await assess(1, 1)).objections] == ["SUBSCRIBER_NOT_FOUND"]
+    assert [no.code for no in (await assess(1, 1)).rejections] == ["SUBSCRIBER_NOT_FOUND"]
     assert (await assess(1, None, "refund")).fee == 0

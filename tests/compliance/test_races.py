@@ -61,4 +61,4 @@ async def test_only_one_passes(
     assert Counter(outcome.code for outcome in outcomes) == {None: 1, code: at_once - 1}
     assert await funds(world, receiver["id"]) == (10_00, 0)
     async with world.services.database.connection() as connection:
-        assert (await verify(connection)).holds
+        assert (await verify(connection)).is_valid

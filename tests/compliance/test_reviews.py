@@ -23,7 +23,7 @@ from compliance.stage import (
 from tapgate.edge.services import Services
 from tapgate.errors import unavailable
 from tapgate.gateway import create_app, wired
-from tapgate.ledger.commands import Order, Outcome, Settlement
+from tapgate.ledger.commands import LedgerCommand, Outcome, ReviewDecision
 from tapgate.ledger.verify import verify
 from tapgate.settings import Settings
 from world import World
@@ -142,7 +142,7 @@ async def test_of_many_decisions_at_once_one_is_carried_out(
             assert found.json()["resolved_by"] == admins[done].id
             assert len(await world.audit(alert["id"], "alert.resolved")) == 1
     async with world.services.database.connection() as connection:
-        assert (await verify(connection)).holds
+        assert (await verify(connection)).is_valid
 
 
 async def test_the_transaction_is_settled_only_with_its_alert(
@@ -170,7 +170,7 @@ async def test_a_database_lost_after_the_settlement_does_not_change_the_response
     alert, sender, _ = await held(world)
     submit = services.ledger.submit
 
-    async def submit_and_lose(order: Order) -> Outcome:
+    async def submit_and_lose(order: LedgerCommand) -> Outcome:
         outcome = await submit(order)
         lost = AsyncMock(side_effect=unavailable("The database cannot be reached"))
         monkeypatch.setattr(services.database, "fetchrow", lost)
@@ -185,8 +185,8 @@ async def test_a_database_lost_after_the_settlement_does_not_change_the_response
 
 async def test_an_alert_whose_transaction_was_settled_without_it_is_closed(world: World) -> None:
     alert, sender, _ = await held(world)
-    settlement = Settlement(transaction_id=number(alert["transaction_id"]), release=False)
-    (await world.services.ledger.submit(settlement)).accepted()
+    settlement = ReviewDecision(transaction_id=number(alert["transaction_id"]), release=False)
+    (await world.services.ledger.submit(settlement)).require_accepted()
     answer = await resolve(world, alert["id"], transaction_decision="release")
     assert answer.status_code == 200
     assert answer.json()["message"].endswith("had been decided before: failed")

@@ -22,10 +22,10 @@ from partners.stage import FUND, balance_of, created
 from tapgate import ids
 from tapgate.compliance.rules.model import MAX_RULES
 from tapgate.ledger import chart, commands
-from tapgate.ledger.alerts import impersonal_details, raise_alerts
+from tapgate.ledger.alerts import raise_alerts, remove_personal_details
 from tapgate.ledger.commands import Command
 from tapgate.ledger.rules import ComplianceRule
-from tapgate.ledger.state import Match
+from tapgate.ledger.state import RuleMatch
 from tapgate.ledger.verify import verify
 from world import World
 
@@ -58,7 +58,7 @@ async def delete(world: World, rule_id: str) -> httpx2.Response:
 async def require_sound(world: World) -> None:
     async with world.services.database.connection() as connection:
         proof = await verify(connection)
-    assert proof.holds, [finding for finding in proof.findings if finding.broken]
+    assert proof.is_valid, [finding for finding in proof.findings if finding.broken]
 
 
 async def test_rule_is_created_with_defaults_and_audited(world: World) -> None:
@@ -140,7 +140,7 @@ async def test_older_rule_that_holds_refunds_can_be_edited_and_deactivated(world
     await world.services.database.execute(
         """UPDATE compliance_rules SET action = 'review',
                   transaction_types = '{pos_payment,refund}' WHERE id = $1""",
-        ids.read(ids.RULE, rule["id"]),
+        ids.decode(ids.RULE, rule["id"]),
     )
     url, admin = f"{RULES}/{rule['id']}", await world.admin()
     change = {"name": "Large payment", "threshold": "200.00", "status": "inactive"}
@@ -240,7 +240,7 @@ async def test_masked_alert_keeps_the_agent(world: World) -> None:
     assert alert["masked"] is True
     assert alert["details"]["agent_id"] == agent["id"]
     for value in (customer["phone_number"], customer["id"], 5, None, [agent["id"]]):
-        assert impersonal_details({"agent_id": value}) == {}
+        assert remove_personal_details({"agent_id": value}) == {}
 
 
 #: The statement of release 1.0, whose processes run beside new ones during a rolling upgrade.
@@ -257,12 +257,12 @@ async def test_alerts_of_two_releases_in_parallel_are_one_per_subject(world: Wor
     stored = {rule["name"]: number(rule["id"]) for rule in (await rules(world)).values()}
     about_payee, about_agent = stored["Large cash-in or top-up"], stored["Busy agent"]
 
-    def match(rule_id: int, subject: str, subject_id: str) -> Match:
+    def match(rule_id: int, subject: str, subject_id: str) -> RuleMatch:
         rule = ComplianceRule(
             id=rule_id, type="AMOUNT_THRESHOLD", subject=subject, transaction_types=frozenset(),
             threshold=0, window_seconds=0, action="alert", severity="LOW",
         )  # fmt: skip
-        return Match(rule, number(subject_id), None, review=False, details={})
+        return RuleMatch(rule, number(subject_id), None, needs_review=False, details={})
 
     matches = [
         match(about_payee, "payee", subscriber["id"]),
@@ -279,7 +279,7 @@ async def test_alerts_of_two_releases_in_parallel_are_one_per_subject(world: Wor
     await asyncio.gather(*(raising() for raising in (raise_new, raise_earlier) * 20))
     found = {one["rule_id"]: one["occurrences"] for one in await alerts(world)}
     assert len(await alerts(world)) == 2
-    assert found == {ids.show(ids.RULE, about_payee): 40, ids.show(ids.RULE, about_agent): 20}
+    assert found == {ids.encode(ids.RULE, about_payee): 40, ids.encode(ids.RULE, about_agent): 20}
 
 
 async def test_agent_is_counted_by_parallel_batches(world: World) -> None:
@@ -381,12 +381,12 @@ async def test_transfer_from_the_platform_is_held_without_a_hold(
     order = Command(
         type=chart.TRANSFER,
         channel="admin",
-        payer=commands.CASH,
-        payee=commands.subscriber(number(receiver["id"])),
+        payer=commands.CASH_PARTY,
+        payee=commands.subscriber_party(number(receiver["id"])),
         amount=200_00,
     )
     outcome = await world.services.ledger.submit(order)
-    assert outcome.accepted().status == "under_review"
+    assert outcome.require_accepted().status == "under_review"
     await require_sound(world)
     (alert,) = await alerts(world)
     assert (await resolve(world, alert["id"], transaction_decision=decision)).status_code == 200

@@ -23,7 +23,7 @@ async def held(world: World, sender: dict[str, Any], receiver: dict[str, Any]) -
     """The alert that holds a payment of 100.00."""
     await change_rule(world, "Large amount", threshold="50")
     order = transfer(sender["id"], receiver["id"], "100.00")
-    assert (await world.services.ledger.submit(order)).accepted().status == "under_review"
+    assert (await world.services.ledger.submit(order)).require_accepted().status == "under_review"
     answer = await world.client.get("/api/v1/compliance/alerts", auth=await world.admin("C"))
     return str(answer.json()["data"][0]["id"])
 

@@ -31,11 +31,11 @@ async def test_a_fee_is_spoken_of_where_there_is_one(visitors: Visitors, world: 
     order = Command(
         type=chart.TRANSFER,
         channel="admin",
-        payer=commands.subscriber(number(payer["id"])),
-        payee=commands.subscriber(number(receiver["id"])),
+        payer=commands.subscriber_party(number(payer["id"])),
+        payee=commands.subscriber_party(number(receiver["id"])),
         amount=money.parse("100", currency),
     )
-    assert (await world.services.ledger.submit(order)).accepted().status == "under_review"
+    assert (await world.services.ledger.submit(order)).require_accepted().status == "under_review"
     (alert,) = await alerts(world)
     shown = await (await visitors.of("C")).page(f"/console/compliance/alerts/{alert['id']}")
     assert f"{currency} are held" in shown and "a fee of" not in shown

@@ -29,7 +29,7 @@ async def filled(visitor: Visitor, path: str) -> dict[str, str]:
 
 
 def test_everything_that_may_cost_something_can_be_given_a_fee() -> None:
-    assert set(CHARGED) == set(chart.TYPES) - set(model._NOT_CHARGED)
+    assert set(CHARGED) == set(chart.TRANSACTION_TYPES) - set(model._FEE_EXEMPT_REASONS)
 
 
 async def test_a_level_is_changed(ada: Visitor, world: World) -> None:

@@ -74,7 +74,7 @@ async def _request_code(world: World, subscriber_id: str, status: str, **fields:
     url = f"/api/v1/subscribers/{subscriber_id}/reset-pin"
     assert (await world.client.post(url, auth=world.service())).is_success
     number = await world.services.database.fetchval("SELECT max(id) FROM messages")
-    report = {"message_id": ids.show(ids.MESSAGE, number), "status": status, **fields}
+    report = {"message_id": ids.encode(ids.MESSAGE, number), "status": status, **fields}
     answer = await world.client.post(
         "/api/v1/messages/statuses", json={"data": [report]}, auth=world.service()
     )

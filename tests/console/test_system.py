@@ -209,7 +209,7 @@ async def test_expired_key_can_be_renamed(ada: Visitor, world: World) -> None:
     key, _ = await _key(ada, expires_at="2999-01-31T12:00:42.5")
     await world.services.database.execute(
         "UPDATE api_keys SET expires_at = '2020-01-31 12:00:42.5Z' WHERE id = $1",
-        ids.read(ids.KEY, key),
+        ids.decode(ids.KEY, key),
     )
     address = f"/console/acts/api_key.edit?id={key}"
     form = (await ada.part(address)).text

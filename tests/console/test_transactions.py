@@ -65,8 +65,8 @@ async def test_the_sum_is_that_of_the_entries(ada: Visitor, world: World) -> Non
 async def test_why_it_was_declined_is_said_in_words(ada: Visitor, world: World) -> None:
     sender, receiver = await world.subscriber(balance="5"), await world.subscriber()
     outcome = await submit(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "100")
-    assert outcome.answer is not None
-    shown = await ada.page(f"{URL}/{shown_id(outcome.answer)}")
+    assert outcome.result is not None
+    shown = await ada.page(f"{URL}/{shown_id(outcome.result)}")
     assert "Declined: Insufficient funds." in shown and "INSUFFICIENT_FUNDS" in shown
     assert "Available" in shown and "Nothing was booked" in shown
 
@@ -88,10 +88,10 @@ async def test_how_often_a_request_came_again(ada: Visitor, world: World) -> Non
     same = request("once", "this")
     for _ in range(3):
         sent = await move(
-            world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10", request=same
+            world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10", idempotency_key=same
         )
     assert "never" in await ada.page(f"{URL}/{sent}")
-    await world.services.ledger.replays.write_down(world.services.database)
+    await world.services.ledger.replay_counter.flush(world.services.database)
     shown = await ada.page(f"{URL}/{sent}")
     assert "2 times, last " in shown and "no money was moved twice" in shown
 

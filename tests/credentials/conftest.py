@@ -28,8 +28,8 @@ def vault() -> Vault:
 
 
 @pytest.fixture
-def new_id() -> ids.IdSource:
-    return ids.IdSource(0)
+def new_id() -> ids.IdGenerator:
+    return ids.IdGenerator(0)
 
 
 @pytest.fixture
@@ -44,7 +44,11 @@ def test_settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 async def start(
-    database_url: str, test_settings: Settings, clock: SetClock, vault: Vault, new_id: ids.IdSource
+    database_url: str,
+    test_settings: Settings,
+    clock: SetClock,
+    vault: Vault,
+    new_id: ids.IdGenerator,
 ) -> AsyncIterator[Callable[[], Awaitable[Process]]]:
     """Starts one more process on the test's database."""
     async with AsyncExitStack() as running:
@@ -80,5 +84,5 @@ async def other(start: Callable[[], Awaitable[Process]]) -> Process:
 
 
 @pytest.fixture
-def world(process: Process, clock: SetClock, new_id: ids.IdSource) -> World:
+def world(process: Process, clock: SetClock, new_id: ids.IdGenerator) -> World:
     return World(process.database, clock, new_id)

@@ -45,7 +45,7 @@ class Process(msgspec.Struct):
 class World:
     """Makes the rows that credentials belong to."""
 
-    def __init__(self, database: Database, clock: SetClock, new_id: ids.IdSource) -> None:
+    def __init__(self, database: Database, clock: SetClock, new_id: ids.IdGenerator) -> None:
         self.database = database
         self._clock = clock
         self._new_id = new_id

@@ -51,7 +51,7 @@ def test_exactly_the_five_claims() -> None:
     claims = jwt.decode(make(), SECRET, algorithms=["HS256"], options={"verify_exp": False})
     issued = int(NOW.timestamp())
     assert claims == {
-        "sub": ids.show(ids.ADMIN, 42),
+        "sub": ids.encode(ids.ADMIN, 42),
         "email": "ada@example.com",
         "role": "system_admin",
         "iat": issued,
@@ -93,8 +93,8 @@ def test_a_signature_taken_off_or_from_another_token_is_refused() -> None:
 
 
 def test_claims_or_header_of_another_token_are_refused() -> None:
-    ours, other = make().split("."), forge(header={"sid": ids.show("ses_", 8)}).split(".")
-    raised = forge(role="finance_user", sub=ids.show(ids.ADMIN, 43)).split(".")
+    ours, other = make().split("."), forge(header={"sid": ids.encode("ses_", 8)}).split(".")
+    raised = forge(role="finance_user", sub=ids.encode(ids.ADMIN, 43)).split(".")
     assert "signature" in refusal(f"{other[0]}.{ours[1]}.{ours[2]}")
     assert "signature" in refusal(f"{ours[0]}.{raised[1]}.{ours[2]}")
 

@@ -51,7 +51,7 @@ async def test_a_key_says_whose_it_is_and_what_for(process: Process, create: Cre
     record, key = await create()
     principal = await process.authenticator.api_keys.authenticate(key)
     assert principal.kind == "api_key"
-    assert principal.id == principal.scope == ids.show(ids.KEY, record.id)
+    assert principal.id == principal.scope == ids.encode(ids.KEY, record.id)
     assert principal.name == "Till system"
     assert principal.scopes == {"cards:read", "payments:write"}
     assert principal.key_id == record.id
@@ -123,7 +123,7 @@ async def test_a_key_is_refused_from_the_moment_it_expires(
 
 
 async def test_production_has_keys_of_its_own(
-    process: Process, create: Create, clock: SetClock, vault: Vault, new_id: ids.IdSource
+    process: Process, create: Create, clock: SetClock, vault: Vault, new_id: ids.IdGenerator
 ) -> None:
     live_keys = ApiKeys(process.database, process.signals, vault, clock, new_id, production=True)
     _, test_key = await create()
@@ -167,7 +167,7 @@ async def test_rotation_without_grace_ends_the_old_key_in_every_process(
     for where in (other, process):
         assert await refused(where, old) == "Unknown, expired or deleted API key"
         principal = await where.authenticator.api_keys.authenticate(new)
-        assert principal.scope == ids.show(ids.KEY, record.id)
+        assert principal.scope == ids.encode(ids.KEY, record.id)
 
 
 async def test_old_key_works_until_the_grace_period_ends(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from credentials.stage import Process, SetClock, World, refusal, unauthorized
 from tapgate import ids, signing
-from tapgate.clock import rfc3339
+from tapgate.clock import format_rfc3339
 from tapgate.credentials.hmac_keys import NewHmacKey
 from tapgate.credentials.principals import Principal
 from tapgate.errors import Code
@@ -24,15 +24,15 @@ Headers = dict[bytes, bytes]
 def signed(
     key: NewHmacKey, clock: SetClock, *, timestamp: str | None = None, partner: int | None = None
 ) -> Headers:
-    timestamp = timestamp or rfc3339(clock())
+    timestamp = timestamp or format_rfc3339(clock())
     signature = signing.sign(key.secret.encode(), "POST", PATH, timestamp, BODY)
     headers = {
-        b"x-api-key-id": ids.show(ids.KEY, key.id).encode(),
+        b"x-api-key-id": ids.encode(ids.KEY, key.id).encode(),
         b"x-timestamp": timestamp.encode(),
         b"x-signature": signature.encode(),
     }
     if partner is not None:
-        headers[b"x-partner-id"] = ids.show(ids.PARTNER, partner).encode()
+        headers[b"x-partner-id"] = ids.encode(ids.PARTNER, partner).encode()
     return headers
 
 
@@ -70,14 +70,14 @@ async def test_a_processors_key_says_whose_it_is(
     principal = await sent(process, signed(key, clock))
     assert principal == Principal(
         kind="processor",
-        id=ids.show(ids.KEY, key.id),
+        id=ids.encode(ids.KEY, key.id),
         name="Corner Shop",
         key_id=key.id,
         processor_id=processor_id,
-        owner_scope=ids.show(ids.PROCESSOR, processor_id),
+        owner_scope=ids.encode(ids.PROCESSOR, processor_id),
     )
-    assert principal.scope == ids.show(ids.PROCESSOR, processor_id)
-    assert principal.rate_key == ids.show(ids.KEY, key.id)
+    assert principal.scope == ids.encode(ids.PROCESSOR, processor_id)
+    assert principal.rate_key == ids.encode(ids.KEY, key.id)
 
 
 async def test_a_terminals_key_says_which_terminal(
@@ -207,7 +207,7 @@ async def test_an_unknown_key_and_a_wrong_signature_are_not_told_apart(
 
 async def test_a_secret_of_zeros_signs_for_nobody(process: Process, clock: SetClock) -> None:
     """What stands in for the secret of an unknown key is no way in."""
-    timestamp = rfc3339(clock())
+    timestamp = format_rfc3339(clock())
     headers = {
         b"x-api-key-id": b"key_0000000000001",
         b"x-timestamp": timestamp.encode(),

@@ -45,7 +45,7 @@ async def test_a_login_gives_a_token_for_a_day(
     assert jwt.decode(
         tokens.token, test_settings.jwt_secret, ["HS256"], options={"verify_exp": False}
     ) == {
-        "sub": ids.show(ids.ADMIN, admin_id),
+        "sub": ids.encode(ids.ADMIN, admin_id),
         "email": EMAIL,
         "role": "finance_user",
         "iat": int(clock().timestamp()),
@@ -59,13 +59,13 @@ async def test_a_token_says_which_admin(process: Process, admin_id: int) -> None
     principal = await caller(process, await logged_in(process, admin_id))
     assert principal == Principal(
         kind="admin",
-        id=ids.show(ids.ADMIN, admin_id),
+        id=ids.encode(ids.ADMIN, admin_id),
         name="Ada",
         role="finance_user",
         admin_id=admin_id,
         session_id=principal.session_id,
     )
-    assert principal.scope == ids.show(ids.ADMIN, admin_id)
+    assert principal.scope == ids.encode(ids.ADMIN, admin_id)
 
 
 async def test_two_logins_in_one_second_are_two_sessions(process: Process, admin_id: int) -> None:

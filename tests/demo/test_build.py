@@ -15,7 +15,7 @@ from tapgate.demo.build import DemoError
 from tapgate.demo.country import SIZES, Size
 from tapgate.edge.services import Services
 from tapgate.gateway import build_demo, prepare, wired
-from tapgate.ids import IdSource
+from tapgate.ids import IdGenerator
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import verify
@@ -53,7 +53,7 @@ async def built(
     try:
         async with wired(settings, url) as services:
             async with services.database.transaction() as tx:
-                await insert_defaults(tx, settings.currency, IdSource(1023))
+                await insert_defaults(tx, settings.currency, IdGenerator(1023))
             clock = demo.clock_before(NOW, size, settings.timezone)
             async with wired(demo.untold(settings), url, clock=clock) as past:
                 await demo.build(past, clock, size, NOW, lambda _: None)
@@ -190,7 +190,7 @@ async def test_it_suits_another_currency_and_time_zone(
     async with built(tmp_path, copies, postgres, tiny, **elsewhere) as database:
         async with database.connection() as connection:
             proof = await verify(connection)
-        assert proof.holds
+        assert proof.is_valid
         assert proof.transactions > 150
         assert await database.fetchval("SELECT max(created_at) FROM transactions") < NOW
 
@@ -232,7 +232,7 @@ async def test_interrupted_it_leaves_books_that_hold(
             await building
     async with services.database.connection() as connection:
         proof = await verify(connection)
-    assert proof.holds
+    assert proof.is_valid
     assert 0 < proof.transactions < 150
     assert await demo.is_there(services.database)
 

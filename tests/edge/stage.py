@@ -23,7 +23,7 @@ from tapgate.edge.pages import Page, PageQuery, cut
 from tapgate.edge.recent import Recent
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError, Code
-from tapgate.ids import IdSource
+from tapgate.ids import IdGenerator
 from tapgate.service.node_files import shared_folder
 from tapgate.service.throttle import Throttle
 
@@ -90,7 +90,7 @@ class Authenticator:
 class Ledger:
     well: bool = True
 
-    async def healthy(self) -> bool:
+    async def check_health(self) -> bool:
         return self.well
 
 
@@ -282,7 +282,7 @@ def services_for(chosen: settings.Settings, ledger: Ledger | None = None) -> Ser
         authenticator=cast(Any, Authenticator()),
         ledger=cast(Any, ledger or Ledger()),
         clock=system_clock,
-        new_id=IdSource(1),
+        new_id=IdGenerator(1),
         throttle=Throttle(chosen),
         recent=Recent(shared_folder(chosen.data_dir)),
     )

@@ -18,7 +18,7 @@ from subscribers.test_kyc_documents import chunk, data_uri, picture, png_of_size
 from tapgate.cards import upload_file
 from tapgate.edge.body_limits import DEFAULT_BODY_BYTES
 from tapgate.errors import ApiError
-from tapgate.images import MAX_PIXELS, MAX_SIDE, PictureError, made_anew
+from tapgate.images import MAX_PIXELS, MAX_SIDE_PIXELS, ImageError, reencode
 from world import World
 
 MEBIBYTE = 1024 * 1024
@@ -80,7 +80,7 @@ REFUSED: dict[str, Callable[[], bytes]] = {
     "50,000 by 50,000": lambda: png_of_size(50_000, 50_000),
     "as wide as can be written": lambda: png_of_size(2**31 - 1, 1),
     "one pixel wide": lambda: png_of_size(1, MAX_PIXELS),
-    "one pixel high": lambda: png_of_size(MAX_SIDE + 1, 1),
+    "one pixel high": lambda: png_of_size(MAX_SIDE_PIXELS + 1, 1),
     "the largest JPEG": lambda: jpeg_of_size(65_500, 65_500),
     "a packed text": lambda: png_with(chunk(b"zTXt", b"k\0\0" + packed())),
     "a packed international text": lambda: png_with(chunk(b"iTXt", b"k\0\1\0\0\0" + packed())),
@@ -115,11 +115,11 @@ TAKEN: dict[str, Callable[[], bytes]] = {
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_picture_that_is_larger_than_it_looks_is_refused_before_it_is_opened(what: str) -> None:
     """Forty bytes say fifty thousand by fifty thousand, and ten gigabytes are asked for."""
-    made_anew(PNG)
+    reencode(PNG)
     bomb = REFUSED[what]()
     assert len(bomb) < LARGEST
-    with Memory() as memory, pytest.raises(PictureError):
-        made_anew(bomb)
+    with Memory() as memory, pytest.raises(ImageError):
+        reencode(bomb)
     assert memory.grown < 64 * MEBIBYTE
 
 
@@ -128,10 +128,10 @@ def test_a_picture_that_is_larger_than_it_looks_is_refused_before_it_is_opened(w
 @pytest.mark.parametrize("what", TAKEN)
 def test_what_hides_in_a_picture_is_neither_unpacked_nor_kept(what: str) -> None:
     """A file that is a picture and something else at once is served later as the something else."""
-    made_anew(PNG)
+    reencode(PNG)
     bomb = TAKEN[what]()
     with Memory() as memory:
-        made = made_anew(bomb)
+        made = reencode(bomb)
     assert memory.grown < 64 * MEBIBYTE
     assert len(made.content) < 10_000
     with Image.open(io.BytesIO(made.content)) as image:

@@ -18,7 +18,7 @@ from ledger.books import Clock, require_sound
 from ledger.orders import refund
 from tapgate import ids
 from tapgate.audit.chain import Sealer
-from tapgate.clock import platform_day, system_clock
+from tapgate.clock import get_platform_day, system_clock
 from tapgate.errors import Code
 from tapgate.gateway import create_app, wired
 from tapgate.ledger import chart, commands
@@ -58,7 +58,7 @@ async def test_the_limit_of_a_day_resets_once_at_local_midnight_when_clocks_chan
             books.clock.moment = at
             outcome = await ledgers.spend(books, sender, receiver, LIMIT)
             if outcome.code is None:
-                spent[platform_day(at, ZoneInfo(zone))] += LIMIT
+                spent[get_platform_day(at, ZoneInfo(zone))] += LIMIT
                 resets.append(at)
             else:
                 assert outcome.code == Code.DAILY_LIMIT_EXCEEDED
@@ -73,7 +73,7 @@ async def test_the_limit_of_a_day_resets_once_at_local_midnight_when_clocks_chan
 
 def _is_first_of_its_day(moment: datetime, zone: str) -> bool:
     here = ZoneInfo(zone)
-    return platform_day(moment - HALF_AN_HOUR, here) < platform_day(moment, here)
+    return get_platform_day(moment - HALF_AN_HOUR, here) < get_platform_day(moment, here)
 
 
 async def test_a_midnight_that_is_struck_twice_resets_the_limit_once(
@@ -82,8 +82,8 @@ async def test_a_midnight_that_is_struck_twice_resets_the_limit_once(
     """In St. John's clocks went back at 00:01: Sunday, Saturday once more, and Sunday again."""
     zone, minute = "America/St_Johns", timedelta(minutes=1)
     struck = datetime(2006, 10, 29, 2, 30, tzinfo=UTC)
-    assert platform_day(struck, ZoneInfo(zone)) == date(2006, 10, 29)
-    assert platform_day(struck + minute, ZoneInfo(zone)) == date(2006, 10, 28)
+    assert get_platform_day(struck, ZoneInfo(zone)) == date(2006, 10, 29)
+    assert get_platform_day(struck + minute, ZoneInfo(zone)) == date(2006, 10, 28)
     async with TwoLedgers.open(database_url, database, zone) as ledgers:
         await ledgers.give_limits(daily_limit=LIMIT)
         sender, receiver = await ledgers.pair(100_00)
@@ -207,13 +207,13 @@ async def test_however_clocks_jump_no_day_has_two_limits(
         order = commands.Command(
             type=chart.POS_PAYMENT,
             channel="pos",
-            payer=commands.subscriber(payer),
-            payee=commands.processor(merchant),
+            payer=commands.subscriber_party(payer),
+            payee=commands.processor_party(merchant),
             amount=amount,
         )
         outcome = await books.submit(order)
         if outcome.code is None:
-            paid.append(outcome.accepted().transaction_id)
+            paid.append(outcome.require_accepted().transaction_id)
     rows = await ledgers.first.database.fetch(
         """SELECT t.usage_day, amount - refunded_amount AS spent FROM transactions t
            JOIN accounts a ON a.id = from_account
@@ -240,10 +240,10 @@ async def test_no_id_is_made_twice_when_the_clock_goes_back(two_ledgers: TwoLedg
         now = two_ledgers.first.clock()
         for books in two_ledgers.both * 2:
             outcome = await two_ledgers.spend(books, sender, receiver, 1)
-            made.append(outcome.accepted().transaction_id)
+            made.append(outcome.require_accepted().transaction_id)
             assert ids.first_id_at(now) <= made[-1] < ids.first_id_at(now + timedelta(minutes=30))
     assert len(set(made)) == len(made)
-    assert [books.ledger.carried.tried_again for books in two_ledgers.both] == [0, 0]
+    assert [books.ledger.batch_stats.retries for books in two_ledgers.both] == [0, 0]
 
 
 async def test_what_was_paid_after_the_clock_went_back_is_in_the_list_of_its_day(
@@ -303,4 +303,4 @@ async def test_a_clock_far_ahead_costs_no_money_and_gives_no_allowance(
         assert code == Code.DAILY_LIMIT_EXCEEDED
         right.clock.moment += timedelta(days=1)
     assert await right.balance(receiver) == LIMIT
-    assert ids.show(ids.TRANSACTION, right.new_id()) < ids.show(ids.TRANSACTION, ahead.new_id())
+    assert ids.encode(ids.TRANSACTION, right.new_id()) < ids.encode(ids.TRANSACTION, ahead.new_id())

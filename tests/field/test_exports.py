@@ -51,7 +51,7 @@ def no_formula(cell: str) -> bool:
 
 def drawn(memo: str, name: str = "Mohamed S.") -> str:
     movement = sample(1).movements[0]._replace(memo=memo, counterparty=name, amount=-7)
-    return csv_file.rendered(sample(0, movements=[movement], opening_balance=-1000)).decode()
+    return csv_file.render(sample(0, movements=[movement], opening_balance=-1000)).decode()
 
 
 @given(st.text(st.sampled_from(list(SIGNS + ";,|\n\"' a1()"))))
@@ -120,11 +120,11 @@ def test_a_name_or_memo_is_drawn_as_it_is_written(text: str) -> None:
     """Who makes paragraphs of what people write lets them fetch pictures and read files from the
     machine that draws the page."""
     movement = sample(1).movements[0]._replace(memo=text, counterparty="X")
-    pdf = pdf_file.rendered(sample(0, movements=[movement], holder_name=text))
+    pdf = pdf_file.render(sample(0, movements=[movement], holder_name=text))
     (page,) = pages(pdf)
     assert text in page
     assert any(words.startswith(movement.description[:30]) for words in page)
-    assert pdf.count(b" obj\n") == pdf_file.rendered(sample(1)).count(b" obj\n")
+    assert pdf.count(b" obj\n") == pdf_file.render(sample(1)).count(b" obj\n")
     for word in (b"/JavaScript", b"/OpenAction", b"/URI", b"/Launch", b"/EmbeddedFile"):
         assert word not in pdf.replace(b"/OpenAction /JavaScript \\(", b"")
 

@@ -15,7 +15,7 @@ def _share(amount: int, percent: str) -> Decimal:
 
 def _calm(market: Market) -> bool:
     """No batch had to be tried again because of another."""
-    return market.world.services.ledger.carried.tried_again == 0
+    return market.world.services.ledger.batch_stats.retries == 0
 
 
 async def test_one_merchant_paid_refunded_and_paid_out_hundreds_of_times(market: Market) -> None:

@@ -29,12 +29,12 @@ async def test_another_shops_payments_terminals_and_answers_are_as_if_not_there(
     payment = (await theirs.pay("100", request_id=name)).json()
     terminal = await theirs.terminal()
 
-    nobodys = ids.show(ids.TRANSACTION, world.services.new_id())
+    nobodys = ids.encode(ids.TRANSACTION, world.services.new_id())
     refusals = [await ours.refund(one) for one in (payment["transaction_id"], nobodys)]
     assert [said(answer) for answer in refusals] == [(404, "TRANSACTION_NOT_FOUND")] * 2
     assert refusals[0].content == refusals[1].content
 
-    nobodys = ids.show(ids.TERMINAL, world.services.new_id())
+    nobodys = ids.encode(ids.TERMINAL, world.services.new_id())
     refusals = [await ours.pay("1", terminal_id=one) for one in (terminal, nobodys)]
     assert [said(answer) for answer in refusals] == [(404, "TERMINAL_NOT_FOUND")] * 2
     assert refusals[0].content == refusals[1].content
@@ -50,10 +50,10 @@ async def test_numbers_beside_ones_own_lead_nowhere(world: World) -> None:
     """Numbers that are counted up are tried one after the other."""
     ours, theirs = await Shop.open(world), await Shop.open(world)
     await theirs.pay("100")
-    own = ids.read(ids.TRANSACTION, (await ours.pay("1")).json()["transaction_id"]) or 0
+    own = ids.decode(ids.TRANSACTION, (await ours.pay("1")).json()["transaction_id"]) or 0
     await theirs.pay("100")
     for step in (*range(-20, 0), *range(1, 20)):
-        beside = ids.show(ids.TRANSACTION, own + step)
+        beside = ids.encode(ids.TRANSACTION, own + step)
         assert said(await ours.refund(beside)) == (404, "TRANSACTION_NOT_FOUND")
     assert await theirs.balance() == 800_00
 
@@ -156,7 +156,7 @@ async def test_a_closed_record_shows_in_no_list_whichever_cursor_or_filter_is_us
     key = await world.api_key(
         "subscribers:read", "payments:read", "cards:read", "balance:read", "payments:write"
     )
-    cursors = [f"&cursor={ids.show('cur_', 2**62)}", ""]
+    cursors = [f"&cursor={ids.encode('cur_', 2**62)}", ""]
     for path in ("subscribers?search=Hidden", "subscribers?", "cards?", "transactions?"):
         for cursor in cursors:
             answer = await world.client.get(f"{API}/{path}&limit=1{cursor}", auth=key)

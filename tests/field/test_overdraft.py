@@ -110,7 +110,7 @@ async def test_a_partner_is_not_overdrawn_by_orders_and_webhooks_at_once(market:
     assert set(said(answers)) == {200, FUNDS}
     assert await customer.balance() == "80.00"
     balance = await market.world.services.database.fetchval(
-        "SELECT balance FROM accounts WHERE owner_id = $1", ids.read(ids.PARTNER, bank.id)
+        "SELECT balance FROM accounts WHERE owner_id = $1", ids.decode(ids.PARTNER, bank.id)
     )
     assert balance == -30_00
 

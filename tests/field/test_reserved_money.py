@@ -17,7 +17,7 @@ from ledger.hammer import Plan
 from tapgate import ids
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Command, Settlement
+from tapgate.ledger.commands import Command, ReviewDecision
 from tapgate.store.database import Database
 
 
@@ -36,7 +36,7 @@ async def _require_nothing_reserved(database: Database) -> None:
 async def _locked(tx: object, customer: Customer) -> None:
     await tx.execute(
         "SELECT FROM accounts WHERE owner_id = $1 FOR UPDATE",
-        ids.read(ids.SUBSCRIBER, customer.id),
+        ids.decode(ids.SUBSCRIBER, customer.id),
     )
 
 
@@ -156,7 +156,7 @@ async def test_a_review_that_nobody_decides_keeps_the_money_where_it_is(
     books = two_ledgers.first
     await _review_from(two_ledgers, 50_00)
     sender, receiver = await two_ledgers.pair(100_00)
-    held = (await two_ledgers.spend(books, sender, receiver, 80_00)).accepted()
+    held = (await two_ledgers.spend(books, sender, receiver, 80_00)).require_accepted()
     assert held.status == "under_review"
     # There is no expiry: only a decision ends it. Until then it is nobody's to spend.
     two_ledgers.move(days=400)
@@ -164,9 +164,9 @@ async def test_a_review_that_nobody_decides_keeps_the_money_where_it_is(
         outcome = await two_ledgers.spend(process, sender, receiver, 20_01)
         assert outcome.code == Code.INSUFFICIENT_FUNDS
     decided = await two_ledgers.second.submit(
-        Settlement(transaction_id=held.transaction_id, release=True)
+        ReviewDecision(transaction_id=held.transaction_id, release=True)
     )
-    assert decided.accepted().status == "completed"
+    assert decided.require_accepted().status == "completed"
     assert [await books.balance(one) for one in (sender, receiver)] == [20_00, 80_00]
     await _require_nothing_reserved(books.database)
 
@@ -199,13 +199,15 @@ async def test_a_rejected_payment_gives_back_the_allowance_it_had_reserved(
     order = Command(
         type=chart.POS_PAYMENT,
         channel="pos",
-        payer=commands.card(await books.card(payer)),
-        payee=commands.processor(merchant),
+        payer=commands.card_party(await books.card(payer)),
+        payee=commands.processor_party(merchant),
         amount=100_00,
         payer_pin="1234",
     )
-    held = (await books.submit(order)).accepted()
+    held = (await books.submit(order)).require_accepted()
     again = await two_ledgers.second.submit(order)
     assert again.code == Code.DAILY_LIMIT_EXCEEDED
-    await two_ledgers.second.submit(Settlement(transaction_id=held.transaction_id, release=False))
-    assert (await books.submit(order)).accepted().status == "under_review"
+    await two_ledgers.second.submit(
+        ReviewDecision(transaction_id=held.transaction_id, release=False)
+    )
+    assert (await books.submit(order)).require_accepted().status == "under_review"

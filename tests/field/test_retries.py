@@ -21,7 +21,7 @@ from tapgate.client import ApiKey, AsyncGateway, PosKey
 from tapgate.clock import system_clock
 from tapgate.errors import unavailable
 from tapgate.gateway import create_app
-from tapgate.ledger.commands import Order, Outcome
+from tapgate.ledger.commands import LedgerCommand, Outcome
 from tapgate.ledger.engine import Ledger
 from world import PIN, Bearer
 
@@ -46,7 +46,7 @@ async def test_a_retry_moves_the_money_once(market: Market, route: str) -> None:
 
 async def _still(market: Market, auth: Any) -> Any:
     """Whose session has ended has to log in again: as the same admin."""
-    admin_id = ids.read(ids.ADMIN, auth.id)
+    admin_id = ids.decode(ids.ADMIN, auth.id)
     if admin_id is None:
         return auth
     services = market.world.services
@@ -75,7 +75,7 @@ async def test_a_retry_after_a_time_out_moves_the_money_once(market: Market) -> 
     async with market.world.services.database.transaction() as tx:
         await tx.fetch(
             "SELECT FROM accounts WHERE owner_id = $1 FOR UPDATE",
-            ids.read(ids.SUBSCRIBER, aminata.id),
+            ids.decode(ids.SUBSCRIBER, aminata.id),
         )
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2):
@@ -92,14 +92,14 @@ async def test_a_retry_after_a_commit_whose_answer_was_lost_moves_the_money_once
 ) -> None:
     """The database did it, and the gateway, cut off from it at that moment, says 503."""
     aminata, till = await market.customer("100"), (await market.merchant()).server
-    run, names = Ledger._run, [new_request_id() for _ in range(5)]
+    run, names = Ledger._run_batch, [new_request_id() for _ in range(5)]
 
-    async def cut_off(ledger: Ledger, orders: Sequence[Order]) -> list[Outcome]:
+    async def cut_off(ledger: Ledger, orders: Sequence[LedgerCommand]) -> list[Outcome]:
         await run(ledger, orders)
         raise unavailable("The database cannot be reached")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "_run", cut_off)
+        patch.setattr(Ledger, "_run_batch", cut_off)
         answers = await asyncio.gather(
             *(till.pay("10", aminata.card, request_id=name) for name in names)
         )

@@ -21,7 +21,7 @@ from ledger.orders import p2p, pay, refund, without_limits
 from partners.stage import created, deliver
 from tapgate import money
 from tapgate.gateway import create_app, wired
-from tapgate.ids import IdSource
+from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings
 from tapgate.store.database import Database
@@ -100,7 +100,7 @@ rates = st.integers(0, 100_000)
 def test_a_fee_is_the_exact_share_rounded_half_up(amount: int, rate: int) -> None:
     """Rounded down, or to even, or twice."""
     exact = Decimal(amount) * rate / 100_000
-    assert money.share(amount, rate) == int(exact.quantize(Decimal(1), ROUND_HALF_UP))
+    assert money.apply_rate(amount, rate) == int(exact.quantize(Decimal(1), ROUND_HALF_UP))
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=50), rates)
@@ -108,7 +108,7 @@ def test_the_fees_of_many_parts_are_off_by_at_most_half_a_cent_each(
     parts: list[int], rate: int
 ) -> None:
     """Cut into small payments, the fee disappears or grows."""
-    fees = [money.share(part, rate) for part in parts]
+    fees = [money.apply_rate(part, rate) for part in parts]
     assert all(0 <= fee <= part for fee, part in zip(fees, parts, strict=True))
     exact = Fraction(sum(parts) * rate, 100_000)
     assert abs(sum(fees) - exact) <= Fraction(len(parts), 2)
@@ -119,9 +119,9 @@ def test_the_fees_of_many_parts_are_off_by_at_most_half_a_cent_each(
 )
 def test_an_amount_written_and_read_again_is_the_same(minor: int, currency: str) -> None:
     """Currencies with no, three or four decimals are taken for one with two."""
-    shown = money.plain(minor, currency)
+    shown = money.format_decimal(minor, currency)
     assert money.parse(shown, currency, allow_zero=True) == minor
-    assert Decimal(shown) * 10 ** money.decimals(currency) == minor
+    assert Decimal(shown) * 10 ** money.get_decimals(currency) == minor
 
 
 async def test_entries_of_many_odd_amounts_add_up_to_the_last_cent(
@@ -136,18 +136,22 @@ async def test_entries_of_many_odd_amounts_add_up_to_the_last_cent(
         merchant = await books.processor()
         sent = [1, 33, 34, 66, 67, 99, 100, 101, 333, 1_005, 9_999, 12_345]
         outcomes = await books.submit_together([p2p(sender, receiver, one) for one in sent])
-        assert [one.accepted().fee for one in outcomes] == [_half_up(one, "1.5") for one in sent]
+        assert [one.require_accepted().fee for one in outcomes] == [
+            _half_up(one, "1.5") for one in sent
+        ]
         fees = sum(_half_up(one, "1.5") for one in sent)
         assert await books.balance(receiver) == sum(sent)
         assert await books.balance(sender) == 100_000_00 - sum(sent) - fees
         for amount in (1, 49, 50, 51, 149, 150, 9_949, 9_951):
-            paid = (await books.submit(pay(receiver, merchant, amount))).accepted()
+            paid = (await books.submit(pay(receiver, merchant, amount))).require_accepted()
             assert paid.fee == _half_up(amount, "1")
             if amount > 2:
                 for part in (1, amount // 3):
-                    (await books.submit(refund(merchant, paid.transaction_id, part))).accepted()
+                    (
+                        await books.submit(refund(merchant, paid.transaction_id, part))
+                    ).require_accepted()
             # The rest, however odd, leaves the merchant with exactly what it had.
-            (await books.submit(refund(merchant, paid.transaction_id, None))).accepted()
+            (await books.submit(refund(merchant, paid.transaction_id, None))).require_accepted()
             assert await books.balance(merchant) == 0
         assert await books.balance(receiver) == sum(sent)
         assert await books.platform_balance("fees") == fees
@@ -167,7 +171,7 @@ async def _in(currency: str, settings: Settings, url: str) -> AsyncIterator[Mark
     chosen = msgspec.structs.replace(settings, currency=currency)
     async with wired(chosen, url) as services:
         async with services.database.transaction() as tx:
-            await insert_defaults(tx, currency, IdSource(1023))
+            await insert_defaults(tx, currency, IdGenerator(1023))
         transport = httpx2.ASGITransport(create_app(services))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as line:
             yield await Market.open(World(services, line), line, line)

@@ -15,7 +15,7 @@ from partners.stage import FUND, created, deliver, said, wallet_of
 from partners.stage import signed as partner_key
 from pos.stage import LOOK_UP, PAY, VERIFY, Shop, request_id
 from tapgate import signing
-from tapgate.clock import rfc3339, system_clock
+from tapgate.clock import format_rfc3339, system_clock
 from world import PIN, WRONG_PIN, RequestSignature, World
 
 REFUSED = (401, "UNAUTHORIZED")
@@ -45,7 +45,7 @@ def _json(value: Any) -> bytes:
 def _headers(
     key: RequestSignature, body: bytes, path: str, timestamp: str | None = None
 ) -> dict[str, str]:
-    moment = rfc3339(system_clock()) if timestamp is None else timestamp
+    moment = format_rfc3339(system_clock()) if timestamp is None else timestamp
     partner = {} if key.partner_id is None else {"X-Partner-ID": key.partner_id}
     return {
         "X-API-Key-ID": key.id,
@@ -214,7 +214,7 @@ async def test_a_time_beyond_five_minutes_is_refused_before_and_after(
     till, body, path = await world.processor(), b'{"card_identifier": "TAP-1"}', LOOK_UP
     secret = world.services.settings.service_secrets["messenger"].encode()
     for seconds, good in ((-310, False), (-290, True), (290, True), (310, False), (1e9, False)):
-        moment = rfc3339(system_clock() + timedelta(seconds=seconds))
+        moment = format_rfc3339(system_clock() + timedelta(seconds=seconds))
         answer = await client.post(path, content=body, headers=_headers(till, body, path, moment))
         assert (answer.status_code != 401) == good, seconds
         unix = str(int(time.time() + seconds))
@@ -249,7 +249,7 @@ async def test_a_recorded_payment_sent_again_moves_nothing(
     renamed = headers | {"Idempotency-Key": "another"}
     assert said(await client.post(PAY, content=raw, headers=renamed)) == (400, "INVALID_REQUEST")
     # When its time is over it is not even answered.
-    late = _headers(shop.till, raw, PAY, rfc3339(system_clock() - timedelta(minutes=6)))
+    late = _headers(shop.till, raw, PAY, format_rfc3339(system_clock() - timedelta(minutes=6)))
     assert said(await client.post(PAY, content=raw, headers=late)) == REFUSED
 
 

@@ -13,7 +13,7 @@ import pytest
 from edge.hand_wire import HandLoop, connect, settled
 from edge.line import Line, Server, connected
 from tapgate import signing
-from tapgate.clock import rfc3339, system_clock
+from tapgate.clock import format_rfc3339, system_clock
 from tapgate.service import wire
 from tapgate.service.addresses import Addresses
 from tapgate.service.http import Answer, Request
@@ -278,7 +278,7 @@ async def test_what_is_signed_is_the_path_that_is_served(
 
 
 def _signed(till: RequestSignature, path: str, body: bytes) -> dict[str, str]:
-    timestamp = rfc3339(system_clock())
+    timestamp = format_rfc3339(system_clock())
     signature = signing.sign(till.secret.encode(), "POST", path, timestamp, body)
     return {"X-API-Key-ID": till.id, "X-Timestamp": timestamp, "X-Signature": signature}
 

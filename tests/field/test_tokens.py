@@ -128,7 +128,7 @@ async def test_what_a_genuine_token_claims_beside_its_session_is_not_believed(
 
     answer = await client.get(ADMINS, auth=signed(role="system_admin", scopes=["*"]))
     assert answer.status_code == 403
-    for other in ({"sub": admin_id}, {"sub": ids.show(ids.ADMIN, 1)}, {"sub": "' OR 1=1"}):
+    for other in ({"sub": admin_id}, {"sub": ids.encode(ids.ADMIN, 1)}, {"sub": "' OR 1=1"}):
         assert (await client.get(ME, auth=signed(**other))).status_code == 401
     now = int(world.services.clock().timestamp())
     for times in (
@@ -160,7 +160,7 @@ async def test_a_token_of_another_installation_is_refused(
     """Two installations that were given one secret: the sessions of the other are not here."""
     elsewhere = world.services.authenticator.sessions._access_tokens.make(
         session_id=world.services.new_id(),
-        admin_id=ids.read(ids.ADMIN, admin_id) or 0,
+        admin_id=ids.decode(ids.ADMIN, admin_id) or 0,
         email=EMAIL,
         role="system_admin",
         now=world.services.clock(),

@@ -44,7 +44,7 @@ async def test_the_twin_of_a_request_whose_session_dies_moves_the_money_once(
     async with database.transaction() as tx:
         await tx.fetch(
             "SELECT FROM accounts WHERE owner_id = $1 FOR UPDATE",
-            ids.read(ids.SUBSCRIBER, aminata.id),
+            ids.decode(ids.SUBSCRIBER, aminata.id),
         )
         first = asyncio.create_task(till.pay("10", aminata.card, **name))
         await _waiting(market, 1)

@@ -38,7 +38,7 @@ class TwoLedgers:
 
     def forget_rules(self) -> None:
         for books in self.both:
-            books.ledger._forget_rules()
+            books.ledger._invalidate_rules()
 
     async def pair(self, balance: int) -> tuple[int, int]:
         """Somebody with money, and somebody else."""
@@ -50,7 +50,7 @@ class TwoLedgers:
             books.clock.moment += timedelta(**time)
 
     async def spend(self, books: Books, sender: int, receiver: int, amount: int) -> Outcome:
-        sides = commands.subscriber(sender), commands.subscriber(receiver)
+        sides = commands.subscriber_party(sender), commands.subscriber_party(receiver)
         return await books.submit(movement(chart.TRANSFER, *sides, amount))
 
     async def spend_at_once(

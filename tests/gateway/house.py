@@ -13,7 +13,7 @@ from tapgate import ids
 from tapgate.admin.model import SCOPES
 from tapgate.edge.endpoint import ROLES, Access, Endpoint
 from tapgate.gateway import create_app, wired
-from tapgate.ids import IdSource
+from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import load
 from world import RequestSignature, World
@@ -127,7 +127,7 @@ async def terminal_key(world: World, processor: RequestSignature) -> RequestSign
     services, terminal_id = world.services, world.services.new_id()
     async with services.database.transaction() as tx:
         owner = await tx.fetchval(
-            "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.read(ids.KEY, processor.id)
+            "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.decode(ids.KEY, processor.id)
         )
         await tx.execute(
             """INSERT INTO terminals (id, processor_id, name, status, created_at)
@@ -137,7 +137,7 @@ async def terminal_key(world: World, processor: RequestSignature) -> RequestSign
         )
         keys = services.authenticator.hmac_keys
         key = await keys.create_for_processor(tx, owner, terminal_id)
-    return RequestSignature(ids.show(ids.KEY, key.id), key.secret)
+    return RequestSignature(ids.encode(ids.KEY, key.id), key.secret)
 
 
 @contextlib.asynccontextmanager
@@ -148,7 +148,7 @@ async def open_house(folder: Path, postgres: str, copies: Copies) -> AsyncIterat
     try:
         async with wired(settings, url) as services:
             async with services.database.transaction() as tx:
-                await insert_defaults(tx, settings.currency, IdSource(1023))
+                await insert_defaults(tx, settings.currency, IdGenerator(1023))
             transport = httpx2.ASGITransport(create_app(services), raise_app_exceptions=False)
             async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
                 house = House(World(services, client))

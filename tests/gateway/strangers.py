@@ -129,7 +129,7 @@ def request_id() -> str:
 
 def missing(prefix: str) -> str:
     """An identifier of the right form that nobody ever had."""
-    return ids.show(prefix, 2**60)
+    return ids.encode(prefix, 2**60)
 
 
 # How one asks about a subscriber. A list leaves out, all others refuse.

@@ -11,7 +11,7 @@ import jwt
 from gateway.house import House, terminal_key
 from tapgate import ids, signing
 from tapgate.admin.model import SCOPES
-from tapgate.clock import rfc3339, system_clock
+from tapgate.clock import format_rfc3339, system_clock
 from tapgate.credentials.access_tokens import AccessTokens
 from world import Bearer, RequestSignature, ServiceSignature, World
 
@@ -65,7 +65,7 @@ def resigned(key: RequestSignature, **parts: Any) -> Change:
     """Signed for something else than what is sent."""
 
     def change(request: httpx2.Request) -> None:
-        timestamp = rfc3339(system_clock() + parts.get("off", timedelta()))
+        timestamp = format_rfc3339(system_clock() + parts.get("off", timedelta()))
         path = request.url.raw_path.partition(b"?")[0].decode()
         request.headers["X-Timestamp"] = timestamp
         request.headers["X-Signature"] = signing.sign(
@@ -160,10 +160,10 @@ async def _tokens(world: World) -> Sequence[Bad]:
     header, claims = jwt.get_unverified_header(token), jwt.decode(token, secret, ["HS256"])
     sid = {"sid": header["sid"]}
     async with services.database.transaction() as tx:
-        number = ids.read(ids.ADMIN, good.id) or 0
+        number = ids.decode(ids.ADMIN, good.id) or 0
         refresh = (await services.authenticator.sessions.start(tx, number)).refresh_token
     old = AccessTokens(secret).make(
-        session_id=ids.read("ses_", header["sid"]) or 0,
+        session_id=ids.decode("ses_", header["sid"]) or 0,
         admin_id=number,
         email="ada@example.com",
         role="system_admin",

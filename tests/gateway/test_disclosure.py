@@ -248,7 +248,7 @@ def callers(town: Town) -> list[Caller]:
 
 async def restore(town: Town, person: Restricted) -> None:
     """Undo a block, so that the next caller can block too."""
-    database, number = town.world.services.database, ids.read(ids.SUBSCRIBER, person.id)
+    database, number = town.world.services.database, ids.decode(ids.SUBSCRIBER, person.id)
     await database.execute("UPDATE accounts SET status = 'active' WHERE owner_id = $1", number)
     await database.execute("UPDATE cards SET status = 'ACTIVE' WHERE subscriber_id = $1", number)
 

@@ -22,10 +22,10 @@ class Books:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.running = self.max_running = 0
         self.go_on = asyncio.Event()
-        self._read = queries.read_books
-        monkeypatch.setattr(queries, "read_books", self.read)
+        self._read = queries.load_activity
+        monkeypatch.setattr(queries, "load_activity", self.read)
 
-    async def read(self, *arguments: Any) -> queries.Books:
+    async def read(self, *arguments: Any) -> queries.WalletActivity:
         self.running += 1
         self.max_running = max(self.max_running, self.running)
         await self.go_on.wait()

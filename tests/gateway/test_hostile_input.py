@@ -45,7 +45,7 @@ async def path_of(world: World, endpoint: Endpoint) -> str:
         return endpoint.path.replace("{id}", (await new_agent(world))["id"])
     if "compliance/rules/{id}" in endpoint.path:
         rule_id = await world.services.database.fetchval("SELECT min(id) FROM compliance_rules")
-        return endpoint.path.replace("{id}", ids.show(ids.RULE, rule_id))
+        return endpoint.path.replace("{id}", ids.encode(ids.RULE, rule_id))
     if "compliance/alerts/{id}" in endpoint.path:
         alert = {"alert_type": "TEST", "details": {}}
         url = "/api/v1/compliance/alerts"

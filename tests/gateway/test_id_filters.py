@@ -23,5 +23,5 @@ async def test_ids_as_filters(
         answer = await client.get(url, params={name: bad}, auth=admin)
         assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
         assert name in answer.json()["details"]["fields"]
-    nobody = await client.get(url, params={name: ids.show(prefix, 1)}, auth=admin)
+    nobody = await client.get(url, params={name: ids.encode(prefix, 1)}, auth=admin)
     assert (nobody.status_code, nobody.json()["data"]) == (200, [])

@@ -1,7 +1,7 @@
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
-from tapgate.clock import platform_day, rfc3339
+from tapgate.clock import format_rfc3339, get_platform_day
 from tapgate.errors import TABLE, ApiError, Code, invalid_field, unavailable
 
 
@@ -28,10 +28,10 @@ def test_the_body_of_an_error() -> None:
 
 def test_times_are_shown_in_utc() -> None:
     moment = datetime(2026, 1, 31, 23, 59, 59, 123_999, tzinfo=timezone(timedelta(hours=2)))
-    assert rfc3339(moment) == "2026-01-31T21:59:59.123Z"
+    assert format_rfc3339(moment) == "2026-01-31T21:59:59.123Z"
 
 
 def test_a_day_is_the_platforms() -> None:
     moment = datetime(2026, 1, 31, 23, 30, tzinfo=UTC)
-    assert platform_day(moment, ZoneInfo("UTC")).isoformat() == "2026-01-31"
-    assert platform_day(moment, ZoneInfo("Africa/Nairobi")).isoformat() == "2026-02-01"
+    assert get_platform_day(moment, ZoneInfo("UTC")).isoformat() == "2026-01-31"
+    assert get_platform_day(moment, ZoneInfo("Africa/Nairobi")).isoformat() == "2026-02-01"

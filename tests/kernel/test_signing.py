@@ -91,7 +91,7 @@ def test_one_of_several_standard_signatures_must_be_right() -> None:
     ],
 )
 def test_rfc3339_in_utc_is_read(text: str, moment: datetime) -> None:
-    assert signing.rfc3339_utc(text) == moment
+    assert signing.parse_rfc3339_utc(text) == moment
 
 
 @pytest.mark.parametrize(
@@ -119,20 +119,20 @@ def test_rfc3339_in_utc_is_read(text: str, moment: datetime) -> None:
     ],
 )
 def test_anything_else_is_not_a_timestamp(text: str) -> None:
-    assert signing.rfc3339_utc(text) is None
+    assert signing.parse_rfc3339_utc(text) is None
 
 
 @given(st.text())
 def test_no_text_breaks_the_reading_of_moments(text: str) -> None:
-    signing.rfc3339_utc(text)
-    signing.unix_seconds(text)
+    signing.parse_rfc3339_utc(text)
+    signing.parse_unix_seconds(text)
 
 
 def test_unix_seconds_are_whole_digits() -> None:
-    assert signing.unix_seconds("1769854530") == NOW
-    assert signing.unix_seconds("99999999999") is not None
+    assert signing.parse_unix_seconds("1769854530") == NOW
+    assert signing.parse_unix_seconds("99999999999") is not None
     for text in ("", "-1", "+1", "1.0", "1e9", " 1", "1_0", "٣", "999999999999", "1\n"):
-        assert signing.unix_seconds(text) is None
+        assert signing.parse_unix_seconds(text) is None
 
 
 @pytest.mark.parametrize("direction", [1, -1])

@@ -11,11 +11,11 @@ import msgspec
 from tapgate import ids
 from tapgate.ledger import chart, rules
 from tapgate.ledger.accounts import open_account
-from tapgate.ledger.commands import Command, Order, Outcome, RequestKey
+from tapgate.ledger.commands import Command, LedgerCommand, Outcome, ScopedIdempotencyKey
 from tapgate.ledger.engine import Ledger
-from tapgate.ledger.figures import quarter_of
-from tapgate.ledger.pin_tries import PinState
+from tapgate.ledger.pin_attempts import PinState
 from tapgate.ledger.pins import set_pin
+from tapgate.ledger.rollups import get_bucket_start
 from tapgate.ledger.verify import verify
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
@@ -55,7 +55,7 @@ class Books:
         self.database = database
         self.ledger = ledger
         self.clock = clock
-        self.new_id = ids.IdSource(999, lambda: int(clock().timestamp() * 1000))
+        self.new_id = ids.IdGenerator(999, lambda: int(clock().timestamp() * 1000))
 
     @classmethod
     async def open(
@@ -70,7 +70,7 @@ class Books:
         clock = clock or Clock()
         signals = Signals(url)
         await signals.start()
-        new_id = ids.IdSource(slot, lambda: int(clock().timestamp() * 1000))
+        new_id = ids.IdGenerator(slot, lambda: int(clock().timestamp() * 1000))
         async with database.transaction() as tx:
             await rules.insert_defaults(tx, CURRENCY, new_id)
         ledger = await Ledger.start(
@@ -229,7 +229,7 @@ class Books:
                    VALUES ($1, 'transfer', 'completed', NULL, 999, 1, $2, 0)
                    ON CONFLICT (quarter, type, outcome, failure_code, slot) DO UPDATE
                    SET count = there.count + 1, amount = there.amount + excluded.amount""",
-                quarter_of(self.clock()),
+                get_bucket_start(self.clock()),
                 amount,
             )
 
@@ -256,23 +256,23 @@ class Books:
         )
         return int(found)
 
-    async def submit(self, order: Order) -> Outcome:
+    async def submit(self, order: LedgerCommand) -> Outcome:
         return await self.ledger.submit(order)
 
-    async def submit_together(self, orders: Sequence[Order]) -> list[Outcome]:
+    async def submit_together(self, orders: Sequence[LedgerCommand]) -> list[Outcome]:
         """As one batch."""
-        return await self.ledger._in_one_go(orders)
+        return await self.ledger._run_with_retries(orders)
 
 
 async def require_sound(database: Database) -> None:
     """What must be true whatever happened: proven from the entries alone."""
     async with database.connection() as connection:
         proof = await verify(connection)
-    assert proof.holds, [finding for finding in proof.findings if finding.broken]
+    assert proof.is_valid, [finding for finding in proof.findings if finding.broken]
 
 
-def request(name: str, content: str = "the same") -> RequestKey:
-    return RequestKey("test", name, content.encode())
+def request(name: str, content: str = "the same") -> ScopedIdempotencyKey:
+    return ScopedIdempotencyKey("test", name, content.encode())
 
 
 def movement(kind: str, payer: Any, payee: Any, amount: int | None, **more: Any) -> Command:

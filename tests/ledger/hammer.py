@@ -13,9 +13,9 @@ from tapgate import ids
 from tapgate.clock import system_clock
 from tapgate.errors import ApiError
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Command, Party, RequestKey
+from tapgate.ledger.commands import Command, Party, ScopedIdempotencyKey
 from tapgate.ledger.engine import Ledger
-from tapgate.ledger.pin_tries import PinState
+from tapgate.ledger.pin_attempts import PinState
 from tapgate.store.signals import Signals
 
 
@@ -39,10 +39,13 @@ def is_right_pin(state: PinState, pin: str) -> bool:
 
 
 def random_order(plan: Plan, chance: random.Random, number: int) -> Command:
-    wallet = commands.subscriber(chance.choice(plan.wallets))
+    wallet = commands.subscriber_party(chance.choice(plan.wallets))
     payer: Party = wallet
     if plan.same_request is not None or plan.pin is not None:
-        sides = commands.subscriber(plan.wallets[0]), commands.subscriber(plan.wallets[1])
+        sides = (
+            commands.subscriber_party(plan.wallets[0]),
+            commands.subscriber_party(plan.wallets[1]),
+        )
         return order(plan, chart.TRANSFER, sides, 1_00, plan.same_request)
     kind = chance.choice(
         [
@@ -55,16 +58,16 @@ def random_order(plan: Plan, chance: random.Random, number: int) -> Command:
         ]
     )
     if kind == chart.POS_PAYMENT:
-        payer = commands.card(chance.choice(plan.cards))
-        payee = commands.processor(chance.choice(plan.merchants))
+        payer = commands.card_party(chance.choice(plan.cards))
+        payee = commands.processor_party(chance.choice(plan.merchants))
     elif kind == chart.TRANSFER_P2P:
-        payee = commands.card(chance.choice(plan.cards))
+        payee = commands.card_party(chance.choice(plan.cards))
     elif kind == chart.AGENT_CASHIN:
-        payer, payee = commands.agent(chance.choice(plan.agents)), wallet
+        payer, payee = commands.agent_party(chance.choice(plan.agents)), wallet
     elif kind == chart.AGENT_CASHOUT:
-        payee = commands.agent(chance.choice(plan.agents))
+        payee = commands.agent_party(chance.choice(plan.agents))
     else:
-        payer, payee = commands.processor(chance.choice(plan.merchants)), wallet
+        payer, payee = commands.processor_party(chance.choice(plan.merchants)), wallet
     amount = chance.randrange(1, 20_00)
     # Now and then the same name again, also in the other process.
     name = f"{plan.seed}-{number}" if chance.random() < 0.8 else f"shared-{number % 50}"
@@ -83,7 +86,7 @@ def order(
         payee=payee,
         amount=amount,
         payer_pin=plan.pin,
-        request=RequestKey("hammer", name, asked) if name is not None else None,
+        idempotency_key=ScopedIdempotencyKey("hammer", name, asked) if name is not None else None,
     )
 
 
@@ -96,7 +99,7 @@ async def main(plan: Plan) -> None:
         currency="SLE",
         timezone=ZoneInfo("UTC"),
         clock=system_clock,
-        new_id=ids.IdSource(plan.slot),
+        new_id=ids.IdGenerator(plan.slot),
         is_right_pin=is_right_pin,
     )
     chance = random.Random(plan.seed)
@@ -113,15 +116,15 @@ async def main(plan: Plan) -> None:
                 return
         say(
             {
-                "request": command.request and command.request.request_id,
-                "transaction": outcome.answer and outcome.answer.transaction_id,
+                "request": command.idempotency_key and command.idempotency_key.request_id,
+                "transaction": outcome.result and outcome.result.transaction_id,
                 "code": outcome.code,
                 "replayed": outcome.replayed,
             }
         )
 
     await asyncio.gather(*(ask(command) for command in orders))
-    say({"tried_again": ledger.carried.tried_again})
+    say({"tried_again": ledger.batch_stats.retries})
     await ledger.stop()
     await signals.stop()
 

@@ -10,8 +10,8 @@ from tapgate.ledger.commands import Command
 def p2p(sender: int, receiver: int, amount: int, **more: Any) -> Command:
     return movement(
         chart.TRANSFER_P2P,
-        commands.subscriber(sender),
-        commands.subscriber(receiver),
+        commands.subscriber_party(sender),
+        commands.subscriber_party(receiver),
         amount,
         **more,
     )
@@ -20,8 +20,8 @@ def p2p(sender: int, receiver: int, amount: int, **more: Any) -> Command:
 def pay(payer: int, processor: int, amount: int, **more: Any) -> Command:
     return movement(
         chart.POS_PAYMENT,
-        commands.subscriber(payer),
-        commands.processor(processor),
+        commands.subscriber_party(payer),
+        commands.processor_party(processor),
         amount,
         **more,
     )
@@ -30,22 +30,22 @@ def pay(payer: int, processor: int, amount: int, **more: Any) -> Command:
 def refund(processor: int, original_id: int, amount: int | None) -> Command:
     return movement(
         chart.REFUND,
-        commands.processor(processor),
-        commands.CASH,
+        commands.processor_party(processor),
+        commands.CASH_PARTY,
         amount,
         original_id=original_id,
     )
 
 
 def fund(agent: int, amount: int) -> Command:
-    return movement(chart.AGENT_FUND, commands.CASH, commands.agent(agent), amount)
+    return movement(chart.AGENT_FUND, commands.CASH_PARTY, commands.agent_party(agent), amount)
 
 
 def cash_in(agent: int, subscriber: int, amount: int) -> Command:
     return movement(
         chart.AGENT_CASHIN,
-        commands.agent(agent),
-        commands.subscriber(subscriber),
+        commands.agent_party(agent),
+        commands.subscriber_party(subscriber),
         amount,
         payer_pin=PIN,
     )
@@ -54,8 +54,8 @@ def cash_in(agent: int, subscriber: int, amount: int) -> Command:
 def cash_out(agent: int, subscriber: int, amount: int) -> Command:
     return movement(
         chart.AGENT_CASHOUT,
-        commands.subscriber(subscriber),
-        commands.agent(agent),
+        commands.subscriber_party(subscriber),
+        commands.agent_party(agent),
         amount,
         payer_pin=PIN,
         payee_pin=PIN,
@@ -67,4 +67,4 @@ async def without_limits(books: Books) -> None:
         """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
                                     monthly_limit = 1000000000, max_balance = 1000000000"""
     )
-    books.ledger._forget_rules()
+    books.ledger._invalidate_rules()

@@ -92,6 +92,6 @@ async def must_hold(url: str) -> None:
     try:
         async with database.connection() as connection:
             proof = await verify(connection)
-        assert proof.holds, [finding for finding in proof.findings if finding.broken]
+        assert proof.is_valid, [finding for finding in proof.findings if finding.broken]
     finally:
         await database.close()

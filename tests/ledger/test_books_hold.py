@@ -15,19 +15,21 @@ from tapgate.store.database import Database
 async def some_history(books: Books) -> None:
     payer, merchant = await books.subscriber(100_00), await books.processor()
     card = await books.card(payer, daily_limit=50_00, pin="4321")
-    order = movement(chart.POS_PAYMENT, commands.card(card), commands.processor(merchant), 10_00)
-    paid = (await books.submit(order)).accepted()
+    order = movement(
+        chart.POS_PAYMENT, commands.card_party(card), commands.processor_party(merchant), 10_00
+    )
+    paid = (await books.submit(order)).require_accepted()
     refund = movement(
         chart.REFUND,
-        commands.processor(merchant),
-        commands.CASH,
+        commands.processor_party(merchant),
+        commands.CASH_PARTY,
         4_00,
         original_id=paid.transaction_id,
     )
     await books.submit(refund)
     agent = await books.agent(100_00)
     for cash in (cash_out(agent, payer, 30_00), cash_in(agent, payer, 50_00)):
-        (await books.submit(cash)).accepted()
+        (await books.submit(cash)).require_accepted()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ BREAKS = {
 async def broken_claims(database: Database) -> dict[str, Any]:
     async with database.connection() as connection:
         proof = await verify(connection)
-    assert proof.holds == (not any(finding.broken for finding in proof.findings))
+    assert proof.is_valid == (not any(finding.broken for finding in proof.findings))
     return {finding.claim: finding.examples for finding in proof.findings if finding.broken}
 
 

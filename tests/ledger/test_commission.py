@@ -16,7 +16,7 @@ from ledger.orders import cash_in, cash_out, pay, without_limits
 from ledger.test_model import InMemory, rules
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands, commission
-from tapgate.ledger.commands import Command, Settlement
+from tapgate.ledger.commands import Command, ReviewDecision
 from tapgate.ledger.rules import CommissionRule
 from tapgate.ledger.state import State
 from tapgate.store.database import Database
@@ -25,7 +25,7 @@ DAY = timedelta(days=1)
 
 
 async def earned(books: Books, order: Command) -> int:
-    return (await books.submit(order)).accepted().commission
+    return (await books.submit(order)).require_accepted().commission
 
 
 async def people(books: Books) -> tuple[int, int]:
@@ -37,7 +37,7 @@ async def set_rate(books: Books, kind: str, rate: int) -> None:
     await books.database.execute(
         "UPDATE commission_rules SET rate = $2 WHERE type = $1", kind, rate
     )
-    books.ledger._forget_rules()
+    books.ledger._invalidate_rules()
 
 
 async def hold(books: Books, kind: str, subject: str) -> None:
@@ -50,12 +50,12 @@ async def hold(books: Books, kind: str, subject: str) -> None:
         subject,
         kind,
     )
-    books.ledger._forget_rules()
+    books.ledger._invalidate_rules()
 
 
 async def release(books: Books, transaction_id: int, *, release: bool = True) -> int:
-    order = Settlement(transaction_id=transaction_id, release=release)
-    return (await books.submit(order)).accepted().commission
+    order = ReviewDecision(transaction_id=transaction_id, release=release)
+    return (await books.submit(order)).require_accepted().commission
 
 
 async def test_cash_in_earns_on_what_was_not_cashed_out_before(books: Books) -> None:
@@ -85,7 +85,7 @@ async def test_one_batch_decides_like_many(books: Books) -> None:
             cash_in(agent, customer, 1_000_00),
         ]
     )
-    assert [outcome.accepted().commission for outcome in outcomes] == [0, 6_00, 10_00]
+    assert [outcome.require_accepted().commission for outcome in outcomes] == [0, 6_00, 10_00]
 
 
 async def test_other_agents_and_customers_are_not_matched(books: Books) -> None:
@@ -111,8 +111,8 @@ async def test_failed_and_refused_transactions_count_for_nothing(books: Books) -
     assert too_much.code == Code.INSUFFICIENT_FUNDS
     wrong = movement(
         chart.AGENT_CASHOUT,
-        commands.subscriber(customer),
-        commands.agent(agent),
+        commands.subscriber_party(customer),
+        commands.agent_party(agent),
         500_00,
         payer_pin=PIN,
         payee_pin="9999",
@@ -127,7 +127,9 @@ async def test_failed_and_refused_transactions_count_for_nothing(books: Books) -
 async def test_replayed_cash_in_uses_nothing_up(books: Books) -> None:
     agent, customer = await people(books)
     await books.submit(cash_out(agent, customer, 500_00))
-    order = msgspec.structs.replace(cash_in(agent, customer, 400_00), request=request("again"))
+    order = msgspec.structs.replace(
+        cash_in(agent, customer, 400_00), idempotency_key=request("again")
+    )
     for _ in range(3):
         assert await earned(books, order) == 0
     assert await earned(books, cash_in(agent, customer, 200_00)) == 1_00
@@ -136,7 +138,7 @@ async def test_replayed_cash_in_uses_nothing_up(books: Books) -> None:
 async def test_held_cash_out_counts_from_when_it_moved(books: Books) -> None:
     agent, customer = await people(books)
     await hold(books, chart.AGENT_CASHOUT, "payer")
-    held = (await books.submit(cash_out(agent, customer, 400_00))).accepted()
+    held = (await books.submit(cash_out(agent, customer, 400_00))).require_accepted()
     assert held.status == "under_review"
     assert await earned(books, cash_in(agent, customer, 1_000_00)) == 10_00
     books.clock.moment += 3 * DAY
@@ -148,7 +150,7 @@ async def test_held_cash_out_counts_from_when_it_moved(books: Books) -> None:
 async def test_rejected_cash_out_does_not_count(books: Books) -> None:
     agent, customer = await people(books)
     await hold(books, chart.AGENT_CASHOUT, "agent")
-    held = (await books.submit(cash_out(agent, customer, 400_00))).accepted()
+    held = (await books.submit(cash_out(agent, customer, 400_00))).require_accepted()
     await release(books, held.transaction_id, release=False)
     assert await earned(books, cash_in(agent, customer, 1_000_00)) == 10_00
 
@@ -158,7 +160,8 @@ async def test_held_cash_in_earns_when_it_is_released(books: Books) -> None:
     await books.submit(cash_out(agent, customer, 400_00))
     await hold(books, chart.AGENT_CASHIN, "payee")
     first, second = [
-        (await books.submit(cash_in(agent, customer, 1_000_00))).accepted() for _ in range(2)
+        (await books.submit(cash_in(agent, customer, 1_000_00))).require_accepted()
+        for _ in range(2)
     ]
     assert (first.status, first.commission) == ("under_review", 0)
     assert await books.balance(agent, chart.COMMISSION) == 0
@@ -199,13 +202,13 @@ async def test_plain_payments_need_no_further_statement(
     agent, customer = await people(books)
     merchant = await books.processor()
     loads: list[int] = []
-    load = commission.load
+    load = commission.load_movements
 
     async def counted(tx: Any, since: Any) -> Any:
         loads.append(len(since))
         return await load(tx, since)
 
-    monkeypatch.setattr(commission, "load", counted)
+    monkeypatch.setattr(commission, "load_movements", counted)
     await books.submit(pay(customer, merchant, 50_00))
     assert loads == []
     assert not [sql for sql in statements if "cash_matches" in sql or "UPDATE agents" in sql]
@@ -227,7 +230,7 @@ async def test_recent_cash_is_found_by_its_own_index(books: Books) -> None:
                 plans.append("\n".join(row[0] for row in rows))
                 return []
 
-        await commission.load(Explained(), {commission.Pair(1, 2): books.clock()})
+        await commission.load_movements(Explained(), {commission.CashPair(1, 2): books.clock()})
     assert "Index Scan using transactions_cash on transactions" in plans[0]
 
 
@@ -258,7 +261,7 @@ async def test_parallel_cash_ins_do_not_earn_on_the_same_money(processes: list[B
     books = processes[0]
     agent, customer = await people(books)
     for other in processes[1:]:
-        other.ledger._forget_rules()
+        other.ledger._invalidate_rules()
     for _ in range(5):
         before = await books.balance(agent, chart.COMMISSION)
         await books.submit(cash_out(agent, customer, 1_000_00))
@@ -273,13 +276,13 @@ async def test_parallel_round_trips_earn_once(processes: list[Books]) -> None:
     books = processes[0]
     agent, customer = await people(books)
     for other in processes[1:]:
-        other.ledger._forget_rules()
+        other.ledger._invalidate_rules()
     await books.submit(cash_out(agent, customer, 20_000_00))  # enough for all that follow
     orders = [cash_in(agent, customer, 100_00), cash_out(agent, customer, 100_00)] * 30
     outcomes = await asyncio.gather(
         *(processes[place % 3].submit(order) for place, order in enumerate(orders))
     )
-    assert all(outcome.accepted().status == "completed" for outcome in outcomes)
+    assert all(outcome.require_accepted().status == "completed" for outcome in outcomes)
     assert await books.balance(agent, chart.COMMISSION) == 0
 
 
@@ -294,7 +297,7 @@ class Till(InMemory):
         base = rules()
         self.state.rules = msgspec.structs.replace(
             base,
-            compliance=(),
+            compliance_rules=(),
             limits={
                 level: msgspec.structs.replace(
                     limits,

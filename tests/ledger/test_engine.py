@@ -11,8 +11,8 @@ from ledger.orders import p2p, without_limits
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, commands, engine, load
 from tapgate.ledger.accounts import lock_account
-from tapgate.ledger.commands import Command, Settlement
-from tapgate.ledger.pin_tries import PinState
+from tapgate.ledger.commands import Command, ReviewDecision
+from tapgate.ledger.pin_attempts import PinState
 
 
 async def transfers(books: Books, count: int, **more: Any) -> list[Command]:
@@ -20,8 +20,8 @@ async def transfers(books: Books, count: int, **more: Any) -> list[Command]:
     return [
         movement(
             chart.TRANSFER,
-            commands.subscriber(await books.subscriber(10_00)),
-            commands.subscriber(await books.subscriber()),
+            commands.subscriber_party(await books.subscriber(10_00)),
+            commands.subscriber_party(await books.subscriber()),
             1_00,
             **more,
         )
@@ -33,9 +33,9 @@ async def test_orders_that_arrive_together_share_a_batch(books: Books) -> None:
     orders = await transfers(books, 40)
     outcomes = await asyncio.gather(*(books.submit(order) for order in orders))
     assert {outcome.code for outcome in outcomes} == {None}
-    assert books.ledger.carried.orders == 40
-    assert books.ledger.carried.batches <= 3
-    assert books.ledger.carried.largest >= 20
+    assert books.ledger.batch_stats.commands == 40
+    assert books.ledger.batch_stats.batches <= 3
+    assert books.ledger.batch_stats.largest_batch >= 20
 
 
 async def test_an_order_that_cannot_be_decided_fails_alone(
@@ -46,7 +46,7 @@ async def test_an_order_that_cannot_be_decided_fails_alone(
             raise RuntimeError("the key is gone")
         return is_right_pin(state, pin)
 
-    monkeypatch.setattr(books.ledger, "_is_right_pin", break_on)
+    monkeypatch.setattr(books.ledger, "_is_correct_pin", break_on)
     good = await transfers(books, 2, payer_pin=PIN)
     (bad,) = await transfers(books, 1, payer_pin="6666")
     outcomes = await books.submit_together([good[0], bad, good[1]])
@@ -116,7 +116,7 @@ async def test_a_collision_is_tried_again(
 async def test_too_much_waiting_is_refused_at_once(
     books: Books, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "MAX_WAITING", 2)
+    monkeypatch.setattr(engine, "MAX_PENDING_COMMANDS", 2)
     orders = await transfers(books, 10)
     results = await asyncio.gather(
         *(books.submit(order) for order in orders), return_exceptions=True
@@ -151,9 +151,9 @@ async def test_stopping_carries_what_waits_and_takes_nothing_new(books: Books) -
 
 
 async def test_healthy_says_whether_the_database_answers(books: Books) -> None:
-    assert await books.ledger.healthy()
+    assert await books.ledger.check_health()
     await books.ledger.stop()
-    assert not await books.ledger.healthy()
+    assert not await books.ledger.check_health()
 
 
 async def test_batches_that_take_from_each_others_merchants_do_not_deadlock(books: Books) -> None:
@@ -167,21 +167,21 @@ async def test_batches_that_take_from_each_others_merchants_do_not_deadlock(book
         return [
             movement(
                 chart.PROCESSOR_TRANSFER,
-                commands.processor(merchants[first]),
-                commands.subscriber(receivers[first]),
+                commands.processor_party(merchants[first]),
+                commands.subscriber_party(receivers[first]),
                 1_00,
             ),
             movement(
                 chart.POS_PAYMENT,
-                commands.card(payers[first]),
-                commands.processor(merchants[second]),
+                commands.card_party(payers[first]),
+                commands.processor_party(merchants[second]),
                 1_00,
             ),
         ]
 
     for _ in range(20):
         await asyncio.gather(books.submit_together(batch(0, 1)), books.submit_together(batch(1, 0)))
-    assert books.ledger.carried.tried_again == 0
+    assert books.ledger.batch_stats.retries == 0
 
 
 async def test_who_is_named_by_one_account_is_locked_with_all_of_them(books: Books) -> None:
@@ -191,8 +191,8 @@ async def test_who_is_named_by_one_account_is_locked_with_all_of_them(books: Boo
     wrong = [
         movement(
             chart.TRANSFER,
-            commands.account(account),
-            commands.subscriber(customer),
+            commands.account_party(account),
+            commands.subscriber_party(customer),
             1_00,
             payer_pin=WRONG_PIN,
         )
@@ -213,7 +213,7 @@ async def test_a_transaction_that_came_about_while_its_settlement_is_loaded(
     """When accounts were looked for it was not there yet, and so its receiver's is not locked."""
     await without_limits(books)
     sender, receiver = await books.subscriber(2_000_000_00), await books.subscriber()
-    held = (await books.submit(p2p(sender, receiver, 600_000_00))).accepted()
+    held = (await books.submit(p2p(sender, receiver, 600_000_00))).require_accepted()
     assert held.status == "under_review"
     account_id = await books.account_of(receiver)
     original = load._lock_accounts
@@ -225,9 +225,9 @@ async def test_a_transaction_that_came_about_while_its_settlement_is_loaded(
         return accounts
 
     monkeypatch.setattr(load, "_lock_accounts", not_yet_there)
-    release = Settlement(transaction_id=held.transaction_id, release=True)
+    release = ReviewDecision(transaction_id=held.transaction_id, release=True)
     assert (await books.submit(release)).code is None
-    assert books.ledger.carried.tried_again == 1
+    assert books.ledger.batch_stats.retries == 1
 
 
 async def test_a_card_linked_while_the_batch_is_loaded(
@@ -253,10 +253,10 @@ async def test_a_card_linked_while_the_batch_is_loaded(
     monkeypatch.setattr(load, "_lock_accounts", link_just_after)
     order = movement(
         chart.POS_PAYMENT,
-        commands.card(card),
-        commands.processor(merchant),
+        commands.card_party(card),
+        commands.processor_party(merchant),
         1_00,
         payer_pin=PIN,
     )
     assert (await books.submit(order)).code is None
-    assert books.ledger.carried.tried_again == 1
+    assert books.ledger.batch_stats.retries == 1

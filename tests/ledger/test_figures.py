@@ -12,8 +12,8 @@ import pytest
 from ledger.books import PIN, WRONG_PIN, Books, Clock, request, require_sound
 from ledger.orders import cash_in, p2p, pay, refund, without_limits
 from tapgate.errors import ApiError, Code
-from tapgate.ledger.commands import Order, Settlement
-from tapgate.ledger.figures import Folding, quarter_of
+from tapgate.ledger.commands import LedgerCommand, ReviewDecision
+from tapgate.ledger.rollups import RollupCompactor, get_bucket_start
 from tapgate.store.database import Database
 
 #: More than the rule allows without a review.
@@ -29,7 +29,7 @@ async def processes(database_url: str, database: Database) -> AsyncIterator[list
     try:
         await without_limits(opened[0])
         for books in opened:
-            books.ledger._forget_rules()
+            books.ledger._invalidate_rules()
         yield opened
         await require_sound(database)
     finally:
@@ -76,7 +76,7 @@ class Town:
         self.wallets.append(await books.subscriber())  # has nothing, and is declined
         self.merchant, self.agent = await books.processor(), await books.agent(1_000_00)
 
-    def order(self) -> Order:
+    def order(self) -> LedgerCommand:
         pick, some = self.chance.choice, self.chance.randrange(1, 500_00)
         more: dict[str, Any] = {}
         if self.chance.random() < 0.5:  # few names, so that some are replays and some conflicts
@@ -92,31 +92,31 @@ class Town:
             old = pick(self.made)
             kinds += [
                 lambda: refund(self.merchant, old, pick([None, 1_00, some])),
-                lambda: Settlement(transaction_id=old, release=pick([True, False])),
-                lambda: Settlement(transaction_id=old, release=pick([True, False])),
+                lambda: ReviewDecision(transaction_id=old, release=pick([True, False])),
+                lambda: ReviewDecision(transaction_id=old, release=pick([True, False])),
             ]
-        found: Order = pick(kinds)()
+        found: LedgerCommand = pick(kinds)()
         return found
 
     async def submit(self, books: Books) -> None:
         outcome = await books.submit(self.order())
-        if outcome.answer is not None:
-            self.made.append(outcome.answer.transaction_id)
+        if outcome.result is not None:
+            self.made.append(outcome.result.transaction_id)
 
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_random_orders_of_three_processes(processes: list[Books], seed: int) -> None:
     town, first = Town(seed), processes[0]
     await town.open(first)
-    folding = Folding(first.database, first.clock)
+    folding = RollupCompactor(first.database, first.clock)
     for _ in range(6):
         orders = [town.submit(town.chance.choice(processes)) for _ in range(40)]
-        await asyncio.gather(folding.fold(), *orders)
+        await asyncio.gather(folding.compact(), *orders)
         assert await counted(first.database) == await written(first.database)
         first.clock.moment += timedelta(minutes=town.chance.choice([3, 20, 300]))
     outcomes = {key[2] for key in await written(first.database)}
     assert outcomes == {"completed", "failed", "under_review"}
-    await folding.fold()
+    await folding.compact()
     assert await counted(first.database) == await written(first.database)
 
 
@@ -126,12 +126,12 @@ async def test_the_end_of_a_review_counts_when_it_was_asked_for(
 ) -> None:
     one, other, _ = processes
     sender, receiver = await one.subscriber(1_000_000_00), await one.subscriber()
-    asked_at = quarter_of(one.clock())
-    held = (await one.submit(p2p(sender, receiver, LARGE))).accepted()
+    asked_at = get_bucket_start(one.clock())
+    held = (await one.submit(p2p(sender, receiver, LARGE))).require_accepted()
     waiting = {key: sums[0] for key, sums in (await counted(one.database)).items()}
     assert waiting[asked_at, "transfer_p2p", "under_review", None] == 1
     one.clock.moment += timedelta(hours=5)
-    await other.submit(Settlement(transaction_id=held.transaction_id, release=release))
+    await other.submit(ReviewDecision(transaction_id=held.transaction_id, release=release))
     ended = {key: sums for key, sums in (await counted(one.database)).items() if sums[1] == LARGE}
     outcome = ("completed", None) if release else ("failed", str(Code.COMPLIANCE_REJECTED))
     assert ended == {(asked_at, "transfer_p2p", *outcome): (1, LARGE, held.fee)}
@@ -139,7 +139,7 @@ async def test_the_end_of_a_review_counts_when_it_was_asked_for(
 
 async def test_what_is_refunded_was_completed(books: Books) -> None:
     payer, merchant = await books.subscriber(100_00), await books.processor()
-    paid = (await books.submit(pay(payer, merchant, 10_00))).accepted()
+    paid = (await books.submit(pay(payer, merchant, 10_00))).require_accepted()
     await books.submit(refund(merchant, paid.transaction_id, None))
     found = {key[1:]: sums[:2] for key, sums in (await counted(books.database)).items()}
     assert found["pos_payment", "completed", None] == (1, 10_00)
@@ -151,7 +151,7 @@ async def test_a_batch_takes_one_statement(books: Books, statements: list[str]) 
     orders = [pay(payer, merchant, amount) for amount in (10_00, 20_00, 500_00, 5_00)]
     await books.submit_together(orders)
     assert len([sql for sql in statements if "figures" in sql]) == 1
-    again = [pay(payer, merchant, 1_00, request=request("one"))] * 2
+    again = [pay(payer, merchant, 1_00, idempotency_key=request("one"))] * 2
     await books.submit_together(again)
     statements.clear()
     await books.submit_together(again)  # replays: there is nothing to count
@@ -165,7 +165,9 @@ async def test_no_process_waits_for_the_figures_of_another(processes: list[Books
     async with one.database.transaction() as tx:
         rows = await tx.fetch("SELECT FROM figures WHERE slot = 1 FOR UPDATE")
         assert rows
-        assert (await other.submit(p2p(payer, payee, 1_00))).accepted().status == "completed"
+        assert (
+            await other.submit(p2p(payer, payee, 1_00))
+        ).require_accepted().status == "completed"
 
 
 async def test_declines_of_any_amount_are_counted(books: Books) -> None:
@@ -183,16 +185,16 @@ async def test_what_is_over_is_folded_and_what_is_not_stays(processes: list[Book
     payer, payee = await one.subscriber(100_00), await one.subscriber()
     for books in (one, other, one):
         await books.submit(p2p(payer, payee, 1_00))
-    folding = Folding(one.database, one.clock)
+    folding = RollupCompactor(one.database, one.clock)
     slots = "SELECT DISTINCT slot FROM figures WHERE type = 'transfer_p2p' ORDER BY slot"
-    await folding.fold()
+    await folding.compact()
     assert [row["slot"] for row in await one.database.fetch(slots)] == [1, 2]
     one.clock.moment += timedelta(hours=2)
     async with one.database.transaction() as tx:
         await tx.fetch("SELECT FROM figures WHERE slot = 2 FOR UPDATE")
-        await folding.fold()  # what is being added to is left where it is
+        await folding.compact()  # what is being added to is left where it is
     assert [row["slot"] for row in await one.database.fetch(slots)] == [-1, 2]
-    await folding.fold()
+    await folding.compact()
     assert [row["slot"] for row in await one.database.fetch(slots)] == [-1]
     assert await counted(one.database) == await written(one.database)
 
@@ -202,13 +204,13 @@ async def test_folding_what_is_being_added_to_loses_nothing(processes: list[Book
     town, first = Town(7), processes[0]
     await town.open(first)
     later = first.clock() + timedelta(hours=2)
-    folders = [Folding(books.database, lambda: later) for books in processes[:2]]
+    folders = [RollupCompactor(books.database, lambda: later) for books in processes[:2]]
     done = asyncio.Event()
 
-    async def fold(folding: Folding) -> int:
+    async def fold(folding: RollupCompactor) -> int:
         times = 0
         while not done.is_set():
-            await folding.fold()
+            await folding.compact()
             times += 1
         return times
 
@@ -221,7 +223,7 @@ async def test_folding_what_is_being_added_to_loses_nothing(processes: list[Book
     done.set()
     assert min(await asyncio.gather(*folded)) > 1
     assert await counted(first.database) == await written(first.database)
-    await folders[0].fold()
+    await folders[0].compact()
     slots = await first.database.fetch("SELECT DISTINCT slot FROM figures")
     assert [row["slot"] for row in slots] == [-1]
     assert await counted(first.database) == await written(first.database)
@@ -236,13 +238,13 @@ async def test_a_batch_that_is_carried_again_counts_once(books: Books) -> None:
 
     same = request("same")
     orders = [
-        pay(payer, merchant, 10_00, request=same),
-        pay(payer, merchant, 20_00, witness=refuse),
-        pay(payer, merchant, 10_00, request=same),
+        pay(payer, merchant, 10_00, idempotency_key=same),
+        pay(payer, merchant, 20_00, before_commit=refuse),
+        pay(payer, merchant, 10_00, idempotency_key=same),
         pay(payer, merchant, 500_00),
     ]
     outcomes = await asyncio.gather(*map(books.submit, orders), return_exceptions=True)
     assert isinstance(outcomes[1], ApiError)
     assert await counted(books.database) == await written(books.database)
-    await books.ledger.replays.write_down(books.database)
+    await books.ledger.replay_counter.flush(books.database)
     assert await books.database.fetchval("SELECT sum(count) FROM replays") == 1

@@ -8,7 +8,7 @@ import pytest
 from ledger.books import PIN, WRONG_PIN, Books, movement, request
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Command, Outcome, PartnerReference, RequestKey
+from tapgate.ledger.commands import Command, Outcome, PartnerReference, ScopedIdempotencyKey
 
 
 async def pair(books: Books) -> tuple[int, int]:
@@ -18,8 +18,8 @@ async def pair(books: Books) -> tuple[int, int]:
 def transfer(sender: int, receiver: int, amount: int = 10_00, **more: Any) -> Command:
     return movement(
         chart.TRANSFER,
-        commands.subscriber(sender),
-        commands.subscriber(receiver),
+        commands.subscriber_party(sender),
+        commands.subscriber_party(receiver),
         amount,
         **more,
     )
@@ -27,25 +27,27 @@ def transfer(sender: int, receiver: int, amount: int = 10_00, **more: Any) -> Co
 
 async def test_the_same_request_again(books: Books) -> None:
     sender, receiver = await pair(books)
-    order = transfer(sender, receiver, request=request("one"))
+    order = transfer(sender, receiver, idempotency_key=request("one"))
     first, second = await books.submit(order), await books.submit(order)
     assert (first.replayed, second.replayed) == (False, True)
-    assert first.answer == second.answer
+    assert first.result == second.result
     assert await books.balance(sender) == 90_00
 
 
 async def test_the_same_name_for_something_else(books: Books) -> None:
     sender, receiver = await pair(books)
-    await books.submit(transfer(sender, receiver, request=request("one", "this")))
-    other = await books.submit(transfer(sender, receiver, request=request("one", "that")))
+    await books.submit(transfer(sender, receiver, idempotency_key=request("one", "this")))
+    other = await books.submit(transfer(sender, receiver, idempotency_key=request("one", "that")))
     assert other.code == Code.DUPLICATE_REQUEST
-    stranger = transfer(sender, receiver, request=RequestKey("another client", "one", b"that"))
+    stranger = transfer(
+        sender, receiver, idempotency_key=ScopedIdempotencyKey("another client", "one", b"that")
+    )
     assert (await books.submit(stranger)).code is None
 
 
 async def test_a_decline_is_repeated_though_there_is_money_now(books: Books) -> None:
     sender, receiver = await pair(books)
-    order = transfer(sender, receiver, 200_00, request=request("one"))
+    order = transfer(sender, receiver, 200_00, idempotency_key=request("one"))
     assert (await books.submit(order)).code == Code.INSUFFICIENT_FUNDS
     await books.give(await books.account_of(sender), 500_00)
     again = await books.submit(order)
@@ -59,12 +61,16 @@ async def test_what_is_refused_before_it_is_judged_does_not_use_the_name_up(
 ) -> None:
     sender, receiver = await pair(books)
     wrong = {
-        "pin": transfer(sender, receiver, payer_pin=WRONG_PIN, request=request("one")),
-        "party": transfer(sender, 1, request=request("one")),
-        "pin missing": transfer(sender, receiver, pin_policy="required", request=request("one")),
+        "pin": transfer(sender, receiver, payer_pin=WRONG_PIN, idempotency_key=request("one")),
+        "party": transfer(sender, 1, idempotency_key=request("one")),
+        "pin missing": transfer(
+            sender, receiver, pin_policy="required", idempotency_key=request("one")
+        ),
     }[refused]
     assert (await books.submit(wrong)).code is not None
-    right = await books.submit(transfer(sender, receiver, payer_pin=PIN, request=request("one")))
+    right = await books.submit(
+        transfer(sender, receiver, payer_pin=PIN, idempotency_key=request("one"))
+    )
     assert (right.code, right.replayed) == (None, False)
 
 
@@ -73,31 +79,31 @@ async def test_an_answer_stays_the_same_when_the_transaction_moves_on(books: Boo
     card = await books.card(payer)
     order = movement(
         chart.POS_PAYMENT,
-        commands.card(card),
-        commands.processor(merchant),
+        commands.card_party(card),
+        commands.processor_party(merchant),
         10_00,
-        request=request("pay"),
+        idempotency_key=request("pay"),
     )
     first = await books.submit(order)
     refund = movement(
         chart.REFUND,
-        commands.processor(merchant),
-        commands.CASH,
+        commands.processor_party(merchant),
+        commands.CASH_PARTY,
         None,
-        original_id=first.accepted().transaction_id,
-        request=request("refund"),
+        original_id=first.require_accepted().transaction_id,
+        idempotency_key=request("refund"),
     )
     await books.submit(refund)
-    assert (await books.submit(order)).answer == first.answer
+    assert (await books.submit(order)).result == first.result
     assert (await books.submit(refund)).replayed
 
 
 async def test_twins_within_a_batch_and_beside_each_other(books: Books) -> None:
     sender, receiver = await pair(books)
-    order = transfer(sender, receiver, request=request("one"))
+    order = transfer(sender, receiver, idempotency_key=request("one"))
     outcomes: list[Outcome] = await books.submit_together([order] * 5)
     outcomes += await asyncio.gather(*(books.submit(order) for _ in range(50)))
-    assert {outcome.answer for outcome in outcomes} == {outcomes[0].answer}
+    assert {outcome.result for outcome in outcomes} == {outcomes[0].result}
     assert [outcome.replayed for outcome in outcomes].count(False) == 1
     assert await books.balance(sender) == 90_00
 
@@ -110,8 +116,8 @@ async def test_a_partner_reference_is_one_top_up(books: Books) -> None:
         outcome = await books.submit(
             movement(
                 chart.PARTNER_FUND,
-                commands.partner(partner),
-                commands.subscriber(to),
+                commands.partner_party(partner),
+                commands.subscriber_party(to),
                 amount,
                 reference=PartnerReference(partner, reference),
             )

@@ -6,25 +6,34 @@ from typing import Any
 from ledger.books import PIN, Books, movement
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Outcome, Settlement
+from tapgate.ledger.commands import Outcome, ReviewDecision
 
 
 async def give_limits(books: Books, **limits: int) -> None:
     for name, amount in limits.items():
         await books.database.execute(f"UPDATE account_rules SET {name} = $1", amount)
-    books.ledger._forget_rules()
+    books.ledger._invalidate_rules()
 
 
 async def send(books: Books, sender: int, receiver: int, amount: int) -> Outcome:
     return await books.submit(
-        movement(chart.TRANSFER, commands.subscriber(sender), commands.subscriber(receiver), amount)
+        movement(
+            chart.TRANSFER,
+            commands.subscriber_party(sender),
+            commands.subscriber_party(receiver),
+            amount,
+        )
     )
 
 
 async def pay(books: Books, card: str, merchant: int, amount: int, **more: Any) -> Outcome:
     return await books.submit(
         movement(
-            chart.POS_PAYMENT, commands.card(card), commands.processor(merchant), amount, **more
+            chart.POS_PAYMENT,
+            commands.card_party(card),
+            commands.processor_party(merchant),
+            amount,
+            **more,
         )
     )
 
@@ -118,12 +127,12 @@ async def test_a_receiver_can_hold_only_so_much_except_from_a_refund(books: Book
         {"limit": "100.00", "used": "60.00", "attempted": "40.01", "party": "receiver"},
     )
     merchant, card = await books.processor(), await books.card(receiver)
-    payment = (await pay(books, card, merchant, 10_00)).accepted()
+    payment = (await pay(books, card, merchant, 10_00)).require_accepted()
     assert (await send(books, sender, receiver, 50_00)).code is None
     refund = movement(
         chart.REFUND,
-        commands.processor(merchant),
-        commands.CASH,
+        commands.processor_party(merchant),
+        commands.CASH_PARTY,
         None,
         original_id=payment.transaction_id,
     )
@@ -139,8 +148,8 @@ async def test_a_refund_gives_the_allowance_back_within_its_window(books: Books)
     async def refund(transaction: int, amount: int | None) -> None:
         order = movement(
             chart.REFUND,
-            commands.processor(merchant),
-            commands.CASH,
+            commands.processor_party(merchant),
+            commands.CASH_PARTY,
             amount,
             original_id=transaction,
         )
@@ -149,7 +158,7 @@ async def test_a_refund_gives_the_allowance_back_within_its_window(books: Books)
     async def pay_all(amount: int) -> Outcome:
         return await pay(books, child, merchant, amount, payer_pin="4321")
 
-    first = (await pay_all(100)).accepted().transaction_id
+    first = (await pay_all(100)).require_accepted().transaction_id
     assert (await pay_all(1)).code == Code.CARD_LIMIT_EXCEEDED
     await refund(first, 40)
     assert (await pay_all(40)).code is None
@@ -168,8 +177,8 @@ async def test_what_is_held_counts_until_it_is_rejected(books: Books) -> None:
     await give_limits(books, max_transaction=600_000_00, daily_limit=600_000_00)
     await give_limits(books, monthly_limit=600_000_00, max_balance=10_000_000_00)
     sender, receiver = await books.subscriber(2_000_000_00), await books.subscriber()
-    held = (await send(books, sender, receiver, 600_000_00)).accepted()
+    held = (await send(books, sender, receiver, 600_000_00)).require_accepted()
     assert held.status == "under_review"
     assert (await send(books, sender, receiver, 1)).code == Code.DAILY_LIMIT_EXCEEDED
-    await books.submit(Settlement(transaction_id=held.transaction_id, release=False))
+    await books.submit(ReviewDecision(transaction_id=held.transaction_id, release=False))
     assert (await send(books, sender, receiver, 1)).code is None

@@ -13,12 +13,12 @@ from ledger.books import Books, Clock, is_right_pin
 from ledger.model import CARDS, WALLETS, Model, Step
 from tapgate import ids
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Command, Order, RequestKey, Settlement
+from tapgate.ledger.commands import Command, LedgerCommand, ReviewDecision, ScopedIdempotencyKey
 from tapgate.ledger.decide import decide
-from tapgate.ledger.pin_tries import PinState
+from tapgate.ledger.pin_attempts import PinState
+from tapgate.ledger.review import decide_review
 from tapgate.ledger.rules import AccountRule, CommissionRule, ComplianceRule, FeeStep, Rules
-from tapgate.ledger.settle import settle
-from tapgate.ledger.state import Account, Agent, Card, Recorded, State, apply
+from tapgate.ledger.state import Account, Agent, Card, State, StoredTransaction, apply_decision
 from tapgate.ledger.verify import verify
 from tapgate.store.database import Database
 
@@ -95,7 +95,7 @@ def rules() -> Rules:
             (kind, 1): CommissionRule(rate, model.COMMISSION_FROM)
             for kind, rate in model.COMMISSIONS.items()
         },
-        compliance=(
+        compliance_rules=(
             watch(1, "AMOUNT_THRESHOLD", model.REVIEW_ABOVE, None, "review"),
             watch(2, "TRANSACTION_COUNT", model.BLOCK_ABOVE_IN_A_DAY, 86_400, "block"),
             watch(3, "PIN_FAILURES", model.WRONG_PINS_IN_A_DAY, 86_400, "block"),
@@ -143,12 +143,12 @@ def watch(number: int, kind: str, threshold: int, window: int | None, action: st
     )
 
 
-def order_of(step: Step, made: list[int]) -> Order:
+def order_of(step: Step, made: list[int]) -> LedgerCommand:
     """A step as the ledger is asked; `made` are the identifiers of the transactions so far."""
     original = made[step.original] if step.original is not None else None
     if step.kind == "settle":
         assert original is not None
-        return Settlement(transaction_id=original, release=step.release)
+        return ReviewDecision(transaction_id=original, release=step.release)
     asked = repr((step.kind, step.payer, step.payee, step.amount, step.original)).encode()
     return Command(
         type=step.kind,
@@ -159,21 +159,21 @@ def order_of(step: Step, made: list[int]) -> Order:
         payer_pin=step.pin,
         pin_policy="above_no_pin_limit" if step.payer in CARDS else "if_given",
         original_id=original,
-        request=RequestKey("test", step.request, asked) if step.request else None,
+        idempotency_key=ScopedIdempotencyKey("test", step.request, asked) if step.request else None,
     )
 
 
 def party(name: str) -> commands.Party:
     if name in CARDS:
-        return commands.card(name)
+        return commands.card_party(name)
     named = {
-        "agent": commands.agent,
-        "merchant": commands.processor,
-        "partner": commands.partner,
+        "agent": commands.agent_party,
+        "merchant": commands.processor_party,
+        "partner": commands.partner_party,
     }
     if name == "cash":
-        return commands.CASH
-    return named.get(name, commands.subscriber)(OWNERS[name])
+        return commands.CASH_PARTY
+    return named.get(name, commands.subscriber_party)(OWNERS[name])
 
 
 def new_model() -> Model:
@@ -185,9 +185,11 @@ class InMemory:
     """The decisions of the ledger without a database: `decide` and `apply` over one state."""
 
     def __init__(self) -> None:
-        self.new_id = ids.IdSource(1)
+        self.new_id = ids.IdGenerator(1)
         self.made: list[int] = []
-        self.state = State(now=START, today=START.date(), rules=rules(), accounts={}, by_owner={})
+        self.state = State(
+            now=START, today=START.date(), rules=rules(), accounts={}, accounts_by_owner={}
+        )
         kinds = {"agent": chart.FLOAT, "merchant": chart.SETTLEMENT, "partner": chart.CLEARING}
         for name, account_id in ACCOUNTS.items():
             owner = OWNERS.get(name)
@@ -205,11 +207,11 @@ class InMemory:
                 usage_day=None,
                 day_used=0,
                 month_used=0,
-                locked=owner is not None,
+                is_locked=owner is not None,
             )
             self.state.accounts[account_id] = account
             if owner is not None:
-                self.state.by_owner[owner, kind] = account
+                self.state.accounts_by_owner[owner, kind] = account
         for number, (serial, wallet) in enumerate(CARDS.items(), start=500):
             child = serial == "k0"
             self.state.cards[serial] = Card(
@@ -236,8 +238,8 @@ class InMemory:
     def advance(self, plain: Model) -> None:
         """What the database would count anew for the next batch."""
         self.state.now, self.state.today = plain.now, plain.now.date()
-        self.state.windows = recent_counts(plain)
-        self.state.wrong_pins = {
+        self.state.window_totals = recent_counts(plain)
+        self.state.wrong_pin_counts = {
             (3, ACCOUNTS[wallet]): plain.recent_wrong_pins(wallet) for wallet in WALLETS
         }
 
@@ -246,13 +248,13 @@ class InMemory:
         if isinstance(order, Command):
             decision = decide(self.state, order, is_right_pin, self.new_id)
         else:
-            decision = settle(self.state, order)
-        apply(self.state, decision)
+            decision = decide_review(self.state, order)
+        apply_decision(self.state, decision)
         row = decision.transaction
         if row is not None:
             self.made.append(row.id)
             if row.from_account is not None and row.to_account is not None:
-                self.state.recorded[row.id] = Recorded(
+                self.state.transactions[row.id] = StoredTransaction(
                     row.id,
                     row.type,
                     row.status,
@@ -267,7 +269,7 @@ class InMemory:
                     row.usage_day,
                     self.state.now,
                 )
-        return decision.outcome.code or (decision.outcome.answer and decision.outcome.answer.status)
+        return decision.outcome.code or (decision.outcome.result and decision.outcome.result.status)
 
 
 def possible(step: Step, made: int) -> bool:
@@ -374,20 +376,20 @@ class InDatabase:
             world.serials[serial] = await books.card(world.owners[wallet], **more)
         return world
 
-    def translate(self, order: Order, name: str) -> Order:
-        if isinstance(order, Settlement):
+    def translate(self, order: LedgerCommand, name: str) -> LedgerCommand:
+        if isinstance(order, ReviewDecision):
             return order
 
         def own(party: commands.Party) -> commands.Party:
             if party.by == "card":
-                return commands.card(self.serials[str(party.key)])
-            if party == commands.CASH:
+                return commands.card_party(self.serials[str(party.key)])
+            if party == commands.CASH_PARTY:
                 return party
             nickname = next(nick for nick, number in OWNERS.items() if number == party.key)
             return commands.Party("owner", self.owners[nickname], party.kind)
 
-        request = order.request and RequestKey(
-            f"{name}", order.request.request_id, order.request.fingerprint
+        request = order.idempotency_key and ScopedIdempotencyKey(
+            f"{name}", order.idempotency_key.request_id, order.idempotency_key.fingerprint
         )
         return Command(
             **{
@@ -403,7 +405,7 @@ class InDatabase:
         outcomes = await self.books.submit_together(orders)
         results = []
         for outcome in outcomes:
-            answer = outcome.answer
+            answer = outcome.result
             if answer is not None and answer.transaction_id not in self.made:
                 self.made.append(answer.transaction_id)
             results.append(outcome.code or (answer and answer.status))
@@ -445,7 +447,7 @@ async def test_batches_of_any_split_agree_with_the_model(economy: Books) -> None
         await compare(economy, sequence, cuts, number)
     async with economy.database.connection() as connection:
         proof = await verify(connection)
-    assert proof.holds, [finding for finding in proof.findings if finding.broken]
+    assert proof.is_valid, [finding for finding in proof.findings if finding.broken]
 
 
 def draw(number: int) -> tuple[list[Step], set[int]]:

@@ -5,7 +5,7 @@ import pytest
 from ledger.books import PIN, Books, movement, request
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import CASH
+from tapgate.ledger.commands import CASH_PARTY
 
 
 async def test_p2p_is_paid_with_its_fee_on_top(books: Books) -> None:
@@ -14,13 +14,13 @@ async def test_p2p_is_paid_with_its_fee_on_top(books: Books) -> None:
     outcome = await books.submit(
         movement(
             chart.TRANSFER_P2P,
-            commands.subscriber(sender),
-            commands.card(card),
+            commands.subscriber_party(sender),
+            commands.card_party(card),
             50_00,
             payer_pin=PIN,
         )
     )
-    answer = outcome.accepted()
+    answer = outcome.require_accepted()
     assert (answer.status, answer.fee, answer.payer_available) == ("completed", 75, 49_25)
     assert answer.payee_name == "Aminata K."
     assert await books.balance(sender) == 49_25
@@ -42,8 +42,8 @@ async def test_p2p_is_paid_with_its_fee_on_top(books: Books) -> None:
     ],
 )
 async def test_one_fee_rate_for_the_whole_amount(books: Books, amount: int, fee: int) -> None:
-    rules = await books.ledger._current_rules(books.database)  # type: ignore[arg-type]
-    assert rules.fee(chart.TRANSFER_P2P, amount) == (fee, "sender")
+    rules = await books.ledger._get_rules(books.database)  # type: ignore[arg-type]
+    assert rules.calculate_fee(chart.TRANSFER_P2P, amount) == (fee, "sender")
 
 
 async def test_payment_fee_comes_out_of_what_the_merchant_receives(books: Books) -> None:
@@ -53,14 +53,14 @@ async def test_payment_fee_comes_out_of_what_the_merchant_receives(books: Books)
         outcome = await books.submit(
             movement(
                 kind,
-                commands.card(card),
-                commands.processor(merchant),
+                commands.card_party(card),
+                commands.processor_party(merchant),
                 50_00,
                 pin_policy="above_no_pin_limit",
             )
         )
-        assert outcome.accepted().fee == 50
-        assert outcome.accepted().payee_available is None
+        assert outcome.require_accepted().fee == 50
+        assert outcome.require_accepted().payee_available is None
     assert await books.balance(payer) == 0
     assert await books.balance(merchant) == 99_00
     left_behind = await books.database.fetch(
@@ -76,15 +76,15 @@ async def test_cash_in_earns_the_agent_a_commission(books: Books) -> None:
         outcome = await books.submit(
             movement(
                 chart.AGENT_CASHIN,
-                commands.agent(agent),
-                commands.subscriber(customer),
+                commands.agent_party(agent),
+                commands.subscriber_party(customer),
                 100_00,
                 payer_pin=PIN,
                 pin_policy="required",
             )
         )
-        assert outcome.accepted().commission == earned
-        assert outcome.accepted().payer_available == 400_00
+        assert outcome.require_accepted().commission == earned
+        assert outcome.require_accepted().payer_available == 400_00
         assert await books.balance(customer) == 100_00
         assert await books.balance(agent, chart.COMMISSION) == earned
         assert await books.balance(agent, chart.FLOAT) == 400_00
@@ -97,8 +97,8 @@ async def test_cash_out_needs_both_pins(books: Books) -> None:
         outcome = await books.submit(
             movement(
                 chart.AGENT_CASHOUT,
-                commands.subscriber(customer),
-                commands.agent(agent),
+                commands.subscriber_party(customer),
+                commands.agent_party(agent),
                 40_00,
                 payer_pin=customer_pin,
                 payee_pin=agent_pin,
@@ -123,10 +123,10 @@ async def test_money_enters_through_agents_and_partners(books: Books) -> None:
     agent, partner, customer = await books.agent(), await books.partner(), await books.subscriber()
     sub_agent = await books.agent(parent=agent)
     for kind, payer, payee in (
-        (chart.AGENT_FUND, CASH, commands.agent(agent)),
-        (chart.PARTNER_DEPOSIT, CASH, commands.partner(partner)),
-        (chart.PARTNER_FUND, commands.partner(partner), commands.subscriber(customer)),
-        (chart.AGENT_TRANSFER, commands.agent(agent), commands.agent(sub_agent)),
+        (chart.AGENT_FUND, CASH_PARTY, commands.agent_party(agent)),
+        (chart.PARTNER_DEPOSIT, CASH_PARTY, commands.partner_party(partner)),
+        (chart.PARTNER_FUND, commands.partner_party(partner), commands.subscriber_party(customer)),
+        (chart.AGENT_TRANSFER, commands.agent_party(agent), commands.agent_party(sub_agent)),
     ):
         assert (await books.submit(movement(kind, payer, payee, 70_00))).code is None
     assert await books.balance(customer) == 70_00
@@ -138,14 +138,19 @@ async def test_money_enters_through_agents_and_partners(books: Books) -> None:
 async def test_commission_payout_pays_all_there_is_and_then_has_nothing(books: Books) -> None:
     agent, customer = await books.agent(500_00), await books.subscriber()
     await books.submit(
-        movement(chart.AGENT_CASHIN, commands.agent(agent), commands.subscriber(customer), 500_00)
+        movement(
+            chart.AGENT_CASHIN,
+            commands.agent_party(agent),
+            commands.subscriber_party(customer),
+            500_00,
+        )
     )
     payout = movement(
-        chart.COMMISSION_PAYOUT, commands.commission_of(agent), commands.agent(agent), None
+        chart.COMMISSION_PAYOUT, commands.commission_party(agent), commands.agent_party(agent), None
     )
     outcome = await books.submit(payout)
-    assert outcome.accepted().amount == 5_00
-    assert outcome.accepted().payee_available == 5_00
+    assert outcome.require_accepted().amount == 5_00
+    assert outcome.require_accepted().payee_available == 5_00
     assert (await books.submit(payout)).code == Code.INSUFFICIENT_FUNDS
 
 
@@ -154,12 +159,12 @@ async def test_processor_pays_a_subscriber(books: Books) -> None:
     outcome = await books.submit(
         movement(
             chart.PROCESSOR_TRANSFER,
-            commands.processor(merchant),
-            commands.subscriber(customer),
+            commands.processor_party(merchant),
+            commands.subscriber_party(customer),
             80_00,
         )
     )
-    assert outcome.accepted().payer_available == 0
+    assert outcome.require_accepted().payer_available == 0
 
 
 async def test_transfer_between_accounts_named_by_number(books: Books) -> None:
@@ -167,12 +172,15 @@ async def test_transfer_between_accounts_named_by_number(books: Books) -> None:
     outcome = await books.submit(
         movement(
             chart.TRANSFER,
-            commands.account(await books.account_of(one)),
-            commands.account(await books.account_of(other)),
+            commands.account_party(await books.account_of(one)),
+            commands.account_party(await books.account_of(other)),
             10_00,
         )
     )
-    assert (outcome.accepted().payer_available, outcome.accepted().payee_available) == (0, 10_00)
+    assert (
+        outcome.require_accepted().payer_available,
+        outcome.require_accepted().payee_available,
+    ) == (0, 10_00)
 
 
 async def test_parts_of_a_payment_are_refunded_and_the_last_returns_the_fee(books: Books) -> None:
@@ -180,21 +188,26 @@ async def test_parts_of_a_payment_are_refunded_and_the_last_returns_the_fee(book
     card = await books.card(payer)
     payment = (
         await books.submit(
-            movement(chart.POS_PAYMENT, commands.card(card), commands.processor(merchant), 100_00)
+            movement(
+                chart.POS_PAYMENT,
+                commands.card_party(card),
+                commands.processor_party(merchant),
+                100_00,
+            )
         )
-    ).accepted()
+    ).require_accepted()
 
     async def refund(amount: int | None) -> tuple[Code | None, int | None]:
         outcome = await books.submit(
             movement(
                 chart.REFUND,
-                commands.processor(merchant),
-                commands.CASH,
+                commands.processor_party(merchant),
+                commands.CASH_PARTY,
                 amount,
                 original_id=payment.transaction_id,
             )
         )
-        return outcome.code, outcome.answer and outcome.answer.refundable
+        return outcome.code, outcome.result and outcome.result.refundable_amount
 
     assert await refund(30_00) == (None, 70_00)
     assert await refund(70_01) == (Code.REFUND_EXCEEDS_REMAINING, None)
@@ -209,7 +222,10 @@ async def test_partner_may_go_below_zero_down_to_its_overdraft(books: Books) -> 
     partner, customer = await books.partner(10_00, overdraft=5_00), await books.subscriber()
     fund = [
         movement(
-            chart.PARTNER_FUND, commands.partner(partner), commands.subscriber(customer), amount
+            chart.PARTNER_FUND,
+            commands.partner_party(partner),
+            commands.subscriber_party(customer),
+            amount,
         )
         for amount in (15_01, 15_00)
     ]
@@ -222,15 +238,15 @@ async def test_a_decline_raises_where_an_answer_is_asked_for(books: Books) -> No
     poor, other = await books.subscriber(), await books.subscriber()
     order = movement(
         chart.TRANSFER,
-        commands.subscriber(poor),
-        commands.subscriber(other),
+        commands.subscriber_party(poor),
+        commands.subscriber_party(other),
         1,
-        request=request("poor"),
+        idempotency_key=request("poor"),
     )
     with pytest.raises(ApiError) as first:
-        (await books.submit(order)).accepted()
+        (await books.submit(order)).require_accepted()
     with pytest.raises(ApiError) as second:
-        (await books.submit(order)).accepted()
+        (await books.submit(order)).require_accepted()
     assert first.value.code == second.value.code == Code.INSUFFICIENT_FUNDS
     assert first.value.headers == {}
     assert second.value.headers == {"Idempotent-Replayed": "true"}

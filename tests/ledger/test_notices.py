@@ -10,8 +10,8 @@ from ledger.books import PIN, WRONG_PIN, Books, movement, request
 from ledger.orders import cash_in, fund, p2p, pay, refund, without_limits
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Command, Order, Party, Settlement
-from tapgate.ledger.notices import MONEY_RECEIVED, PAYMENT_MADE
+from tapgate.ledger.commands import Command, LedgerCommand, Party, ReviewDecision
+from tapgate.ledger.receipts import MONEY_RECEIVED, PAYMENT_MADE
 
 Told = tuple[int, str, int]
 
@@ -19,8 +19,8 @@ BOTH = (MONEY_RECEIVED, PAYMENT_MADE)
 
 
 def want(books: Books, *kinds: str) -> None:
-    books.ledger._notices = frozenset(kinds)
-    books.ledger._forget_rules()
+    books.ledger._receipt_kinds = frozenset(kinds)
+    books.ledger._invalidate_rules()
 
 
 async def noted(books: Books) -> list[Told]:
@@ -30,8 +30,8 @@ async def noted(books: Books) -> list[Told]:
     return [tuple(row) for row in rows]
 
 
-async def carried(books: Books, order: Order) -> int:
-    return (await books.submit(order)).accepted().transaction_id
+async def carried(books: Books, order: LedgerCommand) -> int:
+    return (await books.submit(order)).require_accepted().transaction_id
 
 
 @pytest.mark.parametrize("kinds", [(), (MONEY_RECEIVED,), (PAYMENT_MADE,), BOTH])
@@ -59,7 +59,7 @@ async def test_subscribers_are_noted_and_nobody_else(books: Books) -> None:
         await books.partner(500_00),
     )
     want(books, *BOTH)
-    subscriber = commands.subscriber
+    subscriber = commands.subscriber_party
 
     async def moved(kind: str, payer: Party, payee: Party, **more: Any) -> list[tuple[str, int]]:
         number = await carried(books, movement(kind, payer, payee, 10_00, **more))
@@ -68,28 +68,31 @@ async def test_subscribers_are_noted_and_nobody_else(books: Books) -> None:
         ]
 
     received, paid = (MONEY_RECEIVED, other), (PAYMENT_MADE, one)
-    shop = commands.processor(processor)
+    shop = commands.processor_party(processor)
     assert await moved(chart.TRANSFER_P2P, subscriber(one), subscriber(other)) == [received, paid]
     assert await moved(chart.TRANSFER, subscriber(one), subscriber(other)) == [received, paid]
     assert await moved(chart.TRANSFER, subscriber(one), shop) == [paid]
     assert await moved(chart.TRANSFER, shop, subscriber(other)) == []
-    assert await moved(chart.TRANSFER, commands.CASH, subscriber(other)) == []
+    assert await moved(chart.TRANSFER, commands.CASH_PARTY, subscriber(other)) == []
     assert await moved(chart.POS_PAYMENT, subscriber(one), shop) == [paid]
     assert await moved(chart.ONLINE_PAYMENT, subscriber(one), shop) == [paid]
     handed_out = await moved(
-        chart.AGENT_CASHOUT, subscriber(one), commands.agent(agent), payee_pin=PIN
+        chart.AGENT_CASHOUT, subscriber(one), commands.agent_party(agent), payee_pin=PIN
     )
     assert handed_out == [paid]
     handed_in = await moved(
-        chart.AGENT_CASHIN, commands.agent(agent), subscriber(other), payer_pin=PIN
+        chart.AGENT_CASHIN, commands.agent_party(agent), subscriber(other), payer_pin=PIN
     )
     assert handed_in == [received]
-    assert await moved(chart.PARTNER_FUND, commands.partner(partner), subscriber(other)) == [
+    assert await moved(chart.PARTNER_FUND, commands.partner_party(partner), subscriber(other)) == [
         received
     ]
     assert await moved(chart.PROCESSOR_TRANSFER, shop, subscriber(other)) == [received]
-    assert await moved(chart.AGENT_FUND, commands.CASH, commands.agent(agent)) == []
-    assert await moved(chart.PARTNER_DEPOSIT, commands.CASH, commands.partner(partner)) == []
+    assert await moved(chart.AGENT_FUND, commands.CASH_PARTY, commands.agent_party(agent)) == []
+    assert (
+        await moved(chart.PARTNER_DEPOSIT, commands.CASH_PARTY, commands.partner_party(partner))
+        == []
+    )
 
 
 async def test_a_refund_is_noted_for_who_had_paid_each_time(books: Books) -> None:
@@ -108,7 +111,9 @@ async def test_who_pays_by_card_is_the_wallets_owner(books: Books) -> None:
     want(books, *BOTH)
     number = await carried(
         books,
-        movement(chart.POS_PAYMENT, commands.card(card), commands.processor(processor), 5_00),
+        movement(
+            chart.POS_PAYMENT, commands.card_party(card), commands.processor_party(processor), 5_00
+        ),
     )
     assert await noted(books) == [(number, PAYMENT_MADE, parent)]
 
@@ -119,8 +124,8 @@ async def test_who_pays_by_messaging_reads_the_answer_there(books: Books) -> Non
     order = Command(
         type=chart.TRANSFER_P2P,
         channel="messaging",
-        payer=commands.subscriber(sender),
-        payee=commands.subscriber(receiver),
+        payer=commands.subscriber_party(sender),
+        payee=commands.subscriber_party(receiver),
         amount=10_00,
     )
     number = await carried(books, order)
@@ -138,15 +143,15 @@ async def test_what_is_held_is_noted_when_it_is_released_and_once(
     order = Command(
         type=chart.TRANSFER_P2P,
         channel=channel,
-        payer=commands.subscriber(sender),
-        payee=commands.subscriber(receiver),
+        payer=commands.subscriber_party(sender),
+        payee=commands.subscriber_party(receiver),
         amount=600_000_00,
     )
     released, rejected = await carried(books, order), await carried(books, order)
     assert await noted(books) == []
     for number in (released, rejected):
-        await carried(books, Settlement(transaction_id=number, release=number == released))
-        again = Settlement(transaction_id=number, release=True)
+        await carried(books, ReviewDecision(transaction_id=number, release=number == released))
+        again = ReviewDecision(transaction_id=number, release=True)
         assert (await books.submit(again)).code == Code.ALREADY_RESOLVED
     assert await noted(books) == [
         (released, MONEY_RECEIVED, receiver),
@@ -162,7 +167,9 @@ async def test_a_release_that_fails_is_not_noted(books: Books) -> None:
     await books.database.execute(
         "UPDATE accounts SET status = 'closed' WHERE owner_id = $1", receiver
     )
-    settled = (await books.submit(Settlement(transaction_id=number, release=True))).accepted()
+    settled = (
+        await books.submit(ReviewDecision(transaction_id=number, release=True))
+    ).require_accepted()
     assert settled.status == "failed"
     assert await noted(books) == []
 
@@ -174,7 +181,7 @@ async def test_declines_refusals_and_replays_are_not_noted(books: Books) -> None
     assert wrong.code == Code.INVALID_PIN
     assert (await books.submit(p2p(sender, receiver, 500_00))).code == Code.INSUFFICIENT_FUNDS
     assert await noted(books) == []
-    first = p2p(sender, receiver, 10_00, request=request("one"))
+    first = p2p(sender, receiver, 10_00, idempotency_key=request("one"))
     number = await carried(books, first)
     assert (await books.submit(first)).replayed
     assert len(await noted(books)) == 2
@@ -186,11 +193,11 @@ async def test_declines_refusals_and_replays_are_not_noted(books: Books) -> None
 async def test_the_same_request_many_times_at_once_is_noted_once(books: Books) -> None:
     sender, receiver = await books.subscriber(100_00), await books.subscriber()
     want(books, *BOTH)
-    same = p2p(sender, receiver, 1_00, request=request("one"))
+    same = p2p(sender, receiver, 1_00, idempotency_key=request("one"))
     one_by_one = [books.submit(same) for _ in range(20)]
     in_batches = [books.submit_together([same] * 3) for _ in range(4)]
     await asyncio.gather(*one_by_one, *in_batches)
-    number = (await books.submit(same)).accepted().transaction_id
+    number = (await books.submit(same)).require_accepted().transaction_id
     assert await noted(books) == [
         (number, MONEY_RECEIVED, receiver),
         (number, PAYMENT_MADE, sender),
@@ -273,7 +280,7 @@ class Chance:
         self._random = random.Random(seed)
         self._wallets: list[int] = []
         self._agent = self._processor = self._partner = 0
-        self._done: list[Order] = []
+        self._done: list[LedgerCommand] = []
 
     async def prepare(self) -> None:
         books = self._books
@@ -282,7 +289,7 @@ class Chance:
         self._processor = await books.processor(1_000_00)
         self._partner = await books.partner(1_000_00)
 
-    async def batch(self) -> list[Order]:
+    async def batch(self) -> list[LedgerCommand]:
         """What it refunds or settles may be anything, but mostly is what can be."""
         rows = await self._books.database.fetch(
             """SELECT id FROM transactions
@@ -292,12 +299,12 @@ class Chance:
         made = [row["id"] for row in rows]
         return [self._order(made) for _ in range(self._random.randint(1, 8))]
 
-    def _order(self, made: list[int]) -> Order:
+    def _order(self, made: list[int]) -> LedgerCommand:
         choose = self._random.choice
         if self._done and self._random.random() < 0.2:
             return choose(self._done)
         if self._random.random() < 0.2:
-            return Settlement(transaction_id=choose(made), release=choose([True, True, False]))
+            return ReviewDecision(transaction_id=choose(made), release=choose([True, True, False]))
         order = self._movement(made)
         self._done.append(order)
         return order
@@ -307,24 +314,24 @@ class Chance:
         one, other = self._random.sample(self._wallets, 2)
         amount = choose([1_00, 20_00, 300_00, 510_000_00])
         named = request(str(len(self._done)))
-        kind = choose(chart.TYPES)
-        own, their = commands.subscriber(one), commands.subscriber(other)
-        agent, shop = commands.agent(self._agent), commands.processor(self._processor)
-        partner = commands.partner(self._partner)
+        kind = choose(chart.TRANSACTION_TYPES)
+        own, their = commands.subscriber_party(one), commands.subscriber_party(other)
+        agent, shop = commands.agent_party(self._agent), commands.processor_party(self._processor)
+        partner = commands.partner_party(self._partner)
         sides: dict[str, tuple[Party, Party]] = {
             chart.TRANSFER_P2P: (own, their),
             chart.TRANSFER: choose([(own, their), (own, shop), (agent, own), (shop, own)]),
             chart.AGENT_CASHIN: (agent, own),
             chart.AGENT_CASHOUT: (own, agent),
-            chart.AGENT_FUND: (commands.CASH, agent),
+            chart.AGENT_FUND: (commands.CASH_PARTY, agent),
             chart.AGENT_TRANSFER: (agent, agent),
-            chart.COMMISSION_PAYOUT: (commands.commission_of(self._agent), agent),
+            chart.COMMISSION_PAYOUT: (commands.commission_party(self._agent), agent),
             chart.POS_PAYMENT: (own, shop),
             chart.ONLINE_PAYMENT: (own, shop),
             chart.PARTNER_FUND: (partner, own),
-            chart.PARTNER_DEPOSIT: (commands.CASH, partner),
+            chart.PARTNER_DEPOSIT: (commands.CASH_PARTY, partner),
             chart.PROCESSOR_TRANSFER: (shop, own),
-            chart.REFUND: (shop, commands.CASH),
+            chart.REFUND: (shop, commands.CASH_PARTY),
         }
         payer, payee = sides[kind]
         return Command(
@@ -334,7 +341,7 @@ class Chance:
             payee=payee,
             amount=amount,
             original_id=choose(made) if kind == chart.REFUND else None,
-            request=named,
+            idempotency_key=named,
         )
 
 
@@ -364,7 +371,7 @@ async def test_orders_of_agents_among_themselves_are_not_noted(books: Books) -> 
     await carried(books, fund(agent, 10_00))
     number = await carried(books, cash_in(agent, subscriber, 10_00))
     payout = movement(
-        chart.COMMISSION_PAYOUT, commands.commission_of(agent), commands.agent(agent), None
+        chart.COMMISSION_PAYOUT, commands.commission_party(agent), commands.agent_party(agent), None
     )
     await carried(books, payout)
     assert await noted(books) == [(number, MONEY_RECEIVED, subscriber)]

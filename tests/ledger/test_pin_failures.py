@@ -21,15 +21,15 @@ async def watch(books: Books, *, action: str = "alert", threshold: int = 2) -> N
         action,
         threshold,
     )
-    books.ledger._forget_rules()
+    books.ledger._invalidate_rules()
 
 
 async def pay(books: Books, card: str, merchant: int, pin: str | None = PIN) -> Outcome:
     return await books.submit(
         movement(
             chart.POS_PAYMENT,
-            commands.card(card),
-            commands.processor(merchant),
+            commands.card_party(card),
+            commands.processor_party(merchant),
             1,
             payer_pin=pin,
         )
@@ -70,8 +70,8 @@ async def test_within_one_batch_too(books: Books) -> None:
     orders = [
         movement(
             chart.POS_PAYMENT,
-            commands.card(card),
-            commands.processor(merchant),
+            commands.card_party(card),
+            commands.processor_party(merchant),
             1,
             payer_pin=WRONG_PIN if wrong else PIN,
         )
@@ -111,7 +111,7 @@ async def test_review_holds_the_next_payment(books: Books) -> None:
     payer, merchant = await books.subscriber(100_00), await books.processor()
     own = await books.card(payer)
     await pay(books, own, merchant, WRONG_PIN)
-    assert (await pay(books, own, merchant)).accepted().status == "under_review"
+    assert (await pay(books, own, merchant)).require_accepted().status == "under_review"
     assert [review for _, _, review, _ in await alerts(books)] == [False, True]
 
 
@@ -120,15 +120,19 @@ async def test_other_types_of_transactions_are_not_touched(books: Books) -> None
     payer, agent = await books.subscriber(100_00), await books.agent()
     cash_out = movement(
         chart.AGENT_CASHOUT,
-        commands.subscriber(payer),
-        commands.agent(agent),
+        commands.subscriber_party(payer),
+        commands.agent_party(agent),
         1,
         payer_pin=WRONG_PIN,
     )
     assert (await books.submit(cash_out)).code == Code.INVALID_PIN
     assert len(await alerts(books)) == 1
     cash_out = movement(
-        chart.AGENT_CASHOUT, commands.subscriber(payer), commands.agent(agent), 1, payer_pin=PIN
+        chart.AGENT_CASHOUT,
+        commands.subscriber_party(payer),
+        commands.agent_party(agent),
+        1,
+        payer_pin=PIN,
     )
     assert (await books.submit(cash_out)).code is None
 
@@ -138,16 +142,16 @@ async def test_an_agents_wrong_pins_are_nobody_elses(books: Books) -> None:
     payer, agent = await books.subscriber(100_00), await books.agent(100_00)
     cash_in = movement(
         chart.AGENT_CASHIN,
-        commands.agent(agent),
-        commands.subscriber(payer),
+        commands.agent_party(agent),
+        commands.subscriber_party(payer),
         1,
         payer_pin=WRONG_PIN,
     )
     assert (await books.submit(cash_in)).code == Code.INVALID_PIN
     cash_out = movement(
         chart.AGENT_CASHOUT,
-        commands.subscriber(payer),
-        commands.agent(agent),
+        commands.subscriber_party(payer),
+        commands.agent_party(agent),
         1,
         payer_pin=PIN,
         payee_pin=WRONG_PIN,
@@ -186,13 +190,13 @@ async def test_while_the_rule_is_off_they_are_counted_for_later(books: Books) ->
 async def test_what_no_rule_can_count_any_more_is_removed(books: Books) -> None:
     now = books.clock()
     async with books.database.transaction() as tx:
-        await pin_failures.add(tx, [1] * 150, now)
+        await pin_failures.add_failures(tx, [1] * 150, now)
         later = now + timedelta(seconds=MAX_WINDOW_SECONDS)
-        await pin_failures.add(tx, [2], later)
+        await pin_failures.add_failures(tx, [2], later)
         assert await tx.fetchval("SELECT count(*) FROM pin_failures") == 151
         later += timedelta(milliseconds=1)
-        await pin_failures.add(tx, [2], later)
+        await pin_failures.add_failures(tx, [2], later)
         assert await tx.fetchval("SELECT count(*) FROM pin_failures") == 52
-        await pin_failures.add(tx, [2], later)
+        await pin_failures.add_failures(tx, [2], later)
         rows = await tx.fetch("SELECT account_id FROM pin_failures")
         assert [row["account_id"] for row in rows] == [2, 2, 2]

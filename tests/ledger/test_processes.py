@@ -13,7 +13,7 @@ from ledger.books import PIN, WRONG_PIN, Books
 from ledger.hammer import Plan
 from tapgate.errors import Code
 from tapgate.ledger import chart
-from tapgate.ledger.rules import CHANGED
+from tapgate.ledger.rules import RULES_CHANGED
 
 Answers = list[dict[str, Any]]
 
@@ -53,7 +53,7 @@ async def plan_for(books: Books, url: str, *, orders: int, wallet: int = 50_00) 
     )
     await books.database.execute("UPDATE compliance_rules SET status = 'inactive'")
     async with books.database.transaction() as tx:
-        await books.signals.publish(tx, CHANGED, "")
+        await books.signals.publish(tx, RULES_CHANGED, "")
     wallets = [await books.subscriber(wallet) for _ in range(6)]
     return Plan(
         url=url,
@@ -97,7 +97,7 @@ async def test_two_processes_on_the_same_accounts(books: Books, database_url: st
 
 async def total(books: Books) -> int:
     own = await books.database.fetchval("SELECT sum(balance) FROM accounts WHERE checked")
-    platform = [await books.platform_balance(kind) for kind in chart.PLATFORM_KINDS]
+    platform = [await books.platform_balance(kind) for kind in chart.PLATFORM_ACCOUNT_KINDS]
     return int(own) + sum(platform)
 
 

@@ -24,28 +24,28 @@ async def set_status(books: Books, owner_id: int, status: str) -> None:
 
 
 def p2p(sender: int, payee: Party, amount: int = 1_00, **more: object) -> Command:
-    return movement(chart.TRANSFER_P2P, commands.subscriber(sender), payee, amount, **more)
+    return movement(chart.TRANSFER_P2P, commands.subscriber_party(sender), payee, amount, **more)
 
 
 @pytest.mark.parametrize(
     ("payer", "code"),
     [
-        (commands.card("NONE"), Code.CARD_NOT_FOUND),
-        (commands.subscriber(1), Code.SUBSCRIBER_NOT_FOUND),
-        (commands.agent(1), Code.AGENT_NOT_FOUND),
-        (commands.commission_of(1), Code.AGENT_NOT_FOUND),
-        (commands.processor(1), Code.PROCESSOR_NOT_FOUND),
-        (commands.partner(1), Code.PARTNER_NOT_FOUND),
-        (commands.account(1), Code.ACCOUNT_NOT_FOUND),
+        (commands.card_party("NONE"), Code.CARD_NOT_FOUND),
+        (commands.subscriber_party(1), Code.SUBSCRIBER_NOT_FOUND),
+        (commands.agent_party(1), Code.AGENT_NOT_FOUND),
+        (commands.commission_party(1), Code.AGENT_NOT_FOUND),
+        (commands.processor_party(1), Code.PROCESSOR_NOT_FOUND),
+        (commands.partner_party(1), Code.PARTNER_NOT_FOUND),
+        (commands.account_party(1), Code.ACCOUNT_NOT_FOUND),
     ],
 )
 async def test_unknown_parties_are_refused_and_nothing_is_recorded(
     books: Books, payer: Party, code: Code
 ) -> None:
-    known = commands.subscriber(await books.subscriber(10_00))
+    known = commands.subscriber_party(await books.subscriber(10_00))
     for order in (
-        movement(chart.TRANSFER, payer, known, 1_00, request=request("one")),
-        movement(chart.TRANSFER, known, payer, 1_00, request=request("one")),
+        movement(chart.TRANSFER, payer, known, 1_00, idempotency_key=request("one")),
+        movement(chart.TRANSFER, known, payer, 1_00, idempotency_key=request("one")),
     ):
         assert (await books.submit(order)).code == code
     assert await failed(books) == []
@@ -54,7 +54,7 @@ async def test_unknown_parties_are_refused_and_nothing_is_recorded(
 async def test_to_oneself(books: Books) -> None:
     sender = await books.subscriber(10_00)
     child = await books.card(sender, daily_limit=5_00, pin="4321")
-    assert (await books.submit(p2p(sender, commands.card(child)))).code == Code.SELF_TRANSFER
+    assert (await books.submit(p2p(sender, commands.card_party(child)))).code == Code.SELF_TRANSFER
     assert await failed(books) == []
 
 
@@ -63,8 +63,8 @@ async def test_a_key_for_subscribers_money_moves_no_other(books: Books) -> None:
     outcome = await books.submit(
         movement(
             chart.TRANSFER,
-            commands.agent(agent),
-            commands.subscriber(someone),
+            commands.agent_party(agent),
+            commands.subscriber_party(someone),
             1_00,
             wallets_only=True,
         )
@@ -75,14 +75,16 @@ async def test_a_key_for_subscribers_money_moves_no_other(books: Books) -> None:
 async def test_agents_transfer_to_their_own_sub_agents_only(books: Books) -> None:
     agent, stranger = await books.agent(10_00), await books.agent()
     outcome = await books.submit(
-        movement(chart.AGENT_TRANSFER, commands.agent(agent), commands.agent(stranger), 1_00)
+        movement(
+            chart.AGENT_TRANSFER, commands.agent_party(agent), commands.agent_party(stranger), 1_00
+        )
     )
     assert outcome.code == Code.FORBIDDEN
 
 
 async def test_pin_required(books: Books) -> None:
     sender, receiver = await books.subscriber(10_00), await books.subscriber()
-    order = p2p(sender, commands.subscriber(receiver), pin_policy="required")
+    order = p2p(sender, commands.subscriber_party(receiver), pin_policy="required")
     assert (await books.submit(order)).code == Code.PIN_REQUIRED
     assert await failed(books) == []
 
@@ -95,8 +97,8 @@ async def test_without_a_pin_up_to_a_limit_each_and_five_times_that_a_day(books:
         outcome = await books.submit(
             movement(
                 chart.POS_PAYMENT,
-                commands.card(serial),
-                commands.processor(merchant),
+                commands.card_party(serial),
+                commands.processor_party(merchant),
                 amount,
                 payer_pin=pin,
                 pin_policy="above_no_pin_limit",
@@ -119,7 +121,7 @@ async def test_three_wrong_pins_lock_for_half_an_hour(books: Books) -> None:
     sender, receiver = await books.subscriber(10_00), await books.subscriber()
 
     async def send(pin: str) -> tuple[Code | None, object]:
-        order = p2p(sender, commands.subscriber(receiver), payer_pin=pin)
+        order = p2p(sender, commands.subscriber_party(receiver), payer_pin=pin)
         outcome = await books.submit(order)
         return outcome.code, outcome.details
 
@@ -146,8 +148,8 @@ async def test_a_child_card_has_its_own_pin_and_counter(books: Books) -> None:
         outcome = await books.submit(
             movement(
                 chart.POS_PAYMENT,
-                commands.card(card),
-                commands.processor(merchant),
+                commands.card_party(card),
+                commands.processor_party(merchant),
                 1_00,
                 payer_pin=pin,
             )
@@ -166,11 +168,11 @@ async def test_states_of_sender_and_receiver(books: Books) -> None:
     for owner, party in ((sender, "sender"), (receiver, "receiver")):
         for status in ("blocked", "closed"):
             await set_status(books, owner, status)
-            outcome = await books.submit(p2p(sender, commands.card(card)))
+            outcome = await books.submit(p2p(sender, commands.card_party(card)))
             assert (outcome.code, outcome.details) == (Code.SUBSCRIBER_BLOCKED, {"party": party})
         await set_status(books, owner, "active")
     await books.database.execute("UPDATE cards SET status = 'BLOCKED'")
-    outcome = await books.submit(p2p(sender, commands.card(card)))
+    outcome = await books.submit(p2p(sender, commands.card_party(card)))
     assert (outcome.code, outcome.details) == (Code.CARD_NOT_ACTIVE, {"party": "receiver"})
     assert await failed(books) == ["SUBSCRIBER_BLOCKED"] * 4 + ["CARD_NOT_ACTIVE"]
 
@@ -183,8 +185,8 @@ async def test_cards_that_do_not_pay(books: Books) -> None:
         outcome = await books.submit(
             movement(
                 chart.POS_PAYMENT,
-                commands.card(card),
-                commands.processor(merchant),
+                commands.card_party(card),
+                commands.processor_party(merchant),
                 1_00,
                 payer_pin=PIN,
                 pin_policy="above_no_pin_limit",
@@ -195,13 +197,13 @@ async def test_cards_that_do_not_pay(books: Books) -> None:
 
 
 async def test_states_of_agents_processors_and_partners(books: Books) -> None:
-    someone = commands.subscriber(await books.subscriber(100_00))
+    someone = commands.subscriber_party(await books.subscriber(100_00))
     agent, merchant = await books.agent(100_00), await books.processor(100_00)
     partner = await books.partner(100_00)
     for owner, party, code in (
-        (agent, commands.agent(agent), Code.AGENT_NOT_ACTIVE),
-        (merchant, commands.processor(merchant), Code.PROCESSOR_SUSPENDED),
-        (partner, commands.partner(partner), Code.PARTNER_SUSPENDED),
+        (agent, commands.agent_party(agent), Code.AGENT_NOT_ACTIVE),
+        (merchant, commands.processor_party(merchant), Code.PROCESSOR_SUSPENDED),
+        (partner, commands.partner_party(partner), Code.PARTNER_SUSPENDED),
     ):
         await set_status(books, owner, "blocked")
         outcome = await books.submit(movement(chart.TRANSFER, party, someone, 1_00))
@@ -218,8 +220,8 @@ async def test_an_agent_who_hands_out_cash_must_be_active_before_limits_count(
     outcome = await books.submit(
         movement(
             chart.AGENT_CASHOUT,
-            commands.subscriber(customer),
-            commands.agent(agent),
+            commands.subscriber_party(customer),
+            commands.agent_party(agent),
             60_000_00,
             payer_pin=PIN,
             payee_pin=PIN,
@@ -230,12 +232,17 @@ async def test_an_agent_who_hands_out_cash_must_be_active_before_limits_count(
 
 async def test_not_enough_money(books: Books) -> None:
     sender, receiver = await books.subscriber(100_00), await books.subscriber()
-    outcome = await books.submit(p2p(sender, commands.subscriber(receiver), 500_00))
+    outcome = await books.submit(p2p(sender, commands.subscriber_party(receiver), 500_00))
     assert outcome.code == Code.INSUFFICIENT_FUNDS
     assert outcome.details == {"available": 100.0, "required": 507.5}
     agent = await books.agent(1_00)
     outcome = await books.submit(
-        movement(chart.AGENT_CASHIN, commands.agent(agent), commands.subscriber(receiver), 1_01)
+        movement(
+            chart.AGENT_CASHIN,
+            commands.agent_party(agent),
+            commands.subscriber_party(receiver),
+            1_01,
+        )
     )
     assert outcome.code == Code.INSUFFICIENT_FLOAT
     assert await failed(books) == ["INSUFFICIENT_FUNDS", "INSUFFICIENT_FLOAT"]
@@ -254,34 +261,39 @@ async def test_refunds_that_cannot_be(books: Books) -> None:
         outcome = await books.submit(
             movement(
                 chart.REFUND,
-                commands.processor(processor),
-                commands.CASH,
+                commands.processor_party(processor),
+                commands.CASH_PARTY,
                 None,
                 original_id=transaction,
-                request=request("refund"),
+                idempotency_key=request("refund"),
             )
         )
         return outcome.code
 
-    pay = movement(chart.POS_PAYMENT, commands.card(card), commands.processor(merchant), 50_00)
-    payment = (await books.submit(pay)).accepted().transaction_id
+    pay = movement(
+        chart.POS_PAYMENT, commands.card_party(card), commands.processor_party(merchant), 50_00
+    )
+    payment = (await books.submit(pay)).require_accepted().transaction_id
     assert await refund(rival, payment) == Code.TRANSACTION_NOT_FOUND
     assert await refund(merchant, 12345) == Code.TRANSACTION_NOT_FOUND
     assert (await books.submit(pay)).code is None
-    declined = (await books.submit(pay)).answer
+    declined = (await books.submit(pay)).result
     assert declined is not None
     assert await refund(merchant, declined.transaction_id) == Code.NOT_REFUNDABLE
     transfer = movement(
-        chart.PROCESSOR_TRANSFER, commands.processor(merchant), commands.subscriber(other), 1_00
+        chart.PROCESSOR_TRANSFER,
+        commands.processor_party(merchant),
+        commands.subscriber_party(other),
+        1_00,
     )
-    moved = (await books.submit(transfer)).accepted().transaction_id
+    moved = (await books.submit(transfer)).require_accepted().transaction_id
     assert await refund(merchant, moved) == Code.NOT_REFUNDABLE
     assert await refund(rival, moved) == Code.TRANSACTION_NOT_FOUND
     unlinked = await books.card(None)
     by_nobody = movement(
-        chart.POS_PAYMENT, commands.card(unlinked), commands.processor(merchant), 1_00
+        chart.POS_PAYMENT, commands.card_party(unlinked), commands.processor_party(merchant), 1_00
     )
-    declined = (await books.submit(by_nobody)).answer
+    declined = (await books.submit(by_nobody)).result
     assert declined is not None
     assert await refund(merchant, declined.transaction_id) == Code.NOT_REFUNDABLE
     await set_status(books, payer, "closed")
@@ -308,8 +320,8 @@ async def test_the_order_of_objections(books: Books) -> None:
     await books.database.execute("UPDATE account_rules SET max_balance = 80")
 
     async def send(pin: str | None = PIN, to: str = card) -> Code | None:
-        books.ledger._forget_rules()
-        order = p2p(sender, commands.card(to), 1_00, payer_pin=pin, pin_policy="required")
+        books.ledger._invalidate_rules()
+        order = p2p(sender, commands.card_party(to), 1_00, payer_pin=pin, pin_policy="required")
         return (await books.submit(order)).code
 
     assert await send(to="NONE") == Code.CARD_NOT_FOUND
@@ -336,7 +348,7 @@ async def test_nothing_is_recorded_where_there_is_no_amount(books: Books) -> Non
     agent = await books.agent()
     await set_status(books, agent, "blocked")
     payout = movement(
-        chart.COMMISSION_PAYOUT, commands.commission_of(agent), commands.agent(agent), None
+        chart.COMMISSION_PAYOUT, commands.commission_party(agent), commands.agent_party(agent), None
     )
     assert (await books.submit(payout)).code == Code.AGENT_NOT_ACTIVE
     assert await failed(books) == []

@@ -19,10 +19,10 @@ from world import World
 async def transfer(books: Books, name: str, amount: int = 1_00, what: str = "this") -> Command:
     return movement(
         chart.TRANSFER,
-        commands.subscriber(await books.subscriber(10_00)),
-        commands.subscriber(await books.subscriber()),
+        commands.subscriber_party(await books.subscriber(10_00)),
+        commands.subscriber_party(await books.subscriber()),
         amount,
-        request=request(name, what),
+        idempotency_key=request(name, what),
     )
 
 
@@ -32,8 +32,8 @@ async def counted(books: Books) -> dict[int, tuple[int, datetime]]:
 
 
 def id_of(outcome: Outcome) -> int:
-    assert outcome.answer is not None
-    return outcome.answer.transaction_id
+    assert outcome.result is not None
+    return outcome.result.transaction_id
 
 
 async def test_repetitions_are_counted_and_first_requests_are_not(books: Books) -> None:
@@ -46,7 +46,7 @@ async def test_repetitions_are_counted_and_first_requests_are_not(books: Books) 
     await books.submit(declined)
     # The same name for something else is a conflict, not a repetition.
     await books.submit(await transfer(books, "three", what="other"))
-    await books.ledger.replays.write_down(books.database)
+    await books.ledger.replay_counter.flush(books.database)
     now = books.clock()
     assert await counted(books) == {id_of(first): (3, now), id_of(refused): (1, now)}
 
@@ -55,7 +55,7 @@ async def test_a_batch_of_the_same_request_is_counted(books: Books) -> None:
     order = await transfer(books, "one")
     outcomes = await asyncio.gather(*(books.submit(order) for _ in range(5)))
     assert [outcome.replayed for outcome in outcomes].count(True) == 4
-    await books.ledger.replays.write_down(books.database)
+    await books.ledger.replay_counter.flush(books.database)
     assert [count for count, _ in (await counted(books)).values()] == [4]
 
 
@@ -69,7 +69,7 @@ async def test_counts_of_all_processes_and_seconds_add_up(
         for _ in range(5):
             await asyncio.gather(*(one.submit(order) for one in (books, other) for order in orders))
             await asyncio.gather(
-                *(one.ledger.replays.write_down(one.database) for one in (books, other))
+                *(one.ledger.replay_counter.flush(one.database) for one in (books, other))
             )
             books.clock.moment += timedelta(seconds=1)
     finally:
@@ -104,9 +104,9 @@ async def test_what_could_not_be_written_down_is_counted_on(
     with monkeypatch.context() as patch:
         patch.setattr(books.database, "execute", away)
         with pytest.raises(ApiError):
-            await books.ledger.replays.write_down(books.database)
+            await books.ledger.replay_counter.flush(books.database)
     await books.submit(order)
-    await books.ledger.replays.write_down(books.database)
+    await books.ledger.replay_counter.flush(books.database)
     assert [count for count, _ in (await counted(books)).values()] == [2]
 
 
@@ -124,7 +124,7 @@ async def test_a_stop_without_a_database_says_what_is_lost(
     monkeypatch.setattr(other.ledger._database, "execute", away)
     with capture_logs() as lines:
         await other.close()
-    assert [line["event"] for line in lines] == ["ledger.replays_lost"]
+    assert [line["event"] for line in lines] == ["ledger.replay_counts_lost"]
 
 
 async def test_the_chain_of_a_transaction_tells_of_them(world: World) -> None:
@@ -152,12 +152,12 @@ async def test_the_chain_of_a_transaction_tells_of_them(world: World) -> None:
 async def test_a_partners_reference_that_comes_again_counts(world: World) -> None:
     somebody, bank = await world.subscriber(), await partner(world)
     await move(world, chart.PARTNER_DEPOSIT, "cash", bank, "100")
-    reference = PartnerReference(ids.read(ids.PARTNER, bank) or 0, "invoice 1")
+    reference = PartnerReference(ids.decode(ids.PARTNER, bank) or 0, "invoice 1")
     for _ in range(2):
         made = await move(
             world, chart.PARTNER_FUND, bank, somebody["id"], "10", reference=reference
         )
-    await world.services.ledger.replays.write_down(world.services.database)
+    await world.services.ledger.replay_counter.flush(world.services.database)
     answer = await world.client.get(
         f"/api/v1/transactions/{made}/chain", auth=await world.admin("F")
     )

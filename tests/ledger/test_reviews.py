@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from ledger.books import Books, movement
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Answer, Outcome, Settlement
+from tapgate.ledger.commands import Outcome, ReviewDecision, TransactionResult
 
 HELD = 600_000_00
 
@@ -19,14 +19,17 @@ async def prepare(books: Books, **more: int) -> tuple[int, int]:
         """UPDATE account_rules SET max_transaction = 1000000000, daily_limit = 1000000000,
                                     monthly_limit = 1000000000, max_balance = 1000000000"""
     )
-    books.ledger._forget_rules()
+    books.ledger._invalidate_rules()
     return await books.subscriber(1_000_000_00), await books.subscriber()
 
 
 async def send(books: Books, sender: int, receiver: int, amount: int = HELD) -> Outcome:
     return await books.submit(
         movement(
-            chart.TRANSFER_P2P, commands.subscriber(sender), commands.subscriber(receiver), amount
+            chart.TRANSFER_P2P,
+            commands.subscriber_party(sender),
+            commands.subscriber_party(receiver),
+            amount,
         )
     )
 
@@ -48,15 +51,15 @@ async def alerts(books: Books) -> list[Any]:
 
 async def test_held_funds_cannot_be_spent_and_are_released(books: Books) -> None:
     sender, receiver = await prepare(books)
-    answer = (await send(books, sender, receiver)).accepted()
+    answer = (await send(books, sender, receiver)).require_accepted()
     fee = 3_000_00
     assert (answer.status, answer.payer_available) == ("under_review", 400_000_00 - fee)
     assert await figures(books, sender) == (1_000_000_00, HELD + fee)
     assert await figures(books, receiver) == (0, 0)
     short = await send(books, sender, receiver, 400_000_00)
     assert short.code == Code.INSUFFICIENT_FUNDS
-    release = Settlement(transaction_id=answer.transaction_id, release=True)
-    assert (await books.submit(release)).accepted().status == "completed"
+    release = ReviewDecision(transaction_id=answer.transaction_id, release=True)
+    assert (await books.submit(release)).require_accepted().status == "completed"
     assert await figures(books, sender) == (400_000_00 - fee, 0)
     assert await figures(books, receiver) == (HELD, 0)
     assert (await books.submit(release)).code == Code.ALREADY_RESOLVED
@@ -65,9 +68,9 @@ async def test_held_funds_cannot_be_spent_and_are_released(books: Books) -> None
 
 async def test_rejected_funds_come_back(books: Books) -> None:
     sender, receiver = await prepare(books)
-    answer = (await send(books, sender, receiver)).accepted()
-    reject = Settlement(transaction_id=answer.transaction_id, release=False)
-    settled = (await books.submit(reject)).accepted()
+    answer = (await send(books, sender, receiver)).require_accepted()
+    reject = ReviewDecision(transaction_id=answer.transaction_id, release=False)
+    settled = (await books.submit(reject)).require_accepted()
     assert (settled.status, settled.details) == ("failed", {"failure_code": "COMPLIANCE_REJECTED"})
     assert await figures(books, sender) == (1_000_000_00, 0)
     row = await books.database.fetchrow("SELECT * FROM transactions WHERE type = 'transfer_p2p'")
@@ -79,27 +82,29 @@ async def test_a_release_that_the_receiver_cannot_take_fails_and_frees_the_funds
     books: Books,
 ) -> None:
     sender, receiver = await prepare(books)
-    first = (await send(books, sender, receiver)).accepted().transaction_id
+    first = (await send(books, sender, receiver)).require_accepted().transaction_id
     await books.database.execute(
         "UPDATE accounts SET status = 'blocked' WHERE owner_id = $1", receiver
     )
-    settled = await books.submit(Settlement(transaction_id=first, release=True))
-    assert settled.accepted().details == {"failure_code": "SUBSCRIBER_BLOCKED"}
+    settled = await books.submit(ReviewDecision(transaction_id=first, release=True))
+    assert settled.require_accepted().details == {"failure_code": "SUBSCRIBER_BLOCKED"}
     await books.database.execute("UPDATE accounts SET status = 'active'")
-    second = (await send(books, sender, receiver)).accepted().transaction_id
+    second = (await send(books, sender, receiver)).require_accepted().transaction_id
     await books.database.execute("UPDATE account_rules SET max_balance = 1")
-    books.ledger._forget_rules()
-    settled = await books.submit(Settlement(transaction_id=second, release=True))
-    assert settled.accepted().details == {"failure_code": "MAX_BALANCE_EXCEEDED"}
+    books.ledger._invalidate_rules()
+    settled = await books.submit(ReviewDecision(transaction_id=second, release=True))
+    assert settled.require_accepted().details == {"failure_code": "MAX_BALANCE_EXCEEDED"}
     assert await figures(books, sender) == (1_000_000_00, 0)
 
 
 async def test_a_held_payment_is_released_to_its_merchant(books: Books) -> None:
     payer, _ = await prepare(books)
     merchant, card = await books.processor(), await books.card(payer)
-    order = movement(chart.POS_PAYMENT, commands.card(card), commands.processor(merchant), HELD)
-    held = (await books.submit(order)).accepted().transaction_id
-    await books.submit(Settlement(transaction_id=held, release=True))
+    order = movement(
+        chart.POS_PAYMENT, commands.card_party(card), commands.processor_party(merchant), HELD
+    )
+    held = (await books.submit(order)).require_accepted().transaction_id
+    await books.submit(ReviewDecision(transaction_id=held, release=True))
     assert await figures(books, merchant) == (HELD - 6_000_00, 0)
     row = await books.database.fetchrow("SELECT * FROM transactions WHERE id = $1", held)
     assert row is not None
@@ -107,14 +112,19 @@ async def test_a_held_payment_is_released_to_its_merchant(books: Books) -> None:
 
 
 async def test_nothing_to_settle(books: Books) -> None:
-    missing = await books.submit(Settlement(transaction_id=1, release=True))
+    missing = await books.submit(ReviewDecision(transaction_id=1, release=True))
     assert missing.code == Code.TRANSACTION_NOT_FOUND
 
 
 async def test_too_many_in_an_hour_are_noticed_and_in_a_day_refused(books: Books) -> None:
     sender, receiver = await prepare(books)
     orders = [
-        movement(chart.TRANSFER, commands.subscriber(sender), commands.subscriber(receiver), 1)
+        movement(
+            chart.TRANSFER,
+            commands.subscriber_party(sender),
+            commands.subscriber_party(receiver),
+            1,
+        )
         for _ in range(25)
     ]
     outcomes = [await books.submit(order) for order in orders[:5]]
@@ -157,16 +167,16 @@ async def test_failed_transactions_do_not_count(books: Books) -> None:
 
 async def test_what_belongs_to_a_settlement_is_written_with_it(books: Books) -> None:
     sender, receiver = await prepare(books)
-    held = (await send(books, sender, receiver)).accepted().transaction_id
+    held = (await send(books, sender, receiver)).require_accepted().transaction_id
     seen: list[str] = []
 
-    async def witness(tx: Any, answer: Answer) -> None:
+    async def witness(tx: Any, answer: TransactionResult) -> None:
         status = await tx.fetchval("SELECT status FROM transactions WHERE id = $1", held)
         seen.extend((answer.status, status))
         await tx.execute("UPDATE alerts SET status = 'resolved'")
 
-    settlement = Settlement(transaction_id=held, release=True, witness=witness)
-    assert (await books.submit(settlement)).accepted().status == "completed"
+    settlement = ReviewDecision(transaction_id=held, release=True, before_commit=witness)
+    assert (await books.submit(settlement)).require_accepted().status == "completed"
     assert seen == ["completed", "completed"]
     assert await alerts(books) == [("AMOUNT_THRESHOLD", True, 1, "resolved")]
     assert (await books.submit(settlement)).code == Code.ALREADY_RESOLVED
@@ -178,20 +188,30 @@ async def test_a_witness_that_fails_fails_its_settlement_only(
     books: Books, error: Exception
 ) -> None:
     sender, receiver = await prepare(books)
-    held = (await send(books, sender, receiver)).accepted().transaction_id
+    held = (await send(books, sender, receiver)).require_accepted().transaction_id
 
-    async def witness(_tx: Any, _answer: Answer) -> None:
+    async def witness(_tx: Any, _answer: TransactionResult) -> None:
         raise error
 
     orders = [
-        movement(chart.TRANSFER, commands.subscriber(sender), commands.subscriber(receiver), 1),
-        Settlement(transaction_id=held, release=True, witness=witness),
-        movement(chart.TRANSFER, commands.subscriber(sender), commands.subscriber(receiver), 2),
+        movement(
+            chart.TRANSFER,
+            commands.subscriber_party(sender),
+            commands.subscriber_party(receiver),
+            1,
+        ),
+        ReviewDecision(transaction_id=held, release=True, before_commit=witness),
+        movement(
+            chart.TRANSFER,
+            commands.subscriber_party(sender),
+            commands.subscriber_party(receiver),
+            2,
+        ),
     ]
     with capture_logs() as logged:
         waiting = [asyncio.create_task(books.submit(order)) for order in orders]
         first, settled, last = await asyncio.gather(*waiting, return_exceptions=True)
-    assert [entry["event"] for entry in logged] == ["ledger.order_failed"]
+    assert [entry["event"] for entry in logged] == ["ledger.command_failed"]
     assert isinstance(first, Outcome)
     assert isinstance(last, Outcome)
     assert (first.code, last.code) == (None, None)
@@ -204,13 +224,15 @@ async def test_a_receiving_card_that_was_blocked_meanwhile_fails_a_release(books
     sender, receiver = await prepare(books)
     serial = await books.card(receiver)
     outcome = await books.submit(
-        movement(chart.TRANSFER_P2P, commands.subscriber(sender), commands.card(serial), HELD)
+        movement(
+            chart.TRANSFER_P2P, commands.subscriber_party(sender), commands.card_party(serial), HELD
+        )
     )
-    held = outcome.accepted()
+    held = outcome.require_accepted()
     assert held.status == "under_review"
     await books.database.execute("UPDATE cards SET status = 'LOST' WHERE serial = $1", serial)
-    settled = await books.submit(Settlement(transaction_id=held.transaction_id, release=True))
-    assert settled.accepted().status == "failed"
-    assert settled.accepted().details == {"failure_code": "CARD_NOT_ACTIVE"}
+    settled = await books.submit(ReviewDecision(transaction_id=held.transaction_id, release=True))
+    assert settled.require_accepted().status == "failed"
+    assert settled.require_accepted().details == {"failure_code": "CARD_NOT_ACTIVE"}
     assert await figures(books, sender) == (1_000_000_00, 0)
     assert await figures(books, receiver) == (0, 0)

@@ -7,7 +7,7 @@ import pytest
 from ledger.books import WRONG_PIN, Books, request
 from ledger.orders import cash_in, fund, p2p, pay, refund, without_limits
 from tapgate.errors import Code
-from tapgate.ledger.commands import Settlement
+from tapgate.ledger.commands import ReviewDecision
 
 LOW = 1_000_00
 
@@ -19,8 +19,8 @@ async def listen(books: Books, *events: str) -> int:
         endpoint_id,
         list(events),
     )
-    books.ledger._float_low = LOW
-    books.ledger._forget_rules()
+    books.ledger._low_float_threshold = LOW
+    books.ledger._invalidate_rules()
     return endpoint_id
 
 
@@ -39,13 +39,13 @@ async def test_while_nobody_listens_nothing_is_written_and_nothing_is_asked(
     books: Books, statements: list[str]
 ) -> None:
     sender, receiver = await books.subscriber(100_00), await books.subscriber()
-    (await books.submit(p2p(sender, receiver, 10_00))).accepted()
+    (await books.submit(p2p(sender, receiver, 10_00))).require_accepted()
     quiet = len(statements)
     assert await books.database.fetchval("SELECT count(*) FROM events") == 0
 
     await listen(books, "card.linked", "transaction.failed")
     statements.clear()
-    (await books.submit(p2p(sender, receiver, 10_00))).accepted()
+    (await books.submit(p2p(sender, receiver, 10_00))).require_accepted()
     assert len(statements) == quiet
     assert await books.database.fetchval("SELECT count(*) FROM events") == 0
 
@@ -71,7 +71,7 @@ async def test_a_batch_of_many_matches_raises_their_alerts_in_two_statements(
         """SELECT subscriber_id, review, occurrences, transaction_id FROM alerts
            ORDER BY review, subscriber_id, id"""
     )
-    answers = [outcome.accepted() for outcome in outcomes]
+    answers = [outcome.require_accepted() for outcome in outcomes]
     last = [answers[place].transaction_id for place in (13, 27, 41)]
     held = [answer.transaction_id for answer in answers if answer.status == "under_review"]
     # The first of them had sent one before: the eleventh in an hour is the first too many.
@@ -96,7 +96,7 @@ async def test_a_batch_of_many_tells_all_in_one_statement(
         [p2p(sender, receiver, amount) for amount in (10_00, 20_00, 90_00, 30_00)]
     )
     assert len(statements) == quiet + 1
-    numbers = [outcome.answer.transaction_id for outcome in outcomes if outcome.answer]
+    numbers = [outcome.result.transaction_id for outcome in outcomes if outcome.result]
     kinds = ["completed", "completed", "failed", "completed"]
     assert await told(books) == [
         (f"transaction.{kind}", number) for kind, number in zip(kinds, numbers, strict=True)
@@ -129,8 +129,8 @@ async def test_a_refusal_and_a_replay_tell_nothing(books: Books) -> None:
     await listen(books, "*")
     wrong = await books.submit(p2p(sender, receiver, 10_00, payer_pin=WRONG_PIN))
     assert wrong.code == Code.INVALID_PIN
-    first = p2p(sender, receiver, 10_00, request=request("one"))
-    number = (await books.submit(first)).accepted().transaction_id
+    first = p2p(sender, receiver, 10_00, idempotency_key=request("one"))
+    number = (await books.submit(first)).require_accepted().transaction_id
     assert (await books.submit(first)).replayed
     assert await told(books) == [("transaction.completed", number)]
 
@@ -161,9 +161,11 @@ async def test_a_review_is_told_with_its_alert_and_again_when_it_ends(
     await without_limits(books)
     sender, receiver = await books.subscriber(1_000_000_00), await books.subscriber()
     await listen(books, "*")
-    number = (await books.submit(p2p(sender, receiver, 600_000_00))).accepted().transaction_id
+    number = (
+        (await books.submit(p2p(sender, receiver, 600_000_00))).require_accepted().transaction_id
+    )
     alert = await books.database.fetchval("SELECT id FROM alerts")
-    settlement = Settlement(transaction_id=number, release=release)
+    settlement = ReviewDecision(transaction_id=number, release=release)
     await books.submit(settlement)
     assert (await books.submit(settlement)).code == Code.ALREADY_RESOLVED
     assert await told(books) == [
@@ -186,10 +188,10 @@ async def test_an_alert_is_told_when_it_is_made_and_not_when_it_is_repeated(book
 
 async def test_a_refund_is_told_as_itself_and_of_the_payment_it_refunds(books: Books) -> None:
     payer, processor = await books.subscriber(100_00), await books.processor(50_00)
-    payment = (await books.submit(pay(payer, processor, 30_00))).accepted().transaction_id
+    payment = (await books.submit(pay(payer, processor, 30_00))).require_accepted().transaction_id
     await listen(books, "transaction.completed", "transaction.refunded", "transaction.failed")
-    part = (await books.submit(refund(processor, payment, 10_00))).accepted().transaction_id
-    rest = (await books.submit(refund(processor, payment, None))).accepted().transaction_id
+    part = (await books.submit(refund(processor, payment, 10_00))).require_accepted().transaction_id
+    rest = (await books.submit(refund(processor, payment, None))).require_accepted().transaction_id
     again = await books.submit(refund(processor, payment, 1_00))
     assert again.code == Code.ALREADY_REFUNDED
     assert await told(books) == [
@@ -205,13 +207,13 @@ async def test_a_float_is_low_each_time_it_falls_below_and_not_while_it_stays_th
 ) -> None:
     agent, subscriber = await books.agent(LOW + 100_00), await books.subscriber()
     await listen(books, "agent.float_low")
-    (await books.submit(cash_in(agent, subscriber, 100_00))).accepted()
+    (await books.submit(cash_in(agent, subscriber, 100_00))).require_accepted()
     assert await told(books) == []  # exactly what is low is not below it
-    (await books.submit(cash_in(agent, subscriber, 1))).accepted()
-    (await books.submit(cash_in(agent, subscriber, 1_00))).accepted()
+    (await books.submit(cash_in(agent, subscriber, 1))).require_accepted()
+    (await books.submit(cash_in(agent, subscriber, 1_00))).require_accepted()
     assert await told(books) == [("agent.float_low", agent)]
-    (await books.submit(fund(agent, 100_00))).accepted()
-    (await books.submit(cash_in(agent, subscriber, 100_00))).accepted()
+    (await books.submit(fund(agent, 100_00))).require_accepted()
+    (await books.submit(cash_in(agent, subscriber, 100_00))).require_accepted()
     assert await told(books) == [("agent.float_low", agent)] * 2
 
 

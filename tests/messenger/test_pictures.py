@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from tapgate.errors import ApiError, Code
-from tapgate.images import MAX_PIXELS, Picture, PictureError
+from tapgate.images import MAX_PIXELS, EncodedImage, ImageError
 from tapgate.messenger import pictures
 from tapgate.messenger.channel.graph import MediaError
 from tapgate.messenger.model.incoming import ImageFile
@@ -60,11 +60,11 @@ def uri(prefix: str, content: bytes) -> str:
     return prefix + base64.b64encode(content).decode()
 
 
-def opened(picture: Picture) -> Image.Image:
+def opened(picture: EncodedImage) -> Image.Image:
     return Image.open(io.BytesIO(picture.content))
 
 
-def assert_clean(picture: Picture, form: str) -> None:
+def assert_clean(picture: EncodedImage, form: str) -> None:
     assert picture.media_type == f"image/{form.lower()}"
     assert PLACE_IN_EXIF.encode() not in picture.content
     with opened(picture) as image:
@@ -132,14 +132,14 @@ PREFIX_WANTED = "must begin with data:image/jpeg;base64, or data:image/png;base6
     ids=range(24),
 )
 async def test_what_a_bridge_may_not_send(data: str | None, sentence: str) -> None:
-    with pytest.raises(PictureError) as refused:
+    with pytest.raises(ImageError) as refused:
         await pictures.from_bridge(Media(data))
     assert str(refused.value) == sentence
 
 
 @pytest.mark.parametrize("mimetype", ["image/png", "application/pdf", "jpeg", " "])
 async def test_a_mimetype_must_agree(mimetype: str) -> None:
-    with pytest.raises(PictureError, match=r"^is not of the type that mimetype says$"):
+    with pytest.raises(ImageError, match=r"^is not of the type that mimetype says$"):
         await pictures.from_bridge(Media(uri(JPEG_PREFIX, JPEG), mimetype))
 
 
@@ -193,14 +193,14 @@ async def test_a_picture_of_the_channel_is_made_anew(mime_type: str | None) -> N
 async def test_what_the_channel_may_not_hold(
     content: bytes, mime_type: str | None, sentence: str
 ) -> None:
-    with pytest.raises(PictureError) as refused:
+    with pytest.raises(ImageError) as refused:
         await pictures.from_channel(Store(content), image(mime_type))
     assert str(refused.value) == sentence
 
 
 async def test_what_is_no_picture_by_its_own_word_is_not_fetched() -> None:
     store = Store(PNG)
-    with pytest.raises(PictureError, match=r"^must be a JPEG or PNG picture$"):
+    with pytest.raises(ImageError, match=r"^must be a JPEG or PNG picture$"):
         await pictures.from_channel(store, image("image/webp"))
     assert store.asked == []
 

@@ -103,4 +103,4 @@ async def until(look: Callable[[], Awaitable[Any]], expected: object) -> None:
 
 
 def shown(row: asyncpg.Record) -> str:
-    return ids.show(ids.DELIVERY, row["id"])
+    return ids.encode(ids.DELIVERY, row["id"])

@@ -383,7 +383,7 @@ async def test_the_ledgers_record_is_looked_up_once_and_told_the_same_ever_after
     async def transaction(services: Services, subject_id: int) -> msgspec.Struct:
         asked.append(subject_id)
         return TransactionRecord(
-            id=ids.show(ids.TRANSACTION, subject_id), amount=f"{len(asked)}.00"
+            id=ids.encode(ids.TRANSACTION, subject_id), amount=f"{len(asked)}.00"
         )
 
     receiver.status(500)
@@ -394,7 +394,7 @@ async def test_the_ledgers_record_is_looked_up_once_and_told_the_same_ever_after
     assert asked == [17]
     first, second = receiver.received
     assert first.body == second.body
-    assert first.content["data"]["id"] == ids.show(ids.TRANSACTION, 17)
+    assert first.content["data"]["id"] == ids.encode(ids.TRANSACTION, 17)
 
 
 async def test_two_endpoints_are_told_the_same_record_of_one_event(

@@ -45,7 +45,7 @@ def test_every_event_about_a_subscriber_is_reduced() -> None:
 async def listen(world: World, receiver: Receiver) -> None:
     await endpoint(world.services, receiver.url)
     async with world.services.database.transaction() as tx:
-        ticket = await world.services.signals.publish(tx, ledger_rules.CHANGED, "")
+        ticket = await world.services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
     await world.services.signals.settled(ticket)
 
 

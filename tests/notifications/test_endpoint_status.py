@@ -127,7 +127,7 @@ async def test_unknown_and_deleted_endpoints_are_not_found(hooks: Endpoints) -> 
     deleted = await hooks.create("https://shop.example.com")
     client, admin = hooks.world.client, hooks.admin
     await client.delete(f"{ENDPOINTS}/{deleted}", auth=admin)
-    for id in (deleted, ids.show(ids.WEBHOOK_ENDPOINT, 1), "whk_", "x"):
+    for id in (deleted, ids.encode(ids.WEBHOOK_ENDPOINT, 1), "whk_", "x"):
         rotated = await client.post(f"{ENDPOINTS}/{id}/rotate-secret", auth=admin)
         for answer in (rotated, await hooks.put(id, status="paused")):
             assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")

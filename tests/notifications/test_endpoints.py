@@ -13,15 +13,15 @@ from notifications.receiver import Receiver
 from notifications.stage import deliver, happen
 from tapgate import ids
 from tapgate.edge.services import Services
-from tapgate.ledger.rules import EVENTS
+from tapgate.ledger.rules import EVENT_TYPES
 from tapgate.notifications.events import TYPES
 from tapgate.notifications.webhooks import model, operations
 from tapgate.notifications.webhooks.deliverer import Deliverer
 from world import Bearer, World
 
 PATH = "/api/v1/admin/webhook-endpoints"
-UNKNOWN = ids.show(ids.WEBHOOK_ENDPOINT, 1)
-UNKNOWN_DELIVERY = ids.show(ids.DELIVERY, 2**62)
+UNKNOWN = ids.encode(ids.WEBHOOK_ENDPOINT, 1)
+UNKNOWN_DELIVERY = ids.encode(ids.DELIVERY, 2**62)
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ async def test_what_is_missing_or_of_another_type_is_a_bad_request(
 
 
 def test_whatever_the_ledger_tells_can_be_asked_for() -> None:
-    assert set(TYPES) >= EVENTS
+    assert set(TYPES) >= EVENT_TYPES
 
 
 @pytest.mark.parametrize(
@@ -337,7 +337,7 @@ async def test_deleting_an_endpoint_ends_what_waits_for_it(
     states = await services.database.fetch(
         "SELECT endpoint_id, status FROM deliveries ORDER BY endpoint_id"
     )
-    assert [(ids.show(ids.WEBHOOK_ENDPOINT, row[0]), row[1]) for row in states] == [
+    assert [(ids.encode(ids.WEBHOOK_ENDPOINT, row[0]), row[1]) for row in states] == [
         (kept["id"], "pending"),
         (gone["id"], "failed"),
     ]

@@ -25,7 +25,7 @@ async def request_code(world: World, record: dict[str, Any]) -> str:
     number = await world.services.database.fetchval(
         "SELECT max(id) FROM messages WHERE recipient = $1", record["phone_number"]
     )
-    return ids.show(ids.MESSAGE, number)
+    return ids.encode(ids.MESSAGE, number)
 
 
 async def report(world: World, *reports: dict[str, Any], auth: Any = None) -> httpx2.Response:
@@ -102,7 +102,7 @@ async def test_parallel_and_repeated_reports(world: World, record: dict[str, Any
 
 
 async def test_unknown_messages_are_skipped(world: World) -> None:
-    answer = await report(world, {"message_id": ids.show(ids.MESSAGE, 1), "status": "read"})
+    answer = await report(world, {"message_id": ids.encode(ids.MESSAGE, 1), "status": "read"})
     assert (answer.status_code, answer.json()) == (200, {"updated": 0})
 
 
@@ -124,12 +124,12 @@ async def test_a_message_that_never_reached_the_messenger_failed(
         ({"data": []}, 422, "data"),
         ({"data": [{"message_id": "msg_x", "status": "read"}]}, 422, "data[0].message_id"),
         (
-            {"data": [{"message_id": ids.show(ids.MESSAGE, 1), "status": "queued"}]},
+            {"data": [{"message_id": ids.encode(ids.MESSAGE, 1), "status": "queued"}]},
             422,
             "data[0].status",
         ),
         (
-            {"data": [{"message_id": ids.show(ids.MESSAGE, 1), "status": "read"}] * 101},
+            {"data": [{"message_id": ids.encode(ids.MESSAGE, 1), "status": "read"}] * 101},
             422,
             "data",
         ),
@@ -146,7 +146,7 @@ async def test_a_malformed_report_is_refused(
 async def test_only_services_report(world: World) -> None:
     for auth in (await world.admin(), await world.api_key("subscribers:write")):
         answer = await report(
-            world, {"message_id": ids.show(ids.MESSAGE, 1), "status": "read"}, auth=auth
+            world, {"message_id": ids.encode(ids.MESSAGE, 1), "status": "read"}, auth=auth
         )
         assert answer.status_code == 403
 

@@ -87,7 +87,7 @@ async def test_a_message_is_delivered_signed_and_then_forgotten(
     row = await _only_message(gateway)
     assert messenger.received == [
         {
-            "id": ids.show(ids.MESSAGE, row["id"]),
+            "id": ids.encode(ids.MESSAGE, row["id"]),
             "to": PHONE,
             "template": "one_time_code",
             "language": "en",
@@ -172,7 +172,7 @@ async def test_a_messenger_that_is_away_harms_nobody_and_nothing_secret_is_logge
     row = await _only_message(gateway)
     assert (row["status"], row["attempts"]) == ("pending", 1)
     assert [line["problem"] for line in lines] == ["ConnectError"]
-    assert lines[0]["message_id"] == ids.show(ids.MESSAGE, row["id"])
+    assert lines[0]["message_id"] == ids.encode(ids.MESSAGE, row["id"])
     assert CODE not in str(lines)
 
 

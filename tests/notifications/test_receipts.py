@@ -95,7 +95,7 @@ async def test_what_arrived_is_without_a_fee_that_the_receiver_pays(world: World
     services = world.services
     async with services.database.transaction() as tx:
         await tx.execute("UPDATE fee_rules SET payer = 'receiver', rate = 2000")
-        ticket = await services.signals.publish(tx, ledger_rules.CHANGED, "")
+        ticket = await services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
     await services.signals.settled(ticket)
     sender, receiver = await holder(world, balance="100"), await holder(world)
     await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "50.00")
@@ -140,11 +140,11 @@ async def test_the_number_is_that_of_now_and_also_who_was_blocked_is_told(
     await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
     await world.services.database.execute(
         "UPDATE subscribers SET phone_number = '+23276999999' WHERE id = $1",
-        ids.read(ids.SUBSCRIBER, receiver["id"]),
+        ids.decode(ids.SUBSCRIBER, receiver["id"]),
     )
     await world.services.database.execute(
         "UPDATE accounts SET status = $2 WHERE owner_id = $1",
-        ids.read(ids.SUBSCRIBER, receiver["id"]),
+        ids.decode(ids.SUBSCRIBER, receiver["id"]),
         state,
     )
     assert await told(world, receiver) == []

@@ -63,7 +63,7 @@ async def test_the_record_shows_status_duration_and_response_of_the_last_attempt
     receiver.respond(202, b"accepted")
     await happen(services)
     await deliver(services)
-    path = f"{ENDPOINTS}/{ids.show(ids.WEBHOOK_ENDPOINT, number)}/deliveries"
+    path = f"{ENDPOINTS}/{ids.encode(ids.WEBHOOK_ENDPOINT, number)}/deliveries"
     admin = await world.admin("A")
     (first,) = (await world.client.get(path, auth=admin)).json()["data"]
     assert (first["status"], first["last_status"]) == ("pending", 500)

@@ -7,7 +7,7 @@ import pytest
 
 from compliance.stage import ALERTS, held, resolve
 from pos.stage import Shop
-from tapgate.ledger.figures import Folding
+from tapgate.ledger.rollups import RollupCompactor
 from world import World
 
 URL = "/api/v1/overview"
@@ -223,14 +223,14 @@ async def test_floats_and_commissions_are_told_apart(world: World) -> None:
 async def test_what_is_remembered_is_exact_when_more_is_folded(world: World, period: str) -> None:
     alert, _, _ = await held(world)
     world.forward(hours=3)
-    folding = Folding(world.services.database, world.services.clock)
+    folding = RollupCompactor(world.services.database, world.services.clock)
     for _ in range(2):
         assert (await overview(world, period=period))["totals"]["under_review"] == 1
-        await folding.fold()
+        await folding.compact()
     # Its row is folded already; this is counted beside it, and folded later.
     resolved = await resolve(world, alert["id"], transaction_decision="reject")
     assert resolved.status_code == 200, resolved.text
     for _ in range(2):
         totals = (await overview(world, period=period))["totals"]
         assert (totals["under_review"], totals["failed"], totals["count"]) == (0, 1, 2)
-        await folding.fold()
+        await folding.compact()

@@ -6,14 +6,14 @@ from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 
-from tapgate.ledger.figures import quarter_of
-from tapgate.overview.periods import starts_of
+from tapgate.ledger.rollups import get_bucket_start
+from tapgate.overview.periods import list_bucket_starts
 
 NOW = datetime(2026, 3, 10, 12, 34, 56, tzinfo=UTC)
 
 
 def test_hours() -> None:
-    starts = starts_of("day", NOW, ZoneInfo("Africa/Freetown"))
+    starts = list_bucket_starts("day", NOW, ZoneInfo("Africa/Freetown"))
     assert len(starts) == 24
     assert starts[-1] == datetime(2026, 3, 10, 12, tzinfo=UTC)
     assert {later - one for one, later in pairwise(starts)} == {timedelta(hours=1)}
@@ -21,13 +21,15 @@ def test_hours() -> None:
 
 @pytest.mark.parametrize(("period", "days"), [("week", 7), ("month", 30)])
 def test_days_of_the_platform(period: str, days: int) -> None:
-    starts = starts_of(period, NOW, ZoneInfo("Asia/Kathmandu"))
+    starts = list_bucket_starts(period, NOW, ZoneInfo("Asia/Kathmandu"))
     assert len(starts) == days
     assert starts[-1] == datetime(2026, 3, 9, 18, 15, tzinfo=UTC)
 
 
 def test_a_day_when_the_clocks_change_is_one_part() -> None:
-    starts = starts_of("week", datetime(2026, 3, 30, 12, tzinfo=UTC), ZoneInfo("Europe/Berlin"))
+    starts = list_bucket_starts(
+        "week", datetime(2026, 3, 30, 12, tzinfo=UTC), ZoneInfo("Europe/Berlin")
+    )
     lengths = [later - one for one, later in pairwise(starts)]
     assert sorted(lengths)[0] == timedelta(hours=23)
     assert sorted(lengths)[1:] == [timedelta(hours=24)] * 5
@@ -37,7 +39,7 @@ def test_a_day_when_the_clocks_change_is_one_part() -> None:
 def test_everywhere_a_part_begins_with_a_quarter_of_an_hour(period: str) -> None:
     for zone in available_timezones():
         for now in (NOW, NOW + timedelta(days=180)):
-            starts = starts_of(period, now, ZoneInfo(zone))
+            starts = list_bucket_starts(period, now, ZoneInfo(zone))
             assert starts == sorted(set(starts)), zone
-            assert all(quarter_of(start) == start for start in starts), zone
+            assert all(get_bucket_start(start) == start for start in starts), zone
             assert starts[-1] <= now, zone

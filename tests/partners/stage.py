@@ -10,7 +10,7 @@ from world import RequestSignature, World
 
 URL = "/api/v1/admin/partners"
 FUND = "/api/v1/wallet/fund-from-partner"
-UNKNOWN = (ids.show(ids.PARTNER, 1), "ptn_1", "ptn_" + "u" * 13, "sub_0000000000001", "é")
+UNKNOWN = (ids.encode(ids.PARTNER, 1), "ptn_1", "ptn_" + "u" * 13, "sub_0000000000001", "é")
 
 
 async def created(world: World, *, balance: str | None = None, **fields: Any) -> dict[str, Any]:

@@ -57,7 +57,7 @@ async def test_a_key_an_admin_and_the_partner_itself_fund_a_subscriber(
         }
         row = await world.services.database.fetchrow(
             "SELECT type, channel, partner_reference FROM transactions WHERE id = $1",
-            ids.read(ids.TRANSACTION, receipt["transaction_id"]),
+            ids.decode(ids.TRANSACTION, receipt["transaction_id"]),
         )
         assert row is not None
         assert tuple(row) == ("partner_fund", channel, channel)
@@ -214,7 +214,7 @@ async def test_who_is_not_there_is_not_found(client: httpx2.AsyncClient, world: 
     for id in UNKNOWN:
         answer = await client.post(FUND, json=order | {"partner_id": id}, auth=admin)
         assert said(answer) == (404, "PARTNER_NOT_FOUND")
-    for id in (ids.show(ids.SUBSCRIBER, 1), "sub_1", "é"):
+    for id in (ids.encode(ids.SUBSCRIBER, 1), "sub_1", "é"):
         answer = await client.post(FUND, json=order | {"subscriber_id": id}, auth=admin)
         assert said(answer) == (404, "SUBSCRIBER_NOT_FOUND")
     del order["subscriber_id"]

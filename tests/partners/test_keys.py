@@ -95,7 +95,7 @@ async def test_key_of_another_owner_is_not_found(client: httpx2.AsyncClient, wor
     partner, admin = await created(world), await world.admin()
     url = f"{URL}/{partner['partner']['id']}/keys"
     others = (await created(world))["api_key_id"], (await world.processor()).id
-    for key in (*others, ids.show(ids.KEY, 1), "key_1", "é"):
+    for key in (*others, ids.encode(ids.KEY, 1), "key_1", "é"):
         assert said(await client.delete(f"{url}/{key}", auth=admin)) == (404, "NOT_FOUND")
 
 
@@ -107,7 +107,7 @@ async def test_unknown_partner_is_not_found(
     for response in (
         await client.post(f"{url}/keys", auth=admin),
         await client.get(f"{url}/keys", auth=admin),
-        await client.delete(f"{url}/keys/{ids.show(ids.KEY, 1)}", auth=admin),
+        await client.delete(f"{url}/keys/{ids.encode(ids.KEY, 1)}", auth=admin),
         await client.post(f"{url}/rotate-webhook-secret", auth=admin),
     ):
         assert said(response) == (404, "PARTNER_NOT_FOUND")

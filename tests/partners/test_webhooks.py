@@ -46,7 +46,7 @@ async def test_a_webhook_funds_the_subscriber(client: httpx2.AsyncClient, world:
     row = await world.services.database.fetchrow(
         """SELECT type, channel, partner_reference, to_card_serial FROM transactions
            WHERE id = $1""",
-        ids.read(ids.TRANSACTION, receipt["transaction_id"]),
+        ids.decode(ids.TRANSACTION, receipt["transaction_id"]),
     )
     assert row is not None
     assert tuple(row) == ("partner_fund", "partner", "INV-1", serial)

@@ -64,7 +64,7 @@ class Shop:
         found: int = await self.world.services.database.fetchval(
             """SELECT balance FROM accounts a JOIN subscribers s ON s.account_id = a.id
                WHERE s.id = $1""",
-            ids.read(ids.SUBSCRIBER, self.customer["id"]),
+            ids.decode(ids.SUBSCRIBER, self.customer["id"]),
         )
         return found
 
@@ -76,9 +76,9 @@ class Shop:
                SELECT $1, processor_id, 'Till', $2, now() FROM hmac_keys WHERE id = $3""",
             terminal_id,
             status,
-            ids.read(ids.KEY, self.till.id),
+            ids.decode(ids.KEY, self.till.id),
         )
-        return ids.show(ids.TERMINAL, terminal_id)
+        return ids.encode(ids.TERMINAL, terminal_id)
 
 
 def refusal(answer: httpx2.Response) -> tuple[int, str]:

@@ -39,12 +39,12 @@ async def _upgrade_from_the_previous_release(
         for key, response in paid.items():
             await tx.execute(
                 "UPDATE transactions SET scope = $2, request_id = 'one' WHERE id = $1",
-                ids.read(ids.TRANSACTION, response.json()["transaction_id"]),
+                ids.decode(ids.TRANSACTION, response.json()["transaction_id"]),
                 key.id,
             )
             await tx.execute(
                 "UPDATE hmac_keys SET request_scope = $2 WHERE id = $1",
-                ids.read(ids.KEY, key.id),
+                ids.decode(ids.KEY, key.id),
                 "owner" if key is owner else "former",
             )
         ticket = await world.services.authenticator.hmac_keys.owner_changed(tx)

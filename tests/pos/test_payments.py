@@ -120,7 +120,7 @@ async def test_a_terminal_that_is_named_must_be_the_processors_own(world: World)
     seen = await world.services.database.fetch(
         "SELECT id FROM terminals WHERE last_seen_at IS NOT NULL"
     )
-    assert [ids.show(ids.TERMINAL, row["id"]) for row in seen] == [own]
+    assert [ids.encode(ids.TERMINAL, row["id"]) for row in seen] == [own]
 
 
 async def test_a_repetition_is_answered_even_when_the_terminal_is_blocked_by_now(
@@ -144,9 +144,9 @@ async def test_a_terminals_key_fixes_the_terminal(world: World) -> None:
     async with world.services.database.transaction() as tx:
         processor_id = await tx.fetchval("SELECT processor_id FROM terminals LIMIT 1")
         key = await world.services.authenticator.hmac_keys.create_for_processor(
-            tx, processor_id, ids.read(ids.TERMINAL, own)
+            tx, processor_id, ids.decode(ids.TERMINAL, own)
         )
-    till = RequestSignature(ids.show(ids.KEY, key.id), key.secret)
+    till = RequestSignature(ids.encode(ids.KEY, key.id), key.secret)
     assert (await shop.pay("1", auth=till, terminal_id=other)).status_code == 200
     context = await world.services.database.fetchval(
         "SELECT context FROM transactions WHERE type = 'pos_payment'"

@@ -53,7 +53,7 @@ async def test_a_declined_payment_or_a_refund_cannot_be_refunded(world: World) -
         "SELECT id FROM transactions WHERE request_id = 'too much'"
     )
     assert row is not None
-    failed = ids.show(ids.TRANSACTION, row["id"])
+    failed = ids.encode(ids.TRANSACTION, row["id"])
     assert refusal(await shop.refund(failed)) == (409, "NOT_REFUNDABLE")
     paid = (await shop.pay("20")).json()["transaction_id"]
     refunded = (await shop.refund(paid)).json()["transaction_id"]
@@ -68,7 +68,7 @@ async def test_what_a_card_could_not_pay_yet_is_not_refundable_once_it_is_linked
     serial = await world.card(shop.customer["id"], status="UNASSIGNED", **not_linked)
     declined = await shop.pay("10", card_serial=serial, request_id="too early")
     assert refusal(declined) == (403, "CARD_NOT_ACTIVE")
-    failed = ids.show(
+    failed = ids.encode(
         ids.TRANSACTION,
         await world.services.database.fetchval(
             "SELECT id FROM transactions WHERE request_id = 'too early'"
@@ -82,7 +82,7 @@ async def test_what_a_card_could_not_pay_yet_is_not_refundable_once_it_is_linked
     )
     assert linked.status_code == 200, linked.text
     assert refusal(await shop.refund(failed)) == (409, "NOT_REFUNDABLE")
-    assert world.services.ledger.carried.tried_again == 0
+    assert world.services.ledger.batch_stats.retries == 0
 
 
 @pytest.mark.parametrize(

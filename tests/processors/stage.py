@@ -11,7 +11,7 @@ from world import RequestSignature, World
 
 URL = "/api/v1/processors"
 REASON = {"reason": "chargebacks"}
-UNKNOWN = (ids.show(ids.PROCESSOR, 1), "prc_1", "prc_" + "u" * 13, "sub_0000000000001", "é")
+UNKNOWN = (ids.encode(ids.PROCESSOR, 1), "prc_1", "prc_" + "u" * 13, "sub_0000000000001", "é")
 
 
 async def created(world: World, **fields: Any) -> dict[str, Any]:
@@ -49,9 +49,9 @@ async def give(world: World, processor_id: str, amount: str) -> None:
         Command(
             type=chart.TRANSFER,
             channel="admin",
-            payer=commands.CASH,
-            payee=commands.processor(ids.read(ids.PROCESSOR, processor_id) or 0),
+            payer=commands.CASH_PARTY,
+            payee=commands.processor_party(ids.decode(ids.PROCESSOR, processor_id) or 0),
             amount=money.parse(amount, world.services.settings.currency),
         )
     )
-    outcome.accepted()
+    outcome.require_accepted()

@@ -101,7 +101,7 @@ async def test_what_is_not_the_processors_key_is_not_found(
     new, others = await created(world), await created(world)
     url, admin = f"{URL}/{new['processor_id']}/keys", await world.admin()
     await client.delete(f"{url}/{new['api_key_id']}", auth=admin)
-    for key in (new["api_key_id"], others["api_key_id"], ids.show(ids.KEY, 1), "key_1", "é"):
+    for key in (new["api_key_id"], others["api_key_id"], ids.encode(ids.KEY, 1), "key_1", "é"):
         answer = await client.delete(f"{url}/{key}", auth=admin)
         assert (answer.status_code, answer.json()["code"]) == (404, "NOT_FOUND")
     assert await said_to(client, signed(others)) == GOOD

@@ -7,7 +7,7 @@ import pytest
 
 from processors.stage import GOOD, URL, created, said_to, signed
 from tapgate import ids
-from tapgate.clock import rfc3339
+from tapgate.clock import format_rfc3339
 from tapgate.edge.services import Services
 from world import World
 
@@ -46,7 +46,7 @@ async def test_a_terminal_is_added_with_a_key_of_its_own(
     assert await said_to(client, signed(added)) == GOOD
     key = await services.authenticator.hmac_keys.find(added["api_key_id"].encode())
     assert key is not None
-    assert key.principal.terminal_id == ids.read(ids.TERMINAL, terminal["id"])
+    assert key.principal.terminal_id == ids.decode(ids.TERMINAL, terminal["id"])
     (entry,) = await world.audit(terminal["id"], "terminal.created")
     assert entry["changes"]["processor_id"] == [None, terminal["processor_id"]]
     assert added["hmac_secret"] not in str(entry)
@@ -61,10 +61,10 @@ async def test_terminals_are_listed_newest_first_in_pages(
     seen = services.clock()
     await services.database.execute(
         "UPDATE terminals SET last_seen_at = $2 WHERE id = $1",
-        ids.read(ids.TERMINAL, made[1]["id"]),
+        ids.decode(ids.TERMINAL, made[1]["id"]),
         seen,
     )
-    made[1]["last_seen_at"] = rfc3339(seen)
+    made[1]["last_seen_at"] = format_rfc3339(seen)
     first = (await client.get(terminals, params={"limit": 2}, auth=admin)).json()
     assert first["data"] == [made[2], made[1]]
     rest = {"limit": 2, "cursor": first["next_cursor"]}
@@ -112,7 +112,7 @@ async def test_another_processors_terminal_is_not_found(
 ) -> None:
     terminals, admin = await _terminals(world), await world.admin()
     others = (await _added(world, await _terminals(world)))["terminal"]["id"]
-    for id in (others, ids.show(ids.TERMINAL, 1), "ter_1", "é"):
+    for id in (others, ids.encode(ids.TERMINAL, 1), "ter_1", "é"):
         for verb in ("block", "unblock"):
             answer = await client.post(f"{terminals}/{id}/{verb}", auth=admin)
             assert (answer.status_code, answer.json()["code"]) == (404, "TERMINAL_NOT_FOUND")

@@ -24,7 +24,7 @@ async def test_a_receipt_says_what_is_left(client: httpx2.AsyncClient, world: Wo
     answer = await client.post(url, json=order, auth=await world.admin("F"))
     assert answer.status_code == 200, answer.text
     receipt = answer.json()
-    transaction = ids.read(ids.TRANSACTION, receipt.pop("transaction_id"))
+    transaction = ids.decode(ids.TRANSACTION, receipt.pop("transaction_id"))
     assert receipt == {
         "success": True,
         "message": "Transfer completed",
@@ -90,7 +90,7 @@ async def test_states_and_limits_decline_it(client: httpx2.AsyncClient, world: W
     assert await refused() == (403, "PROCESSOR_SUSPENDED", {"party": "sender"})
 
 
-@pytest.mark.parametrize("id", [ids.show(ids.SUBSCRIBER, 1), "sub_1", "x"])
+@pytest.mark.parametrize("id", [ids.encode(ids.SUBSCRIBER, 1), "sub_1", "x"])
 async def test_an_unknown_subscriber_is_not_found(
     client: httpx2.AsyncClient, world: World, id: str
 ) -> None:

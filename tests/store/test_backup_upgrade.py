@@ -42,4 +42,4 @@ async def test_a_backup_of_an_older_schema_comes_back(
     assert not any((await contents(other_empty_url, links)).values())
     await migrate(other_empty_url)
     assert schema(other_empty_url) == schema(database_url)
-    assert (await proved(other_empty_url)).holds
+    assert (await proved(other_empty_url)).is_valid

@@ -170,7 +170,7 @@ async def test_from_every_migration(
         if name in (_NAMES[0], _NAMES[-1]):
             assert schema(url) == new
             await pay_from_an_old_balance(url, tmp_path)
-            assert (await proved(url)).holds
+            assert (await proved(url)).is_valid
 
 
 async def commissions(url: str) -> list[tuple[int, int]]:
@@ -207,7 +207,7 @@ async def test_existing_installation_gets_the_new_compliance_rules_once(
     database = await Database.connect(empty_url)
     try:
         async with database.transaction() as tx:
-            await insert_defaults(tx, "SLE", ids.IdSource(1))
+            await insert_defaults(tx, "SLE", ids.IdGenerator(1))
     finally:
         await database.close()
     assert [tuple(row) for row in await rows(empty_url, found)] == expected
@@ -225,7 +225,7 @@ async def pay_from_an_old_balance(url: str, folder: Path) -> None:
                 "/api/v1/wallet/transfer-p2p",
                 json={
                     "request_id": "after",
-                    "sender_id": ids.show(ids.SUBSCRIBER, 201),
+                    "sender_id": ids.encode(ids.SUBSCRIBER, 201),
                     "recipient_card_serial": "CARD-2",
                     "amount": "350.00",
                     "pin": PIN,

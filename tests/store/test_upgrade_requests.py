@@ -11,12 +11,12 @@ from store.test_upgrade import _NAMES, _SECRET_KEY, fill, proved, settings, up_t
 from tapgate import ids
 from tapgate.edge.call import Call
 from tapgate.gateway import create_app, wired
-from tapgate.ledger.commands import Answer, encode_answer
+from tapgate.ledger.commands import TransactionResult, encode_result
 from tapgate.ledger.rules import insert_defaults
-from tapgate.pos.payments import PosPayment
+from tapgate.pos.payments import PosPaymentRequest
 from tapgate.store.database import Database
 from tapgate.store.migrate import migrate
-from tapgate.transactions import orders
+from tapgate.transactions import submit
 from tapgate.vault import Vault
 from world import RequestSignature
 
@@ -35,9 +35,9 @@ async def upgraded(request: pytest.FixtureRequest, empty_url: str, tmp_path: Pat
         await migrate(empty_url, up_to(name, tmp_path))
         await fill(empty_url, name)
     database, vault = await Database.connect(empty_url), Vault(_SECRET_KEY)
-    body = PosPayment(**BODY)
+    body = PosPaymentRequest(**BODY)
     call = cast("Call", SimpleNamespace(path=PAY))
-    answer = Answer(transaction_id=PAID, status="completed", amount=200_00, fee=3_00,
+    answer = TransactionResult(transaction_id=PAID, status="completed", amount=200_00, fee=3_00,
                     payer_available=350_00)  # fmt: skip
     async with database.transaction() as tx:
         for key_id, secret in SECRETS.items():
@@ -47,9 +47,9 @@ async def upgraded(request: pytest.FixtureRequest, empty_url: str, tmp_path: Pat
         await tx.execute(
             "UPDATE transactions SET scope = $2, fingerprint = $3, answer = $4 WHERE id = $1",
             PAID,
-            ids.show(ids.KEY, request.param),
-            orders._fingerprint(call, body),
-            encode_answer(answer),
+            ids.encode(ids.KEY, request.param),
+            submit._calculate_fingerprint(call, body),
+            encode_result(answer),
         )
     await database.close()
     await migrate(empty_url)
@@ -65,16 +65,16 @@ async def test_retry_after_the_upgrade_replays(upgraded: str, tmp_path: Path) ->
         transport = httpx2.ASGITransport(app=create_app(services))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
             for key_id, secret in keys.items():
-                auth = RequestSignature(ids.show(ids.KEY, key_id), secret)
+                auth = RequestSignature(ids.encode(ids.KEY, key_id), secret)
                 replayed = await client.post(PAY, json=BODY, auth=auth)
                 assert replayed.status_code == 200, replayed.text
                 assert replayed.headers["idempotent-replayed"] == "true"
                 receipt = replayed.json()
-                assert receipt["transaction_id"] == ids.show(ids.TRANSACTION, PAID)
+                assert receipt["transaction_id"] == ids.encode(ids.TRANSACTION, PAID)
                 other = await client.post(PAY, json=BODY | {"amount": "1.00"}, auth=auth)
                 assert (other.status_code, other.json()["code"]) == (409, "DUPLICATE_REQUEST")
         scopes = await services.database.fetch(
             "SELECT id, request_scope FROM hmac_keys WHERE request_scope <> 'none'"
         )
         assert {tuple(row) for row in scopes} == {(731, "owner"), (732, "former"), (733, "owner")}
-    assert (await proved(upgraded)).holds
+    assert (await proved(upgraded)).is_valid

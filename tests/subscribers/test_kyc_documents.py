@@ -132,7 +132,7 @@ async def test_a_document_is_added_listed_and_shown(world: World) -> None:
 async def test_the_picture_is_sealed_in_the_database(world: World) -> None:
     record = await world.subscriber()
     first, second = (await send(world, record)).json(), (await send(world, record)).json()
-    numbers = [ids.read(ids.DOCUMENT, one["document_id"]) for one in (first, second)]
+    numbers = [ids.decode(ids.DOCUMENT, one["document_id"]) for one in (first, second)]
     database = world.services.database
     for row in await database.fetch("SELECT image FROM kyc_documents"):
         assert b"PNG" not in row["image"]
@@ -235,7 +235,7 @@ def test_ten_times_the_padding_is_ten_times_the_work() -> None:
 
     def work(length: int) -> float:
         content, started = padded(length), time.thread_time()
-        assert images._jpeg_scans(content) == 1
+        assert images._count_jpeg_scans(content) == 1
         return time.thread_time() - started
 
     little, much = (min(work(length) for _ in range(5)) for length in (10_000, 100_000))
@@ -337,15 +337,15 @@ async def test_large_pictures_are_taken_and_larger_ones_are_not(world: World) ->
 
 
 async def test_others_are_answered_meanwhile(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    record, read_picture = await world.subscriber(), operations.read_picture
+    record, read_picture = await world.subscriber(), operations.decode_data_uri
     begun, others_had_their_turn = threading.Event(), threading.Event()
 
-    def slowly(image: str) -> images.Picture:
+    def slowly(image: str) -> images.EncodedImage:
         begun.set()
         assert others_had_their_turn.wait(30), "nobody else is answered"
         return read_picture(image)
 
-    monkeypatch.setattr(operations, "read_picture", slowly)
+    monkeypatch.setattr(operations, "decode_data_uri", slowly)
     sending = asyncio.create_task(send(world, record))
     while not begun.is_set():
         await asyncio.sleep(0.002)
@@ -358,17 +358,17 @@ async def test_others_are_answered_meanwhile(world: World, monkeypatch: pytest.M
 async def test_a_large_picture_keeps_nobody_from_their_turn(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record, read_picture = await world.subscriber(), operations.read_picture
+    record, read_picture = await world.subscriber(), operations.decode_data_uri
     at_work = threading.Event()
 
-    def noticed(image: str) -> images.Picture:
+    def noticed(image: str) -> images.EncodedImage:
         at_work.set()
         try:
             return read_picture(image)
         finally:
             at_work.clear()
 
-    monkeypatch.setattr(operations, "read_picture", noticed)
+    monkeypatch.setattr(operations, "decode_data_uri", noticed)
     large = data_uri(saved(Image.new("RGB", (4000, 4000), RED)))
     for _ in range(10):  # a busy machine may stand still for as long as one takes
         sending, turns = asyncio.create_task(send(world, record, large)), 0

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tapgate import ids
-from tapgate.clock import platform_day
+from tapgate.clock import get_platform_day
 from tapgate.errors import Code
 from tapgate.ledger import chart
 from transactions.movements import move, processor, refund, submit
@@ -33,13 +33,13 @@ async def last_sent(world: World, subscriber_id: str, day: date) -> None:
     """As if what was sent had been sent on that day."""
     await world.services.database.execute(
         "UPDATE accounts SET usage_day = $2 WHERE owner_id = $1",
-        ids.read(ids.SUBSCRIBER, subscriber_id),
+        ids.decode(ids.SUBSCRIBER, subscriber_id),
         day,
     )
 
 
 def today(world: World) -> date:
-    return platform_day(world.services.clock(), world.services.settings.timezone)
+    return get_platform_day(world.services.clock(), world.services.settings.timezone)
 
 
 def midnight(day: date) -> str:
@@ -124,7 +124,7 @@ async def test_who_does_not_exist_and_who_is_closed(world: World) -> None:
     admin, hidden = await world.admin("S"), await world.restricted_subscriber()
     for name, expected in (
         ("x", (404, "SUBSCRIBER_NOT_FOUND")),
-        (ids.show(ids.SUBSCRIBER, 1), (404, "SUBSCRIBER_NOT_FOUND")),
+        (ids.encode(ids.SUBSCRIBER, 1), (404, "SUBSCRIBER_NOT_FOUND")),
         (hidden["id"], (403, "OTP_REQUIRED")),
     ):
         answer = await world.client.get(f"/api/v1/subscribers/{name}/limits", auth=admin)

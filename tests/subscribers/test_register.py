@@ -262,7 +262,7 @@ async def test_what_others_see_of_a_name_never_shows_the_last_name(world: World)
 
 
 async def public_name(world: World, record: dict[str, Any]) -> str:
-    account_id = ids.read(ids.ACCOUNT, record["account_id"])
+    account_id = ids.decode(ids.ACCOUNT, record["account_id"])
     found: str = await world.services.database.fetchval(
         "SELECT public_name FROM accounts WHERE id = $1", account_id
     )

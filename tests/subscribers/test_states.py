@@ -14,7 +14,7 @@ from tapgate.subscribers.model import BLOCK, CLOSE, UNBLOCK, Subscriber, moved
 from world import PIN, World
 
 URL = "/api/v1/subscribers"
-UNKNOWN = (ids.show(ids.SUBSCRIBER, 1), "sub_1", "sub_" + "u" * 13, "acc_0000000000001", "é")
+UNKNOWN = (ids.encode(ids.SUBSCRIBER, 1), "sub_1", "sub_" + "u" * 13, "acc_0000000000001", "é")
 
 
 async def move(world: World, record: dict[str, Any], verb: str, **body: Any) -> httpx2.Response:

@@ -22,11 +22,11 @@ _KINDS: Final = {"sub_": "wallet", "agt_": "float", "prc_": "settlement", "ptn_"
 
 async def names_of_accounts(database: Database, town: Town, findings: Findings) -> dict[int, str]:
     holders: dict[tuple[str, int | None], str] = {
-        (_KINDS[public[:4]], ids.read(public[:4], public)): name
+        (_KINDS[public[:4]], ids.decode(public[:4], public)): name
         for name, public in town.ids.items()
     }
     for agent in plan.AGENTS:
-        holders["commission", ids.read(ids.AGENT, town.ids[agent])] = commission(agent)
+        holders["commission", ids.decode(ids.AGENT, town.ids[agent])] = commission(agent)
     holders |= {(kind, None): kind for kind in (FEES, EXPENSE, CASH)}
     names = {}
     for row in await database.fetch("SELECT id, kind, owner_id FROM accounts"):

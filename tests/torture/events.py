@@ -48,7 +48,7 @@ async def judge_events(
     )
     there: Counter[Subject] = Counter()
     for row in rows:
-        subject = row["type"], ids.show(ids.TRANSACTION, row["subject_id"])
+        subject = row["type"], ids.encode(ids.TRANSACTION, row["subject_id"])
         there[subject] = row["events"]
         if row["deliveries"] != row["events"]:
             what = f"{row['events']} events, {row['deliveries']} deliveries"

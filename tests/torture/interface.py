@@ -69,7 +69,7 @@ class Interface:
         while True:
             page = await self._get(f"/api/v1/transactions?limit=100{cursor}")
             for record in page["data"]:
-                if (ids.read(ids.TRANSACTION, record["id"]) or 0) <= since:
+                if (ids.decode(ids.TRANSACTION, record["id"]) or 0) <= since:
                     return found
                 found.append(record | {name: minor(record[name]) for name in _AMOUNTS})
             if not page["has_more"]:

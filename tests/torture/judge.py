@@ -82,7 +82,7 @@ class Judge:
 
     async def _rows(self, standings: Sequence[Standing], since: Mark) -> list[asyncpg.Record]:
         """The transactions since then, and those before that were refunded since."""
-        refunded = {ids.read(ids.TRANSACTION, one.original) for one in standings if one.original}
+        refunded = {ids.decode(ids.TRANSACTION, one.original) for one in standings if one.original}
         rows: list[asyncpg.Record] = await self._database.fetch(
             """SELECT id, type, status, amount, fee_amount, refunded_amount, from_account,
                       to_account, from_balance, to_balance, held, original_id, failure_code,
@@ -116,7 +116,7 @@ class Judge:
                 else:  # a payment of before, refunded now
                     self._judge_row(earlier, row, names)
         for transaction in moved.keys() - {row["id"] for row in rows}:
-            about = ids.show(ids.TRANSACTION, transaction)
+            about = ids.encode(ids.TRANSACTION, transaction)
             self._findings.add("unasked", about, "has entries, and is no transaction")
 
     def _judge_operation(
@@ -182,12 +182,12 @@ def _told_by(row: asyncpg.Record, names: Mapping[int, str]) -> Expected:
     """A row in the words of the clients."""
     original = row["original_id"]
     return dict(row) | {
-        "id": ids.show(ids.TRANSACTION, row["id"]),
-        "original_transaction_id": original and ids.show(ids.TRANSACTION, original),
+        "id": ids.encode(ids.TRANSACTION, row["id"]),
+        "original_transaction_id": original and ids.encode(ids.TRANSACTION, original),
         "from_account": names.get(row["from_account"]),
         "to_account": names.get(row["to_account"]),
     }
 
 
 def _shown(row: asyncpg.Record) -> str:
-    return f"{ids.show(ids.TRANSACTION, row['id'])} {row['type']} {row['status']} {row['amount']}"
+    return f"{ids.encode(ids.TRANSACTION, row['id'])} {row['type']} {row['status']} {row['amount']}"

@@ -38,7 +38,7 @@ async def run() -> AsyncIterator[Run]:
 def number_of(run: Run, kind: str) -> int:
     told = stage.done(run, kind).told
     assert told is not None
-    return ids.read(ids.TRANSACTION, told.transaction) or 0
+    return ids.decode(ids.TRANSACTION, told.transaction) or 0
 
 
 async def test_nothing_is_lost_doubled_or_different(run: Run) -> None:
@@ -159,7 +159,7 @@ async def test_the_judge_misses_what_was_acknowledged_and_never_done(run: Run) -
     paid = copy.deepcopy(stage.done(run, "pos"))
     assert paid.told is not None
     paid.operation = msgspec.structs.replace(paid.operation, name="never-sent")
-    paid.told = msgspec.structs.replace(paid.told, transaction=ids.show(ids.TRANSACTION, 1))
+    paid.told = msgspec.structs.replace(paid.told, transaction=ids.encode(ids.TRANSACTION, 1))
     book.standings["never-sent"] = paid
     book.settle(paid)
     findings = await stage.found_by(run, book)

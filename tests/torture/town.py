@@ -9,7 +9,7 @@ import msgspec
 from journeys.caller import Record
 from journeys.people import AGENT_PIN
 from tapgate import signing
-from tapgate.clock import rfc3339, system_clock
+from tapgate.clock import format_rfc3339, system_clock
 from torture.plan import Kind, Operation
 from world import PIN, WRONG_PIN
 
@@ -52,7 +52,7 @@ class Town(msgspec.Struct, kw_only=True):
             return f"Authorization: Bearer {self.api_key}\r\n"
         merchant = operation.payer if operation.kind == "refund" else operation.payee
         key = (self.servers if operation.kind == "in_app" else self.tills)[merchant]
-        timestamp = rfc3339(system_clock())
+        timestamp = format_rfc3339(system_clock())
         signature = signing.sign(key.secret, "POST", path, timestamp, raw)
         return f"X-API-Key-ID: {key.id}\r\nX-Timestamp: {timestamp}\r\nX-Signature: {signature}\r\n"
 

@@ -6,7 +6,7 @@ from typing import Any
 from tapgate import ids, money
 from tapgate.ledger import chart, commands
 from tapgate.ledger.accounts import open_account
-from tapgate.ledger.commands import Answer, Command, Outcome, Party, Settlement
+from tapgate.ledger.commands import Command, Outcome, Party, ReviewDecision, TransactionResult
 from tapgate.ledger.pins import set_pin
 from world import PIN, World
 
@@ -30,7 +30,7 @@ async def agent(world: World, name: str = "Kadiatu Conteh") -> str:
             f"+2328{next(_numbers):07d}",
         )
         await set_pin(tx, agent_id, services.pins.make(PIN))
-    return ids.show(ids.AGENT, agent_id)
+    return ids.encode(ids.AGENT, agent_id)
 
 
 async def processor(world: World, name: str = "Kamara Stores") -> str:
@@ -44,7 +44,7 @@ async def processor(world: World, name: str = "Kamara Stores") -> str:
             processor_id,
             account_id,
         )
-    return ids.show(ids.PROCESSOR, processor_id)
+    return ids.encode(ids.PROCESSOR, processor_id)
 
 
 async def partner(world: World, name: str = "Sierra Bank") -> str:
@@ -58,7 +58,7 @@ async def partner(world: World, name: str = "Sierra Bank") -> str:
             partner_id,
             account_id,
         )
-    return ids.show(ids.PARTNER, partner_id)
+    return ids.encode(ids.PARTNER, partner_id)
 
 
 async def _account(tx: Any, world: World, kind: str, owner_id: int, name: str) -> int:
@@ -78,15 +78,15 @@ async def _account(tx: Any, world: World, kind: str, owner_id: int, name: str) -
 def party(public_id: str) -> Party:
     """A user or, by anything else, a card."""
     for prefix, made in (
-        (ids.SUBSCRIBER, commands.subscriber),
-        (ids.AGENT, commands.agent),
-        (ids.PROCESSOR, commands.processor),
-        (ids.PARTNER, commands.partner),
+        (ids.SUBSCRIBER, commands.subscriber_party),
+        (ids.AGENT, commands.agent_party),
+        (ids.PROCESSOR, commands.processor_party),
+        (ids.PARTNER, commands.partner_party),
     ):
-        number = ids.read(prefix, public_id)
+        number = ids.decode(prefix, public_id)
         if number is not None:
             return made(number)
-    return commands.CASH if public_id == "cash" else commands.card(public_id)
+    return commands.CASH_PARTY if public_id == "cash" else commands.card_party(public_id)
 
 
 async def submit(
@@ -109,7 +109,7 @@ async def move(
     world: World, kind: str, payer: str | Party, payee: str | Party, amount: str, **more: Any
 ) -> str:
     """The id of a movement that took place."""
-    return shown_id((await submit(world, kind, payer, payee, amount, **more)).accepted())
+    return shown_id((await submit(world, kind, payer, payee, amount, **more)).require_accepted())
 
 
 async def refund(world: World, transaction_id: str, processor_id: str, amount: str) -> str:
@@ -119,23 +119,23 @@ async def refund(world: World, transaction_id: str, processor_id: str, amount: s
         processor_id,
         processor_id,  # whoever paid gets it back, whatever is said here
         amount,
-        original_id=ids.read(ids.TRANSACTION, transaction_id),
+        original_id=ids.decode(ids.TRANSACTION, transaction_id),
     )
 
 
 async def settle(world: World, transaction_id: str, *, release: bool) -> None:
-    number = ids.read(ids.TRANSACTION, transaction_id)
+    number = ids.decode(ids.TRANSACTION, transaction_id)
     assert number is not None
-    await world.services.ledger.submit(Settlement(transaction_id=number, release=release))
+    await world.services.ledger.submit(ReviewDecision(transaction_id=number, release=release))
 
 
 async def set_kyc_level(world: World, subscriber_id: str, level: int) -> None:
     await world.services.database.execute(
         "UPDATE accounts SET kyc_level = $2 WHERE owner_id = $1",
-        ids.read(ids.SUBSCRIBER, subscriber_id),
+        ids.decode(ids.SUBSCRIBER, subscriber_id),
         level,
     )
 
 
-def shown_id(answer: Answer) -> str:
-    return ids.show(ids.TRANSACTION, answer.transaction_id)
+def shown_id(answer: TransactionResult) -> str:
+    return ids.encode(ids.TRANSACTION, answer.transaction_id)

@@ -114,9 +114,9 @@ async def test_what_is_held_or_declined_moved_nothing(world: World, admin: Beare
     await world.give(rich["id"], "2000000")
     held = await move(world, chart.TRANSFER_P2P, rich["id"], other["id"], "600000")
     outcome = await submit(world, chart.TRANSFER_P2P, rich["id"], other["id"], "1000001")
-    assert outcome.code is not None and outcome.answer is not None
+    assert outcome.code is not None and outcome.result is not None
     assert await booked(world, admin, held) == []
-    assert await booked(world, admin, shown_id(outcome.answer)) == []
+    assert await booked(world, admin, shown_id(outcome.result)) == []
     await settle(world, held, release=True)
     assert await booked(world, admin, held) == [
         ("wallet", "wallet", "600000.00", "1400000.00", "600000.00"),
@@ -148,6 +148,6 @@ async def test_refunds_and_what_they_give_back_are_a_chain(world: World, admin: 
 async def test_there_is_nothing_of_what_does_not_exist(
     world: World, admin: Bearer, part: str
 ) -> None:
-    for name in ("x", "txn_x", ids.show(ids.TRANSACTION, 1), "export"):
+    for name in ("x", "txn_x", ids.encode(ids.TRANSACTION, 1), "export"):
         answer = await world.client.get(f"{URL}/{name}/{part}", auth=admin)
         assert (answer.status_code, answer.json()["code"]) == (404, "TRANSACTION_NOT_FOUND")

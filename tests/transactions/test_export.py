@@ -10,7 +10,7 @@ import pytest
 from field.test_exports import ATTACKS, cells, no_formula
 from tapgate import ids
 from tapgate.ledger import chart
-from tapgate.ledger.commands import RequestKey
+from tapgate.ledger.commands import ScopedIdempotencyKey
 from tapgate.transactions import export
 from tapgate.transactions.export import COLUMNS
 from transactions.movements import move, processor, refund, submit
@@ -47,8 +47,10 @@ async def test_the_file_says_what_the_list_says(world: World, key: Bearer) -> No
     payer, shop = await world.subscriber(balance="1000"), await processor(world)
     friend, card = await world.subscriber(), await world.card(payer["id"])
     context = {"terminal_id": "ter_0000000000001", "merchant_name": "Kamara", "memo": 'a "b", c'}
-    request = RequestKey("test", "order-1", b"")
-    paid = await move(world, chart.POS_PAYMENT, card, shop, "10", context=context, request=request)
+    request = ScopedIdempotencyKey("test", "order-1", b"")
+    paid = await move(
+        world, chart.POS_PAYMENT, card, shop, "10", context=context, idempotency_key=request
+    )
     await refund(world, paid, shop, "5")
     await submit(world, chart.TRANSFER_P2P, payer["id"], friend["id"], "9000")
     await world.services.database.execute(
@@ -86,7 +88,7 @@ async def test_it_is_a_file_with_a_name(world: World, key: Bearer) -> None:
 async def test_files_go_on_where_the_one_before_ended(
     world: World, key: Bearer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "_ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(export, "_PAGE_SIZE", 2)
     subscriber = await world.subscriber()
     for _ in range(8):
         await world.give(subscriber["id"], "1")
@@ -94,7 +96,7 @@ async def test_files_go_on_where_the_one_before_ended(
     assert len(expected) == 8
     for limit in (1, 2, 3, 4, 7, 8):
         seen: list[str] = []
-        cursor: dict[str, str] = {"cursor": ids.show("cur_", 2**63 - 1)}
+        cursor: dict[str, str] = {"cursor": ids.encode("cur_", 2**63 - 1)}
         while cursor:
             made = await file(world, key, user_id=subscriber["id"], limit=limit, **cursor)
             assert len(rows(made)) <= limit
@@ -112,8 +114,10 @@ async def test_no_cell_is_a_formula(world: World, key: Bearer) -> None:
     card = await world.card(payer["id"])
     for number, text in enumerate(ATTACKS):
         context = dict.fromkeys(("memo", "merchant_name", "transaction_ref", "terminal_id"), text)
-        request = RequestKey("test", f"{text}{number}", b"")
-        await move(world, chart.POS_PAYMENT, card, shop, "1", context=context, request=request)
+        request = ScopedIdempotencyKey("test", f"{text}{number}", b"")
+        await move(
+            world, chart.POS_PAYMENT, card, shop, "1", context=context, idempotency_key=request
+        )
     made = await file(world, key, user_id=payer["id"], type="pos_payment")
     assert len(rows(made)) == len(ATTACKS)
     for separator in (",", ";", "\t"):

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tapgate import ids
-from tapgate.clock import rfc3339
+from tapgate.clock import format_rfc3339
 from tapgate.ledger import chart
 from transactions.movements import move, processor, submit
 from world import Bearer, World
@@ -48,8 +48,8 @@ async def test_filters_narrow_the_list(world: World, key: Bearer) -> None:
     by_other = await move(world, chart.POS_PAYMENT, other_card, shop, "10")
     sent = await move(world, chart.TRANSFER_P2P, payer["id"], friends_card, "10")
     declined = await submit(world, chart.TRANSFER_P2P, payer["id"], friends_card, "9000")
-    assert declined.answer is not None
-    failed = ids.show(ids.TRANSACTION, declined.answer.transaction_id)
+    assert declined.result is not None
+    failed = ids.encode(ids.TRANSACTION, declined.result.transaction_id)
     for filters, expected in [
         ({}, [failed, sent, by_other, by_card]),
         ({"card_serial": card}, [by_card]),
@@ -138,7 +138,7 @@ async def test_a_period_is_exact_to_the_millisecond(world: World, key: Bearer) -
     assert await within(to=middle) == [middle, oldest]
     assert await within(**{"from": middle, "to": middle}) == [middle]
     assert await within(**{"from": newest[:10], "to": newest[:10]}) == [newest, middle, oldest]
-    before = rfc3339(datetime.now(UTC) - timedelta(hours=3))
+    before = format_rfc3339(datetime.now(UTC) - timedelta(hours=3))
     assert await within(to=before) == []
     assert await within(**{"from": "1000-01-01", "to": "9998-12-31"}) == [newest, middle, oldest]
 

@@ -7,8 +7,8 @@ from tapgate import ids
 from tapgate.credentials.principals import Principal
 from tapgate.store.database import Database
 from tapgate.transactions import queries
-from tapgate.transactions.model import Filters
-from tapgate.transactions.queries import Scope
+from tapgate.transactions.model import TransactionFilters
+from tapgate.transactions.queries import TransactionQuery
 from transactions.many import BUSY, NOW, Recorder, fill, rows_read
 
 CALLERS = (
@@ -17,20 +17,24 @@ CALLERS = (
 )
 
 
-def scope_of(*accounts: int, card: str | None = None) -> Scope:
-    scope = Scope()
+def scope_of(*accounts: int, card: str | None = None) -> TransactionQuery:
+    scope = TransactionQuery()
     if card is not None:
-        scope.of_card(card, accounts[0])
+        scope.include_card(card, accounts[0])
     else:
-        scope.of_accounts(accounts)
+        scope.include_accounts(accounts)
     return scope
 
 
 async def read_by(
-    database: Database, caller: Principal, filters: Filters, *accounts: int, card: str | None = None
+    database: Database,
+    caller: Principal,
+    filters: TransactionFilters,
+    *accounts: int,
+    card: str | None = None,
 ) -> int:
     recorder: Any = Recorder(database)
-    await queries.page(
+    await queries.list_page(
         recorder,
         scope_of(*accounts, card=card),
         filters,
@@ -44,16 +48,18 @@ async def read_by(
 async def test_a_page_reads_no_more_than_it_needs(database: Database) -> None:
     await fill(database)
     middle = ids.first_id_at(NOW - timedelta(days=180))
-    newest = Filters(limit=50)
-    deep = Filters(limit=50, cursor=ids.show("cur_", middle))
-    month = Filters(limit=50, from_="2025-10-01", to="2025-10-31")
+    newest = TransactionFilters(limit=50)
+    deep = TransactionFilters(limit=50, cursor=ids.encode("cur_", middle))
+    month = TransactionFilters(limit=50, from_="2025-10-01", to="2025-10-31")
     for caller in CALLERS:
         for filters in (newest, deep, month):
             assert await read_by(database, caller, filters) < 300
             assert await read_by(database, caller, filters, BUSY) < 500
             assert await read_by(database, caller, filters, 500) < 500
             assert await read_by(database, caller, filters, 500, 501) < 900
-        assert await read_by(database, caller, Filters(type="partner_deposit")) < 300
-        assert await read_by(database, caller, Filters(status="failed")) < 300
-        assert await read_by(database, caller, Filters(failure_code="CARD_BLOCKED")) < 300
+        assert await read_by(database, caller, TransactionFilters(type="partner_deposit")) < 300
+        assert await read_by(database, caller, TransactionFilters(status="failed")) < 300
+        assert (
+            await read_by(database, caller, TransactionFilters(failure_code="CARD_BLOCKED")) < 300
+        )
         assert await read_by(database, caller, newest, 500, card="TAP-498") < 900

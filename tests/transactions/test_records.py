@@ -7,10 +7,10 @@ import httpx2
 
 from tapgate import ids
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import RequestKey
+from tapgate.ledger.commands import ScopedIdempotencyKey
 from tapgate.notifications.webhooks.records import as_it_was
 from tapgate.transactions import queries
-from tapgate.transactions.model import approval_code
+from tapgate.transactions.model import calculate_approval_code
 from transactions.movements import (
     agent,
     move,
@@ -55,9 +55,16 @@ async def test_a_payment_has_every_field_of_the_interface(world: World) -> None:
         "transaction_ref": "A-17",
         "metadata": {"order": "A-17"},
     }
-    request = RequestKey("test", "first", b"")
+    request = ScopedIdempotencyKey("test", "first", b"")
     paid = await move(
-        world, chart.POS_PAYMENT, card, shop, "100", context=context, request=request, channel="pos"
+        world,
+        chart.POS_PAYMENT,
+        card,
+        shop,
+        "100",
+        context=context,
+        idempotency_key=request,
+        channel="pos",
     )
     record = await get(world, paid)
     created_at = record.pop("created_at")
@@ -81,7 +88,7 @@ async def test_a_payment_has_every_field_of_the_interface(world: World) -> None:
         "card_serial": card,
         "processor_id": shop,
         **context,
-        "approval_code": approval_code(ids.read(ids.TRANSACTION, paid) or 0),
+        "approval_code": calculate_approval_code(ids.decode(ids.TRANSACTION, paid) or 0),
         "original_transaction_id": None,
         "refunded_amount": "0.00",
         "request_id": "first",
@@ -106,8 +113,8 @@ async def test_a_refund_names_what_it_gives_back(world: World) -> None:
 async def test_admins_see_whole_names_and_why_it_was_declined(world: World) -> None:
     sender, recipient = await world.subscriber(balance="10"), await world.subscriber()
     outcome = await submit(world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "100")
-    assert outcome.answer is not None
-    declined = shown_id(outcome.answer)
+    assert outcome.result is not None
+    declined = shown_id(outcome.result)
     masked = {await world.api_key("payments:read"): False, world.service(): False}
     for caller in (*masked, await world.admin("S")):
         record = await get(world, declined, caller)
@@ -130,8 +137,8 @@ async def test_an_unlinked_card_has_no_payer(world: World) -> None:
         card,
     )
     outcome = await submit(world, chart.POS_PAYMENT, card, shop, "100")
-    assert outcome.answer is not None
-    record = await get(world, shown_id(outcome.answer))
+    assert outcome.result is not None
+    record = await get(world, shown_id(outcome.result))
     assert (record["from"], record["card_serial"]) == (None, card)
     assert (record["failure_code"], record["approval_code"]) == ("CARD_NOT_ACTIVE", None)
     assert [found["id"] for found in await listed(world, card_serial=card)] == [record["id"]]
@@ -140,8 +147,8 @@ async def test_an_unlinked_card_has_no_payer(world: World) -> None:
         """UPDATE cards SET status = 'ACTIVE', subscriber_id = $2, account_id = $3
            WHERE serial = $1""",
         card,
-        ids.read(ids.SUBSCRIBER, owner["id"]),
-        ids.read(ids.ACCOUNT, owner["account_id"]),
+        ids.decode(ids.SUBSCRIBER, owner["id"]),
+        ids.decode(ids.ACCOUNT, owner["account_id"]),
     )
     assert [found["id"] for found in await listed(world, card_serial=card)] == [record["id"]]
 
@@ -185,9 +192,9 @@ async def test_one_users_list_says_which_way_and_what_was_left(world: World) -> 
     )
     assert (oldest["direction"], oldest["balance_after"]) == ("credit", "50.00")
     declined = await submit(world, chart.TRANSFER_P2P, sender["id"], recipient["id"], "5000")
-    assert declined.answer is not None
+    assert declined.result is not None
     newest = (await listed(world, user_id=sender["id"]))[0]
-    assert (newest["id"], newest["direction"]) == (shown_id(declined.answer), "debit")
+    assert (newest["id"], newest["direction"]) == (shown_id(declined.result), "debit")
     assert newest["balance_after"] is None
 
 
@@ -216,10 +223,12 @@ async def test_a_payment_under_review_is_not_approved(world: World) -> None:
     assert (record["status"], record["approval_code"]) == ("under_review", None)
     await settle(world, held, release=True)
     record = await get(world, held)
-    assert record["approval_code"] == approval_code(ids.read(ids.TRANSACTION, held) or 0)
+    assert record["approval_code"] == calculate_approval_code(
+        ids.decode(ids.TRANSACTION, held) or 0
+    )
     told = as_it_was(
         "transaction.under_review",
-        await queries.record(world.services, ids.read(ids.TRANSACTION, held) or 0),
+        await queries.get_record(world.services, ids.decode(ids.TRANSACTION, held) or 0),
     )
     assert (told["status"], told["approval_code"]) == ("under_review", None)
 
@@ -228,11 +237,11 @@ async def test_an_agents_list_is_float_and_commission_and_a_payout_is_there_once
     world: World,
 ) -> None:
     seller, subscriber = await agent(world), await world.subscriber()
-    number = ids.read(ids.AGENT, seller) or 0
+    number = ids.decode(ids.AGENT, seller) or 0
     await move(world, chart.AGENT_FUND, "cash", seller, "500")
     cash_in = await move(world, chart.AGENT_CASHIN, seller, subscriber["id"], "100")
     paid_out = await move(
-        world, chart.COMMISSION_PAYOUT, commands.commission_of(number), seller, "1"
+        world, chart.COMMISSION_PAYOUT, commands.commission_party(number), seller, "1"
     )
     records = await listed(world, user_id=seller)
     assert [(record["id"], record["direction"], record["balance_after"]) for record in records] == [
@@ -289,7 +298,7 @@ async def test_third_parties_are_told_masked_names(world: World) -> None:
         "100",
         context={"memo": "School fees"},
     )
-    record = await queries.record(world.services, ids.read(ids.TRANSACTION, sent) or 0)
+    record = await queries.get_record(world.services, ids.decode(ids.TRANSACTION, sent) or 0)
     assert record.from_ is not None
     assert (record.id, record.from_.name, record.memo) == (sent, "Aminata K.", "School fees")
 
@@ -303,10 +312,10 @@ async def test_a_wrong_pin_leaves_no_record(world: World) -> None:
 
 def test_approval_codes_of_neighbours_differ() -> None:
     start = 1 << 58
-    codes = [approval_code(start + step * 4096 ** (step % 2)) for step in range(2000)]
+    codes = [calculate_approval_code(start + step * 4096 ** (step % 2)) for step in range(2000)]
     assert len(set(codes)) == len(codes)
     assert {len(code) for code in codes} == {6}
     assert set("".join(codes)) == set("ABCDEFGHJKLMNPQRSTUVWXYZ23456789")
     alike = [sum(a == b for a, b in zip(*pair, strict=True)) for pair in pairwise(codes)]
     assert max(alike) <= 4
-    assert approval_code(start) == approval_code(start)
+    assert calculate_approval_code(start) == calculate_approval_code(start)

@@ -77,4 +77,4 @@ async def test_a_restricted_subscribers_balance_is_closed(world: World) -> None:
         answer = await world.client.get(f"{URL}/{subscriber['id']}", auth=caller)
         assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")
     assert (await balance(world, subscriber["id"]))["balance"] == "5.00"
-    assert ids.read(ids.SUBSCRIBER, subscriber["id"])
+    assert ids.decode(ids.SUBSCRIBER, subscriber["id"])

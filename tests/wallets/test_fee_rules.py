@@ -9,7 +9,7 @@ import pytest
 from tapgate import ids
 from tapgate.gateway import wired
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Answer, Command
+from tapgate.ledger.commands import Command, TransactionResult
 from tapgate.ledger.verify import verify
 from tapgate.settings import Settings
 from world import World
@@ -176,13 +176,13 @@ async def test_replaced_at_the_same_time_one_of_them_stays_whole(world: World) -
     assert len(await get(world)) == 10
 
 
-async def move(world: World, kind: str, payer: Any, payee: Any, amount: int) -> Answer:
+async def move(world: World, kind: str, payer: Any, payee: Any, amount: int) -> TransactionResult:
     order = Command(type=kind, channel="admin", payer=payer, payee=payee, amount=amount)
-    return (await world.services.ledger.submit(order)).accepted()
+    return (await world.services.ledger.submit(order)).require_accepted()
 
 
 def wallet(record: dict[str, Any]) -> commands.Party:
-    return commands.subscriber(ids.read(ids.SUBSCRIBER, record["id"]) or 0)
+    return commands.subscriber_party(ids.decode(ids.SUBSCRIBER, record["id"]) or 0)
 
 
 async def test_the_next_transaction_is_charged_by_the_new_rules_on_every_process(
@@ -207,7 +207,7 @@ async def test_every_type_that_may_have_a_fee_is_charged_right(world: World, pay
     """The whole amount at the highest rate there is, both ways; the books hold."""
     charged = [
         kind
-        for kind in chart.TYPES
+        for kind in chart.TRANSACTION_TYPES
         if (await put(world, step(kind, rate="100", payer=payer))).status_code == 200
     ]
     payments = sorted(chart.PAYMENT_TYPES) if payer == "receiver" else []
@@ -230,23 +230,23 @@ async def test_every_type_that_may_have_a_fee_is_charged_right(world: World, pay
         if kind in chart.PAYMENT_TYPES:
             key = await world.processor()
             processor_id = await world.services.database.fetchval(
-                "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.read(ids.KEY, key.id)
+                "SELECT processor_id FROM hmac_keys WHERE id = $1", ids.decode(ids.KEY, key.id)
             )
-            payee = commands.processor(processor_id)
+            payee = commands.processor_party(processor_id)
         answer = await move(world, kind, wallet(sender), payee, 10_00)
         assert answer.fee == 5_00
     async with world.services.database.connection() as connection:
-        assert (await verify(connection)).holds
+        assert (await verify(connection)).is_valid
 
 
 @pytest.mark.parametrize("payer", ["sender", "receiver"])
 async def test_the_platform_does_not_charge_itself(world: World, payer: str) -> None:
     await put(world, step(rate="10", payer=payer))
     subscriber = await world.subscriber()
-    answer = await move(world, chart.TRANSFER, commands.CASH, wallet(subscriber), 10_00)
+    answer = await move(world, chart.TRANSFER, commands.CASH_PARTY, wallet(subscriber), 10_00)
     assert (answer.fee, answer.payee_available) == (0, 10_00)
     fees = commands.Party("owner", 0, chart.FEES)
     answer = await move(world, chart.TRANSFER, wallet(subscriber), fees, 1_00)
     assert (answer.fee, answer.payer_available) == (0, 9_00)
     async with world.services.database.connection() as connection:
-        assert (await verify(connection)).holds
+        assert (await verify(connection)).is_valid

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from tapgate.errors import unavailable
-from tapgate.transactions import orders
+from tapgate.transactions import submit
 from world import PIN, World
 
 P2P = "/api/v1/wallet/transfer-p2p"
@@ -94,8 +94,8 @@ async def test_nothing_is_paid_when_the_payee_cannot_be_checked(
     order = await _order(world, request_id="check fails")
     key = await world.api_key("payments:write")
     with monkeypatch.context() as patch:
-        patch.setattr(orders, "hidden_subjects", lost)
-        patch.setattr(orders, "is_hidden", lost)
+        patch.setattr(submit, "hidden_subjects", lost)
+        patch.setattr(submit, "is_hidden", lost)
         answer = await client.post(P2P, json=order, auth=key)
     assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
     lost.assert_awaited_once()

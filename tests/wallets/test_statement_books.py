@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from tapgate import ids
 from tapgate.edge.services import Services
 from tapgate.gateway import create_app, wired
-from tapgate.ids import IdSource
+from tapgate.ids import IdGenerator
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings
-from tapgate.wallets.statements.queries import read_books
+from tapgate.wallets.statements.queries import load_activity
 from transactions.movements import processor, set_kyc_level, submit
 from transactions.movements import settle as end_review
 from world import World
@@ -59,7 +59,7 @@ async def services(settings: Settings, database_url: str, now: Now) -> AsyncIter
     async with wired(settings, database_url, clock=now) as services:
         services.new_id._milliseconds = now.milliseconds
         async with services.database.transaction() as tx:
-            await insert_defaults(tx, settings.currency, IdSource(1023))
+            await insert_defaults(tx, settings.currency, IdGenerator(1023))
         yield services
 
 
@@ -102,7 +102,7 @@ class History:
                     chart.REFUND, self._shop, self._shop, amount, original_id=self._paid[-1]
                 )
             case "release" | "reject" if self._held:
-                held = ids.show(ids.TRANSACTION, self._held.pop())
+                held = ids.encode(ids.TRANSACTION, self._held.pop())
                 await end_review(self._world, held, release=step == "release")
 
     async def _submit(
@@ -111,7 +111,7 @@ class History:
         """The transaction, where one took place."""
         amount = f"{minor // 100}.{minor % 100:02d}"
         outcome = await submit(self._world, kind, payer, payee, amount, **more)
-        return [outcome.answer.transaction_id] if outcome.answer and not outcome.code else []
+        return [outcome.result.transaction_id] if outcome.result and not outcome.code else []
 
 
 async def _subscriber(world: World, key: Any) -> tuple[str, int]:
@@ -127,7 +127,7 @@ async def _subscriber(world: World, key: Any) -> tuple[str, int]:
     record = answer.json()["subscriber"]
     await set_kyc_level(world, record["id"], 3)
     await submit(world, chart.TRANSFER, "cash", record["id"], "5000000")
-    return record["id"], ids.read(ids.ACCOUNT, record["account_id"]) or 0
+    return record["id"], ids.decode(ids.ACCOUNT, record["account_id"]) or 0
 
 
 async def _plain_books(world: World, account_id: int) -> list[tuple[date, int]]:
@@ -237,7 +237,7 @@ async def test_a_statement_is_of_one_moment_while_money_moves(world: World, now:
 
     async def look() -> None:
         for _ in range(20):
-            books = await read_books(world.services.database, account_id, start, end)
+            books = await load_activity(world.services.database, account_id, start, end)
             assert books.opening_balance == 0
             assert len(books.movements) % 2 == 1  # the first deposit; then amounts with their fees
 

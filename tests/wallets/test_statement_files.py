@@ -17,7 +17,11 @@ from tapgate.edge.spreadsheet import harmless
 from tapgate.ledger import chart
 from tapgate.wallets.statements import csv_file, operations, pdf_file, queries
 from tapgate.wallets.statements.model import Movement, Period, Statement
-from tapgate.wallets.statements.typesetting import REGULAR, drawable, fitted
+from tapgate.wallets.statements.typesetting import (
+    REGULAR,
+    replace_missing_glyphs,
+    truncate_to_width,
+)
 from transactions.movements import move
 from wallets.pdf_text import pages
 from wallets.test_statements import URL, request, statement
@@ -174,14 +178,14 @@ async def test_a_subscriber_restricted_while_the_file_is_rendered_gets_no_link(
     world: World, key: Bearer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     holder = await world.subscriber(balance="10")
-    render = operations.drawing.run
+    render = operations.rendering_threads.run
 
     async def run(*arguments: Any) -> Any:
         content = await render(*arguments)
         await restrict(world, holder)
         return content
 
-    monkeypatch.setattr(operations.drawing, "run", run)
+    monkeypatch.setattr(operations.rendering_threads, "run", run)
     answer = await world.client.post(URL, json=request(world, holder, format="csv"), auth=key)
     assert (answer.status_code, answer.json()["code"]) == (403, "OTP_REQUIRED")
     assert await world.services.database.fetchval("SELECT count(*) FROM statements") == 0
@@ -191,7 +195,7 @@ async def test_expired_files_are_removed_some_at_a_time(
     world: World, key: Bearer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All that a long outage left over would take longer than a statement may."""
-    monkeypatch.setattr(queries, "BATCH", 2)
+    monkeypatch.setattr(queries, "CLEANUP_BATCH_SIZE", 2)
     database, holder = world.services.database, await world.subscriber()
     for _ in range(3):
         await statement(world, key, holder, format="csv")
@@ -259,7 +263,7 @@ async def test_ten_thousand_entries(world: World, key: Bearer) -> None:
     # What PostgreSQL believes of its tables is old: that they are empty.
     await world.services.database.execute("ANALYZE transactions, entries, accounts")
     holder = await world.subscriber()
-    await _fill(world, ids.read(ids.ACCOUNT, holder["account_id"]) or 0)
+    await _fill(world, ids.decode(ids.ACCOUNT, holder["account_id"]) or 0)
     answer = await statement(world, key, holder)
     assert len(answer["entries"]) == MANY
     assert answer["closing_balance"] == answer["entries"][-1]["balance"] == "10000.00"
@@ -310,8 +314,8 @@ async def _fill(world: World, account_id: int) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 22, 23, 24, 51, 52, 53, 54, 200])
 def test_every_page_has_the_heads_of_the_columns_and_its_number(count: int) -> None:
-    drawn = pages(pdf_file.rendered(sample(count)))
-    assert len(drawn) == pdf_file.page_count(count)
+    drawn = pages(pdf_file.render(sample(count)))
+    assert len(drawn) == pdf_file.count_pages(count)
     for number, page in enumerate(drawn, 1):
         assert {"Date", "Description", "Debit", "Credit", "Balance"} <= set(page)
         assert page[-1] == f"Page {number} of {len(drawn)}"
@@ -321,27 +325,27 @@ def test_every_page_has_the_heads_of_the_columns_and_its_number(count: int) -> N
 
 
 def test_a_pdf_is_the_same_whenever_it_is_drawn() -> None:
-    assert pdf_file.rendered(sample(60)) == pdf_file.rendered(sample(60))
+    assert pdf_file.render(sample(60)) == pdf_file.render(sample(60))
 
 
 def test_letters_of_west_africa_are_drawn_and_others_do_no_harm() -> None:
     name = "Kɔngɛ Ŋalɛy Ọláṣẹ Ɓah Ɗan"
-    (page,) = pages(pdf_file.rendered(sample(0, holder_name=name)))
+    (page,) = pages(pdf_file.render(sample(0, holder_name=name)))
     assert name in page
-    assert drawable("Ḿ日本\n😀é\u202e\0") == "Ḿ?? ?é "
-    assert drawable("\ufb01x ½") == "fix ½"
-    (page,) = pages(pdf_file.rendered(sample(0)))
+    assert replace_missing_glyphs("Ḿ日本\n😀é\u202e\0") == "Ḿ?? ?é "
+    assert replace_missing_glyphs("\ufb01x ½") == "fix ½"
+    (page,) = pages(pdf_file.render(sample(0)))
     assert "+232*****456" in page
 
 
 @settings(max_examples=40)
 @given(st.text(), st.floats(1, 500))
 def test_any_text_can_be_drawn_and_fits(text: str, width: float) -> None:
-    assert "\n" not in drawable(text)
-    shown = fitted(text, REGULAR, 8, width)
-    assert shown == drawable(text) or shown.endswith("…")
+    assert "\n" not in replace_missing_glyphs(text)
+    shown = truncate_to_width(text, REGULAR, 8, width)
+    assert shown == replace_missing_glyphs(text) or shown.endswith("…")
     movement = sample(1).movements[0]._replace(memo=text, counterparty=text)
-    assert pdf_file.rendered(sample(0, movements=[movement], holder_name=text or "x"))
+    assert pdf_file.render(sample(0, movements=[movement], holder_name=text or "x"))
 
 
 @given(st.text(), st.sampled_from(["", "=", "+", "-", "@", "\t", "\r", "\n", '"', ","]))
@@ -350,7 +354,7 @@ def test_any_text_comes_through_csv_and_is_no_formula(text: str, start: str) -> 
     assert not harmless(description).startswith(("=", "+", "-", "@", "\t", "\r"))
     assert harmless(description).replace("'", "") == description.replace("'", "")
     movement = sample(1).movements[0]._replace(memo=description)
-    content = csv_file.rendered(sample(0, movements=[movement], opening_balance=-1000))
+    content = csv_file.render(sample(0, movements=[movement], opening_balance=-1000))
     (row,) = csv.DictReader(io.StringIO(content.decode(), newline=""))
     assert row["description"] == harmless(movement.description)
     assert row["balance"] == "-8.50"  # a number stays one

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from tapgate.store.database import Database
-from tapgate.wallets.statements.queries import read_books
+from tapgate.wallets.statements.queries import load_activity
 from transactions.many import NOW, Recorder, fill, rows_read
 
 #: Of two hundred thousand transactions about a hundred and fifty are this one's.
@@ -33,7 +33,7 @@ async def test_a_statement_reads_one_wallet_since_the_period_began(database: Dat
     for days, most in ((365, 200), (30, 25)):
         recorder.plans.clear()
         start = NOW - timedelta(days=days)
-        await read_books(recorder, WALLET, start, start + timedelta(days=30))
+        await load_activity(recorder, WALLET, start, start + timedelta(days=30))
         assert len(recorder.plans) == 4  # opening balance and movements, each planned twice
         for plan in recorder.plans:
             assert 0 < rows_read(plan) <= most

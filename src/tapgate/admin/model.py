@@ -81,10 +81,10 @@ def admin(row: Mapping[str, Any]) -> Admin:
 def _person(row: Mapping[str, Any]) -> dict[str, Any]:
     seen = row["last_login_at"]
     return {
-        "id": ids.show(ids.ADMIN, row["id"]),
+        "id": ids.encode(ids.ADMIN, row["id"]),
         "email": row["email"],
         "name": row["name"],
         "role": row["role"],
-        "created_at": clock.rfc3339(row["created_at"]),
-        "last_login_at": None if seen is None else clock.rfc3339(seen),
+        "created_at": clock.format_rfc3339(row["created_at"]),
+        "last_login_at": None if seen is None else clock.format_rfc3339(seen),
     }

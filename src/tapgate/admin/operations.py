@@ -179,7 +179,7 @@ async def _record(
         origin,
         event=event,
         resource_type="admin",
-        resource_id=ids.show(ids.ADMIN, admin_id),
+        resource_id=ids.encode(ids.ADMIN, admin_id),
         reason=reason,
         changes=changes,
     )
@@ -205,7 +205,7 @@ def _as_admin(origin: Origin, admin: Mapping[str, Any]) -> Origin:
     """Who was nobody when the request came is known once the password was right."""
     actor = {
         "type": "admin",
-        "id": ids.show(ids.ADMIN, admin["id"]),
+        "id": ids.encode(ids.ADMIN, admin["id"]),
         "name": admin["name"],
         "role": admin["role"],
     }

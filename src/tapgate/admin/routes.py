@@ -119,7 +119,7 @@ async def enable_admin(call: Call, id: str) -> Admin:
 
 
 def _admin_id(shown: str) -> int:
-    number = ids.read(ids.ADMIN, shown)
+    number = ids.decode(ids.ADMIN, shown)
     if number is None:
         raise model.no_such_admin()
     return number

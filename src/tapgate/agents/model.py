@@ -11,7 +11,7 @@ from tapgate.edge.fields import Choice, Email, IdRule, Name, Phone, Pin, SearchT
 from tapgate.edge.pages import PageQuery
 from tapgate.edge.states import Move
 from tapgate.errors import ApiError, Code, invalid_field
-from tapgate.names import masked
+from tapgate.names import mask_name
 
 AgentType = Annotated[str, Choice("sub_agent", "super_agent", name="AgentType")]
 CommissionTier = Annotated[int, Whole(1, 3)]
@@ -55,11 +55,11 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
         """What a customer may see: the business, or a masked name, `Aminata K.`"""
         if self.business_name is not None:
             return self.business_name
-        return masked(self.name)
+        return mask_name(self.name)
 
     @property
     def public_id(self) -> str:
-        return ids.show(ids.AGENT, self.id)
+        return ids.encode(ids.AGENT, self.id)
 
 
 class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ def shown(agent: Agent) -> AgentRecord:
     return AgentRecord(
         id=agent.public_id,
         agent_type=agent.agent_type,
-        parent_agent_id=None if parent is None else ids.show(ids.AGENT, parent),
+        parent_agent_id=None if parent is None else ids.encode(ids.AGENT, parent),
         name=agent.name,
         business_name=agent.business_name,
         phone_number=agent.phone_number,
@@ -103,20 +103,20 @@ def shown(agent: Agent) -> AgentRecord:
         address=agent.address,
         commission_tier=agent.commission_tier,
         status=SHOWN_STATUS[agent.status],
-        account_id=ids.show(ids.ACCOUNT, agent.account_id),
-        float_balance=money.plain(agent.float_balance, agent.currency),
-        commission_balance=money.plain(agent.commission_balance, agent.currency),
+        account_id=ids.encode(ids.ACCOUNT, agent.account_id),
+        float_balance=money.format_decimal(agent.float_balance, agent.currency),
+        commission_balance=money.format_decimal(agent.commission_balance, agent.currency),
         currency=agent.currency,
-        created_at=clock.rfc3339(agent.created_at),
-        updated_at=clock.rfc3339(agent.updated_at),
+        created_at=clock.format_rfc3339(agent.created_at),
+        updated_at=clock.format_rfc3339(agent.updated_at),
     )
 
 
 def balance_of(agent: Agent) -> AgentBalance:
     return AgentBalance(
         agent_id=agent.public_id,
-        float_balance=money.plain(agent.float_balance, agent.currency),
-        commission_balance=money.plain(agent.commission_balance, agent.currency),
+        float_balance=money.format_decimal(agent.float_balance, agent.currency),
+        commission_balance=money.format_decimal(agent.commission_balance, agent.currency),
         currency=agent.currency,
     )
 
@@ -220,7 +220,7 @@ def not_found() -> ApiError:
 
 def read_id(text: str) -> int:
     """The number behind an agent's identifier; what is not one names nobody."""
-    number = ids.read(ids.AGENT, text)
+    number = ids.decode(ids.AGENT, text)
     if number is None:
         raise not_found()
     return number

@@ -8,15 +8,15 @@ from tapgate.edge.fields import Amount, FreeText, Pin, Text
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
-from tapgate.transactions.customers import CustomerOrder, require_open_customer
-from tapgate.transactions.orders import (
-    Order,
+from tapgate.transactions.customers import CustomerMoneyRequest, require_customer_access
+from tapgate.transactions.submit import (
+    MoneyRequest,
     Receipt,
-    Shown,
-    carry_out,
-    minor,
-    numbered,
-    request_of,
+    ReceiptFields,
+    build_idempotency_key,
+    decode_id,
+    submit,
+    to_minor_units,
 )
 
 endpoints = Endpoints("Agents")
@@ -41,12 +41,12 @@ _LIMITS = (
 )
 
 
-class FloatFunding(Order, kw_only=True):
+class FloatFunding(MoneyRequest, kw_only=True):
     amount: Amount
     description: FreeText | None = None
 
 
-class CashIn(CustomerOrder, kw_only=True):
+class CashIn(CustomerMoneyRequest, kw_only=True):
     agent_id: Text
     amount: Amount
     agent_pin: Pin
@@ -58,7 +58,7 @@ class CashOut(CashIn, kw_only=True):
     pin: Pin
 
 
-class FloatTransfer(Order, kw_only=True):
+class FloatTransfer(MoneyRequest, kw_only=True):
     from_agent_id: Text
     to_agent_id: Text
     amount: Amount
@@ -66,7 +66,7 @@ class FloatTransfer(Order, kw_only=True):
     description: FreeText | None = None
 
 
-class CommissionPayout(Order, kw_only=True):
+class CommissionPayout(MoneyRequest, kw_only=True):
     """All the commission there is."""
 
 
@@ -100,9 +100,9 @@ class PayoutReceipt(Receipt, kw_only=True):
 async def fund_agent(call: Call, id: str, body: FloatFunding) -> Reply[FundingReceipt]:
     """Fund an agent's float: cash came in."""
 
-    def receipt(shown: Shown) -> FundingReceipt:
+    def receipt(shown: ReceiptFields) -> FundingReceipt:
         return FundingReceipt(
-            message=shown.message("Float funded"),
+            message=shown.build_message("Float funded"),
             transaction_id=shown.transaction_id,
             status=shown.status,
             amount=shown.amount,
@@ -112,13 +112,13 @@ async def fund_agent(call: Call, id: str, body: FloatFunding) -> Reply[FundingRe
     command = Command(
         type=chart.AGENT_FUND,
         channel=_CHANNEL,
-        payer=commands.CASH,
+        payer=commands.CASH_PARTY,
         payee=_agent(id),
-        amount=minor(call, body.amount),
-        request=request_of(call, body),
+        amount=to_minor_units(call, body.amount),
+        idempotency_key=build_idempotency_key(call, body),
         context=_memo(body.description),
     )
-    return await carry_out(call, command, receipt)
+    return await submit(call, command, receipt)
 
 
 @endpoints.post(
@@ -141,29 +141,29 @@ async def cash_in(call: Call, body: CashIn) -> Reply[CashReceipt]:
     `subscriber_id` or by `card_serial`.
     """
 
-    def receipt(shown: Shown) -> CashReceipt:
+    def receipt(shown: ReceiptFields) -> CashReceipt:
         return CashReceipt(
-            message=shown.message("Cash-in completed"),
+            message=shown.build_message("Cash-in completed"),
             transaction_id=shown.transaction_id,
             status=shown.status,
             amount=shown.amount,
             agent_balance=shown.payer_balance,
-            subscriber_balance=shown.disclosed_payee_balance,
+            subscriber_balance=shown.visible_payee_balance,
             commission_earned=shown.commission,
         )
 
-    await require_open_customer(call, body.subscriber_id, body.card_serial)
+    await require_customer_access(call, body.subscriber_id, body.card_serial)
     command = Command(
         type=chart.AGENT_CASHIN,
         channel=_CHANNEL,
         payer=_agent(body.agent_id),
         payee=body.customer,
-        amount=minor(call, body.amount),
+        amount=to_minor_units(call, body.amount),
         payer_pin=body.agent_pin,
         pin_policy="required",
-        request=request_of(call, body),
+        idempotency_key=build_idempotency_key(call, body),
     )
-    return await carry_out(call, command, receipt)
+    return await submit(call, command, receipt)
 
 
 @endpoints.post(
@@ -179,9 +179,9 @@ async def cash_out(call: Call, body: CashOut) -> Reply[CashReceipt]:
     is the agent's that is wrong or locked.
     """
 
-    def receipt(shown: Shown) -> CashReceipt:
+    def receipt(shown: ReceiptFields) -> CashReceipt:
         return CashReceipt(
-            message=shown.message("Cash-out completed"),
+            message=shown.build_message("Cash-out completed"),
             transaction_id=shown.transaction_id,
             status=shown.status,
             amount=shown.amount,
@@ -195,13 +195,13 @@ async def cash_out(call: Call, body: CashOut) -> Reply[CashReceipt]:
         channel=_CHANNEL,
         payer=body.customer,
         payee=_agent(body.agent_id),
-        amount=minor(call, body.amount),
+        amount=to_minor_units(call, body.amount),
         payer_pin=body.pin,
         payee_pin=body.agent_pin,
         pin_policy="required",
-        request=request_of(call, body),
+        idempotency_key=build_idempotency_key(call, body),
     )
-    return await carry_out(call, command, receipt)
+    return await submit(call, command, receipt)
 
 
 @endpoints.post(
@@ -213,9 +213,9 @@ async def cash_out(call: Call, body: CashOut) -> Reply[CashReceipt]:
 async def transfer_float(call: Call, body: FloatTransfer) -> Reply[FloatTransferReceipt]:
     """Transfer float to one's own sub-agent."""
 
-    def receipt(shown: Shown) -> FloatTransferReceipt:
+    def receipt(shown: ReceiptFields) -> FloatTransferReceipt:
         return FloatTransferReceipt(
-            message=shown.message("Transfer completed"),
+            message=shown.build_message("Transfer completed"),
             transaction_id=shown.transaction_id,
             status=shown.status,
             amount=shown.amount,
@@ -228,13 +228,13 @@ async def transfer_float(call: Call, body: FloatTransfer) -> Reply[FloatTransfer
         channel=_CHANNEL,
         payer=_agent(body.from_agent_id),
         payee=_agent(body.to_agent_id),
-        amount=minor(call, body.amount),
+        amount=to_minor_units(call, body.amount),
         payer_pin=body.pin,
         pin_policy="required",
-        request=request_of(call, body),
+        idempotency_key=build_idempotency_key(call, body),
         context=_memo(body.description),
     )
-    return await carry_out(call, command, receipt)
+    return await submit(call, command, receipt)
 
 
 @endpoints.post(
@@ -246,9 +246,9 @@ async def transfer_float(call: Call, body: FloatTransfer) -> Reply[FloatTransfer
 async def pay_out_commission(call: Call, id: str, body: CommissionPayout) -> Reply[PayoutReceipt]:
     """Pay all the commission that an agent has earned into the float."""
 
-    def receipt(shown: Shown) -> PayoutReceipt:
+    def receipt(shown: ReceiptFields) -> PayoutReceipt:
         return PayoutReceipt(
-            message=shown.message("Commission paid out"),
+            message=shown.build_message("Commission paid out"),
             transaction_id=shown.transaction_id,
             status=shown.status,
             amount=shown.amount,
@@ -258,16 +258,16 @@ async def pay_out_commission(call: Call, id: str, body: CommissionPayout) -> Rep
     command = Command(
         type=chart.COMMISSION_PAYOUT,
         channel=_CHANNEL,
-        payer=commands.commission_of(numbered(ids.AGENT, id)),
+        payer=commands.commission_party(decode_id(ids.AGENT, id)),
         payee=_agent(id),
         amount=None,
-        request=request_of(call, body),
+        idempotency_key=build_idempotency_key(call, body),
     )
-    return await carry_out(call, command, receipt)
+    return await submit(call, command, receipt)
 
 
 def _agent(public_id: str) -> Party:
-    return commands.agent(numbered(ids.AGENT, public_id))
+    return commands.agent_party(decode_id(ids.AGENT, public_id))
 
 
 def _memo(description: str | None) -> dict[str, str] | None:

@@ -67,7 +67,7 @@ async def page(database: Database, filters: AgentFilters) -> list[Agent]:
     conditions.where("own.status = {}", filters.status and _ACCOUNT_STATUS[filters.status])
     conditions.where("agent.agent_type = {}", filters.agent_type)
     parent = filters.parent_agent_id
-    conditions.where("agent.parent_agent_id = {}", parent and ids.read(ids.AGENT, parent))
+    conditions.where("agent.parent_agent_id = {}", parent and ids.decode(ids.AGENT, parent))
     conditions.search(filters.search, "agent.search_text", id_column="agent.id", prefix=ids.AGENT)
     limit = conditions.bind(filters.limit + 1)
     rows = await database.fetch(

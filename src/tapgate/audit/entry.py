@@ -54,7 +54,7 @@ def canonical(row: Mapping[str, Any]) -> bytes:
 
 
 def public_id(row: Mapping[str, Any]) -> str:
-    return ids.show(ids.AUDIT_ENTRY, row["id"])
+    return ids.encode(ids.AUDIT_ENTRY, row["id"])
 
 
 _encoder = msgspec.json.Encoder(order="sorted")
@@ -64,7 +64,7 @@ def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": public_id(row),
         "sequence": row["sequence"],
-        "occurred_at": clock.rfc3339(row["occurred_at"]),
+        "occurred_at": clock.format_rfc3339(row["occurred_at"]),
         "event": row["event"],
         "actor": row["actor"],
         "resource_type": row["resource_type"],

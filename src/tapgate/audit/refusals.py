@@ -24,7 +24,7 @@ import asyncpg
 import msgspec
 
 from tapgate.audit import trail
-from tapgate.clock import rfc3339
+from tapgate.clock import format_rfc3339
 from tapgate.edge.origin import Origin
 from tapgate.edge.services import Refusal, Services
 from tapgate.errors import ApiError
@@ -189,8 +189,8 @@ class RefusalLog:
                     **msgspec.structs.asdict(kind.refusal),
                     changes={
                         "occurrences": (None, row["occurrences"]),
-                        "first_at": (None, rfc3339(row["first_at"])),
-                        "last_at": (None, rfc3339(row["last_at"])),
+                        "first_at": (None, format_rfc3339(row["first_at"])),
+                        "last_at": (None, format_rfc3339(row["last_at"])),
                     },
                 )
             await tx.execute("DELETE FROM audit_budgets WHERE window_start < $1", before)

@@ -139,22 +139,24 @@ def shown(card: Card, view: View) -> CardRecord:
         subscriber_id=subscriber_id,
         holder_name=card.holder_name,
         parent_subscriber_id=subscriber_id if card.type == "CHILD" else None,
-        daily_limit=None if limit is None else money.plain(limit, currency),
-        spent_today=None if limit is None else money.plain(card.spent_on(view.today), currency),
+        daily_limit=None if limit is None else money.format_decimal(limit, currency),
+        spent_today=None
+        if limit is None
+        else money.format_decimal(card.spent_on(view.today), currency),
         currency=currency,
         expires_at=_time(card.expires_at),
         linked_at=_time(card.linked_at),
-        created_at=clock.rfc3339(card.created_at),
-        updated_at=clock.rfc3339(card.updated_at),
+        created_at=clock.format_rfc3339(card.created_at),
+        updated_at=clock.format_rfc3339(card.updated_at),
     )
 
 
 def _public_id(subscriber_id: int) -> str:
-    return ids.show(ids.SUBSCRIBER, subscriber_id)
+    return ids.encode(ids.SUBSCRIBER, subscriber_id)
 
 
 def _time(moment: datetime | None) -> str | None:
-    return None if moment is None else clock.rfc3339(moment)
+    return None if moment is None else clock.format_rfc3339(moment)
 
 
 class CardLink(msgspec.Struct, kw_only=True):

@@ -10,7 +10,7 @@ from tapgate.audit.changes import changes_between
 from tapgate.audit.trail import Trail
 from tapgate.cards import model, queries
 from tapgate.cards.model import Card, CardLink, NewChildCard, View
-from tapgate.clock import platform_day
+from tapgate.clock import get_platform_day
 from tapgate.edge.call import Call
 from tapgate.ledger.pins import set_pin
 from tapgate.notifications.events import publish
@@ -125,4 +125,4 @@ async def _save(
 def view(call: Call) -> View:
     """How a card is to be shown now."""
     now, settings = call.services.clock(), call.services.settings
-    return View(now, platform_day(now, settings.timezone), settings.currency)
+    return View(now, get_platform_day(now, settings.timezone), settings.currency)

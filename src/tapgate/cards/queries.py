@@ -79,7 +79,7 @@ async def page(
     conditions = Conditions()
     conditions.where("c.id < {}", filters.before)
     holder = filters.subscriber_id
-    conditions.where("c.subscriber_id = {}", holder and ids.read(ids.SUBSCRIBER, holder))
+    conditions.where("c.subscriber_id = {}", holder and ids.decode(ids.SUBSCRIBER, holder))
     if filters.status is not None:
         _add_status(conditions, filters.status, now)
     conditions.where("c.type = {}", filters.type)

@@ -12,7 +12,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from tapgate.cards.uids import is_random, read_uid
-from tapgate.clock import platform_day
+from tapgate.clock import get_platform_day
 from tapgate.edge.fields import CardSerialRule, DayRule, Unacceptable
 from tapgate.errors import ApiError, Code, invalid_field
 
@@ -213,7 +213,7 @@ def _fitted(fields: list[str], columns: int) -> list[str]:
 
 def _checked(records: Iterator[tuple[int, list[str]]], now: datetime, zone: ZoneInfo) -> Contents:
     contents = Contents([], [])
-    today = platform_day(now, zone)
+    today = get_platform_day(now, zone)
     serials: dict[str, int] = {}
     uids: dict[str, int] = {}
     for number, (line, fields) in enumerate(records, 1):

@@ -11,7 +11,7 @@ import typer
 
 from tapgate import ids, supervisor
 from tapgate.cli import operator
-from tapgate.clock import rfc3339
+from tapgate.clock import format_rfc3339
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.settings import load
 
@@ -59,8 +59,8 @@ def show_all() -> None:
         before = None
         while page := await services.authenticator.api_keys.page(before=before, limit=100):
             for key in page:
-                expires = "never" if key.expires_at is None else rfc3339(key.expires_at)
-                shown = ids.show(ids.KEY, key.id)
+                expires = "never" if key.expires_at is None else format_rfc3339(key.expires_at)
+                shown = ids.encode(ids.KEY, key.id)
                 table.add_row(shown, key.prefix, key.name, " ".join(key.scopes), expires)
             before = page[-1].id
         Console().print(table)
@@ -77,7 +77,7 @@ def delete(
     async def work(services: Any) -> None:
         from tapgate.admin.api_keys import operations  # noqa: PLC0415
 
-        number = ids.read(ids.KEY, key_id)
+        number = ids.decode(ids.KEY, key_id)
         if number is None:
             raise invalid_field("KEY_ID", "must be an id such as key_06vvxzyjr0m00")
         await operations.delete(services, operator.origin(), number)

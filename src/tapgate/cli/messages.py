@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from tapgate.clock import rfc3339
+from tapgate.clock import format_rfc3339
 from tapgate.messenger.outbox.queries import recent
 from tapgate.notifications.messages import pending
 from tapgate.settings import Settings, SettingsError
@@ -28,7 +28,7 @@ async def show(settings: Settings, url: str, to: str) -> None:
 async def _lines(database: Database, vault: Vault, to: str) -> list[str]:
     """The newest first: what has not reached the messenger yet, then what the messenger has."""
     waiting = [
-        f"{rfc3339(one.created_at)} {one.template}: {' '.join(one.parameters)}"
+        f"{format_rfc3339(one.created_at)} {one.template}: {' '.join(one.parameters)}"
         for one in await pending(database, vault, to)
     ]
     sent = [

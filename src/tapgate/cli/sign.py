@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tapgate import signing
-from tapgate.clock import rfc3339, system_clock
+from tapgate.clock import format_rfc3339, system_clock
 from tapgate.settings import load
 
 app = typer.Typer(
@@ -90,7 +90,7 @@ def service(
 def _signed(
     method: str, path: str, data: str, *, key_id: str, secret: str, timestamp: str | None
 ) -> dict[str, str]:
-    moment = timestamp or rfc3339(system_clock())
+    moment = timestamp or format_rfc3339(system_clock())
     bare = path.partition("?")[0]
     signature = signing.sign(secret.encode(), method, bare, moment, _body(data))
     return {"X-API-Key-ID": key_id, "X-Timestamp": moment, "X-Signature": signature}

@@ -31,7 +31,7 @@ async def prove(url: str) -> bool:
         console.print(f"      {audit.first_broken}")
     if not recorded:
         console.print("Not recorded: the database must not be written to.")
-    return proof.holds and audit.valid
+    return proof.is_valid and audit.valid
 
 
 async def _proven(connection: asyncpg.Connection) -> tuple[Proof, bool]:

@@ -108,7 +108,7 @@ class ServiceSecret(_Hidden, frozen=True):
 
 
 def _signed(key_id: str, secret: str, request: Unsigned, now: Clock) -> dict[str, str]:
-    timestamp = clock.rfc3339(now())
+    timestamp = clock.format_rfc3339(now())
     return {
         "X-API-Key-ID": key_id,
         "X-Timestamp": timestamp,

@@ -44,7 +44,7 @@ def moment_or_none(value: Moment | None) -> str | None:
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise ValueError("a moment needs its time zone")
-        return clock.rfc3339(value)
+        return clock.format_rfc3339(value)
     return value.isoformat() if isinstance(value, date) else value
 
 

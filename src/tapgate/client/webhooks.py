@@ -50,7 +50,7 @@ def verify(
         signatures = named["webhook-signature"]
     except KeyError as missing:
         raise NotGenuine(f"the header {missing.args[0]} is missing") from None
-    moment = signing.unix_seconds(timestamp)
+    moment = signing.parse_unix_seconds(timestamp)
     if moment is None or not signing.is_timely(moment, clock()):
         raise NotGenuine("the time is not within 5 minutes of now")
     secrets = [secret] if isinstance(secret, str) else secret

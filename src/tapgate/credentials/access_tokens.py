@@ -48,7 +48,7 @@ class AccessTokens:
     def make(self, *, session_id: int, admin_id: int, email: str, role: str, now: datetime) -> str:
         issued = int(now.timestamp())
         claims = Claims(
-            sub=ids.show(ids.ADMIN, admin_id),
+            sub=ids.encode(ids.ADMIN, admin_id),
             email=email,
             role=role,
             iat=issued,
@@ -58,7 +58,7 @@ class AccessTokens:
             msgspec.to_builtins(claims),
             self._secret,
             algorithm=_ALGORITHM,
-            headers={"sid": ids.show(_SESSION, session_id)},
+            headers={"sid": ids.encode(_SESSION, session_id)},
         )
 
     def read(self, text: str, now: datetime) -> Token:
@@ -70,8 +70,8 @@ class AccessTokens:
 
     def _verify(self, text: str) -> Token:
         header, claims = self._decode(text)
-        session_id = ids.read(_SESSION, str(header.get("sid")))
-        admin_id = ids.read(ids.ADMIN, claims.sub)
+        session_id = ids.decode(_SESSION, str(header.get("sid")))
+        admin_id = ids.decode(ids.ADMIN, claims.sub)
         if session_id is None or admin_id is None:
             raise _not_genuine()
         return Token(session_id, admin_id, claims.exp)

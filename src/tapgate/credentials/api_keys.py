@@ -63,7 +63,7 @@ class ApiKeys:
         signals: Signals,
         vault: Vault,
         clock: Clock,
-        new_id: ids.IdSource,
+        new_id: ids.IdGenerator,
         *,
         production: bool,
     ) -> None:
@@ -195,7 +195,7 @@ class ApiKeys:
             return None
         principal = Principal(
             kind="api_key",
-            id=ids.show(ids.KEY, row["id"]),
+            id=ids.encode(ids.KEY, row["id"]),
             name=row["name"],
             scopes=frozenset(row["scopes"]),
             key_id=row["id"],

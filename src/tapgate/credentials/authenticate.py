@@ -23,7 +23,7 @@ from tapgate.credentials.sessions import Sessions
 from tapgate.credentials.terminals import Terminals
 from tapgate.credentials.webhook_secrets import WebhookSecrets
 from tapgate.errors import ApiError, Code
-from tapgate.ids import IdSource
+from tapgate.ids import IdGenerator
 from tapgate.service.addresses import is_within
 from tapgate.settings import Settings
 from tapgate.store.database import Database
@@ -53,7 +53,7 @@ class Authenticator:
         signals: Signals,
         vault: Vault,
         clock: Clock,
-        new_id: IdSource,
+        new_id: IdGenerator,
     ) -> None:
         self._clock = clock
         self._services = {
@@ -128,7 +128,7 @@ class Authenticator:
             signature = headers[b"x-signature"].decode("latin-1")
         except KeyError as missing:
             raise _missing(missing.args[0]) from None
-        self._require_timely(signing.rfc3339_utc(timestamp), "X-Timestamp")
+        self._require_timely(signing.parse_rfc3339_utc(timestamp), "X-Timestamp")
         return key_id, timestamp, signature
 
     async def _signed_request(
@@ -153,7 +153,7 @@ class Authenticator:
             signature = headers[b"x-service-signature"]
         except KeyError as missing:
             raise _missing(missing.args[0]) from None
-        self._require_timely(signing.unix_seconds(moment), "X-Service-Timestamp")
+        self._require_timely(signing.parse_unix_seconds(moment), "X-Service-Timestamp")
         service = self._services.get(name)
         signed = signing.service_signed_string(method, path, query, moment)
         genuine = signing.verify(

@@ -116,7 +116,7 @@ async def hidden_subjects(
 
     def numbers(kind: str) -> list[int | None]:
         prefix = _PREFIXES[kind]
-        return [ids.read(prefix, one.public_id) for one in subjects if one.kind == kind]
+        return [ids.decode(prefix, one.public_id) for one in subjects if one.kind == kind]
 
     accounts = _ACCOUNTS_OF_SUBJECTS.format(
         card=conditions.bind([one.public_id for one in subjects if one.kind == "card"]),
@@ -129,6 +129,6 @@ async def hidden_subjects(
         *conditions.values,
     )
     return {
-        Subject(row["kind"], row["serial"] or ids.show(_PREFIXES[row["kind"]], row["id"]))
+        Subject(row["kind"], row["serial"] or ids.encode(_PREFIXES[row["kind"]], row["id"]))
         for row in rows
     }

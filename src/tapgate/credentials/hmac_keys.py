@@ -74,7 +74,7 @@ class HmacKeys:
         signals: Signals,
         vault: Vault,
         clock: Clock,
-        new_id: ids.IdSource,
+        new_id: ids.IdGenerator,
     ) -> None:
         self._database = database
         self._signals = signals
@@ -150,7 +150,7 @@ class HmacKeys:
         return key
 
     async def _load(self, public_id: bytes) -> HmacKey | None:
-        key_id = ids.read(ids.KEY, public_id.decode("latin-1"))
+        key_id = ids.decode(ids.KEY, public_id.decode("latin-1"))
         row = None if key_id is None else await self._database.fetchrow(_FIND, key_id)
         if row is None:
             return None
@@ -163,9 +163,9 @@ class HmacKeys:
 
 
 def _principal(row: asyncpg.Record) -> Principal:
-    scope = _owner(row) if row["owner_scope"] is None else ids.show(ids.KEY, row["owner_scope"])
-    former = [ids.show(ids.KEY, key_id) for key_id in row["former_scopes"] or ()]
-    own = ids.show(ids.KEY, row["id"])
+    scope = _owner(row) if row["owner_scope"] is None else ids.encode(ids.KEY, row["owner_scope"])
+    former = [ids.encode(ids.KEY, key_id) for key_id in row["former_scopes"] or ()]
+    own = ids.encode(ids.KEY, row["id"])
     return Principal(
         kind="processor" if row["partner_id"] is None else "partner",
         id=own,
@@ -181,15 +181,15 @@ def _principal(row: asyncpg.Record) -> Principal:
 
 def _owner(row: asyncpg.Record) -> str:
     if row["partner_id"] is not None:
-        return ids.show(ids.PARTNER, row["partner_id"])
+        return ids.encode(ids.PARTNER, row["partner_id"])
     if row["terminal_id"] is not None:
-        return ids.show(ids.TERMINAL, row["terminal_id"])
-    return ids.show(ids.PROCESSOR, row["processor_id"])
+        return ids.encode(ids.TERMINAL, row["terminal_id"])
+    return ids.encode(ids.PROCESSOR, row["processor_id"])
 
 
 def _partner_header(row: asyncpg.Record) -> bytes | None:
     partner_id = row["partner_id"]
-    return None if partner_id is None else ids.show(ids.PARTNER, partner_id).encode()
+    return None if partner_id is None else ids.encode(ids.PARTNER, partner_id).encode()
 
 
 def _refusal(row: asyncpg.Record) -> Code | None:

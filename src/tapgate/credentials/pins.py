@@ -9,7 +9,7 @@ import os
 
 import msgspec
 
-from tapgate.ledger.pins import PinParts
+from tapgate.ledger.pins import PinHash
 from tapgate.vault import Vault
 
 _SALT_BYTES = 16
@@ -34,7 +34,7 @@ class PinVerifier:
         salt = os.urandom(_SALT_BYTES)
         return StoredPin(self._vault.key_id, salt, self._verifier(salt, pin))
 
-    def matches(self, stored: PinParts, pin: str) -> bool:
+    def matches(self, stored: PinHash, pin: str) -> bool:
         # Another secret key would make every PIN wrong and lock everyone out.
         self._vault.require_key(stored.key_id)
         return hmac.compare_digest(stored.verifier, self._verifier(stored.salt, pin))

@@ -57,7 +57,7 @@ class Sessions:
         signals: Signals,
         vault: Vault,
         clock: Clock,
-        new_id: ids.IdSource,
+        new_id: ids.IdGenerator,
         *,
         access_tokens: AccessTokens,
     ) -> None:
@@ -163,7 +163,7 @@ class Sessions:
             return None
         return Principal(
             kind="admin",
-            id=ids.show(ids.ADMIN, admin["id"]),
+            id=ids.encode(ids.ADMIN, admin["id"]),
             name=admin["name"],
             role=admin["role"],
             admin_id=admin["id"],

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from tapgate.clock import platform_day
+from tapgate.clock import get_platform_day
 from tapgate.demo.country import SIZES
 from tapgate.demo.dealings import Dealings
 from tapgate.demo.founding import FIRST_SERIAL, Founder, caller
@@ -41,7 +41,7 @@ def work(size: str) -> int:
 
 def clock_before(now: datetime, size: str, zone: ZoneInfo) -> PastClock:
     """Early in the morning of the country's first day."""
-    first = platform_day(now - _BEFORE_NOW, zone) - timedelta(days=SIZES[size].days - 1)
+    first = get_platform_day(now - _BEFORE_NOW, zone) - timedelta(days=SIZES[size].days - 1)
     return PastClock(datetime.combine(first, time(5), zone))
 
 
@@ -82,7 +82,7 @@ async def build(
     """`past` lives by the clock that is given, and its ids follow it."""
     dimensions, end = SIZES[size], now - _BEFORE_NOW
     zone = past.settings.timezone
-    today = platform_day(end, zone)
+    today = get_platform_day(end, zone)
     chance = Random(_SEED)  # noqa: S311, the same country every time
     founder = Founder(caller(past), chance, dimensions)
     country = await founder.found(today)

@@ -12,7 +12,12 @@ from tapgate.demo.residents import Agent, ChildCard, Country, Resident, Shop, Te
 from tapgate.edge.services import Services
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Answer, Command, PartnerReference, RequestKey
+from tapgate.ledger.commands import (
+    Command,
+    PartnerReference,
+    ScopedIdempotencyKey,
+    TransactionResult,
+)
 
 
 class Dealings:
@@ -22,7 +27,7 @@ class Dealings:
         self._country = country
         self._chance = chance
         self._numbers = 0
-        self.unit: int = 10 ** money.decimals(services.settings.currency)
+        self.unit: int = 10 ** money.get_decimals(services.settings.currency)
         #: Payments that will be refunded: the shop, the transaction, how much of it.
         self.to_refund: list[tuple[Shop, int, int | None]] = []
         self.made = 0
@@ -47,12 +52,12 @@ class Dealings:
         command = Command(
             type=chart.POS_PAYMENT,
             channel="pos",
-            payer=commands.card(child.serial if child else serial or resident.serial),
-            payee=commands.processor(shop.id),
+            payer=commands.card_party(child.serial if child else serial or resident.serial),
+            payee=commands.processor_party(shop.id),
             amount=amount,
             payer_pin=pin if with_pin else None,
             pin_policy="above_no_pin_limit",
-            request=self._request(till.key_id),
+            idempotency_key=self._request(till.key_id),
             context=self._sale(shop, till),
         )
         self._saw_terminal(till.id)
@@ -71,11 +76,11 @@ class Dealings:
         command = Command(
             type=chart.ONLINE_PAYMENT,
             channel="in_app",
-            payer=commands.card(resident.serial),
-            payee=commands.processor(shop.id),
+            payer=commands.card_party(resident.serial),
+            payee=commands.processor_party(shop.id),
             amount=amount,
             pin_policy="above_no_pin_limit",
-            request=self._request(shop.key_id),
+            idempotency_key=self._request(shop.key_id),
             context=self._sale(shop, None),
         )
         answer = await self._carry_out(command)
@@ -87,11 +92,11 @@ class Dealings:
         command = Command(
             type=chart.REFUND,
             channel="pos",
-            payer=commands.processor(shop.id),
-            payee=commands.CASH,
+            payer=commands.processor_party(shop.id),
+            payee=commands.CASH_PARTY,
             amount=part,
             original_id=transaction_id,
-            request=self._request(shop.key_id),
+            idempotency_key=self._request(shop.key_id),
             context={"memo": "returned goods"},
         )
         answer = await self._carry_out(command)
@@ -105,8 +110,8 @@ class Dealings:
         command = Command(
             type=chart.TRANSFER_P2P,
             channel=self._chance.choice(("api", "messaging")),
-            payer=commands.subscriber(sender.id),
-            payee=commands.card(recipient.serial),
+            payer=commands.subscriber_party(sender.id),
+            payee=commands.card_party(recipient.serial),
             amount=amount,
             payer_pin=sender.pin,
             pin_policy="required",
@@ -124,8 +129,8 @@ class Dealings:
         command = Command(
             type=chart.TRANSFER,
             channel="api",
-            payer=commands.account(employer.account_id),
-            payee=commands.account(worker.account_id),
+            payer=commands.account_party(employer.account_id),
+            payee=commands.account_party(worker.account_id),
             amount=amount,
             payer_pin=employer.pin,
             pin_policy="required",
@@ -141,8 +146,8 @@ class Dealings:
         command = Command(
             type=chart.AGENT_CASHIN,
             channel="agent",
-            payer=commands.agent(agent.id),
-            payee=commands.card(resident.serial),
+            payer=commands.agent_party(agent.id),
+            payee=commands.card_party(resident.serial),
             amount=amount,
             payer_pin=agent.pin,
             pin_policy="required",
@@ -157,8 +162,8 @@ class Dealings:
         command = Command(
             type=chart.AGENT_CASHOUT,
             channel="agent",
-            payer=commands.subscriber(resident.id),
-            payee=commands.agent(agent.id),
+            payer=commands.subscriber_party(resident.id),
+            payee=commands.agent_party(agent.id),
             amount=amount,
             payer_pin=resident.pin,
             payee_pin=agent.pin,
@@ -173,8 +178,8 @@ class Dealings:
         command = Command(
             type=chart.AGENT_FUND,
             channel="agent",
-            payer=commands.CASH,
-            payee=commands.agent(agent.id),
+            payer=commands.CASH_PARTY,
+            payee=commands.agent_party(agent.id),
             amount=amount,
             context={"memo": "float for the week"},
         )
@@ -186,8 +191,8 @@ class Dealings:
         command = Command(
             type=chart.AGENT_TRANSFER,
             channel="agent",
-            payer=commands.agent(agent.id),
-            payee=commands.agent(sub_agent.id),
+            payer=commands.agent_party(agent.id),
+            payee=commands.agent_party(sub_agent.id),
             amount=amount,
             payer_pin=agent.pin,
             pin_policy="required",
@@ -201,8 +206,8 @@ class Dealings:
         command = Command(
             type=chart.COMMISSION_PAYOUT,
             channel="agent",
-            payer=commands.commission_of(agent.id),
-            payee=commands.agent(agent.id),
+            payer=commands.commission_party(agent.id),
+            payee=commands.agent_party(agent.id),
             amount=None,
         )
         answer = await self._carry_out(command)
@@ -216,8 +221,8 @@ class Dealings:
             Command(
                 type=chart.PARTNER_DEPOSIT,
                 channel="admin",
-                payer=commands.CASH,
-                payee=commands.partner(self._country.partner_id),
+                payer=commands.CASH_PARTY,
+                payee=commands.partner_party(self._country.partner_id),
                 amount=amount,
             )
         )
@@ -229,8 +234,8 @@ class Dealings:
         command = Command(
             type=chart.PARTNER_FUND,
             channel="partner",
-            payer=commands.partner(partner_id),
-            payee=commands.subscriber(resident.id),
+            payer=commands.partner_party(partner_id),
+            payee=commands.subscriber_party(resident.id),
             amount=amount,
             reference=PartnerReference(partner_id, f"{what}-{self._numbers:06}"),
         )
@@ -243,8 +248,8 @@ class Dealings:
         command = Command(
             type=chart.PROCESSOR_TRANSFER,
             channel="admin",
-            payer=commands.processor(shop.id),
-            payee=commands.subscriber(owner.id),
+            payer=commands.processor_party(shop.id),
+            payee=commands.subscriber_party(owner.id),
             amount=amount,
             context={"memo": f"takings of {shop.merchant.name}"},
         )
@@ -259,21 +264,23 @@ class Dealings:
         outcome = await self._ledger.submit(_with_pin(command, wrong))
         assert outcome.code is Code.INVALID_PIN, outcome
 
-    async def _carry_out(self, command: Command) -> Answer | None:
+    async def _carry_out(self, command: Command) -> TransactionResult | None:
         """None for what was declined or refused."""
         outcome = await self._ledger.submit(command)
-        if outcome.answer is not None:
+        if outcome.result is not None:
             self.made += 1
-        return outcome.answer if outcome.code is None else None
+        return outcome.result if outcome.code is None else None
 
-    def _request(self, credential: str) -> RequestKey:
+    def _request(self, credential: str) -> ScopedIdempotencyKey:
         self._numbers += 1
         name = f"demo-{self._numbers:07}"
-        return RequestKey(credential, name, hashlib.blake2b(name.encode(), digest_size=16).digest())
+        return ScopedIdempotencyKey(
+            credential, name, hashlib.blake2b(name.encode(), digest_size=16).digest()
+        )
 
     def _sale(self, shop: Shop, till: Terminal | None) -> dict[str, Any]:
         sale = {
-            "merchant_id": ids.show(ids.PROCESSOR, shop.id),
+            "merchant_id": ids.encode(ids.PROCESSOR, shop.id),
             "merchant_name": shop.merchant.name,
             "transaction_ref": f"R{self._numbers:07}",
         }

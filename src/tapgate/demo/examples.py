@@ -110,7 +110,7 @@ def _calls(country: Country, with_: Tools, today: date) -> Iterator[str]:
 
 
 def _amount(with_: Tools, major: int) -> str:
-    return money.plain(major * 10 ** money.decimals(with_.currency), with_.currency)
+    return money.format_decimal(major * 10 ** money.get_decimals(with_.currency), with_.currency)
 
 
 def _get(with_: Tools, path: str) -> str:

@@ -74,7 +74,7 @@ class Founder:
         self._call = call
         self._chance = chance
         self._size = size
-        self._unit = 10 ** money.decimals(call.services.settings.currency)
+        self._unit = 10 ** money.get_decimals(call.services.settings.currency)
         self._serials = 0
 
     async def found(self, last_day: date) -> Country:
@@ -86,7 +86,9 @@ class Founder:
             for number in range(self._super_agents, self._size.agents)
         ]
         shops = [await self._shop(number) for number in range(self._size.merchants)]
-        overdraft = money.plain(250_000 * self._unit, self._call.services.settings.currency)
+        overdraft = money.format_decimal(
+            250_000 * self._unit, self._call.services.settings.currency
+        )
         made = await partners.create(
             self._call, NewPartner(name=country.PARTNER, overdraft_limit=overdraft)
         )
@@ -246,7 +248,7 @@ class Founder:
                     card_serial=child.serial,
                     parent_pin=resident.pin,
                     child_pin=child.pin,
-                    daily_limit=money.plain(child.daily_limit, registered.currency),
+                    daily_limit=money.format_decimal(child.daily_limit, registered.currency),
                     child_name=f"{first_name} {resident.person.last_name}",
                     child_relationship="child",
                 ),

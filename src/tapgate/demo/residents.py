@@ -42,7 +42,7 @@ class Resident:
 
     @property
     def public_id(self) -> str:
-        return ids.show(ids.SUBSCRIBER, self.id)
+        return ids.encode(ids.SUBSCRIBER, self.id)
 
     @property
     def payday(self) -> int:
@@ -63,7 +63,7 @@ class Agent:
 
     @property
     def public_id(self) -> str:
-        return ids.show(ids.AGENT, self.id)
+        return ids.encode(ids.AGENT, self.id)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,11 +73,11 @@ class Terminal:
 
     @property
     def public_id(self) -> str:
-        return ids.show(ids.TERMINAL, self.id)
+        return ids.encode(ids.TERMINAL, self.id)
 
     @property
     def key_id(self) -> str:
-        return ids.show(ids.KEY, self.key.id)
+        return ids.encode(ids.KEY, self.key.id)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,7 +90,7 @@ class Shop:
 
     @property
     def key_id(self) -> str:
-        return ids.show(ids.KEY, self.key.id)
+        return ids.encode(ids.KEY, self.key.id)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -235,7 +235,7 @@ class AmountRule(Rule):
             minor = money.parse(value, self._currency, allow_zero=self._allow_zero)
         except money.AmountError as error:
             raise Unacceptable(str(error)) from None
-        return money.plain(minor, self._currency)
+        return money.format_decimal(minor, self._currency)
 
     def schema(self) -> dict[str, Any]:
         return {"pattern": r"^[0-9]+(\.[0-9]+)?$", "description": "Decimal, major units"}
@@ -246,10 +246,10 @@ class IdRule(Rule):
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
-        self.example = ids.show(prefix, 1 << 58)
+        self.example = ids.encode(prefix, 1 << 58)
 
     def check(self, value: str) -> str:
-        if ids.read(self._prefix, value) is None:
+        if ids.decode(self._prefix, value) is None:
             raise Unacceptable(f"must be an id that begins with {self._prefix}")
         return value
 
@@ -302,7 +302,7 @@ class MomentRule(Rule):
             moment = datetime.fromisoformat(value)
             if moment.tzinfo is None or len(value) > 40:
                 raise ValueError
-            return clock.rfc3339(moment.astimezone(UTC))
+            return clock.format_rfc3339(moment.astimezone(UTC))
         except (ValueError, OverflowError):
             raise Unacceptable("must be a time such as 2026-01-31T12:00:00Z") from None
 

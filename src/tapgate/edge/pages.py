@@ -16,10 +16,10 @@ _CURSOR = "cur_"
 
 
 class CursorRule(Rule):
-    example = ids.show(_CURSOR, 1 << 60)
+    example = ids.encode(_CURSOR, 1 << 60)
 
     def check(self, value: str) -> str:
-        if ids.read(_CURSOR, value) is None:
+        if ids.decode(_CURSOR, value) is None:
             raise Unacceptable("is not a cursor that a list gave out")
         return value
 
@@ -36,7 +36,7 @@ class PageQuery(msgspec.Struct, kw_only=True):
     @property
     def before(self) -> int:
         """Only rows with a smaller id belong on this page."""
-        number = None if self.cursor is None else ids.read(_CURSOR, self.cursor)
+        number = None if self.cursor is None else ids.decode(_CURSOR, self.cursor)
         return 2**63 - 1 if number is None else number
 
 
@@ -60,6 +60,6 @@ def cut(
     return Page(
         data=data,
         has_more=has_more,
-        next_cursor=ids.show(_CURSOR, key(shown[-1])) if has_more else None,
+        next_cursor=ids.encode(_CURSOR, key(shown[-1])) if has_more else None,
         masked=any(getattr(record, "masked", False) for record in data) or msgspec.UNSET,
     )

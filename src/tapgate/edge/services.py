@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tapgate.edge.origin import Origin
     from tapgate.edge.recent import Recent
     from tapgate.errors import ApiError
-    from tapgate.ids import IdSource
+    from tapgate.ids import IdGenerator
     from tapgate.ledger.engine import Ledger
     from tapgate.service.throttle import Throttle
     from tapgate.settings import Settings
@@ -88,7 +88,7 @@ class Services:
     authenticator: Authenticator
     ledger: Ledger
     clock: Clock
-    new_id: IdSource
+    new_id: IdGenerator
     throttle: Throttle
     recent: Recent
     denied: Denied = _not_recorded

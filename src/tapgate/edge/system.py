@@ -44,7 +44,7 @@ def system_endpoints(app: Subject) -> Endpoints:
 
         Answers 503 with the same body while the ledger or its database cannot be reached.
         """
-        healthy = await call.services.ledger.healthy()
+        healthy = await call.services.ledger.check_health()
         body = Health("tapgate", VERSION, healthy, WalletCore(healthy, VERSION))
         return Reply(body, status=200 if healthy else 503)
 

@@ -18,7 +18,7 @@ async def open_account(
     overdraft: int = 0,
 ) -> None:
     """`public_name` is what others may see of the holder's name."""
-    assert kind not in chart.PLATFORM_KINDS
+    assert kind not in chart.PLATFORM_ACCOUNT_KINDS
     await tx.execute(
         """INSERT INTO accounts
                (id, kind, owner_id, holder_name, public_name, currency, kyc_level, overdraft,

@@ -6,93 +6,94 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from tapgate import ids
-from tapgate.ids import IdSource
+from tapgate.ids import IdGenerator
 from tapgate.ledger import chart
-from tapgate.ledger.state import Match
+from tapgate.ledger.state import RuleMatch
 
-_INSERT: Final = """
+_INSERT_ALERTS: Final = """
     INSERT INTO alerts (id, subscriber_id, agent_id, transaction_id, rule_id, alert_type, severity,
                         details, occurrences, review, created_at, updated_at)
     SELECT new.*, $10::boolean, $11::timestamptz, $11::timestamptz
     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[],
                 $7::text[], $8::jsonb[], $9::integer[]) AS new """
-_ONE_PER_TRANSACTION: Final = (
-    _INSERT + "ON CONFLICT (transaction_id) WHERE review DO NOTHING RETURNING id"
+_INSERT_PER_TRANSACTION: Final = (
+    _INSERT_ALERTS + "ON CONFLICT (transaction_id) WHERE review DO NOTHING RETURNING id"
 )
-_COUNT_OCCURRENCES: Final = """status IN ('open', 'investigating') AND NOT review
+_ADD_OCCURRENCES: Final = """status IN ('open', 'investigating') AND NOT review
          DO UPDATE SET occurrences = alerts.occurrences + EXCLUDED.occurrences,
              details = EXCLUDED.details,
              transaction_id = coalesce(EXCLUDED.transaction_id, alerts.transaction_id),
              updated_at = EXCLUDED.updated_at
          RETURNING id"""
 # ON CONFLICT takes one unique index, and subscribers and agents have one each.
-_ONE_PER_SUBSCRIBER: Final = (
-    f"{_INSERT} ON CONFLICT (rule_id, subscriber_id) WHERE {_COUNT_OCCURRENCES}"
+_UPSERT_PER_SUBSCRIBER: Final = (
+    f"{_INSERT_ALERTS} ON CONFLICT (rule_id, subscriber_id) WHERE {_ADD_OCCURRENCES}"
 )
-_ONE_PER_AGENT: Final = (
-    f"{_INSERT} ON CONFLICT (rule_id, agent_id) WHERE agent_id IS NOT NULL AND {_COUNT_OCCURRENCES}"
+_UPSERT_PER_AGENT: Final = (
+    f"{_INSERT_ALERTS} ON CONFLICT (rule_id, agent_id)"
+    f" WHERE agent_id IS NOT NULL AND {_ADD_OCCURRENCES}"
 )
 
-_FIGURE: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,4})?")
+_FIGURE_PATTERN: Final = re.compile(r"[0-9]{1,15}(\.[0-9]{1,4})?")
 #: What compliance rules write into the details, and how a value of theirs is recognized. The type
 #: of the rule is left out: it is the alert's type too.
-_RULE_DETAILS: Final[Mapping[str, Callable[[Any], bool]]] = {
+_RULE_DETAIL_VALIDATORS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "action": lambda value: value in ("alert", "review", "block"),
-    "transaction_type": lambda value: value in chart.TYPES,
-    "figure": lambda value: _FIGURE.fullmatch(str(value)) is not None,
-    "agent_id": lambda value: isinstance(value, str) and ids.read(ids.AGENT, value) is not None,
+    "transaction_type": lambda value: value in chart.TRANSACTION_TYPES,
+    "figure": lambda value: _FIGURE_PATTERN.fullmatch(str(value)) is not None,
+    "agent_id": lambda value: isinstance(value, str) and ids.decode(ids.AGENT, value) is not None,
 }
 
 
-def impersonal_details(details: Mapping[str, Any]) -> dict[str, Any]:
+def remove_personal_details(details: Mapping[str, Any]) -> dict[str, Any]:
     """Return the details that a compliance rule wrote. Anything else may be personal data."""
     return {
         name: value
         for name, value in details.items()
-        if name in _RULE_DETAILS and _RULE_DETAILS[name](value)
+        if name in _RULE_DETAIL_VALIDATORS and _RULE_DETAIL_VALIDATORS[name](value)
     }
 
 
-class _Noticed(NamedTuple):
-    match: Match  # the last one
+class _PendingAlert(NamedTuple):
+    match: RuleMatch  # the last one
     occurrences: int
 
 
 async def raise_alerts(
-    tx: Any, matches: Iterable[Match], now: datetime, new_id: IdSource
+    tx: Any, matches: Iterable[RuleMatch], now: datetime, new_id: IdGenerator
 ) -> list[int]:
     """One open alert per rule and subject; a further match raises its occurrences. A review has
     an alert for each transaction.
 
     Answers which alerts are new.
     """
-    reviews: dict[int | None, _Noticed] = {}
-    others: dict[tuple[int, int], _Noticed] = {}
+    reviews: dict[int | None, _PendingAlert] = {}
+    others: dict[tuple[int, int], _PendingAlert] = {}
     for match in matches:
-        if match.review:
-            reviews.setdefault(match.transaction_id, _Noticed(match, 1))
+        if match.needs_review:
+            reviews.setdefault(match.transaction_id, _PendingAlert(match, 1))
         else:
             subject = (match.rule.id, match.subject_id)
-            others[subject] = _once_more(others.get(subject), match)
+            others[subject] = _add_occurrence(others.get(subject), match)
     agents = [one for one in others.values() if _is_about_agent(one.match)]
     subscribers = [one for one in others.values() if not _is_about_agent(one.match)]
     return [
-        *await _write(tx, _ONE_PER_TRANSACTION, list(reviews.values()), now, new_id),
-        *await _write(tx, _ONE_PER_SUBSCRIBER, subscribers, now, new_id),
-        *await _write(tx, _ONE_PER_AGENT, agents, now, new_id),
+        *await _write_alerts(tx, _INSERT_PER_TRANSACTION, list(reviews.values()), now, new_id),
+        *await _write_alerts(tx, _UPSERT_PER_SUBSCRIBER, subscribers, now, new_id),
+        *await _write_alerts(tx, _UPSERT_PER_AGENT, agents, now, new_id),
     ]
 
 
-def _once_more(earlier: _Noticed | None, match: Match) -> _Noticed:
+def _add_occurrence(earlier: _PendingAlert | None, match: RuleMatch) -> _PendingAlert:
     if earlier is None:
-        return _Noticed(match, 1)
+        return _PendingAlert(match, 1)
     if match.transaction_id is None:
         match = match._replace(transaction_id=earlier.match.transaction_id)
-    return _Noticed(match, earlier.occurrences + 1)
+    return _PendingAlert(match, earlier.occurrences + 1)
 
 
-async def _write(
-    tx: Any, sql: str, noticed: Sequence[_Noticed], now: datetime, new_id: IdSource
+async def _write_alerts(
+    tx: Any, sql: str, noticed: Sequence[_PendingAlert], now: datetime, new_id: IdGenerator
 ) -> list[int]:
     if not noticed:
         return []
@@ -109,12 +110,12 @@ async def _write(
         [match.rule.severity for match in matches],
         [match.details for match in matches],
         [one.occurrences for one in noticed],
-        matches[0].review,
+        matches[0].needs_review,
         now,
     )
     written = {row["id"] for row in rows}
     return [alert_id for alert_id in made if alert_id in written]
 
 
-def _is_about_agent(match: Match) -> bool:
+def _is_about_agent(match: RuleMatch) -> bool:
     return match.rule.subject == chart.AGENT

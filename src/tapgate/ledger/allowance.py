@@ -17,12 +17,12 @@ class Allowance(msgspec.Struct, frozen=True, kw_only=True):
     day: date  # that is counted; never before one that was counted already
 
 
-async def allowance(tx: Any, subscriber_id: int, rules: Rules, today: date) -> Allowance | None:
+async def get_allowance(tx: Any, subscriber_id: int, rules: Rules, today: date) -> Allowance | None:
     """None of somebody who does not exist. By the time it is asked for it may be different."""
     wallet = await find_account(tx, subscriber_id, chart.WALLET)
     if wallet is None or wallet.kyc_level is None:
         return None
-    day_used, month_used = wallet.used(today)
+    day_used, month_used = wallet.get_usage(today)
     return Allowance(
         limits=rules.limits[wallet.kyc_level],
         day_used=day_used,

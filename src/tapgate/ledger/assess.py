@@ -5,54 +5,54 @@ first. Nothing is moved, recorded or counted, and by the time it is asked for it
 import msgspec
 
 from tapgate.ledger import chart, checks
-from tapgate.ledger.case import No, open_case
-from tapgate.ledger.commands import Command, Party, subscriber
-from tapgate.ledger.pin_tries import PinState
-from tapgate.ledger.state import Match, State
+from tapgate.ledger.commands import Command, Party, subscriber_party
+from tapgate.ledger.context import Rejection, build_context
+from tapgate.ledger.pin_attempts import PinState
+from tapgate.ledger.state import RuleMatch, State
 
 #: The other side, which is not known.
-_SOMEBODY = Party("account", 0)
+_UNKNOWN_PARTY = Party("account", 0)
 
 
 class Assessment(msgspec.Struct, frozen=True, kw_only=True):
     fee: int
     fee_payer: str  # sender or receiver
-    objections: tuple[No, ...] = ()  # state, limits, compliance
-    shortage: No | None = None  # of the sender's funds
-    matches: tuple[Match, ...] = ()  # the compliance rules that it matches, whatever they do
+    rejections: tuple[Rejection, ...] = ()  # state, limits, compliance
+    insufficient_funds: Rejection | None = None  # of the sender's funds
+    matches: tuple[RuleMatch, ...] = ()  # the compliance rules that it matches, whatever they do
 
 
-def order_of(transaction_type: str, amount: int, subscriber_id: int) -> Command:
+def build_command(transaction_type: str, amount: int, subscriber_id: int) -> Command:
     """The subscriber sends it or, where subscribers only receive, gets it."""
-    sends = transaction_type not in chart.RECEIVED_TYPES
-    own = subscriber(subscriber_id)
+    sends = transaction_type not in chart.RECEIVE_ONLY_TYPES
+    own = subscriber_party(subscriber_id)
     return Command(
         type=transaction_type,
         channel="api",
-        payer=own if sends else _SOMEBODY,
-        payee=_SOMEBODY if sends else own,
+        payer=own if sends else _UNKNOWN_PARTY,
+        payee=_UNKNOWN_PARTY if sends else own,
         amount=amount,
     )
 
 
 def assess(state: State, order: Command) -> Assessment:
-    case = open_case(state, order, _no_pin)
+    case = build_context(state, order, _fail_on_pin)
     if case.payer is not None:
-        asked, shortage = checks.OF_THE_SENDER, checks.funds(case)
+        asked, shortage = checks.SENDER_CHECKS, checks.check_funds(case)
     elif case.payee is not None:
-        asked, shortage = checks.OF_THE_RECEIVER, None
+        asked, shortage = checks.RECEIVER_CHECKS, None
     else:
-        nobody = No(chart.HOLDER_CODES[chart.WALLET].not_found)
-        return Assessment(fee=case.fee, fee_payer=case.fee_payer, objections=(nobody,))
+        nobody = Rejection(chart.HOLDER_ERROR_CODES[chart.WALLET].not_found)
+        return Assessment(fee=case.fee, fee_payer=case.fee_payer, rejections=(nobody,))
     objections = [objection for check in asked if (objection := check(case)) is not None]
     return Assessment(
         fee=case.fee,
         fee_payer=case.fee_payer,
-        objections=tuple(objections),
-        shortage=shortage,
+        rejections=tuple(objections),
+        insufficient_funds=shortage,
         matches=tuple(case.matches),
     )
 
 
-def _no_pin(_stored: PinState, _pin: str) -> bool:
+def _fail_on_pin(_stored: PinState, _pin: str) -> bool:
     raise AssertionError("an assessment tries no PIN")

@@ -15,22 +15,22 @@ CLEARING: Final = "clearing"
 FEES: Final = "fees"
 COMMISSION_EXPENSE: Final = "commission_expense"
 CASH: Final = "cash"
-PLATFORM_KINDS: Final = (FEES, COMMISSION_EXPENSE, CASH)
+PLATFORM_ACCOUNT_KINDS: Final = (FEES, COMMISSION_EXPENSE, CASH)
 
 
-class HolderCodes(NamedTuple):
+class HolderErrorCodes(NamedTuple):
     """How the holder of a kind of account is refused."""
 
     not_found: Code
     not_active: Code
 
 
-HOLDER_CODES: Final = {
-    WALLET: HolderCodes(Code.SUBSCRIBER_NOT_FOUND, Code.SUBSCRIBER_BLOCKED),
-    FLOAT: HolderCodes(Code.AGENT_NOT_FOUND, Code.AGENT_NOT_ACTIVE),
-    COMMISSION: HolderCodes(Code.AGENT_NOT_FOUND, Code.AGENT_NOT_ACTIVE),
-    SETTLEMENT: HolderCodes(Code.PROCESSOR_NOT_FOUND, Code.PROCESSOR_SUSPENDED),
-    CLEARING: HolderCodes(Code.PARTNER_NOT_FOUND, Code.PARTNER_SUSPENDED),
+HOLDER_ERROR_CODES: Final = {
+    WALLET: HolderErrorCodes(Code.SUBSCRIBER_NOT_FOUND, Code.SUBSCRIBER_BLOCKED),
+    FLOAT: HolderErrorCodes(Code.AGENT_NOT_FOUND, Code.AGENT_NOT_ACTIVE),
+    COMMISSION: HolderErrorCodes(Code.AGENT_NOT_FOUND, Code.AGENT_NOT_ACTIVE),
+    SETTLEMENT: HolderErrorCodes(Code.PROCESSOR_NOT_FOUND, Code.PROCESSOR_SUSPENDED),
+    CLEARING: HolderErrorCodes(Code.PARTNER_NOT_FOUND, Code.PARTNER_SUSPENDED),
 }
 
 TRANSFER_P2P: Final = "transfer_p2p"
@@ -46,7 +46,7 @@ PARTNER_FUND: Final = "partner_fund"
 PARTNER_DEPOSIT: Final = "partner_deposit"
 PROCESSOR_TRANSFER: Final = "processor_transfer"
 REFUND: Final = "refund"
-TYPES: Final = (
+TRANSACTION_TYPES: Final = (
     TRANSFER_P2P,
     TRANSFER,
     AGENT_CASHIN,
@@ -65,16 +65,16 @@ TYPES: Final = (
 #: Cash that changes hands at an agent. Both can earn the agent a commission.
 CASH_TYPES: Final = frozenset({AGENT_CASHIN, AGENT_CASHOUT})
 #: What a subscriber sends with these counts against the limits of the day and the month.
-COUNTED_TYPES: Final = frozenset(
+LIMITED_TYPES: Final = frozenset(
     {TRANSFER_P2P, TRANSFER, AGENT_CASHOUT, POS_PAYMENT, ONLINE_PAYMENT}
 )
 #: What a subscriber only ever receives.
-RECEIVED_TYPES: Final = frozenset({AGENT_CASHIN, PARTNER_FUND, PROCESSOR_TRANSFER})
+RECEIVE_ONLY_TYPES: Final = frozenset({AGENT_CASHIN, PARTNER_FUND, PROCESSOR_TRANSFER})
 #: Whom a compliance rule can be about, and the types in which that party can take part.
 PAYER, PAYEE, AGENT = "payer", "payee", "agent"
 SUBJECT_TYPES: Final = {
-    PAYER: COUNTED_TYPES,
-    PAYEE: RECEIVED_TYPES | {TRANSFER_P2P, TRANSFER, REFUND},
+    PAYER: LIMITED_TYPES,
+    PAYEE: RECEIVE_ONLY_TYPES | {TRANSFER_P2P, TRANSFER, REFUND},
     AGENT: CASH_TYPES | {TRANSFER, AGENT_FUND, AGENT_TRANSFER, COMMISSION_PAYOUT},
 }
 #: Payments to a merchant: their money arrives on an account that many pay at once, and can be

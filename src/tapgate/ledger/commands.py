@@ -18,39 +18,39 @@ class Party(msgspec.Struct, frozen=True, gc=False):
     kind: str = ""
 
 
-def card(serial: str) -> Party:
+def card_party(serial: str) -> Party:
     return Party("card", serial)
 
 
-def subscriber(subscriber_id: int) -> Party:
+def subscriber_party(subscriber_id: int) -> Party:
     return Party("owner", subscriber_id, chart.WALLET)
 
 
-def agent(agent_id: int) -> Party:
+def agent_party(agent_id: int) -> Party:
     return Party("owner", agent_id, chart.FLOAT)
 
 
-def commission_of(agent_id: int) -> Party:
+def commission_party(agent_id: int) -> Party:
     return Party("owner", agent_id, chart.COMMISSION)
 
 
-def processor(processor_id: int) -> Party:
+def processor_party(processor_id: int) -> Party:
     return Party("owner", processor_id, chart.SETTLEMENT)
 
 
-def partner(partner_id: int) -> Party:
+def partner_party(partner_id: int) -> Party:
     return Party("owner", partner_id, chart.CLEARING)
 
 
-def account(account_id: int) -> Party:
+def account_party(account_id: int) -> Party:
     return Party("account", account_id)
 
 
 #: Cash that comes in from or goes out to the world outside the books.
-CASH = Party("owner", 0, chart.CASH)
+CASH_PARTY = Party("owner", 0, chart.CASH)
 
 
-class RequestKey(msgspec.Struct, frozen=True, gc=False):
+class ScopedIdempotencyKey(msgspec.Struct, frozen=True, gc=False):
     """An idempotency key: a repeated request is replayed instead of executed."""
 
     scope: str
@@ -66,7 +66,7 @@ class PartnerReference(msgspec.Struct, frozen=True, gc=False):
     reference: str
 
 
-class Answer(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
+class TransactionResult(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
     """What came of a command. Stored with the transaction, so that a replay answers the same."""
 
     transaction_id: int
@@ -78,7 +78,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=Fals
     payer_available: int | None = None
     payee_available: int | None = None
     commission: int = 0
-    refundable: int | None = None
+    refundable_amount: int | None = None
     payee_name: str | None = None
     original_id: int | None = None
 
@@ -86,7 +86,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=Fals
 #: Writes, in the database transaction that carries the order out, what else belongs to it. The
 #: accounts are locked, so it must not wait for who may wait for them; what it raises fails the
 #: order. A decline or a repetition has nothing to witness.
-Witness = Callable[[Any, Answer], Awaitable[None]]
+BeforeCommit = Callable[[Any, TransactionResult], Awaitable[None]]
 
 
 PinPolicy = Literal["if_given", "required", "above_no_pin_limit"]
@@ -105,48 +105,48 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     pin_policy: PinPolicy = "if_given"
     wallets_only: bool = False  # the caller may move subscribers' money only
     original_id: int | None = None  # of a refund
-    request: RequestKey | None = None
+    idempotency_key: ScopedIdempotencyKey | None = None
     reference: PartnerReference | None = None
     context: dict[str, Any] | None = None  # terminal, merchant, memo, metadata: kept, not judged
-    objection: Code | None = None  # what the caller found; told when it is its turn
-    witness: Witness | None = None
+    caller_error: Code | None = None  # what the caller found; told when it is its turn
+    before_commit: BeforeCommit | None = None
 
 
-class Settlement(msgspec.Struct, frozen=True, kw_only=True):
+class ReviewDecision(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a review: the held funds go on to the payee, or back to the payer."""
 
     transaction_id: int
     release: bool
-    witness: Witness | None = None
+    before_commit: BeforeCommit | None = None
 
 
-Order = Command | Settlement
+LedgerCommand = Command | ReviewDecision
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
     """An answer, or a refusal that left nothing behind but perhaps a counted PIN try."""
 
-    answer: Answer | None
+    result: TransactionResult | None
     code: Code | None = None
     details: dict[str, Any] | None = None
     replayed: bool = False
 
-    def accepted(self) -> Answer:
+    def require_accepted(self) -> TransactionResult:
         """The answer of a movement that took place; a decline or refusal raised as its error."""
         if self.code is not None:
             headers = {"Idempotent-Replayed": "true"} if self.replayed else None
             raise ApiError(self.code, details=self.details, headers=headers)
-        assert self.answer is not None
-        return self.answer
+        assert self.result is not None
+        return self.result
 
 
-def outcome_of(answer: Answer, *, replayed: bool) -> Outcome:
+def build_outcome(answer: TransactionResult, *, replayed: bool) -> Outcome:
     if answer.code is None:
         return Outcome(answer, replayed=replayed)
     return Outcome(answer, Code(answer.code), answer.details, replayed)
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Answer)
-encode_answer = _encoder.encode
-decode_answer = _decoder.decode
+_decoder = msgspec.msgpack.Decoder(TransactionResult)
+encode_result = _encoder.encode
+decode_result = _decoder.decode

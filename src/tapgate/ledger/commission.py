@@ -12,10 +12,18 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tapgate.ledger import chart
-from tapgate.ledger.state import Account, CashMatch, CashMovement, Earned, Pair, Posting, State
+from tapgate.ledger.state import (
+    Account,
+    CashMatch,
+    CashMovement,
+    CashPair,
+    EarnedCommission,
+    Posting,
+    State,
+)
 
-_UNIT: Final = 100_000  # thousandths of a percent in a minor unit
-_WINDOW: Final = timedelta(hours=24)
+_RATE_SCALE: Final = 100_000  # thousandths of a percent in a minor unit
+_MATCH_WINDOW: Final = timedelta(hours=24)
 #: A transaction released from a long review is matched with nothing older.
 _MAX_LOOKBACK: Final = timedelta(days=7)
 #: More than twice the lookback: `verify` finds both sides of every match of the last week.
@@ -24,29 +32,29 @@ _RETENTION: Final = timedelta(days=30)
 _PRUNE_LIMIT: Final = 100
 
 
-def pair_of(transaction_type: str, from_account: int, to_account: int) -> Pair:
+def get_pair(transaction_type: str, from_account: int, to_account: int) -> CashPair:
     if transaction_type == chart.AGENT_CASHIN:
-        return Pair(to_account, from_account)
-    return Pair(from_account, to_account)
+        return CashPair(to_account, from_account)
+    return CashPair(from_account, to_account)
 
 
-def window_start(requested_at: datetime, now: datetime) -> datetime:
+def get_window_start(requested_at: datetime, now: datetime) -> datetime:
     """Return the time from which movements are matched: a review does not let them expire."""
-    return max(requested_at - _WINDOW, now - _MAX_LOOKBACK)
+    return max(requested_at - _MATCH_WINDOW, now - _MAX_LOOKBACK)
 
 
-def earn(
+def earn_commission(
     state: State,
     transaction_type: str,
     payer: Account,
     payee: Account,
     amount: int,
     since: datetime,
-) -> Earned:
-    pair = pair_of(transaction_type, payer.id, payee.id)
+) -> EarnedCommission:
+    pair = get_pair(transaction_type, payer.id, payee.id)
     matches = []
     earning = amount
-    for movement in state.cash.get(pair, ()):
+    for movement in state.cash_movements.get(pair, ()):
         if movement.type == transaction_type or movement.moved_at < since:
             continue
         matched = min(earning, movement.unmatched)
@@ -56,22 +64,28 @@ def earn(
     owner_id = state.accounts[pair.float_id].owner_id
     assert owner_id is not None
     agent = state.agents[owner_id]
-    exact = state.rules.commission(transaction_type, agent.commission_tier, amount, earning)
+    exact = state.rules.calculate_commission(
+        transaction_type, agent.commission_tier, amount, earning
+    )
     exact += agent.commission_remainder
     # Half up, and the rounding error is carried over to the agent's next commission: however an
     # amount is split, the parts earn together what the whole would earn.
-    commission = (exact + _UNIT // 2) // _UNIT
-    return Earned(pair, agent.id, tuple(matches), commission, exact - commission * _UNIT)
+    commission = (exact + _RATE_SCALE // 2) // _RATE_SCALE
+    return EarnedCommission(
+        pair, agent.id, tuple(matches), commission, exact - commission * _RATE_SCALE
+    )
 
 
-def posting(state: State, earned: Earned) -> Posting:
+def build_posting(state: State, earned: EarnedCommission) -> Posting:
     """Return how the platform pays the commission."""
     expense = state.rules.platform_accounts[chart.COMMISSION_EXPENSE]
     account_id = state.agents[earned.agent_id].commission_account_id
-    return Posting(expense, account_id, earned.commission)
+    return Posting(expense, account_id, earned.amount)
 
 
-async def load(tx: Any, since: Mapping[Pair, datetime]) -> dict[Pair, list[CashMovement]]:
+async def load_movements(
+    tx: Any, since: Mapping[CashPair, datetime]
+) -> dict[CashPair, list[CashMovement]]:
     """Return the movements between each pair since a time, oldest first."""
     rows = await tx.fetch(
         """SELECT pair.wallet_id, pair.float_id, moved.id, moved.type, moved.completed_at,
@@ -94,13 +108,13 @@ async def load(tx: Any, since: Mapping[Pair, datetime]) -> dict[Pair, list[CashM
         [pair.float_id for pair in since],
         list(since.values()),
     )
-    found: dict[Pair, list[CashMovement]] = {}
+    found: dict[CashPair, list[CashMovement]] = {}
     for wallet_id, float_id, *movement in rows:
-        found.setdefault(Pair(wallet_id, float_id), []).append(CashMovement(*movement))
+        found.setdefault(CashPair(wallet_id, float_id), []).append(CashMovement(*movement))
     return found
 
 
-async def store(tx: Any, matches: Collection[tuple[int, CashMatch]], now: datetime) -> None:
+async def store_matches(tx: Any, matches: Collection[tuple[int, CashMatch]], now: datetime) -> None:
     """Insert the matches of a batch, by transaction, and prune some old ones."""
     await tx.execute(
         """INSERT INTO cash_matches (transaction_id, matched_id, amount, matched_at)

@@ -15,38 +15,38 @@ import asyncpg
 import msgspec
 import structlog
 
-from tapgate.clock import Clock, platform_day
+from tapgate.clock import Clock, get_platform_day
 from tapgate.errors import ApiError, Code, unavailable
-from tapgate.ids import IdSource
+from tapgate.ids import IdGenerator
 from tapgate.ledger import rules as ledger_rules
-from tapgate.ledger.allowance import Allowance, allowance
-from tapgate.ledger.assess import Assessment, assess, order_of
-from tapgate.ledger.commands import Command, Order, Outcome, Witness
+from tapgate.ledger.allowance import Allowance, get_allowance
+from tapgate.ledger.assess import Assessment, assess, build_command
+from tapgate.ledger.commands import BeforeCommit, Command, LedgerCommand, Outcome
 from tapgate.ledger.decide import decide
-from tapgate.ledger.load import LoadedTooEarlyError, load, look
-from tapgate.ledger.pin_tries import PinCheck
-from tapgate.ledger.replays import Replays
+from tapgate.ledger.load import StaleLoadError, load, load_without_locks
+from tapgate.ledger.pin_attempts import PinMatcher
+from tapgate.ledger.replays import ReplayCounter
+from tapgate.ledger.review import decide_review
 from tapgate.ledger.rules import Rules
-from tapgate.ledger.settle import settle
-from tapgate.ledger.state import Decision, State, apply
+from tapgate.ledger.state import Decision, State, apply_decision
 from tapgate.ledger.write import write
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
 
 log = structlog.get_logger()
 
-MAX_BATCH: Final = 500
+MAX_BATCH_SIZE: Final = 500
 #: More than a process answers at once: orders also come from elsewhere.
-MAX_WAITING: Final = 2_000
-_TRIES: Final = 3
+MAX_PENDING_COMMANDS: Final = 2_000
+_MAX_ATTEMPTS: Final = 3
 #: How many turns of the event loop a request may take from its socket to the ledger.
-_TURNS_FROM_SOCKET: Final = 4
+_GATHER_LOOP_TURNS: Final = 4
 #: One for the batch, one for rules and health.
-_CONNECTIONS: Final = 2
+_POOL_SIZE: Final = 2
 
 #: Every statement of a batch looks rows up by their keys, whatever their number: one plan each,
 #: made once and kept, also if the tables were empty then. So it must not be one that scans a table.
-_SESSION: Final = {
+_SESSION_SETTINGS: Final = {
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
     "enable_hashjoin": "off",
@@ -54,22 +54,22 @@ _SESSION: Final = {
 }
 
 
-class Waiting(NamedTuple):
-    order: Order
-    result: asyncio.Future[Outcome]
+class PendingCommand(NamedTuple):
+    command: LedgerCommand
+    future: asyncio.Future[Outcome]
 
 
 #: Is told of every batch that was carried: its size, and how many seconds it took.
-CarriedOne = Callable[[int, float], None]
+BatchCallback = Callable[[int, float], None]
 
 
-class Batches(msgspec.Struct):
+class BatchStats(msgspec.Struct):
     """How batches form: what was carried so far."""
 
     batches: int = 0
-    orders: int = 0
-    largest: int = 0
-    tried_again: int = 0
+    commands: int = 0
+    largest_batch: int = 0
+    retries: int = 0
 
 
 class Ledger:
@@ -81,11 +81,11 @@ class Ledger:
         currency: str,
         timezone: ZoneInfo,
         clock: Clock,
-        new_id: IdSource,
-        is_right_pin: PinCheck,
+        new_id: IdGenerator,
+        is_right_pin: PinMatcher,
         float_low: int = 0,
         notices: frozenset[str] = frozenset(),
-        carried_one: CarriedOne = lambda size, seconds: None,
+        carried_one: BatchCallback = lambda size, seconds: None,
     ) -> None:
         self._database = database
         self._signals = signals
@@ -93,22 +93,22 @@ class Ledger:
         self._timezone = timezone
         self._clock = clock
         self._new_id = new_id
-        self._is_right_pin = is_right_pin
-        self._float_low = float_low
-        self._notices = notices
-        self._carried_one = carried_one
-        self._waiting: deque[Waiting] = deque()
-        self._arrived = asyncio.Event()
-        self._stopping = False
+        self._is_correct_pin = is_right_pin
+        self._low_float_threshold = float_low
+        self._receipt_kinds = notices
+        self._on_batch = carried_one
+        self._pending: deque[PendingCommand] = deque()
+        self._wakeup = asyncio.Event()
+        self._is_stopping = False
         #: One batch on its way at a time. A second beside it would only wait for the rows that the
         #: first has locked, and each would carry half as many (measured in docs/benchmarks.md).
-        self._carrier: asyncio.Task[None] | None = None
+        self._worker: asyncio.Task[None] | None = None
         self._rules: Rules | None = None
         self._rules_version = 0
-        self.carried = Batches()
-        self.replays = Replays(clock)
-        signals.on(ledger_rules.CHANGED, lambda _: self._forget_rules())
-        signals.on_gap(self._forget_rules)
+        self.batch_stats = BatchStats()
+        self.replay_counter = ReplayCounter(clock)
+        signals.on(ledger_rules.RULES_CHANGED, lambda _: self._invalidate_rules())
+        signals.on_gap(self._invalidate_rules)
 
     @classmethod
     async def start(
@@ -119,14 +119,14 @@ class Ledger:
         currency: str,
         timezone: ZoneInfo,
         clock: Clock,
-        new_id: IdSource,
-        is_right_pin: PinCheck,
+        new_id: IdGenerator,
+        is_right_pin: PinMatcher,
         float_low: int = 0,
         notices: frozenset[str] = frozenset(),
-        carried_one: CarriedOne = lambda size, seconds: None,
+        carried_one: BatchCallback = lambda size, seconds: None,
     ) -> Self:
         ledger = cls(
-            await Database.connect(url, size=_CONNECTIONS, session=_SESSION),
+            await Database.connect(url, size=_POOL_SIZE, session=_SESSION_SETTINGS),
             signals,
             currency=currency,
             timezone=timezone,
@@ -137,22 +137,22 @@ class Ledger:
             notices=notices,
             carried_one=carried_one,
         )
-        ledger._carrier = asyncio.create_task(ledger._work())
+        ledger._worker = asyncio.create_task(ledger._run_worker())
         return ledger
 
     async def stop(self) -> None:
         """What waits is still carried; nothing new is taken."""
-        self._stopping = True
-        self._arrived.set()
-        if self._carrier is not None:
-            await self._carrier
+        self._is_stopping = True
+        self._wakeup.set()
+        if self._worker is not None:
+            await self._worker
         try:
-            await self.replays.write_down(self._database)
+            await self.replay_counter.flush(self._database)
         except (ApiError, asyncpg.PostgresError) as error:
-            log.warning("ledger.replays_lost", error=type(error).__name__)
+            log.warning("ledger.replay_counts_lost", error=type(error).__name__)
         await self._database.close()
 
-    async def healthy(self) -> bool:
+    async def check_health(self) -> bool:
         try:
             async with asyncio.timeout(2):
                 await self._database.fetchval("SELECT 1")
@@ -160,15 +160,15 @@ class Ledger:
             return False
         return True
 
-    async def submit(self, order: Order) -> Outcome:
+    async def submit(self, order: LedgerCommand) -> Outcome:
         """Carry out one order. 503 when too much is waiting or the database cannot be reached."""
-        if self._stopping:
+        if self._is_stopping:
             raise unavailable("The service is stopping; nothing was moved")
-        if len(self._waiting) >= MAX_WAITING:
+        if len(self._pending) >= MAX_PENDING_COMMANDS:
             raise unavailable("Too much is waiting; nothing was moved")
         result: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Waiting(order, result))
-        self._arrived.set()
+        self._pending.append(PendingCommand(order, result))
+        self._wakeup.set()
         # A caller who goes away takes only its own waiting back: the order is carried all the same.
         return await result
 
@@ -180,147 +180,153 @@ class Ledger:
         On connections of the caller's: those of the ledger are for moving money.
         """
         async with database.transaction() as tx:
-            rules = await self._current_rules(tx)
+            rules = await self._get_rules(tx)
             if subscriber_id is None:
-                fee, fee_payer = rules.fee(transaction_type, amount)
+                fee, fee_payer = rules.calculate_fee(transaction_type, amount)
                 return Assessment(fee=fee, fee_payer=fee_payer)
-            order = order_of(transaction_type, amount, subscriber_id)
-            return assess(await look(tx, [order], rules, self._clock, self._timezone), order)
+            order = build_command(transaction_type, amount, subscriber_id)
+            return assess(
+                await load_without_locks(tx, [order], rules, self._clock, self._timezone), order
+            )
 
-    async def allowance(self, database: Database, subscriber_id: int) -> Allowance | None:
+    async def get_allowance(self, database: Database, subscriber_id: int) -> Allowance | None:
         """What is left of a subscriber's limits by the ledger's own count, and its own clock.
 
         On connections of the caller's, too.
         """
         async with database.transaction() as tx:
-            rules = await self._current_rules(tx)
-            today = platform_day(self._clock(), self._timezone)
-            return await allowance(tx, subscriber_id, rules, today)
+            rules = await self._get_rules(tx)
+            today = get_platform_day(self._clock(), self._timezone)
+            return await get_allowance(tx, subscriber_id, rules, today)
 
-    async def _work(self) -> None:
-        while self._waiting or not self._stopping:
-            await self._arrived.wait()
-            await self._gather()
-            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH))]
-            if not self._waiting and not self._stopping:
-                self._arrived.clear()
+    async def _run_worker(self) -> None:
+        while self._pending or not self._is_stopping:
+            await self._wakeup.wait()
+            await self._gather_batch()
+            batch = [
+                self._pending.popleft() for _ in range(min(len(self._pending), MAX_BATCH_SIZE))
+            ]
+            if not self._pending and not self._is_stopping:
+                self._wakeup.clear()
             if batch:
-                await self._carry(batch)
+                await self._process_batch(batch)
 
-    async def _gather(self) -> None:
+    async def _gather_batch(self) -> None:
         """While more orders come in, the batch grows: there is work to do on them meanwhile, and
         two small batches cost more than a large one (measured in docs/benchmarks.md)."""
         there = 0
-        while there < len(self._waiting) < MAX_BATCH:
-            there = len(self._waiting)
-            for _ in range(_TURNS_FROM_SOCKET):
+        while there < len(self._pending) < MAX_BATCH_SIZE:
+            there = len(self._pending)
+            for _ in range(_GATHER_LOOP_TURNS):
                 await asyncio.sleep(0)
 
-    async def _carry(self, batch: Sequence[Waiting]) -> ApiError | None:
+    async def _process_batch(self, batch: Sequence[PendingCommand]) -> ApiError | None:
         """What is returned stands in the way of every order: the database is lost."""
         started = perf_counter()
         try:
-            outcomes = await self._in_one_go([waiting.order for waiting in batch])
+            outcomes = await self._run_with_retries([waiting.command for waiting in batch])
         except ApiError as lost:
-            _answer_all(batch, lost)
+            _fail_all(batch, lost)
             return lost
         except Exception as error:
             if len(batch) > 1:
-                await self._carry_singly(batch)
+                await self._process_individually(batch)
                 return None
-            log.error("ledger.order_failed", error=type(error).__name__, exc_info=True)
-            _answer_all(batch, ApiError(Code.INTERNAL_ERROR))
+            log.error("ledger.command_failed", error=type(error).__name__, exc_info=True)
+            _fail_all(batch, ApiError(Code.INTERNAL_ERROR))
         else:
-            self._count(len(batch), perf_counter() - started)
-            self.replays.count(outcomes)
+            self._record_batch(len(batch), perf_counter() - started)
+            self.replay_counter.count(outcomes)
             for waiting, outcome in zip(batch, outcomes, strict=True):
-                if not waiting.result.done():
-                    waiting.result.set_result(outcome)
+                if not waiting.future.done():
+                    waiting.future.set_result(outcome)
         return None
 
-    async def _carry_singly(self, batch: Sequence[Waiting]) -> None:
+    async def _process_individually(self, batch: Sequence[PendingCommand]) -> None:
         """Somebody's order cannot be stored: each on its own, so that only that one fails."""
         for number, waiting in enumerate(batch):
-            lost = await self._carry([waiting])
+            lost = await self._process_batch([waiting])
             if lost is not None:
-                _answer_all(batch[number + 1 :], lost)
+                _fail_all(batch[number + 1 :], lost)
                 return
 
-    def _count(self, size: int, seconds: float) -> None:
-        self.carried.batches += 1
-        self.carried.orders += size
-        self.carried.largest = max(self.carried.largest, size)
-        self._carried_one(size, seconds)
+    def _record_batch(self, size: int, seconds: float) -> None:
+        self.batch_stats.batches += 1
+        self.batch_stats.commands += size
+        self.batch_stats.largest_batch = max(self.batch_stats.largest_batch, size)
+        self._on_batch(size, seconds)
 
-    async def _in_one_go(self, orders: Sequence[Order]) -> list[Outcome]:
-        for attempt in range(_TRIES):
+    async def _run_with_retries(self, orders: Sequence[LedgerCommand]) -> list[Outcome]:
+        for attempt in range(_MAX_ATTEMPTS):
             try:
-                return await self._run(orders)
+                return await self._run_batch(orders)
             except (
                 asyncpg.DeadlockDetectedError,
                 asyncpg.SerializationError,
                 asyncpg.UniqueViolationError,  # two processes made the same identifier
-                LoadedTooEarlyError,
+                StaleLoadError,
             ):
-                self.carried.tried_again += 1
-                if attempt == _TRIES - 1:
+                self.batch_stats.retries += 1
+                if attempt == _MAX_ATTEMPTS - 1:
                     raise
         raise AssertionError
 
-    async def _run(self, orders: Sequence[Order]) -> list[Outcome]:
+    async def _run_batch(self, orders: Sequence[LedgerCommand]) -> list[Outcome]:
         async with self._database.transaction() as tx:
             if self._new_id.is_ahead:
                 # Lists find the transactions of a day by their identifiers.
-                self._new_id.begin_again(await tx.fetchval("SELECT nextval('process_slots')"))
-            rules = await self._current_rules(tx)
+                self._new_id.reset(await tx.fetchval("SELECT nextval('process_slots')"))
+            rules = await self._get_rules(tx)
             state = await load(tx, orders, rules, self._clock, self._timezone)
             decisions = [self._decide(state, order) for order in orders]
             await write(tx, state, decisions, self._new_id)
             for order, decision in zip(orders, decisions, strict=True):
-                if order.witness is not None:
-                    await _have_witnessed(tx, order.witness, decision.outcome)
+                if order.before_commit is not None:
+                    await _run_before_commit(tx, order.before_commit, decision.outcome)
         return [decision.outcome for decision in decisions]
 
-    def _decide(self, state: State, order: Order) -> Decision:
+    def _decide(self, state: State, order: LedgerCommand) -> Decision:
         try:
             if isinstance(order, Command):
-                decision = decide(state, order, self._is_right_pin, self._new_id)
+                decision = decide(state, order, self._is_correct_pin, self._new_id)
             else:
-                decision = settle(state, order)
+                decision = decide_review(state, order)
         except Exception as error:
-            log.error("ledger.undecided", error=type(error).__name__, exc_info=True)
+            log.error("ledger.decision_failed", error=type(error).__name__, exc_info=True)
             return Decision(outcome=Outcome(None, Code.INTERNAL_ERROR))
-        apply(state, decision)
+        apply_decision(state, decision)
         return decision
 
-    async def _current_rules(self, tx: asyncpg.Connection) -> Rules:
+    async def _get_rules(self, tx: asyncpg.Connection) -> Rules:
         if self._rules is not None and self._signals.listening:
             return self._rules
         version = self._rules_version
         rules = await ledger_rules.load_rules(
-            tx, self._currency, float_low=self._float_low, notices=self._notices
+            tx, self._currency, float_low=self._low_float_threshold, notices=self._receipt_kinds
         )
         if version == self._rules_version:
             self._rules = rules
         return rules
 
-    def _forget_rules(self) -> None:
+    def _invalidate_rules(self) -> None:
         self._rules = None
         self._rules_version += 1
 
 
-async def _have_witnessed(tx: asyncpg.Connection, witness: Witness, outcome: Outcome) -> None:
-    if outcome.answer is None or outcome.code is not None or outcome.replayed:
+async def _run_before_commit(
+    tx: asyncpg.Connection, witness: BeforeCommit, outcome: Outcome
+) -> None:
+    if outcome.result is None or outcome.code is not None or outcome.replayed:
         return
     try:
-        await witness(tx, outcome.answer)
+        await witness(tx, outcome.result)
     except ApiError as refusal:
         # Told as what it is, it would look like an outage, which fails the whole batch.
         raise RuntimeError(f"an order was refused by its witness: {refusal.code}") from refusal
 
 
-def _answer_all(batch: Sequence[Waiting], error: ApiError) -> None:
+def _fail_all(batch: Sequence[PendingCommand], error: ApiError) -> None:
     for waiting in batch:
-        if not waiting.result.done():
-            waiting.result.set_exception(error)
-            waiting.result.exception()  # seen, also if whoever asked has gone
+        if not waiting.future.done():
+            waiting.future.set_exception(error)
+            waiting.future.exception()  # seen, also if whoever asked has gone

@@ -11,10 +11,10 @@ from typing import Any, Final
 from tapgate.ledger.rules import MAX_WINDOW_SECONDS, ComplianceRule
 
 #: Removed at most at once: more than are added, so that what is too old disappears in the end.
-_REMOVED_AT_ONCE: Final = 100
+_PRUNE_LIMIT: Final = 100
 
 
-async def add(tx: Any, account_ids: Collection[int], now: datetime) -> None:
+async def add_failures(tx: Any, account_ids: Collection[int], now: datetime) -> None:
     """Also removes some of what no rule can count any more."""
     await tx.execute(
         "INSERT INTO pin_failures (account_id, failed_at) SELECT unnest($1::bigint[]), $2",
@@ -27,11 +27,11 @@ async def add(tx: Any, account_ids: Collection[int], now: datetime) -> None:
                SELECT ctid FROM pin_failures WHERE failed_at < $1 ORDER BY failed_at LIMIT $2
                FOR UPDATE SKIP LOCKED))""",
         now - timedelta(seconds=MAX_WINDOW_SECONDS),
-        max(_REMOVED_AT_ONCE, 2 * len(account_ids)),
+        max(_PRUNE_LIMIT, 2 * len(account_ids)),
     )
 
 
-async def count(
+async def count_failures(
     tx: Any, watches: Collection[ComplianceRule], account_ids: Collection[int], now: datetime
 ) -> dict[tuple[int, int], int]:
     """(rule, account) -> how many in the rule's window."""

@@ -5,15 +5,15 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from tapgate.errors import Code
-from tapgate.ids import IdSource
+from tapgate.ids import IdGenerator
 from tapgate.ledger import pin_failures, rules
 from tapgate.ledger.alerts import raise_alerts
-from tapgate.ledger.pin_tries import PinCheck, PinState, PinVerdict, try_pin
-from tapgate.ledger.screening import wrong_pin_matches
-from tapgate.ledger.tell import tell_of_alerts
+from tapgate.ledger.events import enqueue_alert_events
+from tapgate.ledger.pin_attempts import PinMatcher, PinState, PinVerdict, evaluate_pin
+from tapgate.ledger.screening import find_wrong_pin_matches
 
 
-class PinParts(Protocol):
+class PinHash(Protocol):
     """What is stored of a PIN: enough to recognise it, not to know it."""
 
     @property
@@ -24,7 +24,7 @@ class PinParts(Protocol):
     def verifier(self) -> bytes: ...
 
 
-async def set_pin(tx: Any, holder_id: int, pin: PinParts) -> None:
+async def set_pin(tx: Any, holder_id: int, pin: PinHash) -> None:
     """Store a PIN; tries made at an earlier one are forgotten."""
     await tx.execute(
         """INSERT INTO pins (holder_id, key_id, salt, verifier) VALUES ($1, $2, $3, $4)
@@ -39,7 +39,7 @@ async def set_pin(tx: Any, holder_id: int, pin: PinParts) -> None:
 
 
 async def check_pin(
-    tx: Any, holder_id: int, pin: str, is_right: PinCheck, now: datetime, new_id: IdSource
+    tx: Any, holder_id: int, pin: str, is_right: PinMatcher, now: datetime, new_id: IdGenerator
 ) -> PinVerdict:
     """Judge one try and store its count; `new_id` is for an alert about too many wrong ones. The
     verdict is returned, never raised, so that the count is committed whatever the verdict is."""
@@ -49,7 +49,7 @@ async def check_pin(
         holder_id,
     )
     state = PinState(*row)
-    verdict = try_pin(state, pin, is_right, now)
+    verdict = evaluate_pin(state, pin, is_right, now)
     if verdict.state != state:
         await tx.execute(
             "UPDATE pins SET failures = $2, locked_until = $3 WHERE holder_id = $1",
@@ -58,11 +58,11 @@ async def check_pin(
             verdict.state.locked_until,
         )
     if verdict.code == Code.INVALID_PIN:
-        await _note_wrong_pin(tx, holder_id, now, new_id)
+        await _record_wrong_pin(tx, holder_id, now, new_id)
     return verdict
 
 
-async def _note_wrong_pin(tx: Any, holder_id: int, now: datetime, new_id: IdSource) -> None:
+async def _record_wrong_pin(tx: Any, holder_id: int, now: datetime, new_id: IdGenerator) -> None:
     """What a batch does about a wrong PIN of a subscriber or a child card."""
     wallet = await tx.fetchrow(
         """SELECT id, owner_id FROM accounts
@@ -72,9 +72,11 @@ async def _note_wrong_pin(tx: Any, holder_id: int, now: datetime, new_id: IdSour
     )
     if wallet is None:
         return  # an agent's
-    await pin_failures.add(tx, [wallet["id"]], now)
-    watches = [rule for rule in await rules.load_watches(tx) if rule.type == rules.PIN_FAILURES]
-    counted = await pin_failures.count(tx, watches, [wallet["id"]], now)
-    matches = wrong_pin_matches(watches, counted, wallet["id"], wallet["owner_id"])
+    await pin_failures.add_failures(tx, [wallet["id"]], now)
+    watches = [
+        rule for rule in await rules.load_compliance_rules(tx) if rule.type == rules.PIN_FAILURES
+    ]
+    counted = await pin_failures.count_failures(tx, watches, [wallet["id"]], now)
+    matches = find_wrong_pin_matches(watches, counted, wallet["id"], wallet["owner_id"])
     new_alerts = await raise_alerts(tx, matches, now, new_id)
-    await tell_of_alerts(tx, new_alerts, now, new_id)
+    await enqueue_alert_events(tx, new_alerts, now, new_id)

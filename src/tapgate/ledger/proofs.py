@@ -10,7 +10,7 @@ from tapgate.ledger.verify import Proof
 _COLUMNS: Final = "proven_at, seconds, transactions, entries, accounts, broken"
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class StoredProof(msgspec.Struct, frozen=True):
     proven_at: datetime
     seconds: float
     transactions: int
@@ -19,12 +19,12 @@ class Recorded(msgspec.Struct, frozen=True):
     broken: list[str]  # the claims that do not hold
 
     @property
-    def holds(self) -> bool:
+    def is_valid(self) -> bool:
         return not self.broken
 
 
-async def record(tx: Any, proof: Proof, *, began: datetime, seconds: float) -> Recorded:
-    recorded = Recorded(
+async def record(tx: Any, proof: Proof, *, began: datetime, seconds: float) -> StoredProof:
+    recorded = StoredProof(
         began,
         round(seconds, 3),
         proof.transactions,
@@ -39,6 +39,6 @@ async def record(tx: Any, proof: Proof, *, began: datetime, seconds: float) -> R
     return recorded
 
 
-async def last(tx: Any) -> Recorded | None:
+async def get_latest(tx: Any) -> StoredProof | None:
     row = await tx.fetchrow(f"SELECT {_COLUMNS} FROM proofs ORDER BY id DESC LIMIT 1")
-    return None if row is None else Recorded(*row)
+    return None if row is None else StoredProof(*row)

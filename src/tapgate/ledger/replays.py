@@ -15,30 +15,30 @@ from tapgate.ledger.commands import Outcome
 from tapgate.service.background import repeat
 from tapgate.store.database import Database
 
-_EVERY_SECONDS: Final = 1.0
+_FLUSH_INTERVAL_SECONDS: Final = 1.0
 
 
-class Counted(NamedTuple):
-    times: int
+class ReplayCount(NamedTuple):
+    total: int
     last_at: datetime
 
 
-class Replays:
+class ReplayCounter:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._counted: dict[int, Counted] = {}
+        self._counts: dict[int, ReplayCount] = {}
 
     def count(self, outcomes: Iterable[Outcome]) -> None:
         """Those of these that are replays."""
         for outcome in outcomes:
-            if outcome.replayed and outcome.answer is not None:
-                self._add(outcome.answer.transaction_id, Counted(1, self._clock()))
+            if outcome.replayed and outcome.result is not None:
+                self._add(outcome.result.transaction_id, ReplayCount(1, self._clock()))
 
     async def run(self, database: Database) -> NoReturn:
-        await repeat(lambda: self.write_down(database), every=_EVERY_SECONDS, name="replays")
+        await repeat(lambda: self.flush(database), every=_FLUSH_INTERVAL_SECONDS, name="replays")
 
-    async def write_down(self, database: Database) -> None:
-        counted, self._counted = self._counted, {}
+    async def flush(self, database: Database) -> None:
+        counted, self._counts = self._counts, {}
         if not counted:
             return
         try:
@@ -51,7 +51,7 @@ class Replays:
                    SET count = kept.count + excluded.count,
                        last_at = greatest(kept.last_at, excluded.last_at)""",
                 list(counted),
-                [one.times for one in counted.values()],
+                [one.total for one in counted.values()],
                 [one.last_at for one in counted.values()],
             )
         except BaseException:
@@ -59,8 +59,8 @@ class Replays:
                 self._add(transaction_id, one)
             raise
 
-    def _add(self, transaction_id: int, more: Counted) -> None:
-        before = self._counted.get(transaction_id)
+    def _add(self, transaction_id: int, more: ReplayCount) -> None:
+        before = self._counts.get(transaction_id)
         if before is not None:
-            more = Counted(before.times + more.times, max(before.last_at, more.last_at))
-        self._counted[transaction_id] = more
+            more = ReplayCount(before.total + more.total, max(before.last_at, more.last_at))
+        self._counts[transaction_id] = more

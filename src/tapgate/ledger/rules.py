@@ -10,19 +10,28 @@ from tapgate import ids, money
 from tapgate.ledger import chart
 
 #: Announced to every process when one of the tables below was changed.
-CHANGED: Final = "ledger_rules"
+RULES_CHANGED: Final = "ledger_rules"
 
 # What the ledger can tell.
-COMPLETED: Final = "transaction.completed"
-FAILED: Final = "transaction.failed"
-UNDER_REVIEW: Final = "transaction.under_review"
-REFUNDED: Final = "transaction.refunded"
+TRANSACTION_COMPLETED: Final = "transaction.completed"
+TRANSACTION_FAILED: Final = "transaction.failed"
+TRANSACTION_UNDER_REVIEW: Final = "transaction.under_review"
+TRANSACTION_REFUNDED: Final = "transaction.refunded"
 ALERT_CREATED: Final = "alert.created"
-FLOAT_LOW: Final = "agent.float_low"
-EVENTS: Final = frozenset({COMPLETED, FAILED, UNDER_REVIEW, REFUNDED, ALERT_CREATED, FLOAT_LOW})
+AGENT_FLOAT_LOW: Final = "agent.float_low"
+EVENT_TYPES: Final = frozenset(
+    {
+        TRANSACTION_COMPLETED,
+        TRANSACTION_FAILED,
+        TRANSACTION_UNDER_REVIEW,
+        TRANSACTION_REFUNDED,
+        ALERT_CREATED,
+        AGENT_FLOAT_LOW,
+    }
+)
 PIN_FAILURES: Final = "PIN_FAILURES"
 #: What a rule compares with its threshold is a number of things, not an amount.
-COUNTING: Final = frozenset({"TRANSACTION_COUNT", PIN_FAILURES})
+COUNT_RULE_TYPES: Final = frozenset({"TRANSACTION_COUNT", PIN_FAILURES})
 #: No rule looks back further.
 MAX_WINDOW_SECONDS: Final = 366 * 86_400
 
@@ -59,8 +68,8 @@ class ComplianceRule(msgspec.Struct, frozen=True, kw_only=True):
     severity: str
 
     @property
-    def counts(self) -> bool:
-        return self.type in COUNTING
+    def is_count_based(self) -> bool:
+        return self.type in COUNT_RULE_TYPES
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,31 +77,33 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     limits: dict[int, AccountRule]
     fees: dict[str, tuple[FeeStep, ...]]
     commissions: dict[tuple[str, int], CommissionRule]  # (type, tier)
-    compliance: tuple[ComplianceRule, ...]
+    compliance_rules: tuple[ComplianceRule, ...]
     platform_accounts: dict[str, int]  # kind -> account
-    events: frozenset[str] = frozenset()  # those that somebody wants to be told
-    float_low: int = 0
-    notices: frozenset[str] = frozenset()  # the kinds that people are told on their phones
+    subscribed_events: frozenset[str] = frozenset()  # those that somebody wants to be told
+    low_float_threshold: int = 0
+    receipt_kinds: frozenset[str] = frozenset()  # the kinds that people are told on their phones
     #: transaction type -> subject -> the compliance rules that apply
     screening: dict[str, dict[str, tuple[ComplianceRule, ...]]] = {}
 
     def __post_init__(self) -> None:
         """Group the compliance rules: they are read for every transaction."""
         screening: dict[str, dict[str, tuple[ComplianceRule, ...]]] = {}
-        for rule in self.compliance:
+        for rule in self.compliance_rules:
             for kind in rule.transaction_types:
                 by_subject = screening.setdefault(kind, {})
                 by_subject[rule.subject] = (*by_subject.get(rule.subject, ()), rule)
         msgspec.structs.force_setattr(self, "screening", screening)
 
-    def fee(self, transaction_type: str, amount: int) -> tuple[int, str]:
+    def calculate_fee(self, transaction_type: str, amount: int) -> tuple[int, str]:
         """The fee on an amount, and which side pays it."""
         for step in self.fees.get(transaction_type, ()):
             if step.up_to is None or amount <= step.up_to:
-                return money.share(amount, step.rate), step.payer
+                return money.apply_rate(amount, step.rate), step.payer
         return 0, "sender"
 
-    def commission(self, transaction_type: str, tier: int, amount: int, earning: int) -> int:
+    def calculate_commission(
+        self, transaction_type: str, tier: int, amount: int, earning: int
+    ) -> int:
         """Return the commission on the part of an amount that earns one, exactly: in thousandths of
         a percent of a minor unit."""
         rule = self.commissions.get((transaction_type, tier))
@@ -100,19 +111,19 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
             return 0
         return earning * rule.rate
 
-    def windows(self, subject: str) -> list[ComplianceRule]:
+    def list_window_rules(self, subject: str) -> list[ComplianceRule]:
         """Return the rules that count or add up the transactions of a subject."""
         return [
             rule
-            for rule in self.compliance
+            for rule in self.compliance_rules
             if rule.subject == subject
             and rule.window_seconds is not None
             and rule.type != PIN_FAILURES
         ]
 
     @property
-    def pin_watches(self) -> tuple[ComplianceRule, ...]:
-        return tuple(rule for rule in self.compliance if rule.type == PIN_FAILURES)
+    def pin_failure_rules(self) -> tuple[ComplianceRule, ...]:
+        return tuple(rule for rule in self.compliance_rules if rule.type == PIN_FAILURES)
 
 
 async def load_rules(
@@ -139,20 +150,20 @@ async def load_rules(
             (row["type"], row["tier"]): CommissionRule(row["rate"], row["minimum_amount"])
             for row in commissions
         },
-        compliance=await load_watches(tx),
+        compliance_rules=await load_compliance_rules(tx),
         platform_accounts={row["kind"]: row["id"] for row in own},
-        events=_told(row["event"] for row in wanted),
-        float_low=float_low,
-        notices=notices,
+        subscribed_events=_parse_subscriptions(row["event"] for row in wanted),
+        low_float_threshold=float_low,
+        receipt_kinds=notices,
     )
 
 
-def _told(wanted: Iterable[str]) -> frozenset[str]:
+def _parse_subscriptions(wanted: Iterable[str]) -> frozenset[str]:
     names = frozenset(wanted)
-    return EVENTS if "*" in names else EVENTS & names
+    return EVENT_TYPES if "*" in names else EVENT_TYPES & names
 
 
-async def load_watches(tx: Any) -> tuple[ComplianceRule, ...]:
+async def load_compliance_rules(tx: Any) -> tuple[ComplianceRule, ...]:
     """The compliance rules that are active."""
     rows = await tx.fetch(
         """SELECT id, type, subject, transaction_types, threshold, window_seconds, action, severity
@@ -185,39 +196,40 @@ _DEFAULT_FEES: Final = (
     (chart.POS_PAYMENT, None, 1_000, "receiver"),
     (chart.ONLINE_PAYMENT, None, 1_000, "receiver"),
 )
-_WATCHED: Final = [
+_SCREENED_TYPES: Final = [
     chart.TRANSFER_P2P,
     chart.TRANSFER,
     chart.POS_PAYMENT,
     chart.ONLINE_PAYMENT,
 ]
-_HOUR, _DAY = 3_600, 86_400
+_HOUR_SECONDS, _DAY_SECONDS = 3_600, 86_400
 #: type -> thousandths of a percent for the tiers 1, 2, 3
 _DEFAULT_COMMISSIONS: Final = {
     chart.AGENT_CASHIN: (1_000, 1_500, 2_000),
     chart.AGENT_CASHOUT: (0, 0, 0),
 }
-_DEFAULT_MINIMUM: Final = 10  # major units
+_DEFAULT_COMMISSION_MINIMUM: Final = 10  # major units
 #: name, type, subject, transaction types, threshold (major units, or a count), window, action,
 #: severity, status
 _DEFAULT_COMPLIANCE_RULES: Final = (
-    ("Large amount", "AMOUNT_THRESHOLD", chart.PAYER, _WATCHED, 500_000, None, "review", "HIGH",
-     "active"),
-    ("Many in an hour", "TRANSACTION_COUNT", chart.PAYER, _WATCHED, 10, _HOUR, "alert", "MEDIUM",
-     "active"),
-    ("Many in a day", "TRANSACTION_COUNT", chart.PAYER, _WATCHED, 20, _DAY, "block", "HIGH",
-     "active"),
+    ("Large amount", "AMOUNT_THRESHOLD", chart.PAYER, _SCREENED_TYPES,
+     500_000, None, "review", "HIGH", "active"),
+    ("Many in an hour", "TRANSACTION_COUNT", chart.PAYER, _SCREENED_TYPES,
+     10, _HOUR_SECONDS, "alert", "MEDIUM", "active"),
+    ("Many in a day", "TRANSACTION_COUNT", chart.PAYER, _SCREENED_TYPES,
+     20, _DAY_SECONDS, "block", "HIGH", "active"),
     ("Large cash-in or top-up", "AMOUNT_THRESHOLD", chart.PAYEE,
      [chart.AGENT_CASHIN, chart.PARTNER_FUND], 200_000, None, "alert", "MEDIUM", "active"),
     ("Busy agent", "TRANSACTION_COUNT", chart.AGENT, [chart.AGENT_CASHIN, chart.AGENT_CASHOUT],
-     200, _DAY, "alert", "MEDIUM", "active"),
-    ("Wrong PINs", PIN_FAILURES, chart.PAYER, _WATCHED, 5, _DAY, "alert", "MEDIUM", "inactive"),
+     200, _DAY_SECONDS, "alert", "MEDIUM", "active"),
+    ("Wrong PINs", PIN_FAILURES, chart.PAYER, _SCREENED_TYPES,
+     5, _DAY_SECONDS, "alert", "MEDIUM", "inactive"),
 )  # fmt: skip
 
 
-async def insert_defaults(tx: Any, currency: str, new_id: ids.IdSource) -> None:
+async def insert_defaults(tx: Any, currency: str, new_id: ids.IdGenerator) -> None:
     """The rules and platform accounts a new installation starts with; keeps what is there."""
-    unit = 10 ** money.decimals(currency)
+    unit = 10 ** money.get_decimals(currency)
     await tx.executemany(
         """INSERT INTO account_rules VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING""",
         [
@@ -232,7 +244,7 @@ async def insert_defaults(tx: Any, currency: str, new_id: ids.IdSource) -> None:
     await tx.executemany(
         """INSERT INTO accounts (id, kind, holder_name, public_name, currency, checked)
            VALUES ($1, $2, 'Platform', 'Platform', $3, false) ON CONFLICT DO NOTHING""",
-        [(new_id(), kind, currency) for kind in chart.PLATFORM_KINDS],
+        [(new_id(), kind, currency) for kind in chart.PLATFORM_ACCOUNT_KINDS],
     )
 
 
@@ -258,14 +270,14 @@ async def _insert_default_commissions(tx: Any, unit: int) -> None:
     await tx.executemany(
         "INSERT INTO commission_rules VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
         [
-            (kind, tier, rate, _DEFAULT_MINIMUM * unit)
+            (kind, tier, rate, _DEFAULT_COMMISSION_MINIMUM * unit)
             for kind, rates in _DEFAULT_COMMISSIONS.items()
             for tier, rate in enumerate(rates, start=1)
         ],
     )
 
 
-async def _insert_default_compliance_rules(tx: Any, unit: int, new_id: ids.IdSource) -> None:
+async def _insert_default_compliance_rules(tx: Any, unit: int, new_id: ids.IdGenerator) -> None:
     await tx.executemany(
         """INSERT INTO compliance_rules (id, name, type, subject, transaction_types, threshold,
                                          window_seconds, action, severity, status)
@@ -277,7 +289,7 @@ async def _insert_default_compliance_rules(tx: Any, unit: int, new_id: ids.IdSou
                 kind,
                 subject,
                 types,
-                threshold if kind in COUNTING else threshold * unit,
+                threshold if kind in COUNT_RULE_TYPES else threshold * unit,
                 *rest,
             )
             for name, kind, subject, types, threshold, *rest in _DEFAULT_COMPLIANCE_RULES

@@ -6,28 +6,32 @@ from collections.abc import Iterable, Mapping
 from tapgate import ids, money
 from tapgate.ledger import chart
 from tapgate.ledger.rules import PIN_FAILURES, ComplianceRule
-from tapgate.ledger.state import Account, Match, State, subjects
+from tapgate.ledger.state import Account, RuleMatch, State, get_subject_accounts
 
-_NONE: Mapping[str, tuple[ComplianceRule, ...]] = {}
+_NO_RULES: Mapping[str, tuple[ComplianceRule, ...]] = {}
 
 
-def matches(
+def find_matches(
     state: State, payer: Account | None, payee: Account | None, transaction_type: str, amount: int
-) -> list[Match]:
+) -> list[RuleMatch]:
     found = []
-    for subject, rules in state.rules.screening.get(transaction_type, _NONE).items():
-        for account in subjects(subject, payer, payee):
+    for subject, rules in state.rules.screening.get(transaction_type, _NO_RULES).items():
+        for account in get_subject_accounts(subject, payer, payee):
             for rule in rules:
-                figure = _figure(state, rule, account.id, amount)
+                figure = _calculate_figure(state, rule, account.id, amount)
                 if figure > rule.threshold:
-                    shown = figure if rule.counts else money.plain(figure, state.rules.currency)
-                    found.append(_match(rule, account, transaction_type, shown))
+                    shown = (
+                        figure
+                        if rule.is_count_based
+                        else money.format_decimal(figure, state.rules.currency)
+                    )
+                    found.append(_build_match(rule, account, transaction_type, shown))
     return found
 
 
-def _match(
+def _build_match(
     rule: ComplianceRule, account: Account, transaction_type: str, figure: str | int
-) -> Match:
+) -> RuleMatch:
     assert account.owner_id is not None
     details = {
         "rule_type": rule.type,
@@ -36,31 +40,33 @@ def _match(
         "figure": figure,
     }
     if rule.subject == chart.AGENT:
-        details["agent_id"] = ids.show(ids.AGENT, account.owner_id)
-    return Match(rule, account.owner_id, None, review=rule.action == "review", details=details)
+        details["agent_id"] = ids.encode(ids.AGENT, account.owner_id)
+    return RuleMatch(
+        rule, account.owner_id, None, needs_review=rule.action == "review", details=details
+    )
 
 
-def _figure(state: State, rule: ComplianceRule, account_id: int, amount: int) -> int:
+def _calculate_figure(state: State, rule: ComplianceRule, account_id: int, amount: int) -> int:
     """What the rule compares with its threshold, this transaction included."""
     if rule.type == "AMOUNT_THRESHOLD":
         return amount
     if rule.type == PIN_FAILURES:
-        return state.wrong_pins.get((rule.id, account_id), 0)
-    count, total = state.windows.get((rule.id, account_id), (0, 0))
+        return state.wrong_pin_counts.get((rule.id, account_id), 0)
+    count, total = state.window_totals.get((rule.id, account_id), (0, 0))
     return count + 1 if rule.type == "TRANSACTION_COUNT" else total + amount
 
 
-def wrong_pin_matches(
+def find_wrong_pin_matches(
     watches: Iterable[ComplianceRule],
     wrong_pins: Mapping[tuple[int, int], int],
     account_id: int,
     subscriber_id: int,
-) -> list[Match]:
+) -> list[RuleMatch]:
     """A wrong PIN is only noticed here; what the rule does, it does to the next transaction."""
     found = []
     for rule in watches:
         failures = wrong_pins.get((rule.id, account_id), 0)
         if failures > rule.threshold:
             details = {"rule_type": rule.type, "action": rule.action, "figure": failures}
-            found.append(Match(rule, subscriber_id, None, review=False, details=details))
+            found.append(RuleMatch(rule, subscriber_id, None, needs_review=False, details=details))
     return found

@@ -6,8 +6,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tapgate.ledger import chart
-from tapgate.ledger.commands import Answer, Outcome, PartnerReference, Party, RequestKey
-from tapgate.ledger.pin_tries import PinState
+from tapgate.ledger.commands import (
+    Outcome,
+    PartnerReference,
+    Party,
+    ScopedIdempotencyKey,
+    TransactionResult,
+)
+from tapgate.ledger.pin_attempts import PinState
 from tapgate.ledger.rules import ComplianceRule, Rules
 
 
@@ -24,33 +30,33 @@ class Account(msgspec.Struct, gc=False):
     usage_day: date | None
     day_used: int
     month_used: int
-    locked: bool = False  # else only credited, by `delta`; what its balance is is not known
+    is_locked: bool = False  # else only credited, by `delta`; what its balance is is not known
     delta: int = 0
-    changed: bool = False
+    is_changed: bool = False
 
     @property
     def available(self) -> int:
         return self.balance - self.held
 
-    def used(self, today: date) -> tuple[int, int]:
+    def get_usage(self, today: date) -> tuple[int, int]:
         """What counts against the limits of the day and of the month."""
         day = self.usage_day
         if day is None or (day.year, day.month) < (today.year, today.month):
             return 0, 0
         return (self.day_used if day >= today else 0), self.month_used
 
-    def count(self, amount: int, counted_on: date, today: date) -> None:
+    def add_usage(self, amount: int, counted_on: date, today: date) -> None:
         """Use up, or give back, an allowance of the day `counted_on`.
 
         The days only go forward: a clock that steps back goes on in the day it had reached.
         """
-        self.day_used, self.month_used = self.used(today)
+        self.day_used, self.month_used = self.get_usage(today)
         self.usage_day = today if self.usage_day is None else max(self.usage_day, today)
         if counted_on == self.usage_day:
             self.day_used += amount
         if (counted_on.year, counted_on.month) == (self.usage_day.year, self.usage_day.month):
             self.month_used += amount
-        self.changed = True
+        self.is_changed = True
 
 
 class Card(msgspec.Struct, gc=False):
@@ -64,23 +70,23 @@ class Card(msgspec.Struct, gc=False):
     day_spent: int
     day_unpinned: int
     expires_at: datetime | None
-    changed: bool = False
+    is_changed: bool = False
 
-    def used(self, today: date) -> tuple[int, int]:
+    def get_usage(self, today: date) -> tuple[int, int]:
         """What was spent with it today, and how much of that without a PIN."""
         if self.usage_day is None or self.usage_day < today:
             return 0, 0
         return self.day_spent, self.day_unpinned
 
-    def count(self, amount: int, unpinned: int, counted_on: date, today: date) -> None:
+    def add_usage(self, amount: int, unpinned: int, counted_on: date, today: date) -> None:
         """Its day is never behind the wallet's, which may have gone ahead of this clock."""
         today = max(today, counted_on)
-        self.day_spent, self.day_unpinned = self.used(today)
+        self.day_spent, self.day_unpinned = self.get_usage(today)
         self.usage_day = today if self.usage_day is None else max(self.usage_day, today)
         if counted_on == self.usage_day:
             self.day_spent += amount
             self.day_unpinned += unpinned
-        self.changed = True
+        self.is_changed = True
 
 
 class Agent(msgspec.Struct, gc=False):
@@ -89,10 +95,10 @@ class Agent(msgspec.Struct, gc=False):
     commission_tier: int
     parent_agent_id: int | None
     commission_remainder: int = 0  # earned but not paid (below zero: paid in advance) by rounding
-    changed: bool = False
+    is_changed: bool = False
 
 
-class Pair(NamedTuple):
+class CashPair(NamedTuple):
     """The accounts of a customer and an agent who exchange cash."""
 
     wallet_id: int
@@ -113,17 +119,17 @@ class CashMatch(NamedTuple):
     amount: int
 
 
-class Earned(NamedTuple):
+class EarnedCommission(NamedTuple):
     """What a cash-in or cash-out earns the agent, and which part of it earns nothing."""
 
-    pair: Pair
+    pair: CashPair
     agent_id: int
     matches: tuple[CashMatch, ...]
-    commission: int
+    amount: int
     remainder: int
 
 
-class Recorded(msgspec.Struct, gc=False):
+class StoredTransaction(msgspec.Struct, gc=False):
     """A transaction that exists already: to be refunded or settled."""
 
     id: int
@@ -143,8 +149,8 @@ class Recorded(msgspec.Struct, gc=False):
     completed_at: datetime | None = None
     from_balance: int | None = None
     to_balance: int | None = None
-    to_offset: int | None = None
-    changed: bool = False
+    to_balance_offset: int | None = None
+    is_changed: bool = False
 
 
 class Posting(NamedTuple):
@@ -153,7 +159,7 @@ class Posting(NamedTuple):
     amount: int
 
 
-class Usage(NamedTuple):
+class UsageChange(NamedTuple):
     """An allowance used up (amount above zero) or given back (below)."""
 
     account_id: int
@@ -168,13 +174,13 @@ class Hold(NamedTuple):
     amount: int  # above zero: held; below: let go
 
 
-class Match(NamedTuple):
+class RuleMatch(NamedTuple):
     """A compliance rule that a transaction, or a wrong PIN, matched."""
 
     rule: ComplianceRule
     subject_id: int  # the subscriber or agent that the rule is about
     transaction_id: int | None
-    review: bool
+    needs_review: bool
     details: dict[str, Any]
 
 
@@ -192,24 +198,24 @@ class NewTransaction(msgspec.Struct, kw_only=True, gc=False):
     to_card_serial: str | None
     original_id: int | None
     usage_day: date | None
-    request: RequestKey | None
+    idempotency_key: ScopedIdempotencyKey | None
     reference: PartnerReference | None
     failure_code: str | None
     context: dict[str, Any] | None
-    answer: Answer
+    result: TransactionResult
     from_balance: int | None = None
     to_balance: int | None = None
-    to_offset: int | None = None  # of `delta`, where the balance is known only when written
+    to_balance_offset: int | None = None  # of `delta`, where the balance is known only when written
 
 
-class Change(NamedTuple):
+class TransactionChange(NamedTuple):
     """What becomes of a transaction that existed before."""
 
     transaction_id: int
     status: str
-    refunded: int = 0
+    refunded_amount: int = 0
     failure_code: str | None = None
-    completes: bool = False
+    is_completion: bool = False
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -219,12 +225,12 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     transaction: NewTransaction | None = None
     postings: tuple[Posting, ...] = ()
     hold: Hold | None = None
-    usage: Usage | None = None
-    pins: tuple[PinState, ...] = ()
-    wrong_pin_of: int | None = None  # the wallet's account
-    change: Change | None = None
-    matches: tuple[Match, ...] = ()
-    earned: Earned | None = None
+    usage: UsageChange | None = None
+    pin_updates: tuple[PinState, ...] = ()
+    wrong_pin_account_id: int | None = None  # the wallet's account
+    change: TransactionChange | None = None
+    matches: tuple[RuleMatch, ...] = ()
+    earned_commission: EarnedCommission | None = None
 
     @property
     def transaction_id(self) -> int:
@@ -235,13 +241,13 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.change.transaction_id
 
 
-class Earlier(NamedTuple):
+class PriorRequest(NamedTuple):
     """What a request id, or a partner's reference, was used for."""
 
     fingerprint: bytes | None
     to_account: int | None
     amount: int
-    answer: Answer
+    result: TransactionResult
 
 
 class State(msgspec.Struct, kw_only=True):
@@ -249,129 +255,131 @@ class State(msgspec.Struct, kw_only=True):
     today: date
     rules: Rules
     accounts: dict[int, Account]
-    by_owner: dict[tuple[int, str], Account]
+    accounts_by_owner: dict[tuple[int, str], Account]
     cards: dict[str, Card] = {}
     pins: dict[int, PinState] = {}
     agents: dict[int, Agent] = {}
-    recorded: dict[int, Recorded] = {}
-    requests: dict[tuple[str, str], Earlier] = {}
-    references: dict[tuple[int, str], Earlier] = {}
+    transactions: dict[int, StoredTransaction] = {}
+    prior_requests: dict[tuple[str, str], PriorRequest] = {}
+    prior_references: dict[tuple[int, str], PriorRequest] = {}
     #: recent cash-ins and cash-outs, oldest first
-    cash: dict[Pair, list[CashMovement]] = {}
+    cash_movements: dict[CashPair, list[CashMovement]] = {}
     #: (rule, account) -> how many and how much in the rule's window
-    windows: dict[tuple[int, int], tuple[int, int]] = {}
+    window_totals: dict[tuple[int, int], tuple[int, int]] = {}
     #: (rule, account) -> how many wrong PINs in the rule's window
-    wrong_pins: dict[tuple[int, int], int] = {}
-    pins_changed: set[int] = msgspec.field(default_factory=set)
+    wrong_pin_counts: dict[tuple[int, int], int] = {}
+    changed_pin_holders: set[int] = msgspec.field(default_factory=set)
 
-    def find(self, party: Party) -> tuple[Account | None, Card | None]:
+    def find_party(self, party: Party) -> tuple[Account | None, Card | None]:
         if party.by == "card":
             card = self.cards.get(str(party.key))
             if card is None or card.account_id is None:
                 return None, card
             return self.accounts.get(card.account_id), card
         if party.by == "owner":
-            if party.kind in chart.PLATFORM_KINDS:
+            if party.kind in chart.PLATFORM_ACCOUNT_KINDS:
                 return self.accounts[self.rules.platform_accounts[party.kind]], None
-            return self.by_owner.get((int(party.key), party.kind)), None
+            return self.accounts_by_owner.get((int(party.key), party.kind)), None
         return self.accounts.get(int(party.key)), None
 
 
-def apply(state: State, decision: Decision) -> None:
+def apply_decision(state: State, decision: Decision) -> None:
     """Make the next decision see what this one did."""
     for posting in decision.postings:
-        _move(state, posting)
+        _apply_posting(state, posting)
     if decision.hold is not None:
         account = state.accounts[decision.hold.account_id]
         account.held += decision.hold.amount
-        account.changed = True
+        account.is_changed = True
     if decision.usage is not None:
-        _use(state, decision.usage)
-    for pin in decision.pins:
+        _apply_usage(state, decision.usage)
+    for pin in decision.pin_updates:
         state.pins[pin.holder_id] = pin
-        state.pins_changed.add(pin.holder_id)
-    if decision.wrong_pin_of is not None:
-        for rule in state.rules.pin_watches:
-            key = (rule.id, decision.wrong_pin_of)
-            state.wrong_pins[key] = state.wrong_pins.get(key, 0) + 1
+        state.changed_pin_holders.add(pin.holder_id)
+    if decision.wrong_pin_account_id is not None:
+        for rule in state.rules.pin_failure_rules:
+            key = (rule.id, decision.wrong_pin_account_id)
+            state.wrong_pin_counts[key] = state.wrong_pin_counts.get(key, 0) + 1
     if decision.change is not None:
-        _advance(state, decision.change)
+        _apply_change(state, decision.change)
     if decision.transaction is not None:
-        _remember(state, decision.transaction)
-    if decision.earned is not None:
-        _match_cash(state, decision.earned, decision)
+        _add_transaction(state, decision.transaction)
+    if decision.earned_commission is not None:
+        _apply_cash_matches(state, decision.earned_commission, decision)
 
 
-def _move(state: State, posting: Posting) -> None:
+def _apply_posting(state: State, posting: Posting) -> None:
     for account_id, amount in ((posting.debit, -posting.amount), (posting.credit, posting.amount)):
         account = state.accounts[account_id]
         account.balance += amount
         account.delta += amount
-        account.changed = True
+        account.is_changed = True
 
 
-def _use(state: State, usage: Usage) -> None:
-    state.accounts[usage.account_id].count(usage.amount, usage.counted_on, state.today)
+def _apply_usage(state: State, usage: UsageChange) -> None:
+    state.accounts[usage.account_id].add_usage(usage.amount, usage.counted_on, state.today)
     card = state.cards.get(usage.card_serial) if usage.card_serial else None
     if card is not None and (card.daily_limit is not None or usage.unpinned):
-        card.count(usage.amount, usage.unpinned, usage.counted_on, state.today)
+        card.add_usage(usage.amount, usage.unpinned, usage.counted_on, state.today)
 
 
-def _left_behind(state: State, row: NewTransaction | Recorded) -> None:
+def _set_balances(state: State, row: NewTransaction | StoredTransaction) -> None:
     """Note on a transaction the balances it left behind."""
     if row.from_account is None or row.to_account is None:
         return
     payer, payee = state.accounts[row.from_account], state.accounts[row.to_account]
-    if payer.locked:
+    if payer.is_locked:
         row.from_balance = payer.balance
-    if payee.locked:
+    if payee.is_locked:
         row.to_balance = payee.balance
     elif payee.kind == chart.SETTLEMENT:
-        row.to_offset = payee.delta
+        row.to_balance_offset = payee.delta
 
 
-def _advance(state: State, change: Change) -> None:
-    row = state.recorded[change.transaction_id]
+def _apply_change(state: State, change: TransactionChange) -> None:
+    row = state.transactions[change.transaction_id]
     row.status = change.status
-    row.refunded_amount += change.refunded
+    row.refunded_amount += change.refunded_amount
     row.failure_code = change.failure_code
-    row.changed = True
-    if change.completes:
+    row.is_changed = True
+    if change.is_completion:
         row.completed_at = state.now
-        _left_behind(state, row)
+        _set_balances(state, row)
 
 
-def _remember(state: State, row: NewTransaction) -> None:
+def _add_transaction(state: State, row: NewTransaction) -> None:
     if row.status == "completed":
-        _left_behind(state, row)
-    if row.request is not None:
-        key = (row.request.scope, row.request.request_id)
-        state.requests[key] = Earlier(
-            row.request.fingerprint, row.to_account, row.amount, row.answer
+        _set_balances(state, row)
+    if row.idempotency_key is not None:
+        key = (row.idempotency_key.scope, row.idempotency_key.request_id)
+        state.prior_requests[key] = PriorRequest(
+            row.idempotency_key.fingerprint, row.to_account, row.amount, row.result
         )
     if row.status == "failed":
         return
     if row.reference is not None:
-        state.references[row.reference.partner_id, row.reference.reference] = Earlier(
-            None, row.to_account, row.amount, row.answer
+        state.prior_references[row.reference.partner_id, row.reference.reference] = PriorRequest(
+            None, row.to_account, row.amount, row.result
         )
     if row.from_account is None or row.to_account is None:
         return
-    _count(state, row, state.accounts[row.from_account], state.accounts[row.to_account])
+    _add_to_windows(state, row, state.accounts[row.from_account], state.accounts[row.to_account])
 
 
-def _count(state: State, row: NewTransaction, payer: Account, payee: Account) -> None:
+def _add_to_windows(state: State, row: NewTransaction, payer: Account, payee: Account) -> None:
     """Add a transaction to the windows of the compliance rules that apply to it."""
     for subject, rules in state.rules.screening.get(row.type, {}).items():
-        for account in subjects(subject, payer, payee):
+        for account in get_subject_accounts(subject, payer, payee):
             for rule in rules:
                 if rule.window_seconds is not None:
                     key = (rule.id, account.id)
-                    count, total = state.windows.get(key, (0, 0))
-                    state.windows[key] = (count + 1, total + row.amount)
+                    count, total = state.window_totals.get(key, (0, 0))
+                    state.window_totals[key] = (count + 1, total + row.amount)
 
 
-def subjects(subject: str, payer: Account | None, payee: Account | None) -> tuple[Account, ...]:
+def get_subject_accounts(
+    subject: str, payer: Account | None, payee: Account | None
+) -> tuple[Account, ...]:
     """Return the accounts that a compliance rule with this subject is about."""
     if subject == chart.PAYER:
         return (payer,) if payer is not None and payer.kind == chart.WALLET else ()
@@ -380,17 +388,17 @@ def subjects(subject: str, payer: Account | None, payee: Account | None) -> tupl
     return tuple(one for one in (payer, payee) if one is not None and one.kind == chart.FLOAT)
 
 
-def _match_cash(state: State, earned: Earned, decision: Decision) -> None:
+def _apply_cash_matches(state: State, earned: EarnedCommission, decision: Decision) -> None:
     """Make later decisions of the batch see the movement and what it is matched with."""
     agent = state.agents[earned.agent_id]
-    agent.changed |= agent.commission_remainder != earned.remainder
+    agent.is_changed |= agent.commission_remainder != earned.remainder
     agent.commission_remainder = earned.remainder
     for movement, amount in earned.matches:
         movement.unmatched -= amount
-    row = decision.transaction or state.recorded[decision.transaction_id]
+    row = decision.transaction or state.transactions[decision.transaction_id]
     # Of a cash-in only the part that was brought back can be matched with the next cash-out.
     returned = sum(match.amount for match in earned.matches)
     unmatched = row.amount if row.type == chart.AGENT_CASHOUT else returned
-    state.cash.setdefault(earned.pair, []).append(
+    state.cash_movements.setdefault(earned.pair, []).append(
         CashMovement(row.id, row.type, state.now, unmatched)
     )

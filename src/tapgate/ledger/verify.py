@@ -11,10 +11,10 @@ import msgspec
 
 from tapgate import ids
 
-_SHOWN: Final = 5
-_PATIENCE_SECONDS: Final = 3600
+_MAX_EXAMPLES: Final = 5
+_QUERY_TIMEOUT_SECONDS: Final = 3600
 #: All accounts are looked at together; with PostgreSQL's few megabytes they would go to disk.
-_WORK_MEMORY: Final = "128MB"
+_WORK_MEM: Final = "128MB"
 
 #: claim -> rows that contradict it: an identifier's prefix, its number (or neither), what is wrong
 CLAIMS: Final[dict[str, str]] = {
@@ -180,33 +180,33 @@ class Proof(msgspec.Struct, frozen=True):
     findings: list[Finding]
 
     @property
-    def holds(self) -> bool:
+    def is_valid(self) -> bool:
         return all(finding.broken == 0 for finding in self.findings)
 
 
 async def verify(connection: Any) -> Proof:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        await connection.execute(f"SET LOCAL work_mem = '{_WORK_MEMORY}'")
+        await connection.execute(f"SET LOCAL work_mem = '{_WORK_MEM}'")
         counts = await connection.fetchrow(
             """SELECT (SELECT count(*) FROM transactions), (SELECT count(*) FROM entries),
                       (SELECT count(*) FROM accounts)""",
-            timeout=_PATIENCE_SECONDS,
+            timeout=_QUERY_TIMEOUT_SECONDS,
         )
-        findings = [await _examine(connection, claim, sql) for claim, sql in CLAIMS.items()]
+        findings = [await _check_claim(connection, claim, sql) for claim, sql in CLAIMS.items()]
     return Proof(counts[0], counts[1], counts[2], findings)
 
 
-async def _examine(connection: asyncpg.Connection, claim: str, sql: str) -> Finding:
+async def _check_claim(connection: asyncpg.Connection, claim: str, sql: str) -> Finding:
     rows = await connection.fetch(
         f"""SELECT *, count(*) OVER () FROM ({sql}) AS contradictions (prefix, number, wrong)
-            LIMIT {_SHOWN}""",
-        timeout=_PATIENCE_SECONDS,
+            LIMIT {_MAX_EXAMPLES}""",
+        timeout=_QUERY_TIMEOUT_SECONDS,
     )
     return Finding(
         claim,
         broken=rows[0][3] if rows else 0,
         examples=[
-            wrong if number is None else f"{ids.show(prefix, number)}: {wrong}"
+            wrong if number is None else f"{ids.encode(prefix, number)}: {wrong}"
             for prefix, number, wrong, _ in rows
         ],
     )

@@ -7,22 +7,24 @@ from typing import Any, Final
 
 from tapgate import ids
 from tapgate.ledger import chart
-from tapgate.ledger.commands import Command, Order
+from tapgate.ledger.commands import Command, LedgerCommand
 from tapgate.ledger.rules import ComplianceRule
-from tapgate.ledger.state import Account, State, subjects
+from tapgate.ledger.state import Account, State, get_subject_accounts
 
-_SENT: Final = "SELECT id, amount, type, status FROM transactions WHERE from_account = subject.id"
+_SELECT_SENT: Final = (
+    "SELECT id, amount, type, status FROM transactions WHERE from_account = subject.id"
+)
 #: `|| ''`: found by the account, whatever the planner expects of the type.
-_RECEIVED: Final = """SELECT id, amount, type || '' AS type, status FROM transactions
+_SELECT_RECEIVED: Final = """SELECT id, amount, type || '' AS type, status FROM transactions
                       WHERE to_account = subject.id"""
 #: subject -> its transactions
-_TRANSACTIONS: Final = {
-    chart.PAYER: _SENT,
-    chart.PAYEE: _RECEIVED,
-    chart.AGENT: f"{_SENT} UNION ALL {_RECEIVED}",
+_SELECT_BY_SUBJECT: Final = {
+    chart.PAYER: _SELECT_SENT,
+    chart.PAYEE: _SELECT_RECEIVED,
+    chart.AGENT: f"{_SELECT_SENT} UNION ALL {_SELECT_RECEIVED}",
 }
 #: OFFSET 0: the list of types is split once for each rule and not for each transaction.
-_COUNT: Final = {
+_COUNT_BY_SUBJECT: Final = {
     subject: f"""
         SELECT rule.id, subject.id, made.count, made.total
         FROM unnest($1::bigint[]) AS subject (id)
@@ -33,15 +35,15 @@ _COUNT: Final = {
             SELECT count(*), sum(amount)::bigint AS total FROM ({transactions}) AS t
             WHERE t.id >= rule.since AND t.type = ANY (rule.types) AND t.status <> 'failed'
         ) AS made WHERE made.count > 0"""
-    for subject, transactions in _TRANSACTIONS.items()
+    for subject, transactions in _SELECT_BY_SUBJECT.items()
 }
 
 
-async def add(tx: Any, state: State, orders: Sequence[Order]) -> None:
+async def load_windows(tx: Any, state: State, orders: Sequence[LedgerCommand]) -> None:
     """Load the windows of a batch: one statement for each subject that it concerns."""
-    for subject, sql in _COUNT.items():
-        rules = state.rules.windows(subject)
-        accounts = _subjects(state, orders, subject, rules) if rules else None
+    for subject, sql in _COUNT_BY_SUBJECT.items():
+        rules = state.rules.list_window_rules(subject)
+        accounts = _get_subject_account_ids(state, orders, subject, rules) if rules else None
         if not accounts:
             continue
         rows = await tx.fetch(
@@ -55,27 +57,27 @@ async def add(tx: Any, state: State, orders: Sequence[Order]) -> None:
             [" ".join(rule.transaction_types) for rule in rules],
         )
         for rule_id, account_id, count, total in rows:
-            state.windows[rule_id, account_id] = (count, total)
+            state.window_totals[rule_id, account_id] = (count, total)
 
 
-def _subjects(
-    state: State, orders: Sequence[Order], subject: str, rules: Sequence[ComplianceRule]
+def _get_subject_account_ids(
+    state: State, orders: Sequence[LedgerCommand], subject: str, rules: Sequence[ComplianceRule]
 ) -> set[int]:
     watched = {kind for rule in rules for kind in rule.transaction_types}
     return {
         account.id
         for order in orders
         if isinstance(order, Command) and order.type in watched
-        for account in subjects(
+        for account in get_subject_accounts(
             subject,
-            None if subject == chart.PAYEE else state.find(order.payer)[0],
-            None if subject == chart.PAYER else _payee(state, order),
+            None if subject == chart.PAYEE else state.find_party(order.payer)[0],
+            None if subject == chart.PAYER else _find_payee(state, order),
         )
     }
 
 
-def _payee(state: State, command: Command) -> Account | None:
-    original = state.recorded.get(command.original_id or 0)
+def _find_payee(state: State, command: Command) -> Account | None:
+    original = state.transactions.get(command.original_id or 0)
     if original is not None:  # a refund returns to the payer
         return state.accounts.get(original.from_account or 0)
-    return state.find(command.payee)[0]
+    return state.find_party(command.payee)[0]

@@ -4,49 +4,51 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from tapgate.ids import IdSource
-from tapgate.ledger import commission, figures, pin_failures
+from tapgate.ids import IdGenerator
+from tapgate.ledger import commission, pin_failures, rollups
 from tapgate.ledger.alerts import raise_alerts
-from tapgate.ledger.commands import encode_answer
-from tapgate.ledger.notices import give_notice
-from tapgate.ledger.state import Account, Decision, NewTransaction, Recorded, State
-from tapgate.ledger.tell import tell
+from tapgate.ledger.commands import encode_result
+from tapgate.ledger.events import enqueue_events
+from tapgate.ledger.receipts import enqueue_receipts
+from tapgate.ledger.state import Account, Decision, NewTransaction, State, StoredTransaction
 
-_TRANSACTION: Final = (
+_TRANSACTION_COLUMNS: Final = (
     "id", "type", "status", "channel", "amount", "fee_amount", "from_account", "to_account",
     "from_balance", "to_balance", "held", "card_serial", "to_card_serial", "original_id",
     "usage_day", "scope", "request_id", "fingerprint", "answer", "partner_id", "partner_reference",
     "failure_code", "context", "currency", "created_at", "completed_at",
 )  # fmt: skip
-_ENTRY: Final = ("transaction_id", "position", "debit_account", "credit_account", "amount")
+_ENTRY_COLUMNS: Final = ("transaction_id", "position", "debit_account", "credit_account", "amount")
 
 
-async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: IdSource) -> None:
+async def write(tx: Any, state: State, decisions: Sequence[Decision], new_id: IdGenerator) -> None:
     await _update_accounts(tx, state)
     await _update_cards(tx, state)
     await _update_pins(tx, state)
     await _insert_entries(tx, decisions)
-    await _add_wrong_pins(tx, state, decisions)
+    await _insert_wrong_pins(tx, state, decisions)
     await _store_commissions(tx, state, decisions)
     matches = [match for decision in decisions for match in decision.matches]
     new_alerts = await raise_alerts(tx, matches, state.now, new_id)
-    await tell(tx, state, decisions, new_alerts, new_id)
-    await give_notice(tx, state, decisions)
-    await figures.add(tx, state, decisions, new_id.slot)
+    await enqueue_events(tx, state, decisions, new_alerts, new_id)
+    await enqueue_receipts(tx, state, decisions)
+    await rollups.add_to_rollups(tx, state, decisions, new_id.slot)
     # Merchants' accounts come last of all locks, and are free again at the commit: after them only
     # what needs to know their balances.
     merchants = await _credit_merchants(tx, state)
     transactions = [made.transaction for made in decisions if made.transaction is not None]
-    recorded = [row for row in state.recorded.values() if row.changed]
-    rows: list[NewTransaction | Recorded] = [*transactions, *recorded]
+    recorded = [row for row in state.transactions.values() if row.is_changed]
+    rows: list[NewTransaction | StoredTransaction] = [*transactions, *recorded]
     for row in rows:
-        _fill_in_merchant_balance(row, state, merchants)
+        _set_merchant_balance(row, state, merchants)
     await _insert_transactions(tx, state, transactions)
-    await _update_recorded(tx, recorded)
+    await _update_transactions(tx, recorded)
 
 
 async def _update_accounts(tx: Any, state: State) -> None:
-    rows = [account for account in state.accounts.values() if account.changed and account.locked]
+    rows = [
+        account for account in state.accounts.values() if account.is_changed and account.is_locked
+    ]
     if rows:
         await tx.execute(
             """UPDATE accounts SET balance = new.balance, held = new.held,
@@ -67,7 +69,7 @@ async def _update_accounts(tx: Any, state: State) -> None:
 
 
 async def _update_cards(tx: Any, state: State) -> None:
-    rows = [card for card in state.cards.values() if card.changed]
+    rows = [card for card in state.cards.values() if card.is_changed]
     if rows:
         await tx.execute(
             """UPDATE cards SET usage_day = new.usage_day, day_spent = new.day_spent,
@@ -83,7 +85,7 @@ async def _update_cards(tx: Any, state: State) -> None:
 
 
 async def _update_pins(tx: Any, state: State) -> None:
-    rows = [state.pins[holder] for holder in state.pins_changed]
+    rows = [state.pins[holder] for holder in state.changed_pin_holders]
     if rows:
         await tx.execute(
             """UPDATE pins SET failures = new.failures, locked_until = new.locked_until
@@ -96,14 +98,16 @@ async def _update_pins(tx: Any, state: State) -> None:
         )
 
 
-async def _add_wrong_pins(tx: Any, state: State, decisions: Sequence[Decision]) -> None:
-    wallets = [made.wrong_pin_of for made in decisions if made.wrong_pin_of is not None]
+async def _insert_wrong_pins(tx: Any, state: State, decisions: Sequence[Decision]) -> None:
+    wallets = [
+        made.wrong_pin_account_id for made in decisions if made.wrong_pin_account_id is not None
+    ]
     if wallets:
-        await pin_failures.add(tx, wallets, state.now)
+        await pin_failures.add_failures(tx, wallets, state.now)
 
 
 async def _store_commissions(tx: Any, state: State, decisions: Sequence[Decision]) -> None:
-    agents = [agent for agent in state.agents.values() if agent.changed]
+    agents = [agent for agent in state.agents.values() if agent.is_changed]
     if agents:
         await tx.execute(
             """UPDATE agents SET commission_remainder = new.remainder
@@ -115,11 +119,11 @@ async def _store_commissions(tx: Any, state: State, decisions: Sequence[Decision
     matches = [
         (decision.transaction_id, match)
         for decision in decisions
-        if decision.earned is not None
-        for match in decision.earned.matches
+        if decision.earned_commission is not None
+        for match in decision.earned_commission.matches
     ]
     if matches:
-        await commission.store(tx, matches, state.now)
+        await commission.store_matches(tx, matches, state.now)
 
 
 async def _credit_merchants(tx: Any, state: State) -> dict[int, int]:
@@ -127,7 +131,7 @@ async def _credit_merchants(tx: Any, state: State) -> dict[int, int]:
     rows = [
         account
         for account in state.accounts.values()
-        if account.changed and not account.locked and account.owner_id is not None
+        if account.is_changed and not account.is_locked and account.owner_id is not None
     ]
     if not rows:
         return {}
@@ -147,25 +151,25 @@ async def _credit_merchants(tx: Any, state: State) -> dict[int, int]:
     return {row["id"]: row["balance"] for row in updated}
 
 
-def _fill_in_merchant_balance(
-    row: NewTransaction | Recorded, state: State, merchants: dict[int, int]
+def _set_merchant_balance(
+    row: NewTransaction | StoredTransaction, state: State, merchants: dict[int, int]
 ) -> None:
-    if row.to_offset is not None and row.to_account is not None:
+    if row.to_balance_offset is not None and row.to_account is not None:
         merchant: Account = state.accounts[row.to_account]
-        row.to_balance = merchants[merchant.id] - merchant.delta + row.to_offset
+        row.to_balance = merchants[merchant.id] - merchant.delta + row.to_balance_offset
 
 
 async def _insert_transactions(tx: Any, state: State, rows: Sequence[NewTransaction]) -> None:
     if rows:
         await tx.copy_records_to_table(
             "transactions",
-            columns=_TRANSACTION,
-            records=[_transaction(row, state.rules.currency, state.now) for row in rows],
+            columns=_TRANSACTION_COLUMNS,
+            records=[_build_row(row, state.rules.currency, state.now) for row in rows],
         )
 
 
-def _transaction(row: NewTransaction, currency: str, now: datetime) -> tuple[Any, ...]:
-    request, reference = row.request, row.reference
+def _build_row(row: NewTransaction, currency: str, now: datetime) -> tuple[Any, ...]:
+    request, reference = row.idempotency_key, row.reference
     return (
         row.id,
         row.type,
@@ -185,7 +189,7 @@ def _transaction(row: NewTransaction, currency: str, now: datetime) -> tuple[Any
         request and request.scope,
         request and request.request_id,
         request and request.fingerprint,
-        encode_answer(row.answer),
+        encode_result(row.result),
         reference and reference.partner_id,
         reference and reference.reference,
         row.failure_code,
@@ -203,10 +207,10 @@ async def _insert_entries(tx: Any, decisions: Sequence[Decision]) -> None:
         for position, posting in enumerate(decision.postings)
     ]
     if rows:
-        await tx.copy_records_to_table("entries", columns=_ENTRY, records=rows)
+        await tx.copy_records_to_table("entries", columns=_ENTRY_COLUMNS, records=rows)
 
 
-async def _update_recorded(tx: Any, rows: Sequence[Recorded]) -> None:
+async def _update_transactions(tx: Any, rows: Sequence[StoredTransaction]) -> None:
     if rows:
         await tx.execute(
             """UPDATE transactions SET status = new.status,

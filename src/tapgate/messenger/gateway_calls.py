@@ -20,7 +20,7 @@ from tapgate.errors import Code
 from tapgate.messenger.model import calls
 from tapgate.messenger.model.calls import Call, Card, Movement, Payee, Subscriber
 from tapgate.messenger.model.events import Answered, Refused, Unreachable
-from tapgate.names import masked
+from tapgate.names import mask_name
 
 _TRANSFER = "transfer_p2p"
 _ACTIVE = "ACTIVE"
@@ -112,7 +112,7 @@ class GatewayCalls:
             owner = await self._gateway.subscribers.get(card.subscriber_id)
             name = _public_name(owner)
         else:
-            name = masked(card.holder_name or "?")
+            name = mask_name(card.holder_name or "?")
         return _payee(name, card if card.status == _ACTIVE else None, card.subscriber_id)
 
     async def _find_payee(self, call: calls.FindPayee) -> Payee | None:
@@ -296,4 +296,4 @@ def _name(party: Party | None) -> str | None:
     """Shops and agents are called by their names, people by as much as they show."""
     if party is None or not party.name:
         return None
-    return masked(party.name) if party.type == "subscriber" else party.name
+    return mask_name(party.name) if party.type == "subscriber" else party.name

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import msgspec
 import structlog
 
-from tapgate.images import PictureError
+from tapgate.images import ImageError
 from tapgate.messenger import conversations, inbox, pictures, runner
 from tapgate.messenger.channel.graph import MediaError
 from tapgate.messenger.model.events import (
@@ -196,7 +196,7 @@ class Handler:
             if graph is None:
                 return PictureRefused(reason="cannot be fetched from the channel")
             return Pictured(picture=await pictures.from_channel(graph, image))
-        except (PictureError, MediaError) as error:
+        except (ImageError, MediaError) as error:
             return PictureRefused(reason=str(error))
 
     async def _give_up(self, waiting: Waiting) -> None:

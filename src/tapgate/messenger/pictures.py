@@ -7,7 +7,7 @@ and it may be tried again.
 
 from typing import Final, Protocol
 
-from tapgate.images import Picture, PictureError, made_anew, read_picture
+from tapgate.images import EncodedImage, ImageError, decode_data_uri, reencode
 from tapgate.messenger.model.incoming import ImageFile
 from tapgate.service.threads import Threads
 
@@ -40,26 +40,26 @@ class Graph(Protocol):
     ) -> bytes: ...
 
 
-async def from_bridge(media: Media) -> Picture:
+async def from_bridge(media: Media) -> EncodedImage:
     """A refusal is about `media.data`."""
     if not media.data:
-        raise PictureError("is required")
+        raise ImageError("is required")
     if len(media.data) > _LONGEST_DATA_URI:
-        raise PictureError(f"must not hold more than {LARGEST_BYTES // 1024**2} MB")
-    picture = await looking.run(read_picture, media.data)
+        raise ImageError(f"must not hold more than {LARGEST_BYTES // 1024**2} MB")
+    picture = await looking.run(decode_data_uri, media.data)
     if media.mimetype and _type(media.mimetype) != picture.media_type:
-        raise PictureError("is not of the type that mimetype says")
+        raise ImageError("is not of the type that mimetype says")
     return picture
 
 
-async def from_channel(graph: Graph, image: ImageFile) -> Picture:
+async def from_channel(graph: Graph, image: ImageFile) -> EncodedImage:
     announced = _type(image.mime_type) if image.mime_type else None
     if image.mime_type and announced is None:
-        raise PictureError("must be a JPEG or PNG picture")
+        raise ImageError("must be a JPEG or PNG picture")
     content = await graph.media(image.media_id, LARGEST_BYTES, sha256=image.sha256)
-    picture = await looking.run(made_anew, content)
+    picture = await looking.run(reencode, content)
     if announced not in (None, picture.media_type):
-        raise PictureError("is not of the type that it is announced as")
+        raise ImageError("is not of the type that it is announced as")
     return picture
 
 

@@ -90,7 +90,7 @@ async def _services(
         database=database,
         vault=Vault(settings.secret_key),
         clock=clock,
-        new_id=ids.IdSource(slot, lambda: int(clock().timestamp() * 1000)),
+        new_id=ids.IdGenerator(slot, lambda: int(clock().timestamp() * 1000)),
         process=secrets.randbits(63),
         gateway=GatewayCalls(gateway),
         understand=understanding.understand,

@@ -58,7 +58,7 @@ async def _store(tx: asyncpg.Connection, call: Call, reports: list[StatusReport]
     """Return the new status of every message that changed."""
     furthest: dict[int, StatusReport] = {}
     for report in sorted(reports, key=lambda report: ORDER.index(report.status)):
-        number = ids.read(ids.MESSAGE, report.message_id)
+        number = ids.decode(ids.MESSAGE, report.message_id)
         assert number is not None, "checked by its rule"
         furthest[number] = report
     # In one order for all callers, so that two reports never deadlock.

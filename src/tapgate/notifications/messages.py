@@ -120,7 +120,7 @@ async def pending(database: Database, vault: Vault, to: str) -> list[Waiting]:
     )
     return [
         Waiting(
-            message_id=ids.show(ids.MESSAGE, row["id"]),
+            message_id=ids.encode(ids.MESSAGE, row["id"]),
             template=row["template"],
             language=row["language"],
             parameters=_opened(vault, row["id"], row["parameters"]),
@@ -181,7 +181,7 @@ class Courier:
             return True
         _log.info(
             "messages.put_off",
-            message_id=ids.show(ids.MESSAGE, claim.id),
+            message_id=ids.encode(ids.MESSAGE, claim.id),
             attempts=claim.attempts,
             problem=problem,
         )
@@ -221,7 +221,7 @@ class Courier:
         path = urlsplit(self._url).path
         return {
             "Content-Type": "application/json",
-            "Idempotency-Key": ids.show(ids.MESSAGE, claim.id),
+            "Idempotency-Key": ids.encode(ids.MESSAGE, claim.id),
             "X-Service-Name": SERVICE_NAME,
             "X-Service-Timestamp": timestamp,
             "X-Service-Signature": signing.sign_service(secret, "POST", path, b"", timestamp),

@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 from tapgate import ids, money
 from tapgate.credentials.disclosure import hidden_accounts
 from tapgate.edge.services import Services
-from tapgate.ledger.notices import MONEY_RECEIVED, PAYMENT_MADE
+from tapgate.ledger.receipts import MONEY_RECEIVED, PAYMENT_MADE
 from tapgate.notifications.messages import Message, send_templates
 from tapgate.service.background import repeat
 from tapgate.settings import ALL_RECEIPTS, NO_RECEIPTS, RECEIVED_ONLY
@@ -81,14 +81,14 @@ def _message(row: Mapping[str, Any], hidden: Set[int]) -> Message:
     """`hidden` are accounts of restricted subscribers: the other side knows them by id only."""
     counterparty = " ".join(row["counterparty"].split())  # templates take no line breaks
     if row["other_account"] in hidden:
-        counterparty = ids.show(ids.SUBSCRIBER, row["other_owner"])
+        counterparty = ids.encode(ids.SUBSCRIBER, row["other_owner"])
     return Message(
         to=row["phone_number"],
         template=row["kind"],
         parameters=[
-            money.formatted(row["amount"], row["currency"]),
+            money.format_money(row["amount"], row["currency"]),
             counterparty,
-            ids.show(ids.TRANSACTION, row["transaction_id"]),
+            ids.encode(ids.TRANSACTION, row["transaction_id"]),
         ],
         expires_at=row["completed_at"] + LIFETIME,
     )

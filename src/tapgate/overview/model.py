@@ -18,7 +18,7 @@ class OverviewQuery(msgspec.Struct, kw_only=True):
     period: Period = "day"
 
 
-class Sums(msgspec.Struct, kw_only=True):
+class TransactionTotals(msgspec.Struct, kw_only=True):
     """`amount` and `fees` are those of what was completed; a refunded payment was completed."""
 
     count: int
@@ -29,25 +29,25 @@ class Sums(msgspec.Struct, kw_only=True):
     fees: str
 
 
-class Totals(Sums, kw_only=True):
+class Totals(TransactionTotals, kw_only=True):
     #: Of what was decided: without what is under review. Null when there is nothing.
     success_rate: float | None
 
 
-class Bucket(Sums, kw_only=True):
+class Bucket(TransactionTotals, kw_only=True):
     start: str
 
 
-class OfType(Sums, kw_only=True):
+class TypeTotals(TransactionTotals, kw_only=True):
     type: TransactionType
 
 
-class Decline(msgspec.Struct, kw_only=True):
+class DeclineCount(msgspec.Struct, kw_only=True):
     code: str
     count: int
 
 
-class Cards(msgspec.Struct, kw_only=True):
+class CardCounts(msgspec.Struct, kw_only=True):
     total: int
     active: int
     blocked: int
@@ -56,21 +56,21 @@ class Cards(msgspec.Struct, kw_only=True):
     expired: int
 
 
-class Subscribers(msgspec.Struct, kw_only=True):
+class SubscriberCounts(msgspec.Struct, kw_only=True):
     total: int
     active: int
     blocked: int
     closed: int
 
 
-class Agents(msgspec.Struct, kw_only=True):
+class AgentCounts(msgspec.Struct, kw_only=True):
     total: int
     active: int
     suspended: int
     terminated: int
 
 
-class Held(msgspec.Struct, kw_only=True):
+class PlatformBalances(msgspec.Struct, kw_only=True):
     """Whose money there is, all of it at one moment."""
 
     wallets: str
@@ -81,15 +81,15 @@ class Held(msgspec.Struct, kw_only=True):
     under_review: str  # kept from its payers, and part of what their accounts have
 
 
-class Standing(msgspec.Struct, kw_only=True):
+class PlatformSnapshot(msgspec.Struct, kw_only=True):
     as_of: str
-    cards: Cards
-    subscribers: Subscribers
-    agents: Agents
-    money: Held
+    cards: CardCounts
+    subscribers: SubscriberCounts
+    agents: AgentCounts
+    money: PlatformBalances
 
 
-class OpenAlerts(msgspec.Struct, kw_only=True):
+class OpenAlertCounts(msgspec.Struct, kw_only=True):
     total: int
     low: int
     medium: int
@@ -107,7 +107,7 @@ class ProofRecord(msgspec.Struct, kw_only=True):
     accounts: int
 
 
-class AuditChain(msgspec.Struct, kw_only=True):
+class AuditChainState(msgspec.Struct, kw_only=True):
     """Up to which entry the audit log is sealed; null before the first."""
 
     sealed_sequence: int
@@ -115,7 +115,7 @@ class AuditChain(msgspec.Struct, kw_only=True):
     unsealed: int
 
 
-class Speed(msgspec.Struct, kw_only=True):
+class LatencyStats(msgspec.Struct, kw_only=True):
     """Of this node in the last hour, the newest ones; null where there is none."""
 
     count: int
@@ -125,19 +125,19 @@ class Speed(msgspec.Struct, kw_only=True):
     p99_ms: float | None
 
 
-class BatchSpeed(Speed, kw_only=True):
+class BatchLatencyStats(LatencyStats, kw_only=True):
     average_size: float | None
     largest_size: int | None
 
 
-class Engine(msgspec.Struct, kw_only=True):
-    batches: BatchSpeed
-    requests: Speed
+class EngineStats(msgspec.Struct, kw_only=True):
+    batches: BatchLatencyStats
+    requests: LatencyStats
 
 
 class LedgerState(msgspec.Struct, kw_only=True):
     last_proof: ProofRecord | None
-    audit: AuditChain
+    audit: AuditChainState
 
 
 class Overview(msgspec.Struct, kw_only=True):
@@ -148,15 +148,15 @@ class Overview(msgspec.Struct, kw_only=True):
     to: str
     totals: Totals
     buckets: list[Bucket]
-    by_type: list[OfType]
-    declines: list[Decline]
-    standing: Standing
-    alerts: OpenAlerts | None
+    by_type: list[TypeTotals]
+    declines: list[DeclineCount]
+    standing: PlatformSnapshot
+    alerts: OpenAlertCounts | None
     ledger: LedgerState
-    engine: Engine
+    engine: EngineStats
 
 
-class Claim(msgspec.Struct, kw_only=True):
+class LedgerClaim(msgspec.Struct, kw_only=True):
     claim: str
     holds: bool
     broken: int
@@ -166,13 +166,13 @@ class Claim(msgspec.Struct, kw_only=True):
 class LedgerProof(ProofRecord, kw_only=True):
     success: bool = True
     message: str
-    claims: list[Claim]
+    claims: list[LedgerClaim]
 
 
-def shown_proof(recorded: proofs.Recorded) -> ProofRecord:
+def to_proof_record(recorded: proofs.StoredProof) -> ProofRecord:
     return ProofRecord(
-        proven_at=clock.rfc3339(recorded.proven_at),
-        holds=recorded.holds,
+        proven_at=clock.format_rfc3339(recorded.proven_at),
+        holds=recorded.is_valid,
         seconds=recorded.seconds,
         transactions=recorded.transactions,
         entries=recorded.entries,
@@ -180,12 +180,12 @@ def shown_proof(recorded: proofs.Recorded) -> ProofRecord:
     )
 
 
-def shown_claims(recorded: proofs.Recorded, proof: verify.Proof) -> LedgerProof:
+def to_ledger_proof(recorded: proofs.StoredProof, proof: verify.Proof) -> LedgerProof:
     return LedgerProof(
-        **msgspec.structs.asdict(shown_proof(recorded)),
-        message="Every claim about the books holds" if proof.holds else "The books do not hold",
+        **msgspec.structs.asdict(to_proof_record(recorded)),
+        message="Every claim about the books holds" if proof.is_valid else "The books do not hold",
         claims=[
-            Claim(
+            LedgerClaim(
                 claim=finding.claim,
                 holds=finding.broken == 0,
                 broken=finding.broken,
@@ -196,35 +196,35 @@ def shown_claims(recorded: proofs.Recorded, proof: verify.Proof) -> LedgerProof:
     )
 
 
-def engine(batches: Sequence[Sample], requests: Sequence[Sample]) -> Engine:
+def build_engine_stats(batches: Sequence[Sample], requests: Sequence[Sample]) -> EngineStats:
     sizes = [sample.size for sample in batches]
-    return Engine(
-        batches=BatchSpeed(
-            **msgspec.structs.asdict(_speed(batches)),
+    return EngineStats(
+        batches=BatchLatencyStats(
+            **msgspec.structs.asdict(_build_latency_stats(batches)),
             average_size=round(sum(sizes) / len(sizes), 1) if sizes else None,
             largest_size=max(sizes, default=None),
         ),
-        requests=_speed(requests),
+        requests=_build_latency_stats(requests),
     )
 
 
-def _speed(samples: Sequence[Sample]) -> Speed:
+def _build_latency_stats(samples: Sequence[Sample]) -> LatencyStats:
     ordered = sorted(sample.seconds for sample in samples)
-    return Speed(
+    return LatencyStats(
         count=len(ordered),
-        average_ms=_milliseconds(sum(ordered) / len(ordered)) if ordered else None,
-        p50_ms=_percentile(ordered, 50),
-        p95_ms=_percentile(ordered, 95),
-        p99_ms=_percentile(ordered, 99),
+        average_ms=_to_milliseconds(sum(ordered) / len(ordered)) if ordered else None,
+        p50_ms=_get_percentile_ms(ordered, 50),
+        p95_ms=_get_percentile_ms(ordered, 95),
+        p99_ms=_get_percentile_ms(ordered, 99),
     )
 
 
-def _percentile(ordered: Sequence[float], percent: int) -> float | None:
+def _get_percentile_ms(ordered: Sequence[float], percent: int) -> float | None:
     """The smallest that so many of a hundred do not exceed."""
     if not ordered:
         return None
-    return _milliseconds(ordered[-(-len(ordered) * percent // 100) - 1])
+    return _to_milliseconds(ordered[-(-len(ordered) * percent // 100) - 1])
 
 
-def _milliseconds(seconds: float) -> float:
+def _to_milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 3)

@@ -10,56 +10,56 @@ from tapgate.edge.call import Call
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import proofs
 from tapgate.ledger.verify import Proof, verify
-from tapgate.overview import periods, queries, sums
-from tapgate.overview.figures import figures_of
+from tapgate.overview import periods, queries, totals
 from tapgate.overview.model import (
-    AuditChain,
+    AuditChainState,
     LedgerState,
-    OpenAlerts,
+    OpenAlertCounts,
     Overview,
-    engine,
-    shown_proof,
+    build_engine_stats,
+    to_proof_record,
 )
-from tapgate.overview.standing import standing
+from tapgate.overview.rollups import load_rollups
+from tapgate.overview.snapshot import get_snapshot
 from tapgate.store.database import Database
 from tapgate.store.exclusive import AlreadyRunningError, ExclusiveJob
 
 _trail: Final = Trail("ledger")
 _LOCK_KEY: Final = 0x7467_7072  # "tgpr"
-_job: Final = ExclusiveJob(_LOCK_KEY)
-_SEES_ALERTS: Final = frozenset({"system_admin", "compliance_user"})
+_verify_job: Final = ExclusiveJob(_LOCK_KEY)
+_ALERT_ROLES: Final = frozenset({"system_admin", "compliance_user"})
 
 
-async def look(call: Call, period: str) -> Overview:
+async def get_overview(call: Call, period: str) -> Overview:
     services = call.services
     settings, now = services.settings, services.clock()
-    starts = periods.starts_of(period, now, settings.timezone)
-    figures = await figures_of(services.database, period, starts)
+    starts = periods.list_bucket_starts(period, now, settings.timezone)
+    figures = await load_rollups(services.database, period, starts)
     alerts = None
-    if call.principal.role in _SEES_ALERTS:
-        alerts = _alerts(await queries.unresolved_alerts(services.database))
+    if call.principal.role in _ALERT_ROLES:
+        alerts = _build_alert_counts(await queries.count_unresolved_alerts(services.database))
     return Overview(
         currency=settings.currency,
         timezone=settings.timezone.key,
         period=period,
-        from_=clock.rfc3339(starts[0]),
-        to=clock.rfc3339(now),
-        totals=sums.totals(figures, settings.currency),
-        buckets=sums.buckets(figures, starts, settings.currency),
-        by_type=sums.types(figures, settings.currency),
-        declines=sums.declines(figures),
-        standing=await standing(services),
+        from_=clock.format_rfc3339(starts[0]),
+        to=clock.format_rfc3339(now),
+        totals=totals.build_totals(figures, settings.currency),
+        buckets=totals.build_buckets(figures, starts, settings.currency),
+        by_type=totals.build_type_totals(figures, settings.currency),
+        declines=totals.count_declines(figures),
+        standing=await get_snapshot(services),
         alerts=alerts,
-        ledger=await _ledger(services.database),
-        engine=engine(services.recent.batches(), services.recent.requests()),
+        ledger=await _get_ledger_state(services.database),
+        engine=build_engine_stats(services.recent.batches(), services.recent.requests()),
     )
 
 
-async def prove(call: Call) -> tuple[proofs.Recorded, Proof]:
+async def verify_ledger(call: Call) -> tuple[proofs.StoredProof, Proof]:
     """Prove the books, one proof at a time over all processes: it reads everything."""
     services = call.services
     try:
-        async with _job.connection(services.database) as connection:
+        async with _verify_job.connection(services.database) as connection:
             began, started = services.clock(), perf_counter()
             proof = await verify(connection)
             seconds = perf_counter() - started
@@ -70,7 +70,7 @@ async def prove(call: Call) -> tuple[proofs.Recorded, Proof]:
                     call,
                     None,
                     "verified",
-                    result="success" if recorded.holds else "failure",
+                    result="success" if recorded.is_valid else "failure",
                     reason="; ".join(recorded.broken) or None,
                 )
     except AlreadyRunningError:
@@ -82,10 +82,10 @@ async def prove(call: Call) -> tuple[proofs.Recorded, Proof]:
     return recorded, proof
 
 
-def _alerts(unresolved: Mapping[tuple[str, str], int]) -> OpenAlerts:
+def _build_alert_counts(unresolved: Mapping[tuple[str, str], int]) -> OpenAlertCounts:
     open_ = {severity: n for (status, severity), n in unresolved.items() if status == "open"}
     total = sum(open_.values())
-    return OpenAlerts(
+    return OpenAlertCounts(
         total=total,
         low=open_.get("LOW", 0),
         medium=open_.get("MEDIUM", 0),
@@ -95,13 +95,13 @@ def _alerts(unresolved: Mapping[tuple[str, str], int]) -> OpenAlerts:
     )
 
 
-async def _ledger(database: Database) -> LedgerState:
-    proof, sealed = await proofs.last(database), await queries.sealed(database)
+async def _get_ledger_state(database: Database) -> LedgerState:
+    proof, sealed = await proofs.get_latest(database), await queries.get_audit_seal(database)
     return LedgerState(
-        last_proof=None if proof is None else shown_proof(proof),
-        audit=AuditChain(
+        last_proof=None if proof is None else to_proof_record(proof),
+        audit=AuditChainState(
             sealed_sequence=sealed.sequence,
-            sealed_until=None if sealed.until is None else clock.rfc3339(sealed.until),
+            sealed_until=None if sealed.until is None else clock.format_rfc3339(sealed.until),
             unsealed=sealed.unsealed,
         ),
     )

@@ -4,22 +4,22 @@ from datetime import UTC, datetime, time, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from tapgate.clock import platform_day
+from tapgate.clock import get_platform_day
 
-_HOURS: Final = {"day": 24}
-_DAYS: Final = {"week": 7, "month": 30}
+_HOURS_BY_PERIOD: Final = {"day": 24}
+_DAYS_BY_PERIOD: Final = {"week": 7, "month": 30}
 
 
-def starts_of(period: str, now: datetime, zone: ZoneInfo) -> list[datetime]:
+def list_bucket_starts(period: str, now: datetime, zone: ZoneInfo) -> list[datetime]:
     """When each part begins; the last one is that of now."""
-    if period in _HOURS:
-        return _hours(_HOURS[period], now, zone)
-    today = platform_day(now, zone)
-    days = [today - timedelta(days=ago) for ago in reversed(range(_DAYS[period]))]
+    if period in _HOURS_BY_PERIOD:
+        return _list_hour_starts(_HOURS_BY_PERIOD[period], now, zone)
+    today = get_platform_day(now, zone)
+    days = [today - timedelta(days=ago) for ago in reversed(range(_DAYS_BY_PERIOD[period]))]
     return [datetime.combine(day, time(), zone).astimezone(UTC) for day in days]
 
 
-def _hours(number: int, now: datetime, zone: ZoneInfo) -> list[datetime]:
+def _list_hour_starts(number: int, now: datetime, zone: ZoneInfo) -> list[datetime]:
     here = now.astimezone(zone).replace(minute=0, second=0, microsecond=0)
     last = here.astimezone(UTC)
     return [last - timedelta(hours=ago) for ago in reversed(range(number))]

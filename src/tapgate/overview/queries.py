@@ -7,12 +7,12 @@ from typing import Any, Final, NamedTuple
 from tapgate.store.database import Database
 
 #: Counting all accounts and cards of a large platform may take longer than a request should.
-_PATIENCE_SECONDS: Final = 60.0
+_QUERY_TIMEOUT_SECONDS: Final = 60.0
 #: More that wait to be sealed are not counted: something is wrong then in any case.
-_MOST_UNSEALED: Final = 100_000
+_MAX_UNSEALED_COUNT: Final = 100_000
 
 
-class Figure(NamedTuple):
+class Rollup(NamedTuple):
     bucket: int  # from 1 on
     type: str
     outcome: str
@@ -22,7 +22,7 @@ class Figure(NamedTuple):
     fees: int
 
 
-class AccountSum(NamedTuple):
+class AccountTotals(NamedTuple):
     kind: str
     status: str
     accounts: int
@@ -30,25 +30,25 @@ class AccountSum(NamedTuple):
     held: int
 
 
-class Sealed(NamedTuple):
+class AuditSeal(NamedTuple):
     sequence: int
     until: datetime | None
     unsealed: int
 
 
-async def times_folded(tx: Any) -> int:
+async def get_compaction_count(tx: Any) -> int:
     return int(await tx.fetchval("SELECT times FROM figures_folded"))
 
 
-async def folded(tx: Any, starts: Sequence[datetime]) -> list[Figure]:
-    return await _figures(tx, "slot < 0", starts)
+async def list_compacted(tx: Any, starts: Sequence[datetime]) -> list[Rollup]:
+    return await _list_rollups(tx, "slot < 0", starts)
 
 
-async def unfolded(tx: Any, starts: Sequence[datetime]) -> list[Figure]:
-    return await _figures(tx, "slot >= 0", starts)
+async def list_uncompacted(tx: Any, starts: Sequence[datetime]) -> list[Rollup]:
+    return await _list_rollups(tx, "slot >= 0", starts)
 
 
-async def _figures(tx: Any, which: str, starts: Sequence[datetime]) -> list[Figure]:
+async def _list_rollups(tx: Any, which: str, starts: Sequence[datetime]) -> list[Rollup]:
     rows = await tx.fetch(
         f"""SELECT width_bucket(quarter, $1::timestamptz[]), type, outcome, failure_code,
                    sum(count)::bigint, sum(amount), sum(fees)
@@ -57,12 +57,14 @@ async def _figures(tx: Any, which: str, starts: Sequence[datetime]) -> list[Figu
         starts[0],
     )
     return [
-        Figure(bucket, type_, outcome, code, transactions, int(amount), int(fees))
+        Rollup(bucket, type_, outcome, code, transactions, int(amount), int(fees))
         for bucket, type_, outcome, code, transactions, amount, fees in rows
     ]
 
 
-async def standing(database: Database, now: datetime) -> tuple[list[AccountSum], dict[str, int]]:
+async def load_snapshot(
+    database: Database, now: datetime
+) -> tuple[list[AccountTotals], dict[str, int]]:
     """The sums of all accounts by kind and state, and the cards by the state that they are listed
     with; of one snapshot."""
     async with (
@@ -72,22 +74,22 @@ async def standing(database: Database, now: datetime) -> tuple[list[AccountSum],
         accounts = await connection.fetch(
             """SELECT kind, status, count(*), sum(balance), sum(held) FROM accounts
                WHERE checked GROUP BY kind, status""",
-            timeout=_PATIENCE_SECONDS,
+            timeout=_QUERY_TIMEOUT_SECONDS,
         )
         cards = await connection.fetch(
             """SELECT CASE WHEN status <> 'LOST' AND expires_at <= $1 THEN 'EXPIRED'
                            ELSE status END AS status, count(*) FROM cards GROUP BY 1""",
             now,
-            timeout=_PATIENCE_SECONDS,
+            timeout=_QUERY_TIMEOUT_SECONDS,
         )
     sums = [
-        AccountSum(kind, status, number, int(balance), int(held))
+        AccountTotals(kind, status, number, int(balance), int(held))
         for kind, status, number, balance, held in accounts
     ]
     return sums, {row["status"]: row["count"] for row in cards}
 
 
-async def unresolved_alerts(database: Database) -> dict[tuple[str, str], int]:
+async def count_unresolved_alerts(database: Database) -> dict[tuple[str, str], int]:
     """By status and severity."""
     rows = await database.fetch(
         """SELECT status, severity, count(*) FROM alerts WHERE status IN ('open', 'investigating')
@@ -96,12 +98,12 @@ async def unresolved_alerts(database: Database) -> dict[tuple[str, str], int]:
     return {(row["status"], row["severity"]): row["count"] for row in rows}
 
 
-async def sealed(database: Database) -> Sealed:
+async def get_audit_seal(database: Database) -> AuditSeal:
     row: Any = await database.fetchrow(
         f"""SELECT head.sequence, last.occurred_at,
                    (SELECT count(*) FROM (
                         SELECT FROM audit_entries WHERE hash IS NULL AND sequence > head.sequence
-                        LIMIT {_MOST_UNSEALED}) AS waiting)
+                        LIMIT {_MAX_UNSEALED_COUNT}) AS waiting)
             FROM audit_head head LEFT JOIN audit_entries last ON last.sequence = head.sequence"""
     )
-    return Sealed(*row)
+    return AuditSeal(*row)

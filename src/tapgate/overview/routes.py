@@ -3,7 +3,7 @@
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.overview import operations
-from tapgate.overview.model import LedgerProof, Overview, OverviewQuery, shown_claims
+from tapgate.overview.model import LedgerProof, Overview, OverviewQuery, to_ledger_proof
 
 endpoints = Endpoints("Overview")
 
@@ -18,7 +18,7 @@ async def get_overview(call: Call, query: OverviewQuery) -> Overview:
     and beside them how many are being investigated; null for who may not list alerts. `engine` is
     of this node: how long the ledger's batches and the requests that move money took.
     """
-    return await operations.look(call, query.period)
+    return await operations.get_overview(call, query.period)
 
 
 @endpoints.post("/api/v1/ledger/verify", access=Access(roles="A"))
@@ -30,4 +30,4 @@ async def verify_ledger(call: Call) -> LedgerProof:
     one is under way, another is answered 429. Books that do not hold are answered 200 too, with
     `holds` false and, for each claim, how many contradict it and some of them.
     """
-    return shown_claims(*await operations.prove(call))
+    return to_ledger_proof(*await operations.verify_ledger(call))

@@ -47,14 +47,14 @@ class PartnerRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 def shown(partner: Partner) -> PartnerRecord:
     return PartnerRecord(
-        id=ids.show(ids.PARTNER, partner.id),
+        id=ids.encode(ids.PARTNER, partner.id),
         name=partner.name,
         status=partner.status,
-        account_id=ids.show(ids.ACCOUNT, partner.account_id),
-        balance=money.plain(partner.balance, partner.currency),
-        overdraft_limit=money.plain(partner.overdraft, partner.currency),
+        account_id=ids.encode(ids.ACCOUNT, partner.account_id),
+        balance=money.format_decimal(partner.balance, partner.currency),
+        overdraft_limit=money.format_decimal(partner.overdraft, partner.currency),
         currency=partner.currency,
-        created_at=clock.rfc3339(partner.created_at),
+        created_at=clock.format_rfc3339(partner.created_at),
     )
 
 
@@ -86,7 +86,7 @@ def not_found() -> ApiError:
 
 def read_id(text: str) -> int:
     """The number behind a partner's identifier; what is not one names nobody."""
-    number = ids.read(ids.PARTNER, text)
+    number = ids.decode(ids.PARTNER, text)
     if number is None:
         raise not_found()
     return number

@@ -58,7 +58,7 @@ async def create(call: Call, new: NewPartner) -> Created:
                 "name": (None, record.name),
                 "status": (None, record.status),
                 "overdraft_limit": (None, record.overdraft_limit),
-                "api_key_id": (None, ids.show(ids.KEY, key.id)),
+                "api_key_id": (None, ids.encode(ids.KEY, key.id)),
             },
         )
     return Created(partner, key, webhook_secret.secret)
@@ -84,7 +84,7 @@ async def rotate_webhook_secret(call: Call, partner_id: int, grace_seconds: int)
         await _trail.record(
             tx,
             call,
-            ids.show(ids.PARTNER, partner_id),
+            ids.encode(ids.PARTNER, partner_id),
             "webhook_secret_rotated",
             changes={"grace_seconds": (None, grace_seconds)},
         )

@@ -13,15 +13,15 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.partners import operations, queries
 from tapgate.partners.model import NewPartner, PartnerFilters, PartnerRecord, read_id, shown
-from tapgate.transactions.orders import (
-    Order,
+from tapgate.transactions.submit import (
+    MoneyRequest,
     Receipt,
-    Shown,
-    carry_out,
-    channel_of,
-    minor,
-    numbered,
-    request_of,
+    ReceiptFields,
+    build_idempotency_key,
+    decode_id,
+    get_channel,
+    submit,
+    to_minor_units,
 )
 
 endpoints = Endpoints("Partners")
@@ -50,7 +50,7 @@ class PartnerResponse(msgspec.Struct, kw_only=True):
     partner: PartnerRecord
 
 
-class PartnerDeposit(Order, kw_only=True):
+class PartnerDeposit(MoneyRequest, kw_only=True):
     amount: Amount
 
 
@@ -68,7 +68,7 @@ async def create_partner(call: Call, body: NewPartner) -> PartnerCreated:
     partner, key, webhook_secret = await operations.create(call, body)
     return PartnerCreated(
         partner=shown(partner),
-        api_key_id=ids.show(ids.KEY, key.id),
+        api_key_id=ids.encode(ids.KEY, key.id),
         hmac_secret=key.secret,
         webhook_secret=webhook_secret,
     )
@@ -100,9 +100,9 @@ async def get_partner(call: Call, id: str) -> PartnerRecord:
 async def fund_partner(call: Call, id: str, body: PartnerDeposit) -> Reply[PartnerDepositReceipt]:
     """Put money on a partner's account, to fund subscribers with."""
 
-    def receipt(shown: Shown) -> PartnerDepositReceipt:
+    def receipt(shown: ReceiptFields) -> PartnerDepositReceipt:
         return PartnerDepositReceipt(
-            message=shown.message("Partner funded"),
+            message=shown.build_message("Partner funded"),
             transaction_id=shown.transaction_id,
             status=shown.status,
             amount=shown.amount,
@@ -111,13 +111,13 @@ async def fund_partner(call: Call, id: str, body: PartnerDeposit) -> Reply[Partn
 
     command = Command(
         type=chart.PARTNER_DEPOSIT,
-        channel=channel_of(call.principal),
-        payer=commands.CASH,
-        payee=commands.partner(numbered(ids.PARTNER, id)),
-        amount=minor(call, body.amount),
-        request=request_of(call, body),
+        channel=get_channel(call.principal),
+        payer=commands.CASH_PARTY,
+        payee=commands.partner_party(decode_id(ids.PARTNER, id)),
+        amount=to_minor_units(call, body.amount),
+        idempotency_key=build_idempotency_key(call, body),
     )
-    return await carry_out(call, command, receipt)
+    return await submit(call, command, receipt)
 
 
 @endpoints.post(

@@ -11,7 +11,7 @@ from tapgate.cards.model import Card, PublicStatus, PublicType
 from tapgate.edge.call import Call
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.pins import check_pin
-from tapgate.names import masked
+from tapgate.names import mask_name
 from tapgate.store.database import Database
 
 
@@ -23,7 +23,7 @@ class Wallet(NamedTuple):
     available: int
 
 
-class CardCheck(msgspec.Struct, kw_only=True):
+class VerifyCardResponse(msgspec.Struct, kw_only=True):
     """What a terminal is told; a card that cannot pay has no balance to tell."""
 
     success: bool = True
@@ -33,7 +33,7 @@ class CardCheck(msgspec.Struct, kw_only=True):
     balance: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class CardFound(msgspec.Struct, kw_only=True):
+class LookupCardResponse(msgspec.Struct, kw_only=True):
     success: bool = True
     message: str = "Card found"
     card_serial: str
@@ -42,15 +42,15 @@ class CardFound(msgspec.Struct, kw_only=True):
     holder_name: str | None
 
 
-async def verify_with_pin(call: Call, serial: str, pin: str) -> CardCheck:
+async def verify_with_pin(call: Call, serial: str, pin: str) -> VerifyCardResponse:
     """The PIN is judged under the lock that every payment takes, and its count is kept whatever
     the verdict."""
-    _note_terminal(call)
+    _touch_terminal(call)
     services = call.services
     verdict = None
     async with services.database.transaction() as tx:
         card = await cards.lock(tx, serial)
-        wallet = await _wallet(tx, card)
+        wallet = await _get_wallet(tx, card)
         if card.pin_holder_id is not None:
             verdict = await check_pin(
                 tx,
@@ -62,56 +62,58 @@ async def verify_with_pin(call: Call, serial: str, pin: str) -> CardCheck:
             )
     if verdict is not None and verdict.code is not None:
         raise ApiError(verdict.code, details=verdict.details)
-    return _checked(call, card, wallet, with_balance=True)
+    return _build_verify_response(call, card, wallet, with_balance=True)
 
 
-async def verify_without_pin(call: Call, serial: str) -> CardCheck:
+async def verify_without_pin(call: Call, serial: str) -> VerifyCardResponse:
     card = await cards.get(call.services.database, serial)
-    wallet = await _wallet(call.services.database, card)
-    return _checked(call, card, wallet, with_balance=False)
+    wallet = await _get_wallet(call.services.database, card)
+    return _build_verify_response(call, card, wallet, with_balance=False)
 
 
-async def look_up(call: Call, identifier: str) -> CardFound:
-    _note_terminal(call)
+async def look_up(call: Call, identifier: str) -> LookupCardResponse:
+    _touch_terminal(call)
     card = await cards.find(call.services.database, identifier)
     if card is None:
         raise ApiError(Code.CARD_NOT_FOUND)
-    return CardFound(
+    return LookupCardResponse(
         card_serial=card.serial,
         card_type=card.type,
         status=card.status_at(call.services.clock()),
-        holder_name=_shown_name(card, await _wallet(call.services.database, card)),
+        holder_name=_get_display_name(card, await _get_wallet(call.services.database, card)),
     )
 
 
-def _note_terminal(call: Call) -> None:
+def _touch_terminal(call: Call) -> None:
     if call.principal.terminal_id is not None:
         call.services.authenticator.terminals.saw(call.principal.terminal_id)
 
 
-async def _wallet(reader: Database | asyncpg.Connection, card: Card) -> Wallet | None:
+async def _get_wallet(reader: Database | asyncpg.Connection, card: Card) -> Wallet | None:
     row = await reader.fetchrow(
         "SELECT public_name, status, balance - held FROM accounts WHERE id = $1", card.account_id
     )
     return None if row is None else Wallet(*row)
 
 
-def _checked(call: Call, card: Card, wallet: Wallet | None, *, with_balance: bool) -> CardCheck:
-    check = CardCheck(
+def _build_verify_response(
+    call: Call, card: Card, wallet: Wallet | None, *, with_balance: bool
+) -> VerifyCardResponse:
+    check = VerifyCardResponse(
         message="Card is not active",
         is_active=False,
-        holder_name=_shown_name(card, wallet),
+        holder_name=_get_display_name(card, wallet),
     )
     active = card.status_at(call.services.clock()) == "ACTIVE"
     if wallet is not None and wallet.status == "active" and active:
         check.message, check.is_active = "Card is active", True
         if with_balance:
-            check.balance = money.formatted(wallet.available, call.services.settings.currency)
+            check.balance = money.format_money(wallet.available, call.services.settings.currency)
     return check
 
 
-def _shown_name(card: Card, wallet: Wallet | None) -> str | None:
+def _get_display_name(card: Card, wallet: Wallet | None) -> str | None:
     """As much of the holder's name as a merchant may see."""
     if card.child_name is not None:
-        return masked(card.child_name)
+        return mask_name(card.child_name)
     return None if wallet is None else wallet.public_name

@@ -9,22 +9,22 @@ from tapgate.edge.endpoint import Reply
 from tapgate.edge.fields import Amount, CardSerial, FreeText, Metadata, Pin, Text
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Answer, Command
-from tapgate.transactions.model import approval_code
-from tapgate.transactions.orders import (
-    Order,
+from tapgate.ledger.commands import Command, TransactionResult
+from tapgate.transactions.model import calculate_approval_code
+from tapgate.transactions.submit import (
+    MoneyRequest,
     Receipt,
-    Shown,
-    carry_out,
-    minor,
-    numbered,
-    request_of,
+    ReceiptFields,
+    build_idempotency_key,
+    decode_id,
+    submit,
+    to_minor_units,
 )
 
 _trail = Trail("transaction")
 
 
-class InAppPayment(Order, kw_only=True):
+class InAppPaymentRequest(MoneyRequest, kw_only=True):
     card_serial: CardSerial
     amount: Amount
     merchant_id: Text | None = None
@@ -33,7 +33,7 @@ class InAppPayment(Order, kw_only=True):
     metadata: Metadata | None = None
 
 
-class PosPayment(InAppPayment, kw_only=True):
+class PosPaymentRequest(InAppPaymentRequest, kw_only=True):
     pin: Pin | None = None
     terminal_id: Text | None = None
 
@@ -46,7 +46,7 @@ class PaymentReceipt(Receipt, kw_only=True):
     metadata: dict[str, Any] | None
 
 
-class Refund(Order, kw_only=True):
+class RefundRequest(MoneyRequest, kw_only=True):
     original_transaction_id: Text
     amount: Amount | None = None
     reason: FreeText
@@ -58,9 +58,9 @@ class RefundReceipt(Receipt, kw_only=True):
     refundable_amount: str
 
 
-async def pay_at_terminal(call: Call, body: PosPayment) -> Reply[PaymentReceipt]:
-    terminal_id, objection = await _terminal(call, body.terminal_id)
-    return await _pay(
+async def pay_at_terminal(call: Call, body: PosPaymentRequest) -> Reply[PaymentReceipt]:
+    terminal_id, objection = await _resolve_terminal(call, body.terminal_id)
+    return await _submit_payment(
         call,
         body,
         type=chart.POS_PAYMENT,
@@ -71,11 +71,11 @@ async def pay_at_terminal(call: Call, body: PosPayment) -> Reply[PaymentReceipt]
     )
 
 
-async def pay_in_app(call: Call, body: InAppPayment) -> Reply[PaymentReceipt]:
-    return await _pay(call, body, type=chart.ONLINE_PAYMENT, channel="in_app")
+async def pay_in_app(call: Call, body: InAppPaymentRequest) -> Reply[PaymentReceipt]:
+    return await _submit_payment(call, body, type=chart.ONLINE_PAYMENT, channel="in_app")
 
 
-async def _terminal(call: Call, named: str | None) -> tuple[int | None, Code | None]:
+async def _resolve_terminal(call: Call, named: str | None) -> tuple[int | None, Code | None]:
     """A terminal's key fixes the terminal; otherwise the one that is named must be the caller's."""
     caller, terminals = call.principal, call.services.authenticator.terminals
     if caller.terminal_id is not None:
@@ -84,16 +84,16 @@ async def _terminal(call: Call, named: str | None) -> tuple[int | None, Code | N
     if named is None:
         return None, None
     assert caller.processor_id is not None
-    terminal_id = numbered(ids.TERMINAL, named)
+    terminal_id = decode_id(ids.TERMINAL, named)
     objection = await terminals.objection(terminal_id, processor_id=caller.processor_id)
     if objection is None:
         terminals.saw(terminal_id)
     return terminal_id, objection
 
 
-async def _pay(
+async def _submit_payment(
     call: Call,
-    body: InAppPayment,
+    body: InAppPaymentRequest,
     *,
     type: str,
     channel: str,
@@ -101,12 +101,14 @@ async def _pay(
     terminal_id: int | None = None,
     objection: Code | None = None,
 ) -> Reply[PaymentReceipt]:
-    def receipt(shown: Shown) -> PaymentReceipt:
+    def receipt(shown: ReceiptFields) -> PaymentReceipt:
         return PaymentReceipt(
-            message=shown.message("Payment approved"),
+            message=shown.build_message("Payment approved"),
             transaction_id=shown.transaction_id,
             status=shown.status,
-            approval_code=approval_code(shown.number) if shown.status == "completed" else None,
+            approval_code=calculate_approval_code(shown.internal_id)
+            if shown.status == "completed"
+            else None,
             amount=shown.amount,
             remaining_balance=shown.payer_balance,
             fee_amount=shown.fee,
@@ -118,22 +120,22 @@ async def _pay(
     command = Command(
         type=type,
         channel=channel,
-        payer=commands.card(body.card_serial),
-        payee=commands.processor(processor_id),
-        amount=minor(call, body.amount),
+        payer=commands.card_party(body.card_serial),
+        payee=commands.processor_party(processor_id),
+        amount=to_minor_units(call, body.amount),
         payer_pin=pin,
         pin_policy="above_no_pin_limit",
-        request=request_of(call, body),
-        context=_context(body, terminal_id),
-        objection=objection,
+        idempotency_key=build_idempotency_key(call, body),
+        context=_build_context(body, terminal_id),
+        caller_error=objection,
     )
-    return await carry_out(call, command, receipt)
+    return await submit(call, command, receipt)
 
 
-def _context(body: InAppPayment, terminal_id: int | None) -> dict[str, Any] | None:
+def _build_context(body: InAppPaymentRequest, terminal_id: int | None) -> dict[str, Any] | None:
     context: dict[str, Any] = {}
     if terminal_id:
-        context["terminal_id"] = ids.show(ids.TERMINAL, terminal_id)
+        context["terminal_id"] = ids.encode(ids.TERMINAL, terminal_id)
     for name in ("merchant_id", "merchant_name", "transaction_ref", "metadata"):
         value = getattr(body, name)
         if value is not None:
@@ -141,17 +143,17 @@ def _context(body: InAppPayment, terminal_id: int | None) -> dict[str, Any] | No
     return context or None
 
 
-async def refund(call: Call, body: Refund, *, channel: str) -> Reply[RefundReceipt]:
+async def refund(call: Call, body: RefundRequest, *, channel: str) -> Reply[RefundReceipt]:
     """Any key of the processor that was paid may give back, also what another key took."""
 
-    def receipt(shown: Shown) -> RefundReceipt:
+    def receipt(shown: ReceiptFields) -> RefundReceipt:
         return RefundReceipt(
-            message=shown.message("Refund completed"),
+            message=shown.build_message("Refund completed"),
             transaction_id=shown.transaction_id,
             status=shown.status,
             original_transaction_id=body.original_transaction_id,
             amount=shown.amount,
-            refundable_amount=shown.refundable,
+            refundable_amount=shown.refundable_amount,
         )
 
     processor_id = call.principal.processor_id
@@ -159,28 +161,28 @@ async def refund(call: Call, body: Refund, *, channel: str) -> Reply[RefundRecei
     command = Command(
         type=chart.REFUND,
         channel=channel,
-        payer=commands.processor(processor_id),
-        payee=commands.CASH,  # the ledger gives it back to whoever paid
-        amount=None if body.amount is None else minor(call, body.amount),
-        original_id=numbered(ids.TRANSACTION, body.original_transaction_id),
-        request=request_of(call, body),
+        payer=commands.processor_party(processor_id),
+        payee=commands.CASH_PARTY,  # the ledger gives it back to whoever paid
+        amount=None if body.amount is None else to_minor_units(call, body.amount),
+        original_id=decode_id(ids.TRANSACTION, body.original_transaction_id),
+        idempotency_key=build_idempotency_key(call, body),
         context={"memo": body.reason},
-        witness=lambda tx, answer: _record_refund(tx, call, answer, body.reason),
+        before_commit=lambda tx, answer: _record_refund(tx, call, answer, body.reason),
     )
-    return await carry_out(call, command, receipt)
+    return await submit(call, command, receipt)
 
 
-async def _record_refund(tx: Any, call: Call, answer: Answer, reason: str) -> None:
+async def _record_refund(tx: Any, call: Call, answer: TransactionResult, reason: str) -> None:
     """What became of the payment, in the audit log."""
     assert answer.original_id is not None
-    assert answer.refundable is not None
+    assert answer.refundable_amount is not None
     paid = await tx.fetchval("SELECT amount FROM transactions WHERE id = $1", answer.original_id)
-    before, after = answer.refundable + answer.amount, answer.refundable
+    before, after = answer.refundable_amount + answer.amount, answer.refundable_amount
     currency = call.services.settings.currency
     await _trail.record(
         tx,
         call,
-        ids.show(ids.TRANSACTION, answer.original_id),
+        ids.encode(ids.TRANSACTION, answer.original_id),
         "refunded",
         reason=reason,
         changes={
@@ -189,8 +191,8 @@ async def _record_refund(tx: Any, call: Call, answer: Answer, reason: str) -> No
                 "partially_refunded" if after else "refunded",
             ),
             "refunded_amount": (
-                money.plain(paid - before, currency),
-                money.plain(paid - after, currency),
+                money.format_decimal(paid - before, currency),
+                money.format_decimal(paid - after, currency),
             ),
         },
     )

@@ -8,15 +8,21 @@ from tapgate.edge.fields import CardSerial, Pin, Text
 from tapgate.edge.request_ids import require_a_name
 from tapgate.errors import Code
 from tapgate.pos import cards, payments
-from tapgate.pos.cards import CardCheck, CardFound
-from tapgate.pos.payments import InAppPayment, PaymentReceipt, PosPayment, Refund, RefundReceipt
+from tapgate.pos.cards import LookupCardResponse, VerifyCardResponse
+from tapgate.pos.payments import (
+    InAppPaymentRequest,
+    PaymentReceipt,
+    PosPaymentRequest,
+    RefundReceipt,
+    RefundRequest,
+)
 
 pos_endpoints = Endpoints("POS")
 in_app_endpoints = Endpoints("In-app payments")
 
 _SIGNED = Access(hmac="pos")
 
-_TO_PAY = (
+_PAYMENT_ERRORS = (
     Code.CARD_NOT_FOUND,
     Code.PIN_REQUIRED,
     Code.CARD_NOT_ACTIVE,
@@ -28,7 +34,7 @@ _TO_PAY = (
     Code.COMPLIANCE_REJECTED,
     Code.INSUFFICIENT_FUNDS,
 )
-_TO_REFUND = (
+_REFUND_ERRORS = (
     Code.TRANSACTION_NOT_FOUND,
     Code.ALREADY_REFUNDED,
     Code.NOT_REFUNDABLE,
@@ -36,19 +42,19 @@ _TO_REFUND = (
     Code.COMPLIANCE_REJECTED,
     Code.INSUFFICIENT_FUNDS,
 )
-_PIN_TRIED = (Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
+_PIN_ERRORS = (Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
 
 
-class CardAndPin(msgspec.Struct, kw_only=True):
+class VerifyCardRequest(msgspec.Struct, kw_only=True):
     card_serial: CardSerial
     pin: Pin
 
 
-class CardNamed(msgspec.Struct, kw_only=True):
+class VerifyInAppCardRequest(msgspec.Struct, kw_only=True):
     card_serial: CardSerial
 
 
-class CardIdentifier(msgspec.Struct, kw_only=True):
+class LookupCardRequest(msgspec.Struct, kw_only=True):
     card_identifier: Text
 
 
@@ -57,9 +63,9 @@ class CardIdentifier(msgspec.Struct, kw_only=True):
     access=_SIGNED,
     moves_money=True,
     requires=(require_a_name,),
-    errors=(Code.TERMINAL_NOT_FOUND, *_PIN_TRIED, *_TO_PAY),
+    errors=(Code.TERMINAL_NOT_FOUND, *_PIN_ERRORS, *_PAYMENT_ERRORS),
 )
-async def pay_at_terminal(call: Call, body: PosPayment) -> Reply[PaymentReceipt]:
+async def pay_at_terminal(call: Call, body: PosPaymentRequest) -> Reply[PaymentReceipt]:
     """Take a payment by card.
 
     Needs a `request_id`. Above the no-PIN limit of the holder's KYC level the PIN is needed. The
@@ -69,9 +75,9 @@ async def pay_at_terminal(call: Call, body: PosPayment) -> Reply[PaymentReceipt]
 
 
 @pos_endpoints.post(
-    "/api/v1/pos/verify-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND, *_PIN_TRIED)
+    "/api/v1/pos/verify-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND, *_PIN_ERRORS)
 )
-async def verify_terminal_card(call: Call, body: CardAndPin) -> CardCheck:
+async def verify_terminal_card(call: Call, body: VerifyCardRequest) -> VerifyCardResponse:
     """Verify a card and its PIN before a payment.
 
     A card that cannot be used is answered with `is_active: false` and without a balance.
@@ -80,7 +86,7 @@ async def verify_terminal_card(call: Call, body: CardAndPin) -> CardCheck:
 
 
 @pos_endpoints.post("/api/v1/pos/lookup-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND,))
-async def look_up_terminal_card(call: Call, body: CardIdentifier) -> CardFound:
+async def look_up_terminal_card(call: Call, body: LookupCardRequest) -> LookupCardResponse:
     """Look up a card by its serial or its NFC UID."""
     return await cards.look_up(call, body.card_identifier)
 
@@ -90,9 +96,9 @@ async def look_up_terminal_card(call: Call, body: CardIdentifier) -> CardFound:
     access=_SIGNED,
     moves_money=True,
     requires=(require_a_name,),
-    errors=_TO_REFUND,
+    errors=_REFUND_ERRORS,
 )
-async def refund_terminal_payment(call: Call, body: Refund) -> Reply[RefundReceipt]:
+async def refund_terminal_payment(call: Call, body: RefundRequest) -> Reply[RefundReceipt]:
     """Give back a payment, or a part of it.
 
     Needs a `request_id`. Without `amount`: all that remains.
@@ -110,10 +116,10 @@ for _prefix, _suffix in _PREFIXES:
         access=_SIGNED,
         moves_money=True,
         requires=(require_a_name,),
-        errors=_TO_PAY,
+        errors=_PAYMENT_ERRORS,
         operation_id=f"pay_in_app{_suffix}",
     )
-    async def pay_in_app(call: Call, body: InAppPayment) -> Reply[PaymentReceipt]:
+    async def pay_in_app(call: Call, body: InAppPaymentRequest) -> Reply[PaymentReceipt]:
         """Take a payment in an app.
 
         Needs a `request_id`. There is no PIN: the no-PIN limits always apply.
@@ -126,7 +132,7 @@ for _prefix, _suffix in _PREFIXES:
         errors=(Code.CARD_NOT_FOUND,),
         operation_id=f"verify_in_app_card{_suffix}",
     )
-    async def verify_in_app_card(call: Call, body: CardNamed) -> CardCheck:
+    async def verify_in_app_card(call: Call, body: VerifyInAppCardRequest) -> VerifyCardResponse:
         """Verify a card before a payment in an app; answers no balance."""
         return await cards.verify_without_pin(call, body.card_serial)
 
@@ -136,7 +142,7 @@ for _prefix, _suffix in _PREFIXES:
         errors=(Code.CARD_NOT_FOUND,),
         operation_id=f"look_up_in_app_card{_suffix}",
     )
-    async def look_up_in_app_card(call: Call, body: CardIdentifier) -> CardFound:
+    async def look_up_in_app_card(call: Call, body: LookupCardRequest) -> LookupCardResponse:
         """Look up a card by its serial or its NFC UID, for an app."""
         return await cards.look_up(call, body.card_identifier)
 
@@ -145,10 +151,10 @@ for _prefix, _suffix in _PREFIXES:
         access=_SIGNED,
         moves_money=True,
         requires=(require_a_name,),
-        errors=_TO_REFUND,
+        errors=_REFUND_ERRORS,
         operation_id=f"refund_in_app_payment{_suffix}",
     )
-    async def refund_in_app_payment(call: Call, body: Refund) -> Reply[RefundReceipt]:
+    async def refund_in_app_payment(call: Call, body: RefundRequest) -> Reply[RefundReceipt]:
         """Give back a payment, or a part of it, from an app.
 
         Needs a `request_id`. Without `amount`: all that remains.

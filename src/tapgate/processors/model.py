@@ -53,17 +53,17 @@ class ProcessorRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 def shown(processor: Processor) -> ProcessorRecord:
     return ProcessorRecord(
-        id=ids.show(ids.PROCESSOR, processor.id),
+        id=ids.encode(ids.PROCESSOR, processor.id),
         name=processor.name,
         phone_number=processor.phone_number,
         email=processor.email,
         status=processor.status,
         suspend_reason=processor.suspend_reason,
-        account_id=ids.show(ids.ACCOUNT, processor.account_id),
-        balance=money.plain(processor.balance, processor.currency),
+        account_id=ids.encode(ids.ACCOUNT, processor.account_id),
+        balance=money.format_decimal(processor.balance, processor.currency),
         currency=processor.currency,
-        created_at=clock.rfc3339(processor.created_at),
-        updated_at=clock.rfc3339(processor.updated_at),
+        created_at=clock.format_rfc3339(processor.created_at),
+        updated_at=clock.format_rfc3339(processor.updated_at),
     )
 
 
@@ -97,7 +97,7 @@ def not_found() -> ApiError:
 
 def read_id(text: str) -> int:
     """The number behind a processor's identifier; what is not one names nobody."""
-    number = ids.read(ids.PROCESSOR, text)
+    number = ids.decode(ids.PROCESSOR, text)
     if number is None:
         raise not_found()
     return number

@@ -52,12 +52,12 @@ async def create(call: Call, new: NewProcessor) -> Created:
         await _trail.record(
             tx,
             call,
-            ids.show(ids.PROCESSOR, processor.id),
+            ids.encode(ids.PROCESSOR, processor.id),
             "created",
             changes={
                 "name": (None, processor.name),
                 "status": (None, processor.status),
-                "api_key_id": (None, ids.show(ids.KEY, key.id)),
+                "api_key_id": (None, ids.encode(ids.KEY, key.id)),
             },
         )
     return Created(processor, key)

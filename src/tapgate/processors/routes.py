@@ -19,16 +19,16 @@ from tapgate.processors.model import (
     read_id,
     shown,
 )
-from tapgate.transactions.customers import require_open_customer
-from tapgate.transactions.orders import (
-    Order,
+from tapgate.transactions.customers import require_customer_access
+from tapgate.transactions.submit import (
+    MoneyRequest,
     Receipt,
-    Shown,
-    carry_out,
-    channel_of,
-    minor,
-    numbered,
-    request_of,
+    ReceiptFields,
+    build_idempotency_key,
+    decode_id,
+    get_channel,
+    submit,
+    to_minor_units,
 )
 
 endpoints = Endpoints("Processors")
@@ -54,7 +54,7 @@ class ProcessorResponse(msgspec.Struct, kw_only=True):
     processor: ProcessorRecord
 
 
-class ProcessorTransfer(Order, kw_only=True):
+class ProcessorTransfer(MoneyRequest, kw_only=True):
     subscriber_id: Text
     amount: Amount
     description: FreeText | None = None
@@ -76,7 +76,7 @@ async def create_processor(call: Call, body: NewProcessor) -> ProcessorCreated:
     return ProcessorCreated(
         processor_id=record.id,
         processor=record,
-        api_key_id=ids.show(ids.KEY, key.id),
+        api_key_id=ids.encode(ids.KEY, key.id),
         hmac_secret=key.secret,
     )
 
@@ -140,23 +140,23 @@ async def transfer_from_processor(
 ) -> Reply[ProcessorTransferReceipt]:
     """Send money from a processor's settlement account to a subscriber."""
 
-    def receipt(shown: Shown) -> ProcessorTransferReceipt:
+    def receipt(shown: ReceiptFields) -> ProcessorTransferReceipt:
         return ProcessorTransferReceipt(
-            message=shown.message("Transfer completed"),
+            message=shown.build_message("Transfer completed"),
             transaction_id=shown.transaction_id,
             status=shown.status,
             amount=shown.amount,
             processor_balance=shown.payer_balance,
         )
 
-    await require_open_customer(call, body.subscriber_id)
+    await require_customer_access(call, body.subscriber_id)
     command = Command(
         type=chart.PROCESSOR_TRANSFER,
-        channel=channel_of(call.principal),
-        payer=commands.processor(numbered(ids.PROCESSOR, id)),
-        payee=commands.subscriber(numbered(ids.SUBSCRIBER, body.subscriber_id)),
-        amount=minor(call, body.amount),
-        request=request_of(call, body),
+        channel=get_channel(call.principal),
+        payer=commands.processor_party(decode_id(ids.PROCESSOR, id)),
+        payee=commands.subscriber_party(decode_id(ids.SUBSCRIBER, body.subscriber_id)),
+        amount=to_minor_units(call, body.amount),
+        idempotency_key=build_idempotency_key(call, body),
         context=None if body.description is None else {"memo": body.description},
     )
-    return await carry_out(call, command, receipt)
+    return await submit(call, command, receipt)

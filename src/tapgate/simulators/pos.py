@@ -47,7 +47,7 @@ async def terminal(visit: Visit) -> Reply[bytes]:
         "pos.html",
         merchants=[one for one in merchants if one["terminals"]],
         has_own=any(one["name"] == _OWN for one in merchants),
-        decimals=money.decimals(settings.currency),
+        decimals=money.get_decimals(settings.currency),
         example=_example(visit),
     )
 

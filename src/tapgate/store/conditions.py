@@ -66,7 +66,7 @@ class Conditions:
         """
         if text is None:
             return
-        number = ids.read(prefix, text.strip()) if id_column else None
+        number = ids.decode(prefix, text.strip()) if id_column else None
         if number is not None:
             self.where(f"{id_column} = {{}}", number)
             return

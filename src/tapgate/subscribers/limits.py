@@ -34,17 +34,17 @@ def shown(allowance: Allowance, currency: str, zone: ZoneInfo) -> Limits:
 
     def used(limit: int, used: int, until: date) -> LimitUsage:
         return LimitUsage(
-            limit=money.plain(limit, currency),
-            used=money.plain(used, currency),
-            remaining=money.plain(max(limit - used, 0), currency),
-            resets_at=clock.rfc3339(datetime.combine(until, time(), zone)),
+            limit=money.format_decimal(limit, currency),
+            used=money.format_decimal(used, currency),
+            remaining=money.format_decimal(max(limit - used, 0), currency),
+            resets_at=clock.format_rfc3339(datetime.combine(until, time(), zone)),
         )
 
     return Limits(
         kyc_level=limits.kyc_level,
         currency=currency,
-        per_transaction=money.plain(limits.max_transaction, currency),
+        per_transaction=money.format_decimal(limits.max_transaction, currency),
         daily=used(limits.daily_limit, allowance.day_used, tomorrow),
         monthly=used(limits.monthly_limit, allowance.month_used, next_month),
-        max_balance=money.plain(limits.max_balance, currency),
+        max_balance=money.format_decimal(limits.max_balance, currency),
     )

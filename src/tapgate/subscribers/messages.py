@@ -80,11 +80,11 @@ async def _is_open(call: Call, subscriber: Subscriber) -> bool:
 def _shown(row: Any) -> MessageRecord:
     changed = row["delivery_at"]
     return MessageRecord(
-        message_id=ids.show(ids.MESSAGE, row["id"]),
+        message_id=ids.encode(ids.MESSAGE, row["id"]),
         template=row["template"],
         language=row["language"],
         status=row["status"],
         error_code=row["error_code"],
-        created_at=clock.rfc3339(row["created_at"]),
-        updated_at=None if changed is None else clock.rfc3339(changed),
+        created_at=clock.format_rfc3339(row["created_at"]),
+        updated_at=None if changed is None else clock.format_rfc3339(changed),
     )

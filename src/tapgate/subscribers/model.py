@@ -76,7 +76,7 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def public_id(self) -> str:
-        return ids.show(ids.SUBSCRIBER, self.id)
+        return ids.encode(ids.SUBSCRIBER, self.id)
 
 
 class SubscriberRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,16 +165,18 @@ def shown(subscriber: Subscriber, now: datetime) -> SubscriberRecord:
         restricted=subscriber.restricted,
         status=subscriber.status.upper(),
         status_reason=subscriber.status_reason,
-        account_id=ids.show(ids.ACCOUNT, subscriber.account_id),
-        balance=money.plain(subscriber.balance, subscriber.currency),
+        account_id=ids.encode(ids.ACCOUNT, subscriber.account_id),
+        balance=money.format_decimal(subscriber.balance, subscriber.currency),
         currency=subscriber.currency,
         cards_count=subscriber.cards_count,
         max_child_cards=MAX_CHILD_CARDS[subscriber.category],
         pin_locked_until=(
-            None if locked_until is None or locked_until <= now else clock.rfc3339(locked_until)
+            None
+            if locked_until is None or locked_until <= now
+            else clock.format_rfc3339(locked_until)
         ),
-        created_at=clock.rfc3339(subscriber.created_at),
-        updated_at=clock.rfc3339(subscriber.updated_at),
+        created_at=clock.format_rfc3339(subscriber.created_at),
+        updated_at=clock.format_rfc3339(subscriber.updated_at),
     )
 
 
@@ -308,7 +310,7 @@ def not_found() -> ApiError:
 
 def read_id(text: str) -> int:
     """The number behind a subscriber's identifier; what is not one names nobody."""
-    number = ids.read(ids.SUBSCRIBER, text)
+    number = ids.decode(ids.SUBSCRIBER, text)
     if number is None:
         raise not_found()
     return number

@@ -6,7 +6,7 @@ import asyncpg
 import msgspec
 
 from tapgate.audit.changes import changes_between
-from tapgate.clock import platform_day
+from tapgate.clock import get_platform_day
 from tapgate.edge.call import Call
 from tapgate.edge.states import Move
 from tapgate.ledger import chart
@@ -118,4 +118,4 @@ async def save(
 
 
 def _today(call: Call) -> date:
-    return platform_day(call.services.clock(), call.services.settings.timezone)
+    return get_platform_day(call.services.clock(), call.services.settings.timezone)

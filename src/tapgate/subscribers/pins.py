@@ -7,7 +7,7 @@ from tapgate.credentials.one_time_codes import Question
 from tapgate.credentials.pins import is_weak
 from tapgate.edge.call import Call
 from tapgate.errors import ApiError, Code
-from tapgate.ledger.pin_tries import PinVerdict
+from tapgate.ledger.pin_attempts import PinVerdict
 from tapgate.ledger.pins import check_pin, set_pin
 from tapgate.subscribers import codes, queries
 from tapgate.subscribers.model import Subscriber

@@ -151,7 +151,7 @@ async def get_limits(call: Call, id: str) -> Limits:
     services = call.services
     subscriber = await queries.get(services.database, read_id(id))
     await require_open(services.database, call, subscriber.id, restricted=subscriber.restricted)
-    allowance = await services.ledger.allowance(services.database, subscriber.id)
+    allowance = await services.ledger.get_allowance(services.database, subscriber.id)
     assert allowance is not None, "every subscriber has a wallet"
     return limits.shown(allowance, subscriber.currency, services.settings.timezone)
 
@@ -297,4 +297,4 @@ async def verify_restricted_access(call: Call, id: str, body: CodeTry) -> Access
     other.
     """
     expires_at = await restricted_access.grant_access(call, read_id(id), body.otp)
-    return AccessGranted(expires_at=clock.rfc3339(expires_at))
+    return AccessGranted(expires_at=clock.format_rfc3339(expires_at))

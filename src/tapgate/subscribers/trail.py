@@ -22,7 +22,7 @@ async def record(
     await _trail.record(
         tx,
         call,
-        ids.show(ids.SUBSCRIBER, subscriber_id),
+        ids.encode(ids.SUBSCRIBER, subscriber_id),
         action,
         result=result,
         reason=reason,

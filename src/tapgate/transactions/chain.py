@@ -10,43 +10,43 @@ from tapgate.edge.call import Call
 from tapgate.store.database import Database
 from tapgate.subscribers.restriction import hidden_from
 from tapgate.transactions import queries
-from tapgate.transactions.model import Transaction, TransactionRecord, shown
+from tapgate.transactions.model import Transaction, TransactionRecord, to_record
 
 #: Of one payment there may be as many as it has cents, and more that were declined.
-MOST_REFUNDS: Final = 1_000
+MAX_REFUNDS: Final = 1_000
 
 
-class Replays(msgspec.Struct, frozen=True, kw_only=True):
+class ReplaySummary(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     last_at: str | None
 
 
-class Chain(msgspec.Struct, frozen=True, kw_only=True):
+class TransactionChain(msgspec.Struct, frozen=True, kw_only=True):
     original: TransactionRecord | None
     refunds: list[TransactionRecord]
-    replays: Replays
+    replays: ReplaySummary
 
 
-async def chain_of(call: Call, transaction: Transaction) -> Chain:
+async def get_chain(call: Call, transaction: Transaction) -> TransactionChain:
     """Return the chain as admins see it."""
     database, original_id = call.services.database, transaction.original_id
     original = None if original_id is None else await queries.get(database, original_id)
-    refunds = await queries.refunds_of(database, transaction.id, limit=MOST_REFUNDS)
+    refunds = await queries.list_refunds(database, transaction.id, limit=MAX_REFUNDS)
     related = refunds if original is None else [original, *refunds]
     hidden = await hidden_from(
-        database, call, {account for one in related for account in one.accounts}
+        database, call, {account for one in related for account in one.account_ids}
     )
-    return Chain(
-        original=None if original is None else shown(original, full=True, hidden=hidden),
-        refunds=[shown(refund, full=True, hidden=hidden) for refund in refunds],
-        replays=await _replays_of(database, transaction.id),
+    return TransactionChain(
+        original=None if original is None else to_record(original, full=True, hidden=hidden),
+        refunds=[to_record(refund, full=True, hidden=hidden) for refund in refunds],
+        replays=await _get_replays(database, transaction.id),
     )
 
 
-async def _replays_of(database: Database, transaction_id: int) -> Replays:
+async def _get_replays(database: Database, transaction_id: int) -> ReplaySummary:
     row = await database.fetchrow(
         "SELECT count, last_at FROM replays WHERE transaction_id = $1", transaction_id
     )
     if row is None:
-        return Replays(count=0, last_at=None)
-    return Replays(count=row["count"], last_at=clock.rfc3339(row["last_at"]))
+        return ReplaySummary(count=0, last_at=None)
+    return ReplaySummary(count=row["count"], last_at=clock.format_rfc3339(row["last_at"]))

@@ -10,10 +10,10 @@ from tapgate.errors import invalid_field
 from tapgate.ledger import commands
 from tapgate.ledger.commands import Party
 from tapgate.subscribers.restriction import require_open
-from tapgate.transactions.orders import Order, numbered
+from tapgate.transactions.submit import MoneyRequest, decode_id
 
 
-class CustomerOrder(Order, kw_only=True):
+class CustomerMoneyRequest(MoneyRequest, kw_only=True):
     """The subscriber is named by `subscriber_id` or by `card_serial`."""
 
     OMITTED_IN_EXAMPLES: ClassVar = ("card_serial",)
@@ -31,11 +31,11 @@ class CustomerOrder(Order, kw_only=True):
     @property
     def customer(self) -> Party:
         if self.card_serial is not None:
-            return commands.card(self.card_serial)
-        return commands.subscriber(numbered(ids.SUBSCRIBER, self.subscriber_id))
+            return commands.card_party(self.card_serial)
+        return commands.subscriber_party(decode_id(ids.SUBSCRIBER, self.subscriber_id))
 
 
-async def require_open_customer(
+async def require_customer_access(
     call: Call, subscriber_id: str | None, card_serial: str | None = None
 ) -> None:
     """For what is done without the subscriber's PIN: its receipt, or its refusal, tells the
@@ -44,7 +44,7 @@ async def require_open_customer(
         """SELECT id, restricted FROM subscribers
            WHERE id = coalesce((SELECT subscriber_id FROM cards WHERE serial = $1), $2)""",
         card_serial,
-        numbered(ids.SUBSCRIBER, subscriber_id),
+        decode_id(ids.SUBSCRIBER, subscriber_id),
     )
     if row is not None:
         await require_open(call.services.database, call, row["id"], restricted=row["restricted"])

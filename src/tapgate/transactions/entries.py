@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate import ids, money
 from tapgate.store.database import Database
-from tapgate.transactions.model import PartyType, Transaction, holder
+from tapgate.transactions.model import PartyType, Transaction, get_holder
 
 
 class EntrySide(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,14 +32,16 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
     amount: str
 
 
-class Entries(msgspec.Struct, frozen=True, kw_only=True):
+class TransactionEntries(msgspec.Struct, frozen=True, kw_only=True):
     transaction_id: str
     currency: str
     entries: list[LedgerEntry]
     masked: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-async def entries_of(database: Database, transaction: Transaction, *, masked: bool) -> Entries:
+async def get_entries(
+    database: Database, transaction: Transaction, *, masked: bool
+) -> TransactionEntries:
     """`masked`: a restricted subscriber who is hidden from the caller takes part."""
     rows = await database.fetch(
         """SELECT entry.position, entry.amount,
@@ -53,17 +55,17 @@ async def entries_of(database: Database, transaction: Transaction, *, masked: bo
            WHERE entry.transaction_id = $1 ORDER BY entry.position""",
         transaction.id,
     )
-    balances = _balances_before(transaction, rows)
-    entries = [_shown(row, balances, transaction.currency) for row in rows]
-    return Entries(
-        transaction_id=ids.show(ids.TRANSACTION, transaction.id),
+    balances = _calculate_balances_before(transaction, rows)
+    entries = [_to_record(row, balances, transaction.currency) for row in rows]
+    return TransactionEntries(
+        transaction_id=ids.encode(ids.TRANSACTION, transaction.id),
         currency=transaction.currency,
-        entries=[_mask(entry) for entry in entries] if masked else entries,
+        entries=[_mask_entry(entry) for entry in entries] if masked else entries,
         masked=masked or msgspec.UNSET,
     )
 
 
-def _mask(entry: LedgerEntry) -> LedgerEntry:
+def _mask_entry(entry: LedgerEntry) -> LedgerEntry:
     def reduced(side: EntrySide) -> EntrySide:
         if side.holder_id is None:
             return side
@@ -72,7 +74,7 @@ def _mask(entry: LedgerEntry) -> LedgerEntry:
     return msgspec.structs.replace(entry, debit=reduced(entry.debit), credit=reduced(entry.credit))
 
 
-def _balances_before(transaction: Transaction, rows: Sequence[Any]) -> dict[int, int]:
+def _calculate_balances_before(transaction: Transaction, rows: Sequence[Any]) -> dict[int, int]:
     """What the payer and the payee had, counted back from what the transaction left them.
 
     Of other accounts it is not known: nobody locks the platform's own to read their balances.
@@ -83,36 +85,36 @@ def _balances_before(transaction: Transaction, rows: Sequence[Any]) -> dict[int,
         if side is not None and side.balance is not None
     }
     for row in rows:
-        _move(balances, row["debit_account"], row["amount"])
-        _move(balances, row["credit_account"], -row["amount"])
+        _adjust_balance(balances, row["debit_account"], row["amount"])
+        _adjust_balance(balances, row["credit_account"], -row["amount"])
     return balances
 
 
-def _shown(row: Any, balances: dict[int, int], currency: str) -> LedgerEntry:
-    _move(balances, row["debit_account"], -row["amount"])
-    _move(balances, row["credit_account"], row["amount"])
+def _to_record(row: Any, balances: dict[int, int], currency: str) -> LedgerEntry:
+    _adjust_balance(balances, row["debit_account"], -row["amount"])
+    _adjust_balance(balances, row["credit_account"], row["amount"])
     return LedgerEntry(
         position=row["position"],
-        debit=_side(row, "debit", balances, currency),
-        credit=_side(row, "credit", balances, currency),
-        amount=money.plain(row["amount"], currency),
+        debit=_build_side(row, "debit", balances, currency),
+        credit=_build_side(row, "credit", balances, currency),
+        amount=money.format_decimal(row["amount"], currency),
     )
 
 
-def _move(balances: dict[int, int], account_id: int, amount: int) -> None:
+def _adjust_balance(balances: dict[int, int], account_id: int, amount: int) -> None:
     if account_id in balances:
         balances[account_id] += amount
 
 
-def _side(row: Any, name: str, balances: dict[int, int], currency: str) -> EntrySide:
+def _build_side(row: Any, name: str, balances: dict[int, int], currency: str) -> EntrySide:
     account_id, kind = row[f"{name}_account"], row[f"{name}_kind"]
-    holder_type, holder_id = holder(kind, row[f"{name}_owner"])
+    holder_type, holder_id = get_holder(kind, row[f"{name}_owner"])
     balance = balances.get(account_id)
     return EntrySide(
-        account_id=ids.show(ids.ACCOUNT, account_id),
+        account_id=ids.encode(ids.ACCOUNT, account_id),
         kind=kind,
         holder_type=holder_type,
         holder_id=holder_id,
         name=row[f"{name}_name"],
-        balance_after=None if balance is None else money.plain(balance, currency),
+        balance_after=None if balance is None else money.format_decimal(balance, currency),
     )

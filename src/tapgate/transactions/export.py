@@ -9,10 +9,10 @@ import msgspec
 from tapgate.edge import spreadsheet
 from tapgate.edge.fields import Whole
 from tapgate.edge.pages import Page
-from tapgate.transactions.model import Filters, PartyRecord, TransactionRecord
+from tapgate.transactions.model import PartyRecord, TransactionFilters, TransactionRecord
 
-MOST_ROWS: Final = 50_000
-_ROWS_AT_ONCE: Final = 1_000
+MAX_ROWS: Final = 50_000
+_PAGE_SIZE: Final = 1_000
 
 COLUMNS: Final = (
     "id", "created_at", "completed_at", "type", "status", "amount", "fee_amount",
@@ -23,8 +23,8 @@ COLUMNS: Final = (
 )  # fmt: skip
 
 
-class ExportFilters(Filters, kw_only=True):
-    limit: Annotated[int, Whole(1, MOST_ROWS)] = MOST_ROWS
+class ExportFilters(TransactionFilters, kw_only=True):
+    limit: Annotated[int, Whole(1, MAX_ROWS)] = MAX_ROWS
 
 
 class Export(NamedTuple):
@@ -33,17 +33,17 @@ class Export(NamedTuple):
     masked: bool  # whether a row is
 
 
-ReadPage = Callable[[Filters], Awaitable[Page[TransactionRecord]]]
+PageReader = Callable[[TransactionFilters], Awaitable[Page[TransactionRecord]]]
 
 
-async def exported(read_page: ReadPage, filters: ExportFilters) -> Export:
+async def export_csv(read_page: PageReader, filters: ExportFilters) -> Export:
     """Other requests are served between two pages."""
     parts = [spreadsheet.written([COLUMNS])]
     left, cursor, masked = filters.limit, filters.cursor, False
     while left:
-        limit = min(left, _ROWS_AT_ONCE)
+        limit = min(left, _PAGE_SIZE)
         page = await read_page(msgspec.structs.replace(filters, limit=limit, cursor=cursor))
-        parts.append(await asyncio.to_thread(_written, page.data))
+        parts.append(await asyncio.to_thread(_encode_rows, page.data))
         left, cursor = left - len(page.data), page.next_cursor
         masked = masked or page.masked is True
         if cursor is None:
@@ -51,13 +51,13 @@ async def exported(read_page: ReadPage, filters: ExportFilters) -> Export:
     return Export(b"".join(parts), cursor, masked)
 
 
-def _written(records: Iterable[TransactionRecord]) -> bytes:
+def _encode_rows(records: Iterable[TransactionRecord]) -> bytes:
     return spreadsheet.written(
-        [spreadsheet.harmless(cell or "") for cell in _cells(record)] for record in records
+        [spreadsheet.harmless(cell or "") for cell in _build_cells(record)] for record in records
     )
 
 
-def _cells(record: TransactionRecord) -> tuple[str | None, ...]:
+def _build_cells(record: TransactionRecord) -> tuple[str | None, ...]:
     return (
         record.id,
         record.created_at,
@@ -68,8 +68,8 @@ def _cells(record: TransactionRecord) -> tuple[str | None, ...]:
         record.fee_amount,
         record.refunded_amount,
         record.currency,
-        *_party(record.from_),
-        *_party(record.to),
+        *_build_party_cells(record.from_),
+        *_build_party_cells(record.to),
         record.card_serial,
         record.processor_id,
         record.terminal_id,
@@ -85,5 +85,5 @@ def _cells(record: TransactionRecord) -> tuple[str | None, ...]:
     )
 
 
-def _party(party: PartyRecord | None) -> tuple[str | None, str | None, str | None]:
+def _build_party_cells(party: PartyRecord | None) -> tuple[str | None, str | None, str | None]:
     return (None, None, None) if party is None else (party.type, party.id, party.name or None)

@@ -12,9 +12,9 @@ from tapgate.edge.pages import PageQuery
 from tapgate.edge.periods import Bound
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
-from tapgate.ledger.commands import decode_answer
+from tapgate.ledger.commands import decode_result
 
-TYPES: Final = (
+TRANSACTION_TYPES: Final = (
     chart.TRANSFER_P2P,
     chart.TRANSFER,
     chart.AGENT_CASHIN,
@@ -29,9 +29,15 @@ TYPES: Final = (
     chart.PROCESSOR_TRANSFER,
     chart.REFUND,
 )
-STATUSES: Final = ("completed", "failed", "under_review", "partially_refunded", "refunded")
-TransactionType = Annotated[str, Choice(*TYPES, name="TransactionType")]
-TransactionStatus = Annotated[str, Choice(*STATUSES, name="TransactionStatus")]
+TRANSACTION_STATUSES: Final = (
+    "completed",
+    "failed",
+    "under_review",
+    "partially_refunded",
+    "refunded",
+)
+TransactionType = Annotated[str, Choice(*TRANSACTION_TYPES, name="TransactionType")]
+TransactionStatus = Annotated[str, Choice(*TRANSACTION_STATUSES, name="TransactionStatus")]
 Channel = Annotated[
     str, Choice("api", "pos", "in_app", "agent", "partner", "messaging", "admin", name="Channel")
 ]
@@ -41,52 +47,52 @@ PartyType = Annotated[
 ]
 
 
-class Kind(NamedTuple):
+class UserKind(NamedTuple):
     """A kind of user: its word in records, how its identifiers begin, and its accounts, the one
     that is meant by its balance first."""
 
-    word: str
+    type: str
     prefix: str
     accounts: tuple[str, ...]
 
 
-_KINDS: Final = (
-    Kind("subscriber", ids.SUBSCRIBER, (chart.WALLET,)),
-    Kind("agent", ids.AGENT, (chart.FLOAT, chart.COMMISSION)),
-    Kind("processor", ids.PROCESSOR, (chart.SETTLEMENT,)),
-    Kind("partner", ids.PARTNER, (chart.CLEARING,)),
+_USER_KINDS: Final = (
+    UserKind("subscriber", ids.SUBSCRIBER, (chart.WALLET,)),
+    UserKind("agent", ids.AGENT, (chart.FLOAT, chart.COMMISSION)),
+    UserKind("processor", ids.PROCESSOR, (chart.SETTLEMENT,)),
+    UserKind("partner", ids.PARTNER, (chart.CLEARING,)),
 )
-_KIND_OF_ACCOUNT: Final = {account: kind for kind in _KINDS for account in kind.accounts}
-_KIND_OF_PREFIX: Final = {kind.prefix: kind for kind in _KINDS}
+_KIND_BY_ACCOUNT: Final = {account: kind for kind in _USER_KINDS for account in kind.accounts}
+_KIND_BY_PREFIX: Final = {kind.prefix: kind for kind in _USER_KINDS}
 
 
 class User(NamedTuple):
     """Somebody who holds money here, as an identifier names them."""
 
-    kind: Kind
+    kind: UserKind
     id: int
 
 
-def read_user(public_id: str) -> User | None:
+def parse_user_id(public_id: str) -> User | None:
     """None for what is no user's identifier."""
-    kind = _KIND_OF_PREFIX.get(public_id[:4])
-    number = None if kind is None else ids.read(kind.prefix, public_id)
+    kind = _KIND_BY_PREFIX.get(public_id[:4])
+    number = None if kind is None else ids.decode(kind.prefix, public_id)
     return None if kind is None or number is None else User(kind, number)
 
 
-def holder(account_kind: str, owner_id: int | None) -> tuple[str, str | None]:
+def get_holder(account_kind: str, owner_id: int | None) -> tuple[str, str | None]:
     """Whose an account of this kind is, in a word, and their identifier; the platform has none."""
-    kind = _KIND_OF_ACCOUNT.get(account_kind)
+    kind = _KIND_BY_ACCOUNT.get(account_kind)
     if kind is None or owner_id is None:
         return "platform", None
-    return kind.word, ids.show(kind.prefix, owner_id)
+    return kind.type, ids.encode(kind.prefix, owner_id)
 
 
 class UserIdRule(Rule):
-    example = ids.show(ids.SUBSCRIBER, 1 << 58)
+    example = ids.encode(ids.SUBSCRIBER, 1 << 58)
 
     def check(self, value: str) -> str:
-        if read_user(value) is None:
+        if parse_user_id(value) is None:
             raise Unacceptable("must be the id of a subscriber, an agent, a processor or a partner")
         return value
 
@@ -94,7 +100,7 @@ class UserIdRule(Rule):
         return {"pattern": "^(sub|agt|prc|ptn)_[0-9a-z]{13}$"}
 
 
-class Filters(PageQuery, kw_only=True):
+class TransactionFilters(PageQuery, kw_only=True):
     """Which transactions a list is to show."""
 
     user_id: Annotated[str, UserIdRule()] | None = None
@@ -106,7 +112,7 @@ class Filters(PageQuery, kw_only=True):
     to: Bound | None = None
 
 
-class Side(NamedTuple):
+class TransactionSide(NamedTuple):
     """One of the two accounts of a transaction, and the balance the transaction left there."""
 
     account_id: int
@@ -129,19 +135,19 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     fee_amount: int
     refunded_amount: int
     currency: str
-    payer: Side | None  # None: declined before it was known, an unlinked card
-    payee: Side | None
+    payer: TransactionSide | None  # None: declined before it was known, an unlinked card
+    payee: TransactionSide | None
     card_serial: str | None
     original_id: int | None
     request_id: str | None
     failure_code: str | None
-    answer: bytes | None
+    encoded_result: bytes | None
     context: Mapping[str, Any]
     created_at: datetime
     completed_at: datetime | None
 
     @property
-    def accounts(self) -> list[int]:
+    def account_ids(self) -> list[int]:
         """The accounts of the payer and the payee, where they are known."""
         return [side.account_id for side in (self.payer, self.payee) if side is not None]
 
@@ -150,7 +156,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
         """Only payments to merchants are approved, and not before they are reviewed."""
         if self.type not in chart.PAYMENT_TYPES or self.status in ("failed", "under_review"):
             return None
-        return approval_code(self.id)
+        return calculate_approval_code(self.id)
 
     @property
     def processor_id(self) -> int | None:
@@ -163,15 +169,17 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def failure_details(self) -> dict[str, Any] | None:
         """As the payer was told, with amounts as records show them."""
-        if self.status != "failed" or self.answer is None:
+        if self.status != "failed" or self.encoded_result is None:
             return None
-        details = decode_answer(self.answer).details or {}
-        return {name: self._as_in_records(value) for name, value in details.items()}
+        details = decode_result(self.encoded_result).details or {}
+        return {name: self._format_detail(value) for name, value in details.items()}
 
-    def _as_in_records(self, value: Any) -> Any:
+    def _format_detail(self, value: Any) -> Any:
         if not isinstance(value, float):
             return value
-        return money.plain(round(value * 10 ** money.decimals(self.currency)), self.currency)
+        return money.format_decimal(
+            round(value * 10 ** money.get_decimals(self.currency)), self.currency
+        )
 
 
 class PartyRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -220,7 +228,7 @@ class TransactionRecord(msgspec.Struct, frozen=True, kw_only=True):
     masked: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-def mask(record: TransactionRecord) -> TransactionRecord:
+def mask_record(record: TransactionRecord) -> TransactionRecord:
     """Return the record without the personal data of a restricted subscriber."""
 
     def reduced(party: PartyRecord | None) -> PartyRecord | None:
@@ -238,7 +246,7 @@ def mask(record: TransactionRecord) -> TransactionRecord:
     )
 
 
-def shown(
+def to_record(
     transaction: Transaction,
     *,
     full: bool = False,
@@ -250,53 +258,55 @@ def shown(
     `full` is for admins: whole names, and the details of a decline. `own_accounts` are those of the
     user whose list it is. `hidden` are the accounts whose holders are hidden from the caller.
     """
-    record = _record(transaction, full=full, own_accounts=own_accounts)
-    return record if hidden.isdisjoint(transaction.accounts) else mask(record)
+    record = _build_record(transaction, full=full, own_accounts=own_accounts)
+    return record if hidden.isdisjoint(transaction.account_ids) else mask_record(record)
 
 
-def _record(
+def _build_record(
     transaction: Transaction, *, full: bool, own_accounts: Collection[int]
 ) -> TransactionRecord:
     currency, context = transaction.currency, transaction.context
-    direction, own = _own_side(transaction, own_accounts)
+    direction, own = _find_own_side(transaction, own_accounts)
     original, processor = transaction.original_id, transaction.processor_id
     completed_at = transaction.completed_at
     return TransactionRecord(
-        id=ids.show(ids.TRANSACTION, transaction.id),
+        id=ids.encode(ids.TRANSACTION, transaction.id),
         type=transaction.type,
         status=transaction.status,
-        amount=money.plain(transaction.amount, currency),
-        fee_amount=money.plain(transaction.fee_amount, currency),
+        amount=money.format_decimal(transaction.amount, currency),
+        fee_amount=money.format_decimal(transaction.fee_amount, currency),
         currency=currency,
-        from_=_party(transaction.payer, full=full),
-        to=_party(transaction.payee, full=full),
+        from_=_build_party_record(transaction.payer, full=full),
+        to=_build_party_record(transaction.payee, full=full),
         direction=direction,
         balance_after=(
-            None if own is None or own.balance is None else money.plain(own.balance, currency)
+            None
+            if own is None or own.balance is None
+            else money.format_decimal(own.balance, currency)
         ),
         card_serial=transaction.card_serial,
-        processor_id=None if processor is None else ids.show(ids.PROCESSOR, processor),
+        processor_id=None if processor is None else ids.encode(ids.PROCESSOR, processor),
         terminal_id=context.get("terminal_id"),
         merchant_id=context.get("merchant_id"),
         merchant_name=context.get("merchant_name"),
         transaction_ref=context.get("transaction_ref"),
         approval_code=transaction.approval_code,
-        original_transaction_id=None if original is None else ids.show(ids.TRANSACTION, original),
-        refunded_amount=money.plain(transaction.refunded_amount, currency),
+        original_transaction_id=None if original is None else ids.encode(ids.TRANSACTION, original),
+        refunded_amount=money.format_decimal(transaction.refunded_amount, currency),
         request_id=transaction.request_id,
         failure_code=transaction.failure_code,
         failure_details=(full and transaction.failure_details) or msgspec.UNSET,
         memo=context.get("memo"),
         metadata=context.get("metadata"),
         channel=transaction.channel,
-        created_at=clock.rfc3339(transaction.created_at),
-        completed_at=None if completed_at is None else clock.rfc3339(completed_at),
+        created_at=clock.format_rfc3339(transaction.created_at),
+        completed_at=None if completed_at is None else clock.format_rfc3339(completed_at),
     )
 
 
-def _own_side(
+def _find_own_side(
     transaction: Transaction, own_accounts: Collection[int]
-) -> tuple[str | None, Side | None]:
+) -> tuple[str | None, TransactionSide | None]:
     """What is moved between two accounts of one user came in: to the one its balance is of."""
     payer, payee = transaction.payer, transaction.payee
     if payee is not None and payee.account_id in own_accounts:
@@ -306,26 +316,26 @@ def _own_side(
     return None, None
 
 
-def _party(side: Side | None, *, full: bool) -> PartyRecord | None:
+def _build_party_record(side: TransactionSide | None, *, full: bool) -> PartyRecord | None:
     if side is None:
         return None
-    word, public_id = holder(side.kind, side.owner_id)
+    word, public_id = get_holder(side.kind, side.owner_id)
     return PartyRecord(
         type=word,
-        id=public_id or ids.show(ids.ACCOUNT, side.account_id),
+        id=public_id or ids.encode(ids.ACCOUNT, side.account_id),
         name=side.holder_name if full else side.public_name,
         card_serial=side.card_serial,
     )
 
 
 #: Without I, O, 0 and 1, which are read wrongly from a paper receipt.
-_APPROVAL_LETTERS: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-_APPROVAL_PAIRS: Final = [one + other for one in _APPROVAL_LETTERS for other in _APPROVAL_LETTERS]
+_APPROVAL_ALPHABET: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+_APPROVAL_PAIRS: Final = [one + other for one in _APPROVAL_ALPHABET for other in _APPROVAL_ALPHABET]
 _APPROVAL_BITS: Final = 30  # six letters
 _GOLDEN_RATIO: Final = 0x9E3779B97F4A7C15  # of 2**64: spreads neighbours furthest apart
 
 
-def approval_code(transaction_id: int) -> str:
+def calculate_approval_code(transaction_id: int) -> str:
     """What a receipt shows for a payment; to be compared, not to be looked up."""
     number = (transaction_id * _GOLDEN_RATIO % 2**64) >> (64 - _APPROVAL_BITS)
     pairs = _APPROVAL_PAIRS
@@ -336,9 +346,9 @@ def not_found() -> ApiError:
     return ApiError(Code.TRANSACTION_NOT_FOUND)
 
 
-def read_id(text: str) -> int:
+def decode_transaction_id(text: str) -> int:
     """The number behind a transaction's identifier; what is not one names none."""
-    number = ids.read(ids.TRANSACTION, text)
+    number = ids.decode(ids.TRANSACTION, text)
     if number is None:
         raise not_found()
     return number

@@ -19,13 +19,13 @@ from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 from tapgate.subscribers.restriction import show_only_open_accounts
 from tapgate.transactions.model import (
-    Filters,
-    Side,
     Transaction,
+    TransactionFilters,
     TransactionRecord,
+    TransactionSide,
     User,
     not_found,
-    shown,
+    to_record,
 )
 
 _SELECT: Final = """
@@ -37,40 +37,41 @@ _SELECT: Final = """
            payer.holder_name AS from_holder, payer.public_name AS from_public,
            payee.kind AS to_kind, payee.owner_id AS to_owner, payee.holder_name AS to_holder,
            payee.public_name AS to_public"""
-_SIDES: Final = """
+_JOIN_SIDES: Final = """
     LEFT JOIN accounts payer ON payer.id = t.from_account
     LEFT JOIN accounts payee ON payee.id = t.to_account"""
 
 #: How far the time in an id and the time of its batch may be apart: of clocks set right, seconds.
-_SLACK: Final = timedelta(hours=1)
-_LARGEST_ID: Final = 2**63 - 1
+_ID_TIME_TOLERANCE: Final = timedelta(hours=1)
+_MAX_ID: Final = 2**63 - 1
 
 
 async def get(reader: Database | asyncpg.Connection, transaction_id: int) -> Transaction:
     row = await reader.fetchrow(
-        f"{_SELECT} FROM transactions t {_SIDES} WHERE t.id = $1", transaction_id
+        f"{_SELECT} FROM transactions t {_JOIN_SIDES} WHERE t.id = $1", transaction_id
     )
     if row is None:
         raise not_found()
-    return _transaction(row)
+    return _build_transaction(row)
 
 
-async def refunds_of(database: Database, transaction_id: int, *, limit: int) -> list[Transaction]:
+async def list_refunds(database: Database, transaction_id: int, *, limit: int) -> list[Transaction]:
     """Oldest first; also those that were declined."""
     rows = await database.fetch(
-        f"{_SELECT} FROM transactions t {_SIDES} WHERE t.original_id = $1 ORDER BY t.id LIMIT $2",
+        f"""{_SELECT} FROM transactions t {_JOIN_SIDES}
+            WHERE t.original_id = $1 ORDER BY t.id LIMIT $2""",
         transaction_id,
         limit,
     )
-    return [_transaction(row) for row in rows]
+    return [_build_transaction(row) for row in rows]
 
 
-async def record(services: Services, transaction_id: int) -> TransactionRecord:
+async def get_record(services: Services, transaction_id: int) -> TransactionRecord:
     """As third parties are told about it: names as others may see them."""
-    return shown(await get(services.database, transaction_id))
+    return to_record(await get(services.database, transaction_id))
 
 
-async def accounts_of(database: Database, user: User) -> list[int]:
+async def list_account_ids(database: Database, user: User) -> list[int]:
     """None of somebody who does not exist."""
     rows = await database.fetch(
         "SELECT id FROM accounts WHERE owner_id = $1 AND kind = ANY ($2::text[])",
@@ -80,14 +81,14 @@ async def accounts_of(database: Database, user: User) -> list[int]:
     return [row["id"] for row in rows]
 
 
-async def account_of_card(database: Database, serial: str) -> int | None:
+async def get_card_account_id(database: Database, serial: str) -> int | None:
     account_id: int | None = await database.fetchval(
         "SELECT account_id FROM cards WHERE serial = $1", serial
     )
     return account_id
 
 
-class Scope:
+class TransactionQuery:
     """Which transactions a list is about: those that match any of its branches. Each branch names
     an index; a transaction that matches two is shown once."""
 
@@ -95,12 +96,12 @@ class Scope:
         self.conditions = Conditions()
         self._branches: list[str] = []
 
-    def of_accounts(self, account_ids: Sequence[int]) -> None:
+    def include_accounts(self, account_ids: Sequence[int]) -> None:
         for account_id in account_ids:
             account = self.conditions.bind(account_id)
             self._branches += [f"t.from_account = {account}", f"t.to_account = {account}"]
 
-    def of_card(self, serial: str, account_id: int | None) -> None:
+    def include_card(self, serial: str, account_id: int | None) -> None:
         """A card pays from and receives for one wallet all its life; before that, it is declined
         without one."""
         card = self.conditions.bind(serial)
@@ -116,16 +117,16 @@ class Scope:
                 f"t.to_account = {account} AND {received}",
             ]
 
-    def only_with(self, account_ids: Sequence[int]) -> None:
+    def filter_by_accounts(self, account_ids: Sequence[int]) -> None:
         accounts = self.conditions.bind(list(account_ids))
         self.conditions.add(
             f"(t.from_account = ANY ({accounts}) OR t.to_account = ANY ({accounts}))"
         )
 
-    def only_by_card(self, serial: str) -> None:
+    def filter_by_card(self, serial: str) -> None:
         self.conditions.where("{0} IN (t.card_serial, t.to_card_serial)", serial)
 
-    def query(self, limit: int) -> str:
+    def build_sql(self, limit: int) -> str:
         """The identifiers of the newest."""
         newest = f"ORDER BY id DESC LIMIT {self.conditions.bind(limit)}"
         branches = [
@@ -135,10 +136,10 @@ class Scope:
         return f"{' UNION '.join(branches)} {newest if len(branches) > 1 else ''}"
 
 
-async def page(
+async def list_page(
     database: Database,
-    scope: Scope,
-    filters: Filters,
+    scope: TransactionQuery,
+    filters: TransactionFilters,
     caller: Principal,
     *,
     now: datetime,
@@ -154,31 +155,31 @@ async def page(
     start, end = start_of(filters.from_, zone), end_of(filters.to, zone)
     # Roughly, for the index; then exactly.
     if start is not None:
-        conditions.where("t.id >= {}", _first_id(start - _SLACK))
+        conditions.where("t.id >= {}", _get_first_id(start - _ID_TIME_TOLERANCE))
         conditions.hardly_ever_fails(f"t.created_at >= {conditions.bind(start)}")
     if end is not None:
-        conditions.where("t.id < {}", _first_id(end + _SLACK))
+        conditions.where("t.id < {}", _get_first_id(end + _ID_TIME_TOLERANCE))
         conditions.hardly_ever_fails(f"t.created_at < {conditions.bind(end)}")
     if caller.kind != "admin":
         show_only_open_accounts(conditions, caller, now, "t.from_account", "t.to_account")
     # In two steps: what is guessed about the first, too much by far, would let PostgreSQL read all
     # accounts for the second.
-    found = await database.fetch(scope.query(filters.limit + 1), *conditions.values)
+    found = await database.fetch(scope.build_sql(filters.limit + 1), *conditions.values)
     if not found:
         return []
     rows = await database.fetch(
-        f"""{_SELECT} FROM transactions t {_SIDES}
+        f"""{_SELECT} FROM transactions t {_JOIN_SIDES}
             WHERE t.id = ANY ($1::bigint[]) ORDER BY t.id DESC""",
         [row["id"] for row in found],
     )
-    return [_transaction(row) for row in rows]
+    return [_build_transaction(row) for row in rows]
 
 
-def _first_id(moment: datetime) -> int:
-    return min(ids.first_id_at(moment), _LARGEST_ID)
+def _get_first_id(moment: datetime) -> int:
+    return min(ids.first_id_at(moment), _MAX_ID)
 
 
-def _transaction(row: asyncpg.Record) -> Transaction:
+def _build_transaction(row: asyncpg.Record) -> Transaction:
     return Transaction(
         id=row["id"],
         type=row["type"],
@@ -188,23 +189,23 @@ def _transaction(row: asyncpg.Record) -> Transaction:
         fee_amount=row["fee_amount"],
         refunded_amount=row["refunded_amount"],
         currency=row["currency"],
-        payer=_side(row, "from", row["card_serial"]),
-        payee=_side(row, "to", row["to_card_serial"]),
+        payer=_build_side(row, "from", row["card_serial"]),
+        payee=_build_side(row, "to", row["to_card_serial"]),
         card_serial=row["card_serial"],
         original_id=row["original_id"],
         request_id=row["request_id"],
         failure_code=row["failure_code"],
-        answer=row["answer"],
+        encoded_result=row["answer"],
         context=row["context"] or {},
         created_at=row["created_at"],
         completed_at=row["completed_at"],
     )
 
 
-def _side(row: asyncpg.Record, name: str, card_serial: str | None) -> Side | None:
+def _build_side(row: asyncpg.Record, name: str, card_serial: str | None) -> TransactionSide | None:
     if row[f"{name}_account"] is None:
         return None
-    return Side(
+    return TransactionSide(
         account_id=row[f"{name}_account"],
         kind=row[f"{name}_kind"],
         owner_id=row[f"{name}_owner"],

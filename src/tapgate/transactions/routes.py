@@ -1,7 +1,7 @@
 """The endpoints of transactions."""
 
 from tapgate import ids
-from tapgate.clock import platform_day
+from tapgate.clock import get_platform_day
 from tapgate.edge import spreadsheet
 from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
@@ -9,28 +9,28 @@ from tapgate.edge.pages import Page, cut
 from tapgate.errors import ApiError, Code
 from tapgate.subscribers.restriction import hidden_from, require_open_accounts
 from tapgate.transactions import queries
-from tapgate.transactions.chain import Chain, chain_of
-from tapgate.transactions.entries import Entries, entries_of
-from tapgate.transactions.export import ExportFilters, exported
+from tapgate.transactions.chain import TransactionChain, get_chain
+from tapgate.transactions.entries import TransactionEntries, get_entries
+from tapgate.transactions.export import ExportFilters, export_csv
 from tapgate.transactions.model import (
-    Filters,
     Transaction,
+    TransactionFilters,
     TransactionRecord,
-    read_id,
-    read_user,
-    shown,
+    decode_transaction_id,
+    parse_user_id,
+    to_record,
 )
-from tapgate.transactions.queries import Scope
+from tapgate.transactions.queries import TransactionQuery
 
 endpoints = Endpoints("Transactions")
 
 _READ = Access(scope="payments:read", roles="ACSF", service=True)
 _ANY_ADMIN = Access(roles="ACSF")
-_OF_ONE = (Code.TRANSACTION_NOT_FOUND, Code.OTP_REQUIRED)
+_TRANSACTION_ERRORS = (Code.TRANSACTION_NOT_FOUND, Code.OTP_REQUIRED)
 
 
 @endpoints.get("/api/v1/transactions", access=_READ, errors=(Code.OTP_REQUIRED,))
-async def list_transactions(call: Call, query: Filters) -> Page[TransactionRecord]:
+async def list_transactions(call: Call, query: TransactionFilters) -> Page[TransactionRecord]:
     """List transactions, newest first.
 
     With `user_id` the list is one user's: `direction` and `balance_after` are that user's, of an
@@ -42,7 +42,7 @@ async def list_transactions(call: Call, query: Filters) -> Page[TransactionRecor
     the admin sees that subscriber's transactions in full. API keys do not get them. Filtering by a
     restricted subscriber's own `user_id` or `card_serial` needs the code: `OTP_REQUIRED`.
     """
-    return await _listed(call, query)
+    return await _list_page(call, query)
 
 
 @endpoints.get(
@@ -62,8 +62,8 @@ async def export_transactions(call: Call, query: ExportFilters) -> Reply[bytes]:
     a row has the header `X-Masked: true`.
     """
     services = call.services
-    export = await exported(lambda filters: _listed(call, filters), query)
-    day = platform_day(services.clock(), services.settings.timezone)
+    export = await export_csv(lambda filters: _list_page(call, filters), query)
+    day = get_platform_day(services.clock(), services.settings.timezone)
     headers = {"Content-Disposition": f'attachment; filename="transactions-{day}.csv"'}
     if export.next_cursor is not None:
         headers["X-Next-Cursor"] = export.next_cursor
@@ -72,36 +72,36 @@ async def export_transactions(call: Call, query: ExportFilters) -> Reply[bytes]:
     return Reply(export.content, headers=headers, content_type=spreadsheet.CONTENT_TYPE)
 
 
-async def _listed(call: Call, query: Filters) -> Page[TransactionRecord]:
-    scope, own_accounts = Scope(), []
+async def _list_page(call: Call, query: TransactionFilters) -> Page[TransactionRecord]:
+    scope, own_accounts = TransactionQuery(), []
     if query.user_id is not None:
-        own_accounts = await _accounts_of(call, query.user_id)
-        scope.of_accounts(own_accounts)
+        own_accounts = await _list_visible_account_ids(call, query.user_id)
+        scope.include_accounts(own_accounts)
         if not own_accounts:
             return Page([], has_more=False, next_cursor=None)
     if query.card_serial is not None:
-        account_id = await queries.account_of_card(call.services.database, query.card_serial)
+        account_id = await queries.get_card_account_id(call.services.database, query.card_serial)
         await require_open_accounts(call.services.database, call, [account_id])
         if own_accounts:
-            scope.only_by_card(query.card_serial)
+            scope.filter_by_card(query.card_serial)
         else:
-            scope.of_card(query.card_serial, account_id)
-    return await _page(call, scope, query, own_accounts, full=_in_full(call))
+            scope.include_card(query.card_serial, account_id)
+    return await _build_page(call, scope, query, own_accounts, full=_can_see_full_names(call))
 
 
-@endpoints.get("/api/v1/transactions/{id}", access=_READ, errors=_OF_ONE)
+@endpoints.get("/api/v1/transactions/{id}", access=_READ, errors=_TRANSACTION_ERRORS)
 async def get_transaction(call: Call, id: str) -> TransactionRecord:
     """Get a transaction.
 
     An admin gets a restricted subscriber's transaction masked, as in the list, until a code is
     verified; an API key gets `OTP_REQUIRED`.
     """
-    transaction, hidden = await _open_transaction(call, id)
-    return shown(transaction, full=_in_full(call), hidden=hidden)
+    transaction, hidden = await _get_visible_transaction(call, id)
+    return to_record(transaction, full=_can_see_full_names(call), hidden=hidden)
 
 
-@endpoints.get("/api/v1/transactions/{id}/entries", access=_ANY_ADMIN, errors=_OF_ONE)
-async def list_transaction_entries(call: Call, id: str) -> Entries:
+@endpoints.get("/api/v1/transactions/{id}/entries", access=_ANY_ADMIN, errors=_TRANSACTION_ERRORS)
+async def list_transaction_entries(call: Call, id: str) -> TransactionEntries:
     """List the ledger entries of a transaction.
 
     In the order in which they were booked. Each takes one amount from the account that is debited
@@ -109,20 +109,20 @@ async def list_transaction_entries(call: Call, id: str) -> Entries:
     `balance_after` is known of the payer's and the payee's account only. `masked: true` is there
     when a restricted subscriber takes part: names and balances are then null.
     """
-    transaction, hidden = await _open_transaction(call, id)
-    return await entries_of(call.services.database, transaction, masked=bool(hidden))
+    transaction, hidden = await _get_visible_transaction(call, id)
+    return await get_entries(call.services.database, transaction, masked=bool(hidden))
 
 
-@endpoints.get("/api/v1/transactions/{id}/chain", access=_ANY_ADMIN, errors=_OF_ONE)
-async def get_transaction_chain(call: Call, id: str) -> Chain:
+@endpoints.get("/api/v1/transactions/{id}/chain", access=_ANY_ADMIN, errors=_TRANSACTION_ERRORS)
+async def get_transaction_chain(call: Call, id: str) -> TransactionChain:
     """Get what belongs to a transaction.
 
     `original` is the payment that a refund gives back. `refunds` are those of a payment, oldest
     first, the first 1,000, also those that were declined. `replays` is how often its request came
     again and was answered with what had been answered before; counted about once a second.
     """
-    transaction, _ = await _open_transaction(call, id)
-    return await chain_of(call, transaction)
+    transaction, _ = await _get_visible_transaction(call, id)
+    return await get_chain(call, transaction)
 
 
 @endpoints.get(
@@ -131,52 +131,57 @@ async def get_transaction_chain(call: Call, id: str) -> Chain:
     errors=(Code.PROCESSOR_NOT_FOUND, Code.OTP_REQUIRED),
 )
 async def list_processor_transactions(
-    call: Call, id: str, query: Filters
+    call: Call, id: str, query: TransactionFilters
 ) -> Page[TransactionRecord]:
     """List a processor's transactions, newest first.
 
     Names are shortened for every caller. `user_id` finds those with one other user. Transactions of
     restricted subscribers are masked, or left out, as in the list of all transactions.
     """
-    scope = Scope()
-    own_accounts = await _accounts_of(call, id) if id.startswith(ids.PROCESSOR) else []
+    scope = TransactionQuery()
+    own_accounts = await _list_visible_account_ids(call, id) if id.startswith(ids.PROCESSOR) else []
     if not own_accounts:
         raise ApiError(Code.PROCESSOR_NOT_FOUND)
-    scope.of_accounts(own_accounts)
+    scope.include_accounts(own_accounts)
     if query.user_id is not None:
-        scope.only_with(await _accounts_of(call, query.user_id))
+        scope.filter_by_accounts(await _list_visible_account_ids(call, query.user_id))
     if query.card_serial is not None:
-        account_id = await queries.account_of_card(call.services.database, query.card_serial)
+        account_id = await queries.get_card_account_id(call.services.database, query.card_serial)
         await require_open_accounts(call.services.database, call, [account_id])
-        scope.only_by_card(query.card_serial)
-    return await _page(call, scope, query, own_accounts, full=False)
+        scope.filter_by_card(query.card_serial)
+    return await _build_page(call, scope, query, own_accounts, full=False)
 
 
-async def _open_transaction(call: Call, id: str) -> tuple[Transaction, set[int]]:
+async def _get_visible_transaction(call: Call, id: str) -> tuple[Transaction, set[int]]:
     """Return a transaction and those of its accounts whose holders are hidden from the caller: an
     admin gets it masked, an API key is refused."""
     database = call.services.database
-    transaction = await queries.get(database, read_id(id))
+    transaction = await queries.get(database, decode_transaction_id(id))
     if call.principal.kind != "admin":
-        await require_open_accounts(database, call, transaction.accounts)
-    return transaction, await hidden_from(database, call, transaction.accounts)
+        await require_open_accounts(database, call, transaction.account_ids)
+    return transaction, await hidden_from(database, call, transaction.account_ids)
 
 
-async def _accounts_of(call: Call, user_id: str) -> list[int]:
+async def _list_visible_account_ids(call: Call, user_id: str) -> list[int]:
     """The accounts of a user who is open to the caller; none of somebody who does not exist."""
-    user = read_user(user_id)
+    user = parse_user_id(user_id)
     if user is None:
         return []
-    accounts = await queries.accounts_of(call.services.database, user)
+    accounts = await queries.list_account_ids(call.services.database, user)
     await require_open_accounts(call.services.database, call, accounts)
     return accounts
 
 
-async def _page(
-    call: Call, scope: Scope, query: Filters, own_accounts: list[int], *, full: bool
+async def _build_page(
+    call: Call,
+    scope: TransactionQuery,
+    query: TransactionFilters,
+    own_accounts: list[int],
+    *,
+    full: bool,
 ) -> Page[TransactionRecord]:
     services = call.services
-    rows = await queries.page(
+    rows = await queries.list_page(
         services.database,
         scope,
         query,
@@ -185,16 +190,16 @@ async def _page(
         zone=services.settings.timezone,
     )
     hidden = await hidden_from(
-        services.database, call, {account for row in rows for account in row.accounts}
+        services.database, call, {account for row in rows for account in row.account_ids}
     )
     return cut(
         rows,
         query.limit,
         key=lambda row: row.id,
-        show=lambda row: shown(row, full=full, own_accounts=own_accounts, hidden=hidden),
+        show=lambda row: to_record(row, full=full, own_accounts=own_accounts, hidden=hidden),
     )
 
 
-def _in_full(call: Call) -> bool:
+def _can_see_full_names(call: Call) -> bool:
     """Admins work for the platform; everybody else sees as much of a name as a merchant may."""
     return call.principal.kind == "admin"

@@ -7,11 +7,11 @@ from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.errors import ApiError, Code
 from tapgate.subscribers.restriction import require_open
-from tapgate.transactions.model import read_user
+from tapgate.transactions.model import parse_user_id
 
 endpoints = Endpoints("Wallet")
 
-_NOT_FOUND = {
+_NOT_FOUND_CODES = {
     ids.SUBSCRIBER: Code.SUBSCRIBER_NOT_FOUND,
     ids.AGENT: Code.AGENT_NOT_FOUND,
     ids.PROCESSOR: Code.PROCESSOR_NOT_FOUND,
@@ -34,11 +34,11 @@ class Balance(msgspec.Struct, kw_only=True):
 @endpoints.get(
     "/api/v1/balance/{user_id}",
     access=Access(scope="balance:read", roles="ACSF", service=True),
-    errors=(*_NOT_FOUND.values(), Code.ACCOUNT_NOT_FOUND, Code.OTP_REQUIRED),
+    errors=(*_NOT_FOUND_CODES.values(), Code.ACCOUNT_NOT_FOUND, Code.OTP_REQUIRED),
 )
 async def get_balance(call: Call, user_id: str) -> Balance:
     """Get the balance of a subscriber, an agent (the float), a processor or a partner."""
-    user = read_user(user_id)
+    user = parse_user_id(user_id)
     services = call.services
     row = None
     if user is not None:
@@ -50,18 +50,18 @@ async def get_balance(call: Call, user_id: str) -> Balance:
             user.kind.accounts[0],
         )
     if user is None or row is None:
-        raise ApiError(_NOT_FOUND.get(user_id[:4], Code.ACCOUNT_NOT_FOUND))
+        raise ApiError(_NOT_FOUND_CODES.get(user_id[:4], Code.ACCOUNT_NOT_FOUND))
     await require_open(services.database, call, user.id, restricted=row["restricted"])
 
     def shown(minor: int) -> str:
-        return money.plain(minor, row["currency"])
+        return money.format_decimal(minor, row["currency"])
 
     return Balance(
         user_id=user_id,
-        account_id=ids.show(ids.ACCOUNT, row["id"]),
+        account_id=ids.encode(ids.ACCOUNT, row["id"]),
         balance=shown(row["balance"]),
         available=shown(row["balance"] - row["held"]),
         held=shown(row["held"]),
         currency=row["currency"],
-        as_of=clock.rfc3339(services.clock()),
+        as_of=clock.format_rfc3339(services.clock()),
     )

@@ -13,19 +13,19 @@ from tapgate.ledger import chart
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import read_id
 from tapgate.subscribers.restriction import require_open
-from tapgate.transactions.orders import minor
+from tapgate.transactions.submit import to_minor_units
 
 endpoints = Endpoints("Wallet")
 
 
 #: Refusals that follow from what a wallet has.
-_ABOUT_FUNDS: Final = frozenset(
+_BALANCE_CODES: Final = frozenset(
     {Code.INSUFFICIENT_FUNDS, Code.INSUFFICIENT_FLOAT, Code.MAX_BALANCE_EXCEEDED}
 )
 
 
 class QuoteRequest(msgspec.Struct, kw_only=True):
-    type: Annotated[str, Choice(*chart.TYPES, name="TransactionType")]
+    type: Annotated[str, Choice(*chart.TRANSACTION_TYPES, name="TransactionType")]
     amount: Amount
     sender_id: Text | None = None
     currency: Currency | None = None
@@ -54,7 +54,7 @@ async def create_quote(call: Call, body: QuoteRequest) -> Quote:
     `MAX_BALANCE_EXCEEDED`. Nothing is moved or counted.
     """
     services, currency = call.services, call.services.settings.currency
-    amount, sender_id = minor(call, body.amount), None
+    amount, sender_id = to_minor_units(call, body.amount), None
     if body.sender_id is not None:
         sender = await subscribers.get(services.database, read_id(body.sender_id))
         # Quotes of different amounts find out the balance by bisection.
@@ -63,25 +63,25 @@ async def create_quote(call: Call, body: QuoteRequest) -> Quote:
     assessment = await services.ledger.assess(
         services.database, transaction_type=body.type, amount=amount, subscriber_id=sender_id
     )
-    objections = [*assessment.objections]
-    if assessment.shortage is not None:
-        objections.append(assessment.shortage)
+    objections = [*assessment.rejections]
+    if assessment.insufficient_funds is not None:
+        objections.append(assessment.insufficient_funds)
     reasons = [
         str(objection.code)
         for objection in objections
-        if objection.code not in _ABOUT_FUNDS or _may_read_balance(call)
+        if objection.code not in _BALANCE_CODES or _can_read_balance(call)
     ]
     paid_by_sender = assessment.fee if assessment.fee_payer == "sender" else 0
     return Quote(
-        amount=money.plain(amount, currency),
-        fee_amount=money.plain(assessment.fee, currency),
-        total=money.plain(amount + paid_by_sender, currency),
+        amount=money.format_decimal(amount, currency),
+        fee_amount=money.format_decimal(assessment.fee, currency),
+        total=money.format_decimal(amount + paid_by_sender, currency),
         currency=currency,
         allowed=not reasons,
         reasons=reasons,
     )
 
 
-def _may_read_balance(call: Call) -> bool:
+def _can_read_balance(call: Call) -> bool:
     caller = call.principal
     return caller.kind != "api_key" or "balance:read" in caller.scopes

@@ -10,21 +10,21 @@ from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.subscribers.restriction import require_open_accounts
-from tapgate.transactions.orders import (
-    Order,
+from tapgate.transactions.submit import (
+    MoneyRequest,
     Receipt,
-    Shown,
-    carry_out,
-    channel_of,
-    minor,
-    numbered,
-    request_of,
+    ReceiptFields,
+    build_idempotency_key,
+    decode_id,
+    get_channel,
+    submit,
+    to_minor_units,
 )
 
 endpoints = Endpoints("Wallet")
 
 #: How a subscriber's payment may be declined.
-_DECLINES = (
+_DECLINE_CODES = (
     Code.INVALID_PIN,
     Code.ACCOUNT_LOCKED,
     Code.SUBSCRIBER_BLOCKED,
@@ -37,7 +37,7 @@ _DECLINES = (
 )
 
 
-class P2pTransfer(Order, kw_only=True):
+class P2pTransferRequest(MoneyRequest, kw_only=True):
     sender_id: Text
     recipient_card_serial: CardSerial
     amount: Amount
@@ -68,10 +68,10 @@ class P2pReceipt(Receipt, kw_only=True):
         Code.CARD_NOT_FOUND,
         Code.SELF_TRANSFER,
         Code.CARD_NOT_ACTIVE,
-        *_DECLINES,
+        *_DECLINE_CODES,
     ),
 )
-async def transfer_p2p(call: Call, body: P2pTransfer) -> Reply[P2pReceipt]:
+async def transfer_p2p(call: Call, body: P2pTransferRequest) -> Reply[P2pReceipt]:
     """Send money to the holder of a card.
 
     The money arrives in the wallet that the card spends from. The fee comes on top of the amount
@@ -80,9 +80,9 @@ async def transfer_p2p(call: Call, body: P2pTransfer) -> Reply[P2pReceipt]:
     the review is over.
     """
 
-    def receipt(shown: Shown) -> P2pReceipt:
+    def receipt(shown: ReceiptFields) -> P2pReceipt:
         return P2pReceipt(
-            message=shown.message("Transfer completed"),
+            message=shown.build_message("Transfer completed"),
             transaction_id=shown.transaction_id,
             status=shown.status,
             amount=shown.amount,
@@ -93,19 +93,19 @@ async def transfer_p2p(call: Call, body: P2pTransfer) -> Reply[P2pReceipt]:
 
     command = Command(
         type=chart.TRANSFER_P2P,
-        channel=channel_of(call.principal),
-        payer=commands.subscriber(numbered(ids.SUBSCRIBER, body.sender_id)),
-        payee=commands.card(body.recipient_card_serial),
-        amount=minor(call, body.amount),
+        channel=get_channel(call.principal),
+        payer=commands.subscriber_party(decode_id(ids.SUBSCRIBER, body.sender_id)),
+        payee=commands.card_party(body.recipient_card_serial),
+        amount=to_minor_units(call, body.amount),
         payer_pin=body.pin,
         pin_policy="required",
-        request=request_of(call, body),
+        idempotency_key=build_idempotency_key(call, body),
         context=None if body.memo is None else {"memo": body.memo},
     )
-    return await carry_out(call, command, receipt)
+    return await submit(call, command, receipt)
 
 
-class Transfer(Order, kw_only=True):
+class TransferRequest(MoneyRequest, kw_only=True):
     from_account_id: Text
     to_account_id: Text
     amount: Amount
@@ -134,20 +134,20 @@ class TransferReceipt(Receipt, kw_only=True):
         Code.PROCESSOR_SUSPENDED,
         Code.PARTNER_SUSPENDED,
         Code.INSUFFICIENT_FLOAT,
-        *_DECLINES,
+        *_DECLINE_CODES,
     ),
 )
-async def transfer_funds(call: Call, body: Transfer) -> Reply[TransferReceipt]:
+async def transfer_funds(call: Call, body: TransferRequest) -> Reply[TransferReceipt]:
     """Move money from one account to another.
 
     An API key moves subscribers' money only, and needs the PIN. A system_admin or finance_user
     moves any account's.
     """
 
-    def receipt(shown: Shown) -> TransferReceipt:
+    def receipt(shown: ReceiptFields) -> TransferReceipt:
         from_balance, to_balance = shown.balances
         return TransferReceipt(
-            message=shown.message("Transfer completed"),
+            message=shown.build_message("Transfer completed"),
             transaction_id=shown.transaction_id,
             status=shown.status,
             amount=shown.amount,
@@ -157,7 +157,7 @@ async def transfer_funds(call: Call, body: Transfer) -> Reply[TransferReceipt]:
 
     by_key = call.principal.kind == "api_key"
     payer, payee = (
-        numbered(ids.ACCOUNT, account) for account in (body.from_account_id, body.to_account_id)
+        decode_id(ids.ACCOUNT, account) for account in (body.from_account_id, body.to_account_id)
     )
     # The receipt tells balances, which of restricted subscribers not everybody may see. Who knows
     # the PIN makes a payment of the subscriber's own.
@@ -165,14 +165,14 @@ async def transfer_funds(call: Call, body: Transfer) -> Reply[TransferReceipt]:
     await require_open_accounts(call.services.database, call, told)
     command = Command(
         type=chart.TRANSFER,
-        channel=channel_of(call.principal),
-        payer=commands.account(payer),
-        payee=commands.account(payee),
-        amount=minor(call, body.amount),
+        channel=get_channel(call.principal),
+        payer=commands.account_party(payer),
+        payee=commands.account_party(payee),
+        amount=to_minor_units(call, body.amount),
         payer_pin=body.pin,
         pin_policy="required" if by_key else "if_given",
         wallets_only=by_key,
-        request=request_of(call, body),
+        idempotency_key=build_idempotency_key(call, body),
         context=None if body.description is None else {"memo": body.description},
     )
-    return await carry_out(call, command, receipt)
+    return await submit(call, command, receipt)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from tapgate import money
-from tapgate.images import Picture
+from tapgate.images import EncodedImage
 from tapgate.messenger.conversation import engine, words
 from tapgate.messenger.conversation.state import Conversation, Step
 from tapgate.messenger.model import calls
@@ -40,7 +40,7 @@ PHONE, PAYEE_PHONE, CARDLESS_PHONE = "+23276123456", "+23276222222", "+232763333
 PIN, WRONG_PIN = "4907", "8316"
 CODE = "604829"
 NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
-PICTURE = Picture("image/jpeg", b"jpeg")
+PICTURE = EncodedImage("image/jpeg", b"jpeg")
 MAX_TRIES = 3
 
 Outcome = Answered | Refused | Unreachable
@@ -114,7 +114,7 @@ class Gateway:
 
     def _receipt(self, call: calls.SendMoney) -> Outcome:
         amount = money.parse(call.amount, "SLE")
-        fee = money.share(amount, 1_500)
+        fee = money.apply_rate(amount, 1_500)
         if amount + fee > self.balance:
             return Refused(code="INSUFFICIENT_FUNDS")
         self.balance -= amount + fee
@@ -122,9 +122,9 @@ class Gateway:
             result=calls.Receipt(
                 transaction_id=f"txn_{len(self.paid)}",
                 status="completed",
-                amount=money.formatted(amount, "SLE"),
-                fee_amount=money.formatted(fee, "SLE"),
-                new_balance=money.formatted(self.balance, "SLE"),
+                amount=money.format_money(amount, "SLE"),
+                fee_amount=money.format_money(fee, "SLE"),
+                new_balance=money.format_money(self.balance, "SLE"),
                 recipient_name="Aminata K.",
             )
         )
@@ -168,7 +168,7 @@ class Gateway:
                 )
                 return self.subscriber
             case calls.ReadBalance():
-                shown = money.plain(self.balance, "SLE")
+                shown = money.format_decimal(self.balance, "SLE")
                 return calls.Balance(balance=shown, available=shown, held="0.00", currency="SLE")
             case calls.ReadLimits(kyc_level=level):
                 return calls.Limits(
@@ -208,12 +208,12 @@ class Gateway:
         return True
 
     def _quote(self, amount: int) -> calls.Quoted:
-        fee = money.share(amount, 1_500)
+        fee = money.apply_rate(amount, 1_500)
         enough = amount + fee <= self.balance
         return calls.Quoted(
-            amount=money.plain(amount, "SLE"),
-            fee_amount=money.plain(fee, "SLE"),
-            total=money.plain(amount + fee, "SLE"),
+            amount=money.format_decimal(amount, "SLE"),
+            fee_amount=money.format_decimal(fee, "SLE"),
+            total=money.format_decimal(amount + fee, "SLE"),
             currency="SLE",
             allowed=enough,
             reasons=() if enough else ("INSUFFICIENT_FUNDS",),

@@ -41,7 +41,7 @@ class Chat:
             database=database,
             vault=Vault(settings.secret_key),
             clock=self.clock,
-            new_id=ids.IdSource(7),
+            new_id=ids.IdGenerator(7),
             process=7,
             gateway=self,
             understand=self._understand,

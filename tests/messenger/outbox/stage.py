@@ -5,7 +5,7 @@ from typing import Any
 import asyncpg
 
 from messenger.set_clock import SetClock
-from tapgate.ids import IdSource
+from tapgate.ids import IdGenerator
 from tapgate.messenger.channel.graph import Graph
 from tapgate.messenger.fake_graph.provider import Provider, Utterance
 from tapgate.messenger.model.replies import Outgoing, Say
@@ -23,7 +23,7 @@ class Outbox:
         self.database = database
         self.clock = clock
         self.vault = Vault("a secret key for the tests of the outbox")
-        self.new_id = IdSource(1)
+        self.new_id = IdGenerator(1)
 
     async def put(
         self, message: Outgoing | str, address: str = PHONE, key: str | None = None

@@ -7,7 +7,7 @@ import pytest
 
 from messenger.outbox.stage import OTHER, PHONE, Outbox
 from tapgate import ids
-from tapgate.clock import rfc3339
+from tapgate.clock import format_rfc3339
 from tapgate.messenger.model.replies import Offer, Option, Outgoing, PinForm, Say, Template
 from tapgate.messenger.outbox.queries import recent
 from tapgate.messenger.outbox.sealed import UnreadableError, opened, seal
@@ -90,7 +90,7 @@ async def test_a_developer_reads_the_newest_first(outbox: Outbox) -> None:
     await outbox.put("not theirs", OTHER)
     rows = await outbox.rows()
     shown = msgspec.to_builtins(await recent(outbox.database, outbox.vault, PHONE))
-    created = [rfc3339(row["created_at"]) for row in rows]
+    created = [format_rfc3339(row["created_at"]) for row in rows]
     tapped_on = [{"type": "reply", "reply": {"id": "a", "title": "Balance"}}]
     assert [one.pop("payloads")[-1]["type"] for one in shown[::2]] == ["template", "text"]
     (payload,) = shown[1].pop("payloads")
@@ -98,7 +98,7 @@ async def test_a_developer_reads_the_newest_first(outbox: Outbox) -> None:
     assert payload["interactive"]["action"] == {"buttons": tapped_on}
     assert shown == [
         {
-            "message_id": ids.show("msg_", rows[2]["id"]),
+            "message_id": ids.encode("msg_", rows[2]["id"]),
             "to": PHONE,
             "template": "one_time_code",
             "language": "en",
@@ -107,14 +107,14 @@ async def test_a_developer_reads_the_newest_first(outbox: Outbox) -> None:
             "created_at": created[2],
         },
         {
-            "message_id": ids.show("msg_", rows[1]["id"]),
+            "message_id": ids.encode("msg_", rows[1]["id"]),
             "to": PHONE,
             "text": "What next?\n\n1. Balance",
             "status": "queued",
             "created_at": created[1],
         },
         {
-            "message_id": ids.show("msg_", rows[0]["id"]),
+            "message_id": ids.encode("msg_", rows[0]["id"]),
             "to": PHONE,
             "text": "Hello",
             "status": "queued",

@@ -233,7 +233,7 @@ async def test_logs_hold_ids_and_codes_only(stage: Stage) -> None:
         stage.clock.forward(seconds=2)
         await stage.sender().send_due()
     (row,) = await stage.rows()
-    message_id = ids.show(ids.MESSAGE, row["id"])
+    message_id = ids.encode(ids.MESSAGE, row["id"])
     assert logs == [
         {
             "event": "outbox.put_off",

@@ -82,7 +82,7 @@ async def stage(folder: Path, database_url: str, **variables: str) -> AsyncItera
         database=database,
         vault=Vault(settings.secret_key),
         clock=system_clock,
-        new_id=ids.IdSource(7),
+        new_id=ids.IdGenerator(7),
         process=7,
         gateway=gateway,
         understand=nothing_known,

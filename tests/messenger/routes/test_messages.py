@@ -45,7 +45,7 @@ async def test_a_template_is_accepted_and_shown(messenger: Stage) -> None:
     assert [answer.status_code for answer in answers] == [202, 202]
     names = [answer.json()["message_id"] for answer in answers]
     assert all(answer.json().keys() == {"message_id"} for answer in answers)
-    assert all(ids.read(ids.MESSAGE, name) is not None for name in names)
+    assert all(ids.decode(ids.MESSAGE, name) is not None for name in names)
     shown = await outbox(messenger)
     assert [one.pop("message_id") for one in shown] == names[::-1]
     assert all(one.pop("created_at").endswith("Z") for one in shown)

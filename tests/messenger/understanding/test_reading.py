@@ -88,7 +88,7 @@ def test_amounts_of_other_currencies() -> None:
 def test_amounts_that_are_grouped_are_read_as_they_are(
     minor: int, sign: str, currency: str
 ) -> None:
-    shown = money.formatted(minor, currency).removesuffix(f" {currency}")
+    shown = money.format_money(minor, currency).removesuffix(f" {currency}")
     shown = shown.removesuffix(".00").replace(",", sign)
     read = reading.amount(f"{shown} {currency}", currency)
     assert read is not None

@@ -124,7 +124,7 @@ def not_found() -> ApiError:
 
 
 def decode_id(text: str) -> int:
-    number = ids.read(ids.KEY, text)
+    number = ids.decode(ids.KEY, text)
     if number is None:
         raise not_found()
     return number
@@ -141,14 +141,16 @@ def with_secret(key: ApiKey, secret: str) -> ApiKeyWithSecret:
 def _fields(key: ApiKey) -> dict[str, Any]:
     networks = key.allowed_ips
     return {
-        "id": ids.show(ids.KEY, key.id),
+        "id": ids.encode(ids.KEY, key.id),
         "name": key.name,
         "scopes": key.scopes,
         "prefix": key.prefix,
         "rate_limit": key.rate_limit,
         "burst": key.burst,
         "allowed_ips": None if networks is None else [str(network) for network in networks],
-        "expires_at": None if key.expires_at is None else clock.rfc3339(key.expires_at),
-        "last_used_at": None if key.last_used_at is None else clock.rfc3339(key.last_used_at),
-        "created_at": clock.rfc3339(key.created_at),
+        "expires_at": None if key.expires_at is None else clock.format_rfc3339(key.expires_at),
+        "last_used_at": None
+        if key.last_used_at is None
+        else clock.format_rfc3339(key.last_used_at),
+        "created_at": clock.format_rfc3339(key.created_at),
     }

@@ -119,7 +119,7 @@ def _is_same_time(stored: datetime | None, given: str) -> bool:
     """Return whether this is the stored time as responses show it, which may be in the past."""
     if stored is None or not given:
         return False
-    return clock.rfc3339(stored) == clock.rfc3339(datetime.fromisoformat(given))
+    return clock.format_rfc3339(stored) == clock.format_rfc3339(datetime.fromisoformat(given))
 
 
 async def _lock(tx: asyncpg.Connection, services: Services, key_id: int) -> ApiKey:
@@ -143,6 +143,6 @@ async def _record(
         origin,
         event=f"api_key.{action}",
         resource_type="api_key",
-        resource_id=ids.show(ids.KEY, key_id),
+        resource_id=ids.encode(ids.KEY, key_id),
         changes=changes,
     )

@@ -42,7 +42,7 @@ def to_record(rules: list[StoredRule], currency: str) -> CommissionRules:
                 type=rule.type,
                 tier=rule.tier,
                 rate=format_rate(rule.rate),
-                minimum_amount=money.plain(rule.minimum_amount, currency),
+                minimum_amount=money.format_decimal(rule.minimum_amount, currency),
             )
             for rule in rules
         ]

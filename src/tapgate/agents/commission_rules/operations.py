@@ -30,6 +30,6 @@ async def replace(call: Call, wanted: CommissionRules) -> CommissionRules:
             resource_id="commission_rules",
             changes={"data": (msgspec.to_builtins(before.data), msgspec.to_builtins(after.data))},
         )
-        ticket = await services.signals.publish(tx, rules.CHANGED, "commission_rules")
+        ticket = await services.signals.publish(tx, rules.RULES_CHANGED, "commission_rules")
     await services.signals.settled(ticket)
     return after

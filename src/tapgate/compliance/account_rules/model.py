@@ -38,7 +38,7 @@ class AccountRuleUpdate(msgspec.Struct, kw_only=True):
 
 
 def shown(rule: AccountRule, currency: str) -> AccountRuleRecord:
-    amounts = {name: money.plain(getattr(rule, name), currency) for name in _AMOUNTS}
+    amounts = {name: money.format_decimal(getattr(rule, name), currency) for name in _AMOUNTS}
     return AccountRuleRecord(
         kyc_level=rule.kyc_level, currency=currency, requirements=rule.requirements, **amounts
     )

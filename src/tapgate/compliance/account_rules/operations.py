@@ -27,6 +27,6 @@ async def update(call: Call, kyc_level: int, update: model.AccountRuleUpdate) ->
             resource_id=str(kyc_level),
             changes=changes_between(model.shown(before, currency), model.shown(after, currency)),
         )
-        ticket = await services.signals.publish(tx, rules.CHANGED, str(kyc_level))
+        ticket = await services.signals.publish(tx, rules.RULES_CHANGED, str(kyc_level))
     await services.signals.settled(ticket)
     return after

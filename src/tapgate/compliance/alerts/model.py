@@ -10,7 +10,7 @@ from tapgate.compliance.severity import Severity
 from tapgate.edge.fields import Choice, FreeText, IdRule, Metadata, Text
 from tapgate.edge.pages import PageQuery
 from tapgate.errors import ApiError, Code, invalid_field
-from tapgate.ledger.alerts import impersonal_details
+from tapgate.ledger.alerts import remove_personal_details
 
 Status = Annotated[
     str, Choice("open", "investigating", "resolved", "false_positive", name="AlertStatus")
@@ -42,7 +42,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def public_id(self) -> str:
-        return ids.show(ids.ALERT, self.id)
+        return ids.encode(ids.ALERT, self.id)
 
 
 class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ def shown(alert: Alert, *, masked: bool = False) -> AlertRecord:
     if not masked:
         return record
     return msgspec.structs.replace(
-        record, details=impersonal_details(alert.details), resolution_notes=None, masked=True
+        record, details=remove_personal_details(alert.details), resolution_notes=None, masked=True
     )
 
 
@@ -89,14 +89,14 @@ def _record(alert: Alert) -> AlertRecord:
         occurrences=alert.occurrences,
         resolution_notes=alert.resolution_notes,
         resolved_by=_shown_id(ids.ADMIN, alert.resolved_by),
-        resolved_at=None if alert.resolved_at is None else clock.rfc3339(alert.resolved_at),
-        created_at=clock.rfc3339(alert.created_at),
-        updated_at=clock.rfc3339(alert.updated_at),
+        resolved_at=None if alert.resolved_at is None else clock.format_rfc3339(alert.resolved_at),
+        created_at=clock.format_rfc3339(alert.created_at),
+        updated_at=clock.format_rfc3339(alert.updated_at),
     )
 
 
 def _shown_id(prefix: str, number: int | None) -> str | None:
-    return None if number is None else ids.show(prefix, number)
+    return None if number is None else ids.encode(prefix, number)
 
 
 class Filters(PageQuery, kw_only=True):
@@ -167,7 +167,7 @@ def not_found() -> ApiError:
 
 
 def read_id(text: str) -> int:
-    number = ids.read(ids.ALERT, text)
+    number = ids.decode(ids.ALERT, text)
     if number is None:
         raise not_found()
     return number

@@ -9,7 +9,7 @@ from tapgate.compliance.alerts import model, queries
 from tapgate.compliance.alerts.model import Alert, Investigation, NewAlert, Resolution
 from tapgate.edge.call import Call
 from tapgate.errors import Code
-from tapgate.ledger.commands import Answer, Settlement
+from tapgate.ledger.commands import ReviewDecision, TransactionResult
 from tapgate.notifications.events import publish
 
 _trail = Trail("alert")
@@ -86,25 +86,25 @@ async def _settle(call: Call, alert: Alert, resolution: Resolution) -> tuple[Ale
     release = resolution.transaction_decision == "release"
     closed = alert
 
-    async def close(tx: asyncpg.Connection, answer: Answer) -> None:
+    async def close(tx: asyncpg.Connection, answer: TransactionResult) -> None:
         nonlocal closed
         # Unresolved for certain: who resolves a review settles its transaction, just now.
         closed = await _close(tx, call, alert.id, resolution, _fate(resolution, answer.status))
         await _of_transactions.record(
             tx,
             call,
-            ids.show(ids.TRANSACTION, answer.transaction_id),
+            ids.encode(ids.TRANSACTION, answer.transaction_id),
             answer.status,
             reason=resolution.resolution_notes,
             changes={"status": ("under_review", answer.status)},
         )
 
     outcome = await call.services.ledger.submit(
-        Settlement(transaction_id=alert.transaction_id, release=release, witness=close)
+        ReviewDecision(transaction_id=alert.transaction_id, release=release, before_commit=close)
     )
     if outcome.code == Code.ALREADY_RESOLVED:
         return await _close_after(call, alert, resolution)
-    return closed, _said(release, outcome.accepted())
+    return closed, _said(release, outcome.require_accepted())
 
 
 async def _close_after(call: Call, alert: Alert, resolution: Resolution) -> tuple[Alert, str]:
@@ -116,7 +116,7 @@ async def _close_after(call: Call, alert: Alert, resolution: Resolution) -> tupl
     return closed, f"Alert resolved; its transaction had been decided before: {status}"
 
 
-def _said(release: bool, answer: Answer) -> str:
+def _said(release: bool, answer: TransactionResult) -> str:
     if not release:
         return "Alert resolved; the transaction was rejected and its funds are free again"
     if answer.status == "completed":

@@ -43,9 +43,9 @@ async def page(database: Database, filters: Filters) -> list[Alert]:
     conditions.where("status = {}", filters.status)
     conditions.where("severity = {}", filters.severity)
     subject = filters.subscriber_id
-    conditions.where("subscriber_id = {}", subject and ids.read(ids.SUBSCRIBER, subject))
+    conditions.where("subscriber_id = {}", subject and ids.decode(ids.SUBSCRIBER, subject))
     payment = filters.transaction_id
-    conditions.where("transaction_id = {}", payment and ids.read(ids.TRANSACTION, payment))
+    conditions.where("transaction_id = {}", payment and ids.decode(ids.TRANSACTION, payment))
     limit = conditions.bind(filters.limit + 1)
     rows = await database.fetch(
         f"SELECT {_COLUMNS} FROM alerts WHERE {conditions} ORDER BY id DESC LIMIT {limit}",
@@ -77,7 +77,7 @@ async def _known(
 ) -> int | None:
     if public_id is None:
         return None
-    number = ids.read(prefix, public_id)
+    number = ids.decode(prefix, public_id)
     if not await tx.fetchval(f"SELECT EXISTS (SELECT FROM {table} WHERE id = $1)", number):
         raise ApiError(_NOT_FOUND[prefix])
     return number

@@ -12,7 +12,9 @@ from tapgate.ledger.assess import Assessment
 
 #: In which a subscriber takes part, and which are decided by more than the payment they refund.
 _TYPES: Final = tuple(
-    kind for kind in chart.TYPES if kind in chart.COUNTED_TYPES | chart.RECEIVED_TYPES
+    kind
+    for kind in chart.TRANSACTION_TYPES
+    if kind in chart.LIMITED_TYPES | chart.RECEIVE_ONLY_TYPES
 )
 
 #: risk level -> the lowest and the highest score
@@ -52,7 +54,7 @@ def verdict(assessment: Assessment) -> Verdict:
     MEDIUM for a limit. Each further finding adds to the score, within the level.
     """
     violations, severities = [], []
-    for objection in assessment.objections:
+    for objection in assessment.rejections:
         violations.append(Violation(str(objection.code), TABLE[objection.code][1]))
         if objection.code == Code.SUBSCRIBER_BLOCKED:
             severities.append(_SEVERITY_OF_STATE)
@@ -65,7 +67,7 @@ def verdict(assessment: Assessment) -> Verdict:
             violations.append(Violation(match.rule.type, sentence))
     level, score = _risk(severities)
     return Verdict(
-        allowed=not assessment.objections, risk_level=level, score=score, violations=violations
+        allowed=not assessment.rejections, risk_level=level, score=score, violations=violations
     )
 
 

@@ -10,9 +10,9 @@ from tapgate.compliance.severity import Severity
 from tapgate.edge.fields import Choice, Count, Name, Rule, Text, Whole
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
-from tapgate.ledger.rules import COUNTING, MAX_WINDOW_SECONDS, PIN_FAILURES
+from tapgate.ledger.rules import COUNT_RULE_TYPES, MAX_WINDOW_SECONDS, PIN_FAILURES
 
-TransactionType = Annotated[str, Choice(*chart.TYPES, name="TransactionType")]
+TransactionType = Annotated[str, Choice(*chart.TRANSACTION_TYPES, name="TransactionType")]
 
 _MAX_COUNT = 1_000_000
 AMOUNT_THRESHOLD: Final = "AMOUNT_THRESHOLD"
@@ -67,11 +67,11 @@ class WatchRule(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> bool:
-        return self.type in COUNTING
+        return self.type in COUNT_RULE_TYPES
 
     @property
     def public_id(self) -> str:
-        return ids.show(ids.RULE, self.id)
+        return ids.encode(ids.RULE, self.id)
 
 
 class RuleRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +124,7 @@ def shown(rule: WatchRule, currency: str) -> RuleRecord:
         type=rule.type,
         subject=rule.subject,
         transaction_types=rule.transaction_types,
-        threshold=rule.threshold if rule.counts else money.plain(rule.threshold, currency),
+        threshold=rule.threshold if rule.counts else money.format_decimal(rule.threshold, currency),
         currency=None if rule.counts else currency,
         window_seconds=rule.window_seconds,
         action=rule.action,
@@ -140,7 +140,7 @@ def created(rule_id: int, new: NewRule, currency: str) -> WatchRule:
         raise _no_window(new.type)
     if new.type != AMOUNT_THRESHOLD and new.window_seconds is None:
         raise invalid_field("window_seconds", f"is required for a rule of type {new.type}")
-    read = _count if new.type in COUNTING else _amount
+    read = _count if new.type in COUNT_RULE_TYPES else _amount
     rule = WatchRule(
         id=rule_id,
         name=new.name,
@@ -243,7 +243,7 @@ def not_found() -> ApiError:
 
 
 def read_id(text: str) -> int:
-    number = ids.read(ids.RULE, text)
+    number = ids.decode(ids.RULE, text)
     if number is None:
         raise not_found()
     return number

@@ -73,7 +73,7 @@ async def _record(
             if was.get(field) != now.get(field)
         },
     )
-    return await services.signals.publish(tx, rules.CHANGED, rule.public_id)
+    return await services.signals.publish(tx, rules.RULES_CHANGED, rule.public_id)
 
 
 def _fields(rule: WatchRule | None, currency: str) -> dict[str, object]:

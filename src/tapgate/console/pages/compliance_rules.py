@@ -69,7 +69,7 @@ _EFFECT: Final = (
         "transaction_types",
         "Transaction types",
         "many",
-        tuple((kind, words(kind)) for kind in chart.TYPES if kind in _SCREENED),
+        tuple((kind, words(kind)) for kind in chart.TRANSACTION_TYPES if kind in _SCREENED),
     ),
 )
 
@@ -169,8 +169,8 @@ ACTS = (
                 "choice",
                 tuple(
                     kind
-                    for kind in chart.TYPES
-                    if kind in chart.COUNTED_TYPES | chart.RECEIVED_TYPES
+                    for kind in chart.TRANSACTION_TYPES
+                    if kind in chart.LIMITED_TYPES | chart.RECEIVE_ONLY_TYPES
                 ),
             ),
         ),

@@ -14,7 +14,7 @@ from tapgate.console.visit import Visit, at
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import TABLE, ApiError, Code
 from tapgate.ledger import chart
-from tapgate.transactions.model import STATUSES, TYPES
+from tapgate.transactions.model import TRANSACTION_STATUSES, TRANSACTION_TYPES
 
 pages = Pages()
 
@@ -40,8 +40,8 @@ async def transactions(visit: Visit) -> Reply[bytes]:
         "transactions/list.html",
         found=found,
         wrong=wrong,
-        types=TYPES,
-        statuses=STATUSES,
+        types=TRANSACTION_TYPES,
+        statuses=TRANSACTION_STATUSES,
         filters=urlencode(visit.query.pick(*_FILTERS)),
     )
 

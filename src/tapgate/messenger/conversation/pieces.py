@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from tapgate.images import Picture
+from tapgate.images import EncodedImage
 from tapgate.messenger.conversation.scene import Choice, Scene
 from tapgate.messenger.model.calls import Call
 from tapgate.messenger.model.events import Refused
@@ -96,7 +96,7 @@ class Ask(Piece):
     given: Callable[[Scene], str | None] = lambda scene: None
     read: Callable[[Scene, str], Taken] | None = None
     chose: Callable[[Scene, str], Taken] | None = None
-    seen: Callable[[Scene, Picture], Taken] | None = None
+    seen: Callable[[Scene, EncodedImage], Taken] | None = None
     #: Whether words are a PIN that nobody asked for, rather than an answer.
     sounds_like_pin: Callable[[str], bool] = may_hold_a_pin
 

@@ -15,7 +15,7 @@ def money_shown(amount: str, currency: str) -> str:
     """`1234.50` -> `1,234.50 SLE`"""
     sign, digits = ("-", amount[1:]) if amount.startswith("-") else ("", amount)
     try:
-        return sign + money.formatted(money.parse(digits, currency, allow_zero=True), currency)
+        return sign + money.format_money(money.parse(digits, currency, allow_zero=True), currency)
     except (money.AmountError, KeyError):
         return f"{amount} {currency}"
 

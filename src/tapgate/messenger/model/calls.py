@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from tapgate.images import Picture
+from tapgate.images import EncodedImage
 from tapgate.messenger.model.kinds import DocumentType, Secret, Tagged
 
 
@@ -131,7 +131,7 @@ class AddDocument(msgspec.Struct, frozen=True, kw_only=True):
 
     subscriber_id: str
     document_type: DocumentType
-    picture: Picture
+    picture: EncodedImage
 
 
 class AskForPerson(Tagged, frozen=True, kw_only=True):

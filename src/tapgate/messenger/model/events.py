@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tapgate.images import Picture
+from tapgate.images import EncodedImage
 from tapgate.messenger.model.kinds import Command, Language, Secret, Tagged
 
 
@@ -51,7 +51,7 @@ class FormClosed(Tagged, frozen=True, kw_only=True):
 class Pictured(msgspec.Struct, frozen=True, kw_only=True):
     """A picture that was checked and made anew."""
 
-    picture: Picture
+    picture: EncodedImage
 
 
 class PictureRefused(Tagged, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tapgate import ids
-from tapgate.clock import rfc3339
+from tapgate.clock import format_rfc3339
 from tapgate.messenger.channel.plain_text import as_text
 from tapgate.messenger.channel.render import RenderError, payloads
 from tapgate.messenger.model.replies import Outgoing, Template
@@ -59,10 +59,10 @@ def _opened(vault: Vault, row_id: int, content: bytes | None) -> Outgoing | None
 
 def _shown(message: Outgoing | None, address: str, row: Mapping[str, Any]) -> OutboxMessage:
     shown = OutboxMessage(
-        message_id=ids.show(ids.MESSAGE, row["id"]),
+        message_id=ids.encode(ids.MESSAGE, row["id"]),
         to=address,
         status=row["status"],
-        created_at=rfc3339(row["created_at"]),
+        created_at=format_rfc3339(row["created_at"]),
     )
     if message is None:
         return shown

@@ -154,4 +154,4 @@ class Sender:
 
 
 def _named(claim: Claim) -> dict[str, str]:
-    return {"message_id": ids.show(ids.MESSAGE, claim.id)}
+    return {"message_id": ids.encode(ids.MESSAGE, claim.id)}

@@ -86,7 +86,7 @@ def _service(request: Request) -> str | None:
     name = _required(request, "X-Service-Name")
     timestamp = _required(request, "X-Service-Timestamp")
     signature = _required(request, "X-Service-Signature")
-    moment = signing.unix_seconds(timestamp)
+    moment = signing.parse_unix_seconds(timestamp)
     if moment is None:
         raise Refusal(401, "X-Service-Timestamp is malformed")
     if not signing.is_timely(moment, request.services.clock()):

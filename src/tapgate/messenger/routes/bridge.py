@@ -6,7 +6,7 @@ import msgspec
 import structlog
 
 from tapgate.errors import ApiError
-from tapgate.images import PictureError
+from tapgate.images import ImageError
 from tapgate.messenger import pictures, rates, runner
 from tapgate.messenger.channel.incoming import UNANSWERED_TYPES
 from tapgate.messenger.channel.plain_text import as_text
@@ -135,7 +135,7 @@ async def _event(message: BridgeMessage) -> Said | Pictured | NotUnderstood:
     assert message.media is not None, "checked before"
     try:
         return Pictured(picture=await pictures.from_bridge(message.media))
-    except PictureError as error:
+    except ImageError as error:
         raise Refusal(400, f"media.data {error}") from None
 
 

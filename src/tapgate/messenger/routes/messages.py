@@ -42,7 +42,7 @@ class TemplateMessage(Secret, frozen=True, kw_only=True):
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
-    EXAMPLE: ClassVar = {"message_id": ids.show(ids.MESSAGE, 1 << 58)}
+    EXAMPLE: ClassVar = {"message_id": ids.encode(ids.MESSAGE, 1 << 58)}
 
     message_id: str
 
@@ -75,7 +75,7 @@ async def send_template(request: Request) -> Answer:
         message_id, is_new = await services.put(tx, to, template, key=key)
     services.wake_sender()
     headers = {} if is_new else {"Idempotent-Replayed": "true"}
-    return json_answer(202, Accepted(message_id=ids.show(ids.MESSAGE, message_id)), headers)
+    return json_answer(202, Accepted(message_id=ids.encode(ids.MESSAGE, message_id)), headers)
 
 
 async def list_outbox_messages(request: Request) -> Answer:

@@ -134,7 +134,7 @@ class Deliverer:
             # Not reported: the delivery is due again when the claim expires.
             _log.warning(
                 "webhooks.attempt_lost",
-                delivery_id=ids.show(ids.DELIVERY, due.id),
+                delivery_id=ids.encode(ids.DELIVERY, due.id),
                 error=type(error).__name__,
             )
 
@@ -185,7 +185,7 @@ class Deliverer:
         pause = None if gone else model.pause_after(failures, outcome.retry_after)
         _log.info(
             "webhooks.given_up" if pause is None else "webhooks.put_off",
-            delivery_id=ids.show(ids.DELIVERY, due.id),
+            delivery_id=ids.encode(ids.DELIVERY, due.id),
             attempts=due.attempts,
             problem=outcome.problem,
         )
@@ -209,7 +209,7 @@ class Deliverer:
         if disabled:
             _log.warning(
                 "webhooks.endpoint_disabled",
-                endpoint_id=ids.show(ids.WEBHOOK_ENDPOINT, due.endpoint_id),
+                endpoint_id=ids.encode(ids.WEBHOOK_ENDPOINT, due.endpoint_id),
                 reason=reason.name.lower(),
             )
         return disabled

@@ -189,25 +189,25 @@ def without_query(url: str) -> str:
 
 def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "id": ids.show(ids.WEBHOOK_ENDPOINT, row["id"]),
+        "id": ids.encode(ids.WEBHOOK_ENDPOINT, row["id"]),
         "url": row["url"],
         "events": row["events"],
         "status": row["status"],
         "status_reason": row["status_reason"],
-        "status_changed_at": clock.rfc3339(row["status_changed_at"]),
+        "status_changed_at": clock.format_rfc3339(row["status_changed_at"]),
     }
 
 
 def delivery(row: Mapping[str, Any], *, hide_response: bool = False) -> WebhookDelivery:
     return WebhookDelivery(
-        id=ids.show(ids.DELIVERY, row["id"]),
+        id=ids.encode(ids.DELIVERY, row["id"]),
         event=row["event"],
         status=row["status"],
         attempts=row["attempts"],
         last_status=row["last_status"],
         duration_ms=row["duration_ms"],
         response=None if hide_response else row["response"],
-        created_at=clock.rfc3339(row["created_at"]),
+        created_at=clock.format_rfc3339(row["created_at"]),
     )
 
 
@@ -233,7 +233,7 @@ def body(event: str, occurred_at: datetime, data: str) -> bytes:
     return msgspec.json.encode(
         {
             "type": event,
-            "timestamp": clock.rfc3339(occurred_at),
+            "timestamp": clock.format_rfc3339(occurred_at),
             "data": msgspec.Raw(data.encode()),
         }
     )
@@ -241,7 +241,7 @@ def body(event: str, occurred_at: datetime, data: str) -> bytes:
 
 def headers(delivery_id: int, secrets: list[str], body: bytes, now: datetime) -> dict[str, str]:
     """Return the Standard Webhooks headers of one attempt, with one signature per secret."""
-    shown, timestamp = ids.show(ids.DELIVERY, delivery_id), int(now.timestamp())
+    shown, timestamp = ids.encode(ids.DELIVERY, delivery_id), int(now.timestamp())
     signatures = (
         signing.standard_webhook_signature(secret, shown, timestamp, body) for secret in secrets
     )

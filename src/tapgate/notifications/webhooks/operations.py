@@ -178,7 +178,7 @@ async def send_test(call: Call, endpoint_id: int) -> asyncpg.Record:
             endpoint_id,
             event_id=services.new_id(),
             event=model.TEST,
-            data={"webhook_endpoint_id": ids.show(ids.WEBHOOK_ENDPOINT, endpoint_id)},
+            data={"webhook_endpoint_id": ids.encode(ids.WEBHOOK_ENDPOINT, endpoint_id)},
             now=services.clock(),
         )
         await _record(tx, call, endpoint_id, "tested", {})
@@ -195,7 +195,7 @@ async def redeliver(call: Call, endpoint_id: int, delivery_id: int) -> asyncpg.R
         await _of_deliveries.record(
             tx,
             call,
-            ids.show(ids.DELIVERY, delivery_id),
+            ids.encode(ids.DELIVERY, delivery_id),
             "redelivered",
             changes={"status": (before["status"], row["status"])},
         )
@@ -205,7 +205,7 @@ async def redeliver(call: Call, endpoint_id: int, delivery_id: int) -> asyncpg.R
 async def _announce(tx: asyncpg.Connection, services: Services) -> Ticket:
     """Signal a change of what is sent where: to the deliverers and to the ledger's publisher."""
     await services.signals.publish(tx, CHANGED, "")
-    return await services.signals.publish(tx, rules.CHANGED, "")
+    return await services.signals.publish(tx, rules.RULES_CHANGED, "")
 
 
 async def _require_public(url: str) -> None:
@@ -226,7 +226,7 @@ async def _record(
     await _of_endpoints.record(
         tx,
         call,
-        ids.show(ids.WEBHOOK_ENDPOINT, endpoint_id),
+        ids.encode(ids.WEBHOOK_ENDPOINT, endpoint_id),
         action,
         changes=changes,
     )

@@ -11,7 +11,7 @@ from tapgate import money
 from tapgate.credentials.disclosure import Audience, Subject, hidden_subjects
 from tapgate.edge.services import Services
 from tapgate.ledger import rules
-from tapgate.ledger.alerts import impersonal_details
+from tapgate.ledger.alerts import remove_personal_details
 from tapgate.notifications.events import resource_of
 
 #: Looks up the record of a transaction, an alert or an agent by its number.
@@ -20,9 +20,9 @@ Records = Mapping[str, RecordOf]
 
 #: What the event's name says about the transaction, which may have moved on since.
 _THEN: Final[Mapping[str, dict[str, Any]]] = {
-    rules.COMPLETED: {"status": "completed"},
-    rules.FAILED: {"status": "failed"},
-    rules.UNDER_REVIEW: {
+    rules.TRANSACTION_COMPLETED: {"status": "completed"},
+    rules.TRANSACTION_FAILED: {"status": "failed"},
+    rules.TRANSACTION_UNDER_REVIEW: {
         "status": "under_review",
         "approval_code": None,
         "completed_at": None,
@@ -38,7 +38,7 @@ def as_it_was(event: str, record: msgspec.Struct) -> dict[str, Any]:
     if then is None:
         return data
     # Refunds come later: `transaction.refunded` tells of them.
-    not_refunded = {"refunded_amount": money.plain(0, data["currency"])}
+    not_refunded = {"refunded_amount": money.format_decimal(0, data["currency"])}
     return data | not_refunded | then
 
 
@@ -98,7 +98,7 @@ def _reduced_transaction(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reduced_alert(record: dict[str, Any]) -> dict[str, Any]:
-    details = impersonal_details(record["details"])
+    details = remove_personal_details(record["details"])
     return record | {"details": details, "resolution_notes": None, "masked": True}
 
 

@@ -140,7 +140,7 @@ async def redeliver_event(call: Call, id: str, delivery_id: str) -> WebhookDeliv
 
     While the endpoint is paused or disabled, the delivery waits until it is active.
     """
-    number = ids.read(ids.DELIVERY, delivery_id)
+    number = ids.decode(ids.DELIVERY, delivery_id)
     endpoint_id = _endpoint_id(id)
     if number is None:
         raise model.no_such_delivery()
@@ -150,7 +150,7 @@ async def redeliver_event(call: Call, id: str, delivery_id: str) -> WebhookDeliv
 
 
 def _endpoint_id(shown: str) -> int:
-    number = ids.read(ids.WEBHOOK_ENDPOINT, shown)
+    number = ids.decode(ids.WEBHOOK_ENDPOINT, shown)
     if number is None:
         raise model.no_such_endpoint()
     return number

@@ -15,8 +15,8 @@ async def create(call: Call, partner_id: int) -> NewHmacKey:
     async with services.database.transaction() as tx:
         await partners.require(tx, partner_id)
         key = await services.authenticator.hmac_keys.create_for_partner(tx, partner_id)
-        changes = {"partner_id": (None, ids.show(ids.PARTNER, partner_id))}
-        await _trail.record(tx, call, ids.show(ids.KEY, key.id), "created", changes=changes)
+        changes = {"partner_id": (None, ids.encode(ids.PARTNER, partner_id))}
+        await _trail.record(tx, call, ids.encode(ids.KEY, key.id), "created", changes=changes)
     return key
 
 
@@ -28,6 +28,6 @@ async def delete(call: Call, partner_id: int, key_id: int) -> None:
         ticket = await services.authenticator.hmac_keys.delete(tx, key_id, owner_id=partner_id)
         if ticket is None:
             raise ApiError(Code.NOT_FOUND, "The partner has no such key")
-        changes = {"partner_id": (ids.show(ids.PARTNER, partner_id), None)}
-        await _trail.record(tx, call, ids.show(ids.KEY, key_id), "deleted", changes=changes)
+        changes = {"partner_id": (ids.encode(ids.PARTNER, partner_id), None)}
+        await _trail.record(tx, call, ids.encode(ids.KEY, key_id), "deleted", changes=changes)
     await services.signals.settled(ticket)

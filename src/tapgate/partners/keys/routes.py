@@ -12,7 +12,7 @@ from tapgate.errors import Code
 from tapgate.partners import queries
 from tapgate.partners.keys import operations
 from tapgate.partners.model import read_id
-from tapgate.transactions.orders import numbered
+from tapgate.transactions.submit import decode_id
 
 endpoints = Endpoints("Partners")
 
@@ -27,7 +27,7 @@ class PartnerKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 def _to_record(key: SigningKey) -> PartnerKeyRecord:
     return PartnerKeyRecord(
-        api_key_id=ids.show(ids.KEY, key.id), created_at=clock.rfc3339(key.created_at)
+        api_key_id=ids.encode(ids.KEY, key.id), created_at=clock.format_rfc3339(key.created_at)
     )
 
 
@@ -39,7 +39,7 @@ async def create_partner_key(call: Call, id: str) -> SigningKeyCreated:
     keys. The secret is shown in this response only.
     """
     key = await operations.create(call, read_id(id))
-    return SigningKeyCreated(api_key_id=ids.show(ids.KEY, key.id), hmac_secret=key.secret)
+    return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
 
 
 @endpoints.get(_KEYS, access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND,))
@@ -61,4 +61,4 @@ async def delete_partner_key(call: Call, id: str, api_key_id: str) -> None:
 
     Every process refuses it immediately, also if it is the last one.
     """
-    await operations.delete(call, read_id(id), numbered(ids.KEY, api_key_id))
+    await operations.delete(call, read_id(id), decode_id(ids.KEY, api_key_id))

@@ -7,8 +7,8 @@ import msgspec
 from tapgate.edge.bodies import missing
 from tapgate.edge.fields import Amount, CardSerial, Currency, Phone, Text
 from tapgate.errors import invalid_field
-from tapgate.transactions.customers import CustomerOrder
-from tapgate.transactions.orders import Receipt, Shown
+from tapgate.transactions.customers import CustomerMoneyRequest
+from tapgate.transactions.submit import Receipt, ReceiptFields
 
 
 class WebhookTopUp(msgspec.Struct, kw_only=True):
@@ -30,7 +30,7 @@ class WebhookTopUp(msgspec.Struct, kw_only=True):
             raise invalid_field("card_serial", "must not be given together with phone_number")
 
 
-class FundFromPartner(CustomerOrder, kw_only=True):
+class FundFromPartner(CustomerMoneyRequest, kw_only=True):
     partner_reference: Text
     amount: Amount
     partner_id: Text | None = None
@@ -43,11 +43,11 @@ class TopUpReceipt(Receipt, kw_only=True):
     new_balance: str | None
 
 
-def receipt(shown: Shown) -> TopUpReceipt:
+def receipt(shown: ReceiptFields) -> TopUpReceipt:
     return TopUpReceipt(
-        message=shown.message("Wallet funded"),
+        message=shown.build_message("Wallet funded"),
         transaction_id=shown.transaction_id,
         status=shown.status,
         amount=shown.amount,
-        new_balance=shown.disclosed_payee_balance,
+        new_balance=shown.visible_payee_balance,
     )

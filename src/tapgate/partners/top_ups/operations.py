@@ -8,7 +8,7 @@ from tapgate.edge.endpoint import Reply
 from tapgate.edge.reading import BodyReader
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart, commands
-from tapgate.ledger.commands import Command, PartnerReference, Party, RequestKey
+from tapgate.ledger.commands import Command, PartnerReference, Party, ScopedIdempotencyKey
 from tapgate.partners.top_ups import queries
 from tapgate.partners.top_ups.model import (
     FundFromPartner,
@@ -16,13 +16,13 @@ from tapgate.partners.top_ups.model import (
     WebhookTopUp,
     receipt,
 )
-from tapgate.transactions.customers import require_open_customer
-from tapgate.transactions.orders import (
-    carry_out,
-    channel_of,
-    minor,
-    numbered,
-    request_of,
+from tapgate.transactions.customers import require_customer_access
+from tapgate.transactions.submit import (
+    build_idempotency_key,
+    decode_id,
+    get_channel,
+    submit,
+    to_minor_units,
 )
 
 _SIGNATURE = "X-Webhook-Signature"
@@ -30,7 +30,7 @@ _SIGNATURE = "X-Webhook-Signature"
 
 async def by_webhook(call: Call, partner: str, raw_body: bytes) -> Reply[TopUpReceipt]:
     """Who sent it is settled before anything in it is looked at."""
-    partner_id = numbered(ids.PARTNER, partner)
+    partner_id = decode_id(ids.PARTNER, partner)
     await _require_genuine(call, partner_id, raw_body)
     body: WebhookTopUp = _reader(call.services.settings.currency).read(raw_body)
     return await _top_up(
@@ -44,16 +44,16 @@ async def by_webhook(call: Call, partner: str, raw_body: bytes) -> Reply[TopUpRe
 
 
 async def by_order(call: Call, body: FundFromPartner) -> Reply[TopUpReceipt]:
-    request = request_of(call, body)
+    request = build_idempotency_key(call, body)
     partner_id = _paying_partner(call, body)
-    await require_open_customer(call, body.subscriber_id, body.card_serial)
+    await require_customer_access(call, body.subscriber_id, body.card_serial)
     return await _top_up(
         call,
         partner_id,
         body.partner_reference,
         body.amount,
         body.customer,
-        channel=channel_of(call.principal),
+        channel=get_channel(call.principal),
         request=request,
     )
 
@@ -66,18 +66,18 @@ async def _top_up(
     payee: Party,
     *,
     channel: str,
-    request: RequestKey | None = None,
+    request: ScopedIdempotencyKey | None = None,
 ) -> Reply[TopUpReceipt]:
     command = Command(
         type=chart.PARTNER_FUND,
         channel=channel,
-        payer=commands.partner(partner_id),
+        payer=commands.partner_party(partner_id),
         payee=payee,
-        amount=minor(call, amount),
-        request=request,
+        amount=to_minor_units(call, amount),
+        idempotency_key=request,
         reference=PartnerReference(partner_id, reference),
     )
-    return await carry_out(call, command, receipt)
+    return await submit(call, command, receipt)
 
 
 async def _require_genuine(call: Call, partner_id: int, raw_body: bytes) -> None:
@@ -101,10 +101,10 @@ def _reader(currency: str) -> BodyReader:
 
 async def _named_in_webhook(call: Call, body: WebhookTopUp) -> Party:
     if body.card_serial is not None:
-        return commands.card(body.card_serial)
+        return commands.card_party(body.card_serial)
     assert body.phone_number is not None
     found = await queries.subscriber_by_phone(call.services.database, body.phone_number)
-    return commands.subscriber(found or 0)
+    return commands.subscriber_party(found or 0)
 
 
 def require_partner(call: Call, body: FundFromPartner) -> None:
@@ -118,7 +118,7 @@ def require_partner(call: Call, body: FundFromPartner) -> None:
 
 
 def _paying_partner(call: Call, body: FundFromPartner) -> int:
-    own, named = call.principal.partner_id, numbered(ids.PARTNER, body.partner_id)
+    own, named = call.principal.partner_id, decode_id(ids.PARTNER, body.partner_id)
     if own is not None and body.partner_id is not None and named != own:
         raise invalid_field("partner_id", "must be the partner's who signs")
     return named if own is None else own

@@ -23,9 +23,9 @@ async def create(call: Call, processor_id: int, terminal_id: int | None) -> NewH
         key = await services.authenticator.hmac_keys.create_for_processor(
             tx, processor_id, terminal_id
         )
-        changes: Changes = {"processor_id": (None, ids.show(ids.PROCESSOR, processor_id))}
+        changes: Changes = {"processor_id": (None, ids.encode(ids.PROCESSOR, processor_id))}
         if terminal_id is not None:
-            changes = {**changes, "terminal_id": (None, ids.show(ids.TERMINAL, terminal_id))}
+            changes = {**changes, "terminal_id": (None, ids.encode(ids.TERMINAL, terminal_id))}
         await _record(tx, call, key.id, "created", changes)
     return key
 
@@ -38,7 +38,7 @@ async def delete(call: Call, processor_id: int, key_id: int) -> None:
         ticket = await services.authenticator.hmac_keys.delete(tx, key_id, owner_id=processor_id)
         if ticket is None:
             raise ApiError(Code.NOT_FOUND, "The processor has no such key")
-        changes = {"processor_id": (ids.show(ids.PROCESSOR, processor_id), None)}
+        changes = {"processor_id": (ids.encode(ids.PROCESSOR, processor_id), None)}
         await _record(tx, call, key_id, "deleted", changes)
     await services.signals.settled(ticket)
 
@@ -49,7 +49,7 @@ async def _record(
     await _trail.record(
         tx,
         call,
-        ids.show(ids.KEY, key_id),
+        ids.encode(ids.KEY, key_id),
         action,
         changes=changes,
     )

@@ -13,7 +13,7 @@ from tapgate.errors import Code
 from tapgate.processors import model as processors
 from tapgate.processors import queries as processor_queries
 from tapgate.processors.keys import operations
-from tapgate.transactions.orders import numbered
+from tapgate.transactions.submit import decode_id
 
 endpoints = Endpoints("Processors")
 
@@ -35,9 +35,9 @@ class SigningKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
 def _shown(key: SigningKey) -> SigningKeyRecord:
     terminal = key.terminal_id
     return SigningKeyRecord(
-        api_key_id=ids.show(ids.KEY, key.id),
-        terminal_id=None if terminal is None else ids.show(ids.TERMINAL, terminal),
-        created_at=clock.rfc3339(key.created_at),
+        api_key_id=ids.encode(ids.KEY, key.id),
+        terminal_id=None if terminal is None else ids.encode(ids.TERMINAL, terminal),
+        created_at=clock.format_rfc3339(key.created_at),
     )
 
 
@@ -54,9 +54,9 @@ async def create_signing_key(call: Call, id: str, body: NewSigningKey) -> Signin
     itself, share their idempotency keys. The secret is shown in this response only.
     """
     named = body.terminal_id
-    terminal_id = None if named is None else numbered(ids.TERMINAL, named)
+    terminal_id = None if named is None else decode_id(ids.TERMINAL, named)
     key = await operations.create(call, processors.read_id(id), terminal_id)
-    return SigningKeyCreated(api_key_id=ids.show(ids.KEY, key.id), hmac_secret=key.secret)
+    return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
 
 
 @endpoints.get("/api/v1/processors/{id}/keys", access=_ACCESS, errors=(Code.PROCESSOR_NOT_FOUND,))
@@ -77,4 +77,4 @@ async def list_signing_keys(call: Call, id: str, query: PageQuery) -> Page[Signi
 )
 async def delete_signing_key(call: Call, id: str, api_key_id: str) -> None:
     """Delete a signing key: it is refused at once, also if it is the last one."""
-    await operations.delete(call, processors.read_id(id), numbered(ids.KEY, api_key_id))
+    await operations.delete(call, processors.read_id(id), decode_id(ids.KEY, api_key_id))

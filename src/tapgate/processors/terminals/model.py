@@ -40,13 +40,13 @@ class TerminalRecord(msgspec.Struct, frozen=True, kw_only=True):
 def shown(terminal: Terminal) -> TerminalRecord:
     key_id, seen = terminal.key_id, terminal.last_seen_at
     return TerminalRecord(
-        id=ids.show(ids.TERMINAL, terminal.id),
-        processor_id=ids.show(ids.PROCESSOR, terminal.processor_id),
+        id=ids.encode(ids.TERMINAL, terminal.id),
+        processor_id=ids.encode(ids.PROCESSOR, terminal.processor_id),
         name=terminal.name,
         status=terminal.status,
-        api_key_id=None if key_id is None else ids.show(ids.KEY, key_id),
-        last_seen_at=None if seen is None else clock.rfc3339(seen),
-        created_at=clock.rfc3339(terminal.created_at),
+        api_key_id=None if key_id is None else ids.encode(ids.KEY, key_id),
+        last_seen_at=None if seen is None else clock.format_rfc3339(seen),
+        created_at=clock.format_rfc3339(terminal.created_at),
     )
 
 

@@ -12,7 +12,7 @@ from tapgate.processors import model as processors
 from tapgate.processors import queries as processor_queries
 from tapgate.processors.terminals import operations, queries
 from tapgate.processors.terminals.model import NewTerminal, TerminalRecord, shown
-from tapgate.transactions.orders import numbered
+from tapgate.transactions.submit import decode_id
 
 endpoints = Endpoints("Processors")
 
@@ -46,7 +46,7 @@ async def add_terminal(call: Call, id: str, body: NewTerminal) -> TerminalAdded:
     """
     terminal, key = await operations.add(call, processors.read_id(id), body)
     return TerminalAdded(
-        terminal=shown(terminal), api_key_id=ids.show(ids.KEY, key.id), hmac_secret=key.secret
+        terminal=shown(terminal), api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret
     )
 
 
@@ -74,7 +74,7 @@ async def block_terminal(
 ) -> TerminalResponse:
     """Block a terminal: its keys are refused at once."""
     terminal = await operations.block(
-        call, processors.read_id(id), numbered(ids.TERMINAL, terminal_id), body.reason
+        call, processors.read_id(id), decode_id(ids.TERMINAL, terminal_id), body.reason
     )
     return TerminalResponse(message="Terminal blocked", terminal=shown(terminal))
 
@@ -89,6 +89,6 @@ async def unblock_terminal(
 ) -> TerminalResponse:
     """Unblock a terminal."""
     terminal = await operations.unblock(
-        call, processors.read_id(id), numbered(ids.TERMINAL, terminal_id), body.reason
+        call, processors.read_id(id), decode_id(ids.TERMINAL, terminal_id), body.reason
     )
     return TerminalResponse(message="Terminal unblocked", terminal=shown(terminal))

@@ -8,7 +8,7 @@ import msgspec
 from tapgate import clock, ids
 from tapgate.edge.fields import Choice, Rule, Unacceptable
 from tapgate.errors import ApiError, Code
-from tapgate.images import MEDIA_TYPES
+from tapgate.images import DATA_URI_MEDIA_TYPES
 
 DocumentType = Annotated[
     str, Choice("id_front", "id_back", "selfie", "proof_of_address", name="KycDocumentType")
@@ -22,7 +22,7 @@ class ImageRule(Rule):
 
     def check(self, value: str) -> str:
         announced, comma, _ = value[:64].partition(",")
-        if not comma or announced.lower() not in MEDIA_TYPES:
+        if not comma or announced.lower() not in DATA_URI_MEDIA_TYPES:
             raise Unacceptable("must be a data URI with a JPEG or PNG: data:image/jpeg;base64,...")
         return value
 
@@ -53,16 +53,16 @@ def shown(document: Document) -> DocumentRecord:
     return DocumentRecord(
         document_id=public_id(document.id),
         document_type=document.document_type,
-        created_at=clock.rfc3339(document.created_at),
+        created_at=clock.format_rfc3339(document.created_at),
     )
 
 
 def public_id(document_id: int) -> str:
-    return ids.show(ids.DOCUMENT, document_id)
+    return ids.encode(ids.DOCUMENT, document_id)
 
 
 def read_id(text: str) -> int:
-    number = ids.read(ids.DOCUMENT, text)
+    number = ids.decode(ids.DOCUMENT, text)
     if number is None:
         raise not_found()
     return number

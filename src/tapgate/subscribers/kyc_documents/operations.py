@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate.edge.call import Call
 from tapgate.errors import invalid_field
-from tapgate.images import Picture, PictureError, read_picture
+from tapgate.images import EncodedImage, ImageError, decode_data_uri
 from tapgate.service.threads import Threads
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.kyc_documents import limits, queries
@@ -53,7 +53,7 @@ async def _require_room_early(call: Call, subscriber_id: int, document_type: str
         raise refusal
 
 
-async def look_at(call: Call, subscriber_id: int, document_id: int) -> Picture:
+async def look_at(call: Call, subscriber_id: int, document_id: int) -> EncodedImage:
     """Who looked at it is in the audit log."""
     async with call.services.database.transaction() as tx:
         subscriber = await subscribers.get(tx, subscriber_id)
@@ -63,13 +63,13 @@ async def look_at(call: Call, subscriber_id: int, document_id: int) -> Picture:
         await record(tx, call, subscriber_id, "kyc_document_seen", reason=reason)
     context = seal_context(document_id)
     content = await asyncio.to_thread(call.services.vault.open, sealed.content, context)
-    return Picture(sealed.media_type, content)
+    return EncodedImage(sealed.media_type, content)
 
 
-def _read_and_seal(call: Call, document_id: int, image: str) -> Picture:
+def _read_and_seal(call: Call, document_id: int, image: str) -> EncodedImage:
     try:
-        picture = read_picture(image)
-    except PictureError as error:
+        picture = decode_data_uri(image)
+    except ImageError as error:
         raise invalid_field("image", str(error)) from None
     sealed = call.services.vault.seal(picture.content, seal_context(document_id))
-    return Picture(picture.media_type, sealed)
+    return EncodedImage(picture.media_type, sealed)

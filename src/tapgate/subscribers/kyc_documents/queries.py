@@ -5,13 +5,13 @@ from datetime import datetime
 import asyncpg
 
 from tapgate.edge.pages import PageQuery
-from tapgate.images import Picture
+from tapgate.images import EncodedImage
 from tapgate.store.database import Database
 from tapgate.subscribers.kyc_documents.model import Document, not_found
 
 
 async def add(
-    tx: asyncpg.Connection, document: Document, subscriber_id: int, sealed: Picture
+    tx: asyncpg.Connection, document: Document, subscriber_id: int, sealed: EncodedImage
 ) -> None:
     await tx.execute(
         """INSERT INTO kyc_documents
@@ -73,7 +73,7 @@ async def page(database: Database, subscriber_id: int, query: PageQuery) -> list
     return [Document(*row) for row in rows]
 
 
-async def get_sealed(tx: asyncpg.Connection, subscriber_id: int, document_id: int) -> Picture:
+async def get_sealed(tx: asyncpg.Connection, subscriber_id: int, document_id: int) -> EncodedImage:
     row = await tx.fetchrow(
         "SELECT media_type, image FROM kyc_documents WHERE id = $1 AND subscriber_id = $2",
         document_id,
@@ -81,4 +81,4 @@ async def get_sealed(tx: asyncpg.Connection, subscriber_id: int, document_id: in
     )
     if row is None:
         raise not_found()
-    return Picture(*row)
+    return EncodedImage(*row)

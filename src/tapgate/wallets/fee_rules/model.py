@@ -11,7 +11,7 @@ from tapgate.edge.rates import Rate, format_rate, parse_rate
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
 
-_NOT_CHARGED: Final = {
+_FEE_EXEMPT_REASONS: Final = {
     chart.REFUND: "gives the whole amount back, so it has no fee",
     chart.COMMISSION_PAYOUT: "pays out all there is, so it has no fee",
     chart.AGENT_FUND: "is paid in by the platform, which does not charge itself",
@@ -22,7 +22,7 @@ _NOT_CHARGED: Final = {
 class FeeRule(msgspec.Struct, kw_only=True):
     """One rate, for amounts up to `up_to` that no step before it covers; null: no end."""
 
-    type: Annotated[str, Choice(*chart.TYPES, name="TransactionType")]
+    type: Annotated[str, Choice(*chart.TRANSACTION_TYPES, name="TransactionType")]
     up_to: Amount | None = None
     rate: Rate
     payer: Annotated[str, Choice("sender", "receiver", name="FeePayer")]
@@ -32,19 +32,19 @@ class FeeRules(msgspec.Struct, kw_only=True):
     data: Annotated[list[FeeRule], Count(0, 500)]
 
 
-class StoredStep(msgspec.Struct, frozen=True, kw_only=True):
+class StoredFeeStep(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     up_to: int | None
     rate: int
     payer: str
 
 
-def shown(steps: list[StoredStep], currency: str) -> FeeRules:
+def to_record(steps: list[StoredFeeStep], currency: str) -> FeeRules:
     return FeeRules(
         data=[
             FeeRule(
                 type=step.type,
-                up_to=None if step.up_to is None else money.plain(step.up_to, currency),
+                up_to=None if step.up_to is None else money.format_decimal(step.up_to, currency),
                 rate=format_rate(step.rate),
                 payer=step.payer,
             )
@@ -53,10 +53,10 @@ def shown(steps: list[StoredStep], currency: str) -> FeeRules:
     )
 
 
-def stored(rules: FeeRules, currency: str) -> list[StoredStep]:
+def parse_fee_rules(rules: FeeRules, currency: str) -> list[StoredFeeStep]:
     """The steps as they are kept, or a refusal that names each field that is in the way."""
     steps = [
-        StoredStep(
+        StoredFeeStep(
             type=step.type,
             up_to=None if step.up_to is None else money.parse(step.up_to, currency),
             rate=parse_rate(step.rate),
@@ -67,25 +67,25 @@ def stored(rules: FeeRules, currency: str) -> list[StoredStep]:
     problems: dict[str, str] = {}
     for kind in dict.fromkeys(step.type for step in steps):
         ladder = [(place, step) for place, step in enumerate(steps) if step.type == kind]
-        problems |= _problems(kind, ladder)
+        problems |= _validate_steps(kind, ladder)
     if problems:
         message = "; ".join(f"{path} {sentence}" for path, sentence in problems.items())
         raise ApiError(Code.VALIDATION_FAILED, message, details={"fields": problems})
     return steps
 
 
-def require_of_type(rules: FeeRules, kind: str) -> None:
+def require_single_type(rules: FeeRules, kind: str) -> None:
     """Who changes one type says nothing about another."""
-    if kind not in chart.TYPES:
+    if kind not in chart.TRANSACTION_TYPES:
         raise ApiError(Code.RULE_NOT_FOUND)
     for place, step in enumerate(rules.data):
         if step.type != kind:
             raise invalid_field(f"data[{place}].type", f"must be {kind}")
 
 
-def _problems(kind: str, ladder: list[tuple[int, StoredStep]]) -> dict[str, str]:
-    if kind in _NOT_CHARGED:
-        return {f"data[{place}].type": _NOT_CHARGED[kind] for place, _ in ladder}
+def _validate_steps(kind: str, ladder: list[tuple[int, StoredFeeStep]]) -> dict[str, str]:
+    if kind in _FEE_EXEMPT_REASONS:
+        return {f"data[{place}].type": _FEE_EXEMPT_REASONS[kind] for place, _ in ladder}
     problems = {}
     (first_place, first), (last_place, last) = ladder[0], ladder[-1]
     if kind in chart.PAYMENT_TYPES and first.payer != "receiver":

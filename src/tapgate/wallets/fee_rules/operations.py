@@ -13,14 +13,14 @@ async def replace(call: Call, fee_rules: FeeRules, kind: str | None = None) -> F
     """Those of one type, or all. Once it is answered, every process charges by the new rules."""
     services = call.services
     currency = services.settings.currency
-    wanted = model.stored(fee_rules, currency)
+    wanted = model.parse_fee_rules(fee_rules, currency)
     async with services.database.transaction() as tx:
         await queries.lock(tx)
-        steps = await queries.all_steps(tx)
-        before = model.shown(steps, currency)
+        steps = await queries.list_steps(tx)
+        before = model.to_record(steps, currency)
         kept = [step for step in steps if kind is not None and step.type != kind]
         await queries.replace_all(tx, kept + wanted)
-        after = model.shown(await queries.all_steps(tx), currency)
+        after = model.to_record(await queries.list_steps(tx), currency)
         if after == before:
             return before
         await record(
@@ -32,6 +32,6 @@ async def replace(call: Call, fee_rules: FeeRules, kind: str | None = None) -> F
             resource_id="fee_rules",
             changes={"data": (msgspec.to_builtins(before.data), msgspec.to_builtins(after.data))},
         )
-        ticket = await services.signals.publish(tx, rules.CHANGED, "fee_rules")
+        ticket = await services.signals.publish(tx, rules.RULES_CHANGED, "fee_rules")
     await services.signals.settled(ticket)
     return after

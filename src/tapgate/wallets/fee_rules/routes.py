@@ -4,7 +4,7 @@ from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.errors import Code
 from tapgate.wallets.fee_rules import operations, queries
-from tapgate.wallets.fee_rules.model import FeeRules, require_of_type, shown
+from tapgate.wallets.fee_rules.model import FeeRules, require_single_type, to_record
 
 endpoints = Endpoints("Fee rules")
 
@@ -12,8 +12,8 @@ endpoints = Endpoints("Fee rules")
 @endpoints.get("/api/v1/fee-rules", access=Access(roles="AF"))
 async def get_fee_rules(call: Call) -> FeeRules:
     """Get what transactions cost."""
-    steps = await queries.all_steps(call.services.database)
-    return shown(steps, call.services.settings.currency)
+    steps = await queries.list_steps(call.services.database)
+    return to_record(steps, call.services.settings.currency)
 
 
 @endpoints.put("/api/v1/fee-rules", access=Access(roles="A"))
@@ -35,5 +35,5 @@ async def replace_fee_rules_of_type(call: Call, type: str, body: FeeRules) -> Fe
     The steps of this type, in the form in which they are answered; the rules of every other type
     stay as they are. Without a step there is no fee. Answers all rules.
     """
-    require_of_type(body, type)
+    require_single_type(body, type)
     return await operations.replace(call, body, type)

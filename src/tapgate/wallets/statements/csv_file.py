@@ -20,20 +20,20 @@ _COLUMNS: Final = (
 )
 
 
-def rendered(statement: Statement) -> bytes:
-    return spreadsheet.written(_rows(statement))
+def render(statement: Statement) -> bytes:
+    return spreadsheet.written(_iter_rows(statement))
 
 
-def _rows(statement: Statement) -> Iterator[tuple[str, ...]]:
+def _iter_rows(statement: Statement) -> Iterator[tuple[str, ...]]:
     yield _COLUMNS
-    for movement, balance in statement.lines():
+    for movement, balance in statement.iter_lines():
         amount = movement.amount
         yield (
-            statement.day(movement.moved_at),
-            ids.show(ids.TRANSACTION, movement.transaction_id),
+            statement.format_day(movement.moved_at),
+            ids.encode(ids.TRANSACTION, movement.transaction_id),
             movement.type,
             spreadsheet.harmless(movement.description),
-            statement.money(-amount) if amount < 0 else "",
-            statement.money(amount) if amount > 0 else "",
-            statement.money(balance),
+            statement.format_amount(-amount) if amount < 0 else "",
+            statement.format_amount(amount) if amount > 0 else "",
+            statement.format_amount(balance),
         )

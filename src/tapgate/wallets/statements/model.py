@@ -13,15 +13,15 @@ from tapgate.errors import invalid_field
 from tapgate.ledger import chart
 from tapgate.transactions.model import TransactionType
 
-LONGEST_DAYS: Final = 366
+MAX_PERIOD_DAYS: Final = 366
 #: Leaves room on both sides, so that no time zone moves a bound out of what can be counted.
-_YEARS: Final = range(1000, 9999)
+_ALLOWED_YEARS: Final = range(1000, 9999)
 
-FEE: Final = "fee"
+FEE_TYPE: Final = "fee"
 FileFormat = Literal["csv", "pdf"]
 
 #: How each movement is described: as it goes out, as it comes in.
-_WORDS: Final = {
+_DESCRIPTIONS: Final = {
     chart.TRANSFER_P2P: ("Transfer to {}", "Transfer from {}"),
     chart.TRANSFER: ("Transfer to {}", "Transfer from {}"),
     chart.AGENT_CASHIN: ("Cash in at {}", "Cash in at {}"),
@@ -32,8 +32,8 @@ _WORDS: Final = {
     chart.PROCESSOR_TRANSFER: ("Transfer to {}", "Transfer from {}"),
     chart.REFUND: ("Refund to {}", "Refund from {}"),
 }
-_OTHER_WORDS: Final = ("Paid to {}", "Received from {}")
-_FEE_WORDS: Final = {chart.TRANSFER_P2P: "Transfer fee"}
+_DEFAULT_DESCRIPTIONS: Final = ("Paid to {}", "Received from {}")
+_FEE_DESCRIPTIONS: Final = {chart.TRANSFER_P2P: "Transfer fee"}
 
 
 class StatementRequest(msgspec.Struct, kw_only=True):
@@ -58,16 +58,16 @@ class Period(NamedTuple):
         return datetime.combine(self.last + timedelta(days=1), time(), zone)
 
 
-def period_of(request: StatementRequest) -> Period:
+def parse_period(request: StatementRequest) -> Period:
     period = Period(date.fromisoformat(request.from_date), date.fromisoformat(request.to_date))
-    if period.first.year not in _YEARS:
+    if period.first.year not in _ALLOWED_YEARS:
         raise invalid_field("from_date", "is too far from today")
-    if period.last.year not in _YEARS:
+    if period.last.year not in _ALLOWED_YEARS:
         raise invalid_field("to_date", "is too far from today")
     if period.first > period.last:
         raise invalid_field("from_date", "must not be after to_date")
-    if (period.last - period.first).days >= LONGEST_DAYS:
-        raise invalid_field("to_date", f"must be within {LONGEST_DAYS} days of from_date")
+    if (period.last - period.first).days >= MAX_PERIOD_DAYS:
+        raise invalid_field("to_date", f"must be within {MAX_PERIOD_DAYS} days of from_date")
     return period
 
 
@@ -84,19 +84,19 @@ class Movement(NamedTuple):
 
     @property
     def type(self) -> str:
-        return FEE if self.is_fee else self.transaction_type
+        return FEE_TYPE if self.is_fee else self.transaction_type
 
     @property
     def description(self) -> str:
         if self.is_fee:
-            return _FEE_WORDS.get(self.transaction_type, "Fee")
-        going_out, coming_in = _WORDS.get(self.transaction_type, _OTHER_WORDS)
+            return _FEE_DESCRIPTIONS.get(self.transaction_type, "Fee")
+        going_out, coming_in = _DESCRIPTIONS.get(self.transaction_type, _DEFAULT_DESCRIPTIONS)
         words = coming_in if self.amount > 0 else going_out
         described = words.format(self.counterparty)
         return described if self.memo is None else f"{described}: {self.memo}"
 
 
-class Line(NamedTuple):
+class StatementLine(NamedTuple):
     """A movement and the balance after it."""
 
     movement: Movement
@@ -132,25 +132,25 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     def transaction_count(self) -> int:
         return len({movement.transaction_id for movement in self.movements})
 
-    def lines(self) -> Iterable[Line]:
+    def iter_lines(self) -> Iterable[StatementLine]:
         balance = self.opening_balance
         for movement in self.movements:
             balance += movement.amount
-            yield Line(movement, balance)
+            yield StatementLine(movement, balance)
 
-    def day(self, moment: datetime) -> str:
-        return clock.platform_day(moment, self.zone).isoformat()
+    def format_day(self, moment: datetime) -> str:
+        return clock.get_platform_day(moment, self.zone).isoformat()
 
-    def money(self, minor: int) -> str:
-        return money.plain(minor, self.currency)
+    def format_amount(self, minor: int) -> str:
+        return money.format_decimal(minor, self.currency)
 
 
-class Holder(msgspec.Struct, kw_only=True):
+class StatementHolder(msgspec.Struct, kw_only=True):
     id: str
     name: str
 
 
-class PeriodRecord(msgspec.Struct, kw_only=True):
+class StatementPeriod(msgspec.Struct, kw_only=True):
     from_: str = msgspec.field(name="from")
     to: str
 
@@ -171,9 +171,9 @@ class StatementRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     """With `entries` as JSON; with `statement_url` and `expires_at` as a file."""
 
     statement_id: str
-    subscriber: Holder
+    subscriber: StatementHolder
     currency: str
-    period: PeriodRecord
+    period: StatementPeriod
     opening_balance: str
     closing_balance: str
     total_credits: str
@@ -185,35 +185,35 @@ class StatementRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     expires_at: str | None = None
 
 
-def shown(statement: Statement) -> StatementRecord:
+def to_record(statement: Statement) -> StatementRecord:
     return StatementRecord(
-        statement_id=ids.show(ids.STATEMENT, statement.id),
-        subscriber=Holder(
-            id=ids.show(ids.SUBSCRIBER, statement.subscriber_id), name=statement.holder_name
+        statement_id=ids.encode(ids.STATEMENT, statement.id),
+        subscriber=StatementHolder(
+            id=ids.encode(ids.SUBSCRIBER, statement.subscriber_id), name=statement.holder_name
         ),
         currency=statement.currency,
-        period=PeriodRecord(
+        period=StatementPeriod(
             from_=statement.period.first.isoformat(), to=statement.period.last.isoformat()
         ),
-        opening_balance=statement.money(statement.opening_balance),
-        closing_balance=statement.money(statement.closing_balance),
-        total_credits=statement.money(statement.total_credits),
-        total_debits=statement.money(statement.total_debits),
+        opening_balance=statement.format_amount(statement.opening_balance),
+        closing_balance=statement.format_amount(statement.closing_balance),
+        total_credits=statement.format_amount(statement.total_credits),
+        total_debits=statement.format_amount(statement.total_debits),
         transaction_count=statement.transaction_count,
-        generated_at=clock.rfc3339(statement.generated_at),
+        generated_at=clock.format_rfc3339(statement.generated_at),
     )
 
 
-def shown_entries(statement: Statement) -> list[EntryRecord]:
+def to_entry_records(statement: Statement) -> list[EntryRecord]:
     return [
         EntryRecord(
-            date=statement.day(movement.moved_at),
-            transaction_id=ids.show(ids.TRANSACTION, movement.transaction_id),
+            date=statement.format_day(movement.moved_at),
+            transaction_id=ids.encode(ids.TRANSACTION, movement.transaction_id),
             type=movement.type,
             description=movement.description,
-            debit=statement.money(max(-movement.amount, 0)),
-            credit=statement.money(max(movement.amount, 0)),
-            balance=statement.money(balance),
+            debit=statement.format_amount(max(-movement.amount, 0)),
+            credit=statement.format_amount(max(movement.amount, 0)),
+            balance=statement.format_amount(balance),
         )
-        for movement, balance in statement.lines()
+        for movement, balance in statement.iter_lines()
     ]

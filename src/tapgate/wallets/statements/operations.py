@@ -17,28 +17,28 @@ from tapgate.subscribers.model import Subscriber, read_id
 from tapgate.subscribers.restriction import require_open
 from tapgate.subscribers.trail import record
 from tapgate.wallets.statements import csv_file, pdf_file, queries
-from tapgate.wallets.statements.model import FileFormat, Statement, StatementRequest, period_of
-from tapgate.wallets.statements.queries import File
+from tapgate.wallets.statements.model import FileFormat, Statement, StatementRequest, parse_period
+from tapgate.wallets.statements.queries import StatementFile
 
-LIFETIME: Final = timedelta(hours=24)
+LINK_LIFETIME: Final = timedelta(hours=24)
 #: Of one subscriber at a time; each is kept until it expires.
 MAX_FILES: Final = 100
 
-_REMOVE_EVERY_SECONDS: Final = 600
-_RENDERERS: Final = {"csv": csv_file.rendered, "pdf": pdf_file.rendered}
+_CLEANUP_INTERVAL_SECONDS: Final = 600
+_RENDERERS: Final = {"csv": csv_file.render, "pdf": pdf_file.render}
 #: Long ones take seconds. More than there are slots for expensive reads never wait.
-drawing: Final = Threads("statements", at_once=1, most=8)
+rendering_threads: Final = Threads("statements", at_once=1, most=8)
 
 
-class Link(NamedTuple):
+class StatementLink(NamedTuple):
     """Whoever has the token may fetch the file."""
 
     token: str
     expires_at: datetime
 
 
-async def draw_up(call: Call, request: StatementRequest) -> tuple[Subscriber, Statement]:
-    period = period_of(request)
+async def build_statement(call: Call, request: StatementRequest) -> tuple[Subscriber, Statement]:
+    period = parse_period(request)
     services = call.services
     subscriber = await subscribers.get(services.database, read_id(request.subscriber_id))
     await require_open(services.database, call, subscriber.id, restricted=subscriber.restricted)
@@ -46,7 +46,7 @@ async def draw_up(call: Call, request: StatementRequest) -> tuple[Subscriber, St
         await pins.verify_pin(call, subscriber.id, request.pin)
     zone = services.settings.timezone
     generated_at = services.clock()
-    books = await queries.read_books(
+    books = await queries.load_activity(
         services.database, subscriber.account_id, period.start(zone), period.end(zone)
     )
     statement = Statement(
@@ -67,12 +67,12 @@ async def draw_up(call: Call, request: StatementRequest) -> tuple[Subscriber, St
 
 async def issue_file(
     call: Call, subscriber: Subscriber, statement: Statement, format: FileFormat
-) -> Link:
+) -> StatementLink:
     """The file is kept as it is now: money that moves later does not change what was handed out."""
     services = call.services
-    packed = await drawing.run(_packed, statement, format)
-    sealed = services.vault.seal(packed, _context(statement.id))
-    link = Link(secrets.token_urlsafe(32), statement.generated_at + LIFETIME)
+    packed = await rendering_threads.run(_render_compressed, statement, format)
+    sealed = services.vault.seal(packed, _get_seal_context(statement.id))
+    link = StatementLink(secrets.token_urlsafe(32), statement.generated_at + LINK_LIFETIME)
     async with services.database.transaction() as tx:
         # The subscriber may have become restricted while the file was rendered. Under the lock the
         # file is either refused here or deleted by the restriction.
@@ -82,11 +82,11 @@ async def issue_file(
             raise ApiError(
                 Code.RATE_LIMITED,
                 f"The subscriber has {MAX_FILES} statement files; they expire after 24 hours",
-                headers={"Retry-After": str(_REMOVE_EVERY_SECONDS)},
+                headers={"Retry-After": str(_CLEANUP_INTERVAL_SECONDS)},
             )
         await queries.add_file(
             tx,
-            File(statement.id, format, statement.period, sealed),
+            StatementFile(statement.id, format, statement.period, sealed),
             subscriber,
             token_hash=_token_hash(services, link.token),
             created_at=statement.generated_at,
@@ -96,14 +96,14 @@ async def issue_file(
     return link
 
 
-async def fetch_file(services: Services, token: str) -> tuple[File, bytes] | None:
+async def fetch_file(services: Services, token: str) -> tuple[StatementFile, bytes] | None:
     """None when there is none behind the token, or no more."""
     file = await queries.find_file(
         services.database, _token_hash(services, token), services.clock()
     )
     if file is None:
         return None
-    return file, await asyncio.to_thread(_unpacked, services, file)
+    return file, await asyncio.to_thread(_decrypt_file, services, file)
 
 
 async def remove_expired(services: Services) -> NoReturn:
@@ -113,20 +113,20 @@ async def remove_expired(services: Services) -> NoReturn:
         while await queries.remove_expired(services.database, services.clock()):
             pass
 
-    await repeat(remove, every=_REMOVE_EVERY_SECONDS, name="statements")
+    await repeat(remove, every=_CLEANUP_INTERVAL_SECONDS, name="statements")
 
 
-def _packed(statement: Statement, format: FileFormat) -> bytes:
+def _render_compressed(statement: Statement, format: FileFormat) -> bytes:
     return zlib.compress(_RENDERERS[format](statement))
 
 
-def _unpacked(services: Services, file: File) -> bytes:
-    return zlib.decompress(services.vault.open(file.sealed, _context(file.id)))
+def _decrypt_file(services: Services, file: StatementFile) -> bytes:
+    return zlib.decompress(services.vault.open(file.sealed, _get_seal_context(file.id)))
 
 
 def _token_hash(services: Services, token: str) -> bytes:
     return services.vault.keyed_hash("statement link", token.encode())
 
 
-def _context(statement_id: int) -> bytes:
+def _get_seal_context(statement_id: int) -> bytes:
     return b"statement %d" % statement_id

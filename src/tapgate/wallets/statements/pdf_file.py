@@ -11,8 +11,13 @@ from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 
 from tapgate import ids
-from tapgate.wallets.statements.model import Line, Statement
-from tapgate.wallets.statements.typesetting import BOLD, REGULAR, drawable, fitted
+from tapgate.wallets.statements.model import Statement, StatementLine
+from tapgate.wallets.statements.typesetting import (
+    BOLD,
+    REGULAR,
+    replace_missing_glyphs,
+    truncate_to_width,
+)
 
 CONTENT_TYPE: Final = "application/pdf"
 
@@ -24,196 +29,204 @@ _MARGIN: Final = 42.0
 _LEFT, _RIGHT = _MARGIN, _WIDTH - _MARGIN
 _TOP: Final = _HEIGHT - 46
 _BOTTOM: Final = 58.0
-_ROW: Final = 23.0
-_HEADER_ROW: Final = 20.0
+_ROW_HEIGHT: Final = 23.0
+_HEADER_HEIGHT: Final = 20.0
 
-_INK: Final = HexColor("#16202c")
-_QUIET: Final = HexColor("#66717f")
-_RULE: Final = HexColor("#d7dce2")
-_SHADE: Final = HexColor("#f3f5f8")
-_ACCENT: Final = HexColor("#0b4f6c")
-_PAPER: Final = HexColor("#ffffff")
+_TEXT_COLOR: Final = HexColor("#16202c")
+_MUTED_COLOR: Final = HexColor("#66717f")
+_LINE_COLOR: Final = HexColor("#d7dce2")
+_SHADE_COLOR: Final = HexColor("#f3f5f8")
+_ACCENT_COLOR: Final = HexColor("#0b4f6c")
+_WHITE: Final = HexColor("#ffffff")
 
 #: Where the columns of the table begin, and where those of money end.
-_DATE: Final = _LEFT + 6
-_DESCRIPTION: Final = _LEFT + 76
-_DEBIT: Final = _RIGHT - 172
-_CREDIT: Final = _RIGHT - 90
-_BALANCE: Final = _RIGHT - 6
-_DESCRIPTION_WIDTH: Final = _DEBIT - 76 - _DESCRIPTION
+_DATE_X: Final = _LEFT + 6
+_DESCRIPTION_X: Final = _LEFT + 76
+_DEBIT_X: Final = _RIGHT - 172
+_CREDIT_X: Final = _RIGHT - 90
+_BALANCE_X: Final = _RIGHT - 6
+_DESCRIPTION_WIDTH: Final = _DEBIT_X - 76 - _DESCRIPTION_X
 
 _FIRST_TABLE_TOP: Final = _TOP - 208
 _NEXT_TABLE_TOP: Final = _TOP - 34
-_ROWS_FIRST: Final = int((_FIRST_TABLE_TOP - _HEADER_ROW - _BOTTOM) // _ROW)
-_ROWS_NEXT: Final = int((_NEXT_TABLE_TOP - _HEADER_ROW - _BOTTOM) // _ROW)
+_FIRST_PAGE_ROWS: Final = int((_FIRST_TABLE_TOP - _HEADER_HEIGHT - _BOTTOM) // _ROW_HEIGHT)
+_NEXT_PAGE_ROWS: Final = int((_NEXT_TABLE_TOP - _HEADER_HEIGHT - _BOTTOM) // _ROW_HEIGHT)
 
 
-def rendered(statement: Statement) -> bytes:
+def render(statement: Statement) -> bytes:
     file = io.BytesIO()
     # Invariant: no time of drawing and no random identifier in the file.
     canvas = Canvas(file, pagesize=A4, pageCompression=1, invariant=1)
-    _Drawing(canvas, statement).draw()
+    _PdfRenderer(canvas, statement).render()
     canvas.save()
     return file.getvalue()
 
 
-def page_count(rows: int) -> int:
-    return 1 + max(0, -(-(rows - _ROWS_FIRST) // _ROWS_NEXT))
+def count_pages(rows: int) -> int:
+    return 1 + max(0, -(-(rows - _FIRST_PAGE_ROWS) // _NEXT_PAGE_ROWS))
 
 
-class _Drawing:
+class _PdfRenderer:
     def __init__(self, canvas: Canvas, statement: Statement) -> None:
         self._canvas = canvas
         self._statement = statement
-        self._name = drawable(statement.holder_name)
-        self._period = f"{_day(statement.period.first)} – {_day(statement.period.last)}"
-        self._pages = page_count(len(statement.movements))
-        self._colour: Color | None = None  # what is being filled with
+        self._name = replace_missing_glyphs(statement.holder_name)
+        self._period = (
+            f"{_format_day(statement.period.first)} – {_format_day(statement.period.last)}"
+        )
+        self._page_count = count_pages(len(statement.movements))
+        self._fill_color: Color | None = None  # what is being filled with
 
-    def draw(self) -> None:
+    def render(self) -> None:
         canvas, statement = self._canvas, self._statement
         canvas.setTitle(f"Account statement, {self._period}")
         canvas.setAuthor(self._name)
         canvas.setCreator("Tapgate")
-        lines = iter(statement.lines())
-        for page in range(1, self._pages + 1):
+        lines = iter(statement.iter_lines())
+        for page in range(1, self._page_count + 1):
             if page == 1:
-                self._head()
-                self._summary()
-                rows, top = _ROWS_FIRST, _FIRST_TABLE_TOP
+                self._draw_header()
+                self._draw_summary()
+                rows, top = _FIRST_PAGE_ROWS, _FIRST_TABLE_TOP
             else:
-                self._running_head()
-                rows, top = _ROWS_NEXT, _NEXT_TABLE_TOP
-            self._table(list(islice(lines, rows)), top)
-            self._foot(page)
+                self._draw_running_header()
+                rows, top = _NEXT_PAGE_ROWS, _NEXT_TABLE_TOP
+            self._draw_table(list(islice(lines, rows)), top)
+            self._draw_footer(page)
             canvas.showPage()
-            self._colour = None
+            self._fill_color = None
 
-    def _head(self) -> None:
+    def _draw_header(self) -> None:
         statement = self._statement
-        self._fill(_ACCENT)
+        self._set_fill_color(_ACCENT_COLOR)
         self._canvas.rect(0, _HEIGHT - 10, _WIDTH, 10, stroke=0, fill=1)
-        self._write(_LEFT, _TOP - 18, "Account statement", BOLD, 19, _ACCENT)
-        self._write(_LEFT, _TOP - 34, self._period, REGULAR, 10, _QUIET)
+        self._draw_text(_LEFT, _TOP - 18, "Account statement", BOLD, 19, _ACCENT_COLOR)
+        self._draw_text(_LEFT, _TOP - 34, self._period, REGULAR, 10, _MUTED_COLOR)
         quarter = (_RIGHT - _LEFT) / 4
         column = [_LEFT + place * quarter for place in range(4)]
         generated = statement.generated_at.astimezone(statement.zone)
         facts = (
             (0, 0, "Account holder", statement.holder_name, BOLD),
-            (0, 1, "Phone", _masked(statement.phone_number), REGULAR),
+            (0, 1, "Phone", _mask_phone_number(statement.phone_number), REGULAR),
             (1, 1, "Currency", statement.currency, REGULAR),
-            (2, 0, "Account", ids.show(ids.ACCOUNT, statement.account_id), REGULAR),
-            (2, 1, "Statement", ids.show(ids.STATEMENT, statement.id), REGULAR),
+            (2, 0, "Account", ids.encode(ids.ACCOUNT, statement.account_id), REGULAR),
+            (2, 1, "Statement", ids.encode(ids.STATEMENT, statement.id), REGULAR),
             (3, 1, "Generated", f"{generated:%d %b %Y %H:%M %Z}", REGULAR),
         )
         for place, row, label, value, font in facts:
             x, y = column[place], _TOP - 62 - 30 * row
             room = (2 if font == BOLD else 1) * quarter - 8
-            self._write(x, y, label, REGULAR, 7, _QUIET)
-            self._write(x, y - 13, fitted(value, font, 9, room), font, 9)
+            self._draw_text(x, y, label, REGULAR, 7, _MUTED_COLOR)
+            self._draw_text(x, y - 13, truncate_to_width(value, font, 9, room), font, 9)
 
-    def _summary(self) -> None:
+    def _draw_summary(self) -> None:
         canvas, statement = self._canvas, self._statement
         top, height = _TOP - 124, 62
-        self._fill(_SHADE)
+        self._set_fill_color(_SHADE_COLOR)
         canvas.roundRect(_LEFT, top - height, _RIGHT - _LEFT, height, 4, stroke=0, fill=1)
         figures = (
-            ("Opening balance", statement.opening_balance, _INK),
-            ("Money in", statement.total_credits, _INK),
-            ("Money out", statement.total_debits, _INK),
-            ("Closing balance", statement.closing_balance, _ACCENT),
+            ("Opening balance", statement.opening_balance, _TEXT_COLOR),
+            ("Money in", statement.total_credits, _TEXT_COLOR),
+            ("Money out", statement.total_debits, _TEXT_COLOR),
+            ("Closing balance", statement.closing_balance, _ACCENT_COLOR),
         )
         step = (_RIGHT - _LEFT) / len(figures)
         for place, (label, minor, colour) in enumerate(figures):
             x = _LEFT + place * step + 12
-            self._write(x, top - 18, label, REGULAR, 7.5, _QUIET)
-            self._write(x, top - 35, self._money(minor), BOLD, 11, colour)
+            self._draw_text(x, top - 18, label, REGULAR, 7.5, _MUTED_COLOR)
+            self._draw_text(x, top - 35, self._format_amount(minor), BOLD, 11, colour)
         count = statement.transaction_count
         counted = "1 transaction" if count == 1 else f"{count:,} transactions"
-        self._write(_LEFT + 12, top - 53, f"{counted} in this period", REGULAR, 7.5, _QUIET)
+        self._draw_text(
+            _LEFT + 12, top - 53, f"{counted} in this period", REGULAR, 7.5, _MUTED_COLOR
+        )
 
-    def _running_head(self) -> None:
+    def _draw_running_header(self) -> None:
         room = (_RIGHT - _LEFT) / 2
-        self._write(_LEFT, _TOP - 10, "Account statement", BOLD, 9.5, _ACCENT)
-        right = f"{fitted(self._name, REGULAR, 8, room)} · {self._period}"
-        self._write_right(_RIGHT, _TOP - 10, right, REGULAR, 8, _QUIET)
+        self._draw_text(_LEFT, _TOP - 10, "Account statement", BOLD, 9.5, _ACCENT_COLOR)
+        right = f"{truncate_to_width(self._name, REGULAR, 8, room)} · {self._period}"
+        self._draw_text_right(_RIGHT, _TOP - 10, right, REGULAR, 8, _MUTED_COLOR)
 
-    def _table(self, lines: list[Line], top: float) -> None:
+    def _draw_table(self, lines: list[StatementLine], top: float) -> None:
         canvas = self._canvas
-        self._fill(_ACCENT)
-        canvas.rect(_LEFT, top - _HEADER_ROW, _RIGHT - _LEFT, _HEADER_ROW, stroke=0, fill=1)
+        self._set_fill_color(_ACCENT_COLOR)
+        canvas.rect(_LEFT, top - _HEADER_HEIGHT, _RIGHT - _LEFT, _HEADER_HEIGHT, stroke=0, fill=1)
         y = top - 13
-        self._write(_DATE, y, "Date", BOLD, 7.5, _PAPER)
-        self._write(_DESCRIPTION, y, "Description", BOLD, 7.5, _PAPER)
-        for x, word in ((_DEBIT, "Debit"), (_CREDIT, "Credit"), (_BALANCE, "Balance")):
-            self._write_right(x, y, word, BOLD, 7.5, _PAPER)
-        y = top - _HEADER_ROW
-        bottoms = [y - _ROW * row for row in range(1, len(lines) + 1)]
-        canvas.setStrokeColor(_RULE)
+        self._draw_text(_DATE_X, y, "Date", BOLD, 7.5, _WHITE)
+        self._draw_text(_DESCRIPTION_X, y, "Description", BOLD, 7.5, _WHITE)
+        for x, word in ((_DEBIT_X, "Debit"), (_CREDIT_X, "Credit"), (_BALANCE_X, "Balance")):
+            self._draw_text_right(x, y, word, BOLD, 7.5, _WHITE)
+        y = top - _HEADER_HEIGHT
+        bottoms = [y - _ROW_HEIGHT * row for row in range(1, len(lines) + 1)]
+        canvas.setStrokeColor(_LINE_COLOR)
         canvas.setLineWidth(0.4)
         canvas.lines([(_LEFT, bottom, _RIGHT, bottom) for bottom in bottoms])
         for line, bottom in zip(lines, bottoms, strict=True):
-            self._row(line, bottom + _ROW)
+            self._draw_row(line, bottom + _ROW_HEIGHT)
         if not self._statement.movements:
-            self._write(_DATE, y - 15, "No money moved in this period.", REGULAR, 8.5, _QUIET)
+            self._draw_text(
+                _DATE_X, y - 15, "No money moved in this period.", REGULAR, 8.5, _MUTED_COLOR
+            )
 
-    def _row(self, line: Line, top: float) -> None:
+    def _draw_row(self, line: StatementLine, top: float) -> None:
         movement, balance = line
         moved_at = movement.moved_at.astimezone(self._statement.zone)
         upper, lower = top - 10, top - 19
-        words = fitted(movement.description, REGULAR, 8, _DESCRIPTION_WIDTH)
-        small = f"{ids.show(ids.TRANSACTION, movement.transaction_id)} · {movement.type}"
-        x = _CREDIT if movement.amount > 0 else _DEBIT
-        self._write(_DATE, upper, _day(moved_at), REGULAR, 8)
-        self._write(_DESCRIPTION, upper, words, REGULAR, 8)
-        self._write_right(x, upper, self._money(abs(movement.amount)), REGULAR, 8)
-        self._write_right(_BALANCE, upper, self._money(balance), BOLD, 8)
-        self._write(_DATE, lower, f"{moved_at:%H:%M:%S}", REGULAR, 6.5, _QUIET)
-        self._write(_DESCRIPTION, lower, small, REGULAR, 6.5, _QUIET)
+        words = truncate_to_width(movement.description, REGULAR, 8, _DESCRIPTION_WIDTH)
+        small = f"{ids.encode(ids.TRANSACTION, movement.transaction_id)} · {movement.type}"
+        x = _CREDIT_X if movement.amount > 0 else _DEBIT_X
+        self._draw_text(_DATE_X, upper, _format_day(moved_at), REGULAR, 8)
+        self._draw_text(_DESCRIPTION_X, upper, words, REGULAR, 8)
+        self._draw_text_right(x, upper, self._format_amount(abs(movement.amount)), REGULAR, 8)
+        self._draw_text_right(_BALANCE_X, upper, self._format_amount(balance), BOLD, 8)
+        self._draw_text(_DATE_X, lower, f"{moved_at:%H:%M:%S}", REGULAR, 6.5, _MUTED_COLOR)
+        self._draw_text(_DESCRIPTION_X, lower, small, REGULAR, 6.5, _MUTED_COLOR)
 
-    def _foot(self, page: int) -> None:
+    def _draw_footer(self, page: int) -> None:
         canvas = self._canvas
-        canvas.setStrokeColor(_RULE)
+        canvas.setStrokeColor(_LINE_COLOR)
         canvas.setLineWidth(0.6)
         canvas.line(_LEFT, _BOTTOM - 12, _RIGHT, _BOTTOM - 12)
         y = _BOTTOM - 25
         zone = f"Times in {self._statement.zone.key}, amounts in {self._statement.currency}"
-        self._write(_LEFT, y, zone, REGULAR, 7, _QUIET)
-        self._write_right(_RIGHT, y, f"Page {page} of {self._pages}", REGULAR, 7, _QUIET)
+        self._draw_text(_LEFT, y, zone, REGULAR, 7, _MUTED_COLOR)
+        self._draw_text_right(
+            _RIGHT, y, f"Page {page} of {self._page_count}", REGULAR, 7, _MUTED_COLOR
+        )
 
-    def _write(
-        self, x: float, y: float, text: str, font: str, size: float, colour: Color = _INK
+    def _draw_text(
+        self, x: float, y: float, text: str, font: str, size: float, colour: Color = _TEXT_COLOR
     ) -> None:
-        self._use(font, size, colour)
+        self._set_font(font, size, colour)
         self._canvas.drawString(x, y, text)
 
-    def _write_right(
-        self, x: float, y: float, text: str, font: str, size: float, colour: Color = _INK
+    def _draw_text_right(
+        self, x: float, y: float, text: str, font: str, size: float, colour: Color = _TEXT_COLOR
     ) -> None:
-        self._use(font, size, colour)
+        self._set_font(font, size, colour)
         self._canvas.drawRightString(x, y, text)
 
-    def _use(self, font: str, size: float, colour: Color) -> None:
+    def _set_font(self, font: str, size: float, colour: Color) -> None:
         self._canvas.setFont(font, size)
-        if colour is not self._colour:  # saying it again is most of the work of a long table
-            self._colour = colour
+        if colour is not self._fill_color:  # saying it again is most of the work of a long table
+            self._fill_color = colour
             self._canvas.setFillColor(colour)
 
-    def _fill(self, colour: Color) -> None:
-        self._colour = colour
+    def _set_fill_color(self, colour: Color) -> None:
+        self._fill_color = colour
         self._canvas.setFillColor(colour)
 
-    def _money(self, minor: int) -> str:
+    def _format_amount(self, minor: int) -> str:
         """`1,234.50`"""
         sign, shown = ("-", -minor) if minor < 0 else ("", minor)
-        whole, point, fraction = self._statement.money(shown).partition(".")
+        whole, point, fraction = self._statement.format_amount(shown).partition(".")
         return f"{sign}{int(whole):,}{point}{fraction}"
 
 
-def _day(moment: date) -> str:
+def _format_day(moment: date) -> str:
     return f"{moment:%d %b %Y}"
 
 
-def _masked(phone_number: str) -> str:
+def _mask_phone_number(phone_number: str) -> str:
     """Enough to recognise one's own: `+232*****456`."""
     return f"{phone_number[:4]}{'*' * (len(phone_number) - 7)}{phone_number[-3:]}"

@@ -11,18 +11,18 @@ from tapgate.subscribers.model import Subscriber
 from tapgate.wallets.statements.model import FileFormat, Movement, Period
 
 #: A long history takes longer than a statement usually may.
-_PATIENCE_SECONDS: Final = 30.0
-BATCH: Final = 200
+_QUERY_TIMEOUT_SECONDS: Final = 30.0
+CLEANUP_BATCH_SIZE: Final = 200
 
 #: How far the time in an id and the time of its batch may be apart: of clocks set right, seconds.
-_SLACK: Final = timedelta(days=1)
+_ID_TIME_TOLERANCE: Final = timedelta(days=1)
 
 #: Everything that moved money in a wallet since a moment. A wallet is always one of the two sides
 #: of a transaction that moves its money. What was reviewed may have moved long after its id was
 #: made; there is little of it, and an index of its own. MATERIALIZED and OFFSET 0 fix the way: the
 #: transactions first, then the entries of each. PostgreSQL, where it believes the tables to be
 #: small, might go through all entries for every transaction.
-_MOVED_SINCE: Final = """
+_MOVEMENTS_SINCE: Final = """
     WITH found AS MATERIALIZED (
         SELECT * FROM transactions WHERE from_account = $1 AND id >= $3
         UNION ALL
@@ -43,11 +43,11 @@ _MOVED_SINCE: Final = """
         WHERE coalesce(t.completed_at, t.created_at) >= $2
     )"""
 
-_BALANCE_BEFORE: Final = f"""{_MOVED_SINCE}
+_BALANCE_BEFORE: Final = f"""{_MOVEMENTS_SINCE}
     SELECT (SELECT balance FROM accounts WHERE id = $1)
            - (SELECT coalesce(sum(amount), 0) FROM moved)::bigint"""
 
-_MOVEMENTS: Final = f"""{_MOVED_SINCE}
+_MOVEMENTS: Final = f"""{_MOVEMENTS_SINCE}
     SELECT moved_at, moved.id, type, other.kind = 'fees' AS is_fee, amount,
            coalesce(context ->> 'merchant_name', other.public_name) AS counterparty,
            context ->> 'memo' AS memo
@@ -57,17 +57,19 @@ _MOVEMENTS: Final = f"""{_MOVED_SINCE}
     ORDER BY moved_at, moved.id, position"""
 
 
-class Books(NamedTuple):
+class WalletActivity(NamedTuple):
     """What one wallet's books say about a period."""
 
     opening_balance: int
     movements: list[Movement]
 
 
-async def read_books(database: Database, account_id: int, start: datetime, end: datetime) -> Books:
+async def load_activity(
+    database: Database, account_id: int, start: datetime, end: datetime
+) -> WalletActivity:
     """The opening balance is the balance of now without everything that moved since: exact, and
     as quick as the period is recent. Both are read from one snapshot."""
-    first_id = min(ids.first_id_at(start - _SLACK), 2**63 - 1)
+    first_id = min(ids.first_id_at(start - _ID_TIME_TOLERANCE), 2**63 - 1)
     async with (
         database.connection() as reader,
         reader.transaction(isolation="repeatable_read", readonly=True),
@@ -76,15 +78,15 @@ async def read_books(database: Database, account_id: int, start: datetime, end: 
         # it last looked must not make it read them whole.
         await reader.execute("SET LOCAL enable_seqscan = off")
         opening = await reader.fetchval(
-            _BALANCE_BEFORE, account_id, start, first_id, timeout=_PATIENCE_SECONDS
+            _BALANCE_BEFORE, account_id, start, first_id, timeout=_QUERY_TIMEOUT_SECONDS
         )
         rows = await reader.fetch(
-            _MOVEMENTS, account_id, start, first_id, end, timeout=_PATIENCE_SECONDS
+            _MOVEMENTS, account_id, start, first_id, end, timeout=_QUERY_TIMEOUT_SECONDS
         )
-    return Books(opening, [Movement(*row) for row in rows])
+    return WalletActivity(opening, [Movement(*row) for row in rows])
 
 
-class File(NamedTuple):
+class StatementFile(NamedTuple):
     id: int
     format: FileFormat
     period: Period
@@ -102,7 +104,7 @@ async def count_files(tx: asyncpg.Connection, subscriber_id: int) -> int:
 
 async def add_file(
     tx: asyncpg.Connection,
-    file: File,
+    file: StatementFile,
     subscriber: Subscriber,
     *,
     token_hash: bytes,
@@ -125,7 +127,7 @@ async def add_file(
     )
 
 
-async def find_file(database: Database, token_hash: bytes, now: datetime) -> File | None:
+async def find_file(database: Database, token_hash: bytes, now: datetime) -> StatementFile | None:
     row = await database.fetchrow(
         """SELECT id, format, from_date, to_date, file FROM statements
            WHERE token_hash = $1 AND expires_at > $2""",
@@ -134,7 +136,9 @@ async def find_file(database: Database, token_hash: bytes, now: datetime) -> Fil
     )
     if row is None:
         return None
-    return File(row["id"], row["format"], Period(row["from_date"], row["to_date"]), row["file"])
+    return StatementFile(
+        row["id"], row["format"], Period(row["from_date"], row["to_date"]), row["file"]
+    )
 
 
 async def remove_expired(database: Database, now: datetime) -> bool:
@@ -145,6 +149,6 @@ async def remove_expired(database: Database, now: datetime) -> bool:
                ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED))
            RETURNING id""",
         now,
-        BATCH,
+        CLEANUP_BATCH_SIZE,
     )
-    return len(removed) == BATCH
+    return len(removed) == CLEANUP_BATCH_SIZE

@@ -12,13 +12,13 @@ from tapgate.wallets.statements.model import (
     FileFormat,
     StatementRecord,
     StatementRequest,
-    shown,
-    shown_entries,
+    to_entry_records,
+    to_record,
 )
 
 endpoints = Endpoints("Wallet")
 
-_FILES = "/api/v1/statements"
+_FILES_PATH = "/api/v1/statements"
 _CONTENT_TYPES = {"csv": csv_file.CONTENT_TYPE, "pdf": pdf_file.CONTENT_TYPE}
 
 
@@ -42,20 +42,20 @@ async def create_statement(call: Call, body: StatementRequest) -> StatementRecor
     which needs no other credential, within 24 hours. A subscriber has at most 100 files at a time:
     429.
     """
-    subscriber, statement = await operations.draw_up(call, body)
-    record = shown(statement)
+    subscriber, statement = await operations.build_statement(call, body)
+    record = to_record(statement)
     if body.format == "json":
         # Beside the event loop: ten thousand of them take a while.
-        record.entries = await asyncio.to_thread(shown_entries, statement)
+        record.entries = await asyncio.to_thread(to_entry_records, statement)
         return record
     link = await operations.issue_file(call, subscriber, statement, cast(FileFormat, body.format))
-    record.statement_url = f"{call.services.settings.public_url}{_FILES}/{link.token}"
-    record.expires_at = clock.rfc3339(link.expires_at)
+    record.statement_url = f"{call.services.settings.public_url}{_FILES_PATH}/{link.token}"
+    record.expires_at = clock.format_rfc3339(link.expires_at)
     return record
 
 
 @endpoints.get(
-    f"{_FILES}/{{token}}",
+    f"{_FILES_PATH}/{{token}}",
     access=Access(public=True),
     errors=(Code.NOT_FOUND,),
     media=("text/csv", "application/pdf"),

@@ -11,42 +11,44 @@ from reportlab.pdfbase.ttfonts import TTFont
 REGULAR: Final = "Tapgate"
 BOLD: Final = "Tapgate-Bold"
 
-_FOLDER: Final = Path(__file__).parent / "fonts"
-_FILES: Final = {REGULAR: "DejaVuSans-Latin.ttf", BOLD: "DejaVuSans-Bold-Latin.ttf"}
-_UNKNOWN: Final = "?"
+_FONT_DIR: Final = Path(__file__).parent / "fonts"
+_FONT_FILES: Final = {REGULAR: "DejaVuSans-Latin.ttf", BOLD: "DejaVuSans-Bold-Latin.ttf"}
+_REPLACEMENT: Final = "?"
 _ELLIPSIS: Final = "…"
 
 
 @cache
-def _letters() -> frozenset[str]:
+def _load_glyphs() -> frozenset[str]:
     """What can be drawn; loads the fonts."""
-    for name, file in _FILES.items():
-        pdfmetrics.registerFont(TTFont(name, _FOLDER / file))
+    for name, file in _FONT_FILES.items():
+        pdfmetrics.registerFont(TTFont(name, _FONT_DIR / file))
     known = pdfmetrics.getFont(REGULAR).face.charToGlyph
     return frozenset(map(chr, known))
 
 
-def drawable(text: str) -> str:
+def replace_missing_glyphs(text: str) -> str:
     """The text in letters that the fonts have: without an accent, or as `?`, where they have not.
     Never more than one line."""
-    letters = _letters()
+    letters = _load_glyphs()
     if letters.issuperset(text):
         return text
-    return "".join(letter if letter in letters else _instead(letter) for letter in text)
+    return "".join(letter if letter in letters else _replace_glyph(letter) for letter in text)
 
 
-def _instead(letter: str) -> str:
+def _replace_glyph(letter: str) -> str:
     if letter.isspace() or unicodedata.category(letter) == "Cc":
         return " "
     if unicodedata.category(letter) in ("Cf", "Mn"):
         return ""  # marks, joiners and changes of direction mean nothing without their letters
-    simpler = "".join(part for part in unicodedata.normalize("NFKD", letter) if part in _letters())
-    return simpler or _UNKNOWN
+    simpler = "".join(
+        part for part in unicodedata.normalize("NFKD", letter) if part in _load_glyphs()
+    )
+    return simpler or _REPLACEMENT
 
 
-def fitted(text: str, font: str, size: float, width: float) -> str:
+def truncate_to_width(text: str, font: str, size: float, width: float) -> str:
     """As much of the text as there is room for."""
-    text = drawable(text)
+    text = replace_missing_glyphs(text)
     if pdfmetrics.stringWidth(text, font, size) <= width:
         return text
     room = width - pdfmetrics.stringWidth(_ELLIPSIS, font, size)

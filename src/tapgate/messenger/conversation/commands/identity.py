@@ -5,7 +5,7 @@ from typing import Final, get_args
 import msgspec
 
 from tapgate.errors import Code
-from tapgate.images import Picture
+from tapgate.images import EncodedImage
 from tapgate.messenger.conversation.commands.who import SUBSCRIBER
 from tapgate.messenger.conversation.pieces import Ask, Go, Script, Taken
 from tapgate.messenger.conversation.scene import Choice, Scene
@@ -35,7 +35,7 @@ def _chose_type(scene: Scene, value: str) -> Taken:
     return "end"
 
 
-def _add(scene: Scene, picture: Picture) -> AddDocument:
+def _add(scene: Scene, picture: EncodedImage) -> AddDocument:
     return AddDocument(
         subscriber_id=scene.subscriber.id,
         document_type=msgspec.convert(scene.facts["type"], DocumentType),

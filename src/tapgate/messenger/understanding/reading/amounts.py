@@ -90,14 +90,14 @@ def _figure(text: str, currency: str) -> str | None:
     grouped = _THOUSANDS.fullmatch(text)
     if grouped:
         sign = grouped["sign"]
-        doubtful = text.count(sign) == 1 and money.decimals(currency) >= _DOUBTFUL.get(sign, 9)
+        doubtful = text.count(sign) == 1 and money.get_decimals(currency) >= _DOUBTFUL.get(sign, 9)
         return None if doubtful or text.startswith("0") else text.replace(sign, "")
     return _with_decimals(text, currency)
 
 
 def _with_decimals(text: str, currency: str) -> str | None:
     match = _DECIMALS.fullmatch(text)
-    if match is None or len(match[3]) > money.decimals(currency):
+    if match is None or len(match[3]) > money.get_decimals(currency):
         return None
     whole, sign, decimals = match.groups()
     if whole == "0" or (_PLAIN.fullmatch(whole) and not whole.startswith("0")):

@@ -16,34 +16,34 @@ from tapgate.service.background import repeat
 from tapgate.store.database import Database
 
 #: What was counted of times that are over, by whomever.
-_FOLDED: Final = -1
-_UNFOLDED_FOR: Final = timedelta(hours=1)
-_FOLDED_AT_ONCE: Final = 2_000
-_EVERY_SECONDS: Final = 300.0
+_COMPACTED_SLOT: Final = -1
+_COMPACT_AFTER: Final = timedelta(hours=1)
+_COMPACT_LIMIT: Final = 2_000
+_COMPACT_INTERVAL_SECONDS: Final = 300.0
 _LOCK_KEY: Final = 0x7467_6669  # "tgfi"
 
-_ADD: Final = """
+_ON_CONFLICT_ADD: Final = """
     ON CONFLICT (quarter, type, outcome, failure_code, slot) DO UPDATE
     SET count = figures.count + excluded.count, amount = figures.amount + excluded.amount,
         fees = figures.fees + excluded.fees"""
 
 
-class Key(NamedTuple):
-    quarter: datetime
+class RollupKey(NamedTuple):
+    bucket_start: datetime
     type: str
     outcome: str
     failure_code: str | None
 
 
-def quarter_of(moment: datetime) -> datetime:
+def get_bucket_start(moment: datetime) -> datetime:
     """The quarter of an hour: in some time zones a day begins at one."""
     return moment.replace(minute=moment.minute // 15 * 15, second=0, microsecond=0)
 
 
-async def add(tx: Any, state: State, decisions: Sequence[Decision], slot: int) -> None:
+async def add_to_rollups(tx: Any, state: State, decisions: Sequence[Decision], slot: int) -> None:
     """Count what a batch decided; one statement, over as many rows as there are kinds of it."""
-    sums: dict[Key, list[int]] = {}
-    for key, times, amount, fee in _counted(state, decisions):
+    sums: dict[RollupKey, list[int]] = {}
+    for key, times, amount, fee in _iter_changes(state, decisions):
         found = sums.get(key)
         if found is None:
             found = sums[key] = [0, 0, 0]
@@ -59,9 +59,10 @@ async def add(tx: Any, state: State, decisions: Sequence[Decision], slot: int) -
             SELECT quarter, type, outcome, failure_code, $1, count, amount, fees
             FROM unnest($2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::bigint[],
                         $7::bigint[], $8::bigint[])
-              AS new (quarter, type, outcome, failure_code, count, amount, fees) {_ADD}""",
+              AS new (quarter, type, outcome, failure_code, count, amount, fees)
+            {_ON_CONFLICT_ADD}""",
         slot,
-        [key.quarter for key in keys],
+        [key.bucket_start for key in keys],
         [key.type for key in keys],
         [key.outcome for key in keys],
         [key.failure_code for key in keys],
@@ -71,24 +72,31 @@ async def add(tx: Any, state: State, decisions: Sequence[Decision], slot: int) -
     )
 
 
-def _counted(state: State, decisions: Sequence[Decision]) -> Iterator[tuple[Key, int, int, int]]:
+def _iter_changes(
+    state: State, decisions: Sequence[Decision]
+) -> Iterator[tuple[RollupKey, int, int, int]]:
     """(what, +1 or -1, amount, fee) of everything that is new or has become something else."""
-    now = quarter_of(state.now)
+    now = get_bucket_start(state.now)
     for decision in decisions:
         new = decision.transaction
         if new is not None:
             # A refund is a transaction of its own; what it refunds stays completed.
-            yield Key(now, new.type, new.status, new.failure_code), 1, new.amount, new.fee_amount
+            yield (
+                RollupKey(now, new.type, new.status, new.failure_code),
+                1,
+                new.amount,
+                new.fee_amount,
+            )
         elif (change := decision.change) is not None:
-            row = state.recorded[change.transaction_id]
-            then = quarter_of(row.created_at)
-            reviewed = Key(then, row.type, "under_review", None)
-            ended = Key(then, row.type, change.status, change.failure_code)
+            row = state.transactions[change.transaction_id]
+            then = get_bucket_start(row.created_at)
+            reviewed = RollupKey(then, row.type, "under_review", None)
+            ended = RollupKey(then, row.type, change.status, change.failure_code)
             yield reviewed, -1, row.amount, row.fee_amount
             yield ended, 1, row.amount, row.fee_amount
 
 
-class Folding:
+class RollupCompactor:
     """Makes one row of those of all processes when their time is over, so that there are as many
     however many processes there were. What a review ends later is counted, and folded, again."""
 
@@ -97,14 +105,14 @@ class Folding:
         self._clock = clock
 
     async def run(self) -> NoReturn:
-        await repeat(self.fold, every=_EVERY_SECONDS, name="ledger.figures")
+        await repeat(self.compact, every=_COMPACT_INTERVAL_SECONDS, name="ledger.rollups")
 
-    async def fold(self) -> None:
-        before = self._clock() - _UNFOLDED_FOR
-        while await self._fold_some(before) == _FOLDED_AT_ONCE:
+    async def compact(self) -> None:
+        before = self._clock() - _COMPACT_AFTER
+        while await self._compact_chunk(before) == _COMPACT_LIMIT:
             pass
 
-    async def _fold_some(self, before: datetime) -> int:
+    async def _compact_chunk(self, before: datetime) -> int:
         async with self._database.transaction() as tx:
             if not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", _LOCK_KEY):
                 return 0
@@ -113,14 +121,14 @@ class Folding:
                 f"""WITH old AS (
                         DELETE FROM figures WHERE ctid = ANY (ARRAY(
                             SELECT ctid FROM figures WHERE slot >= 0 AND quarter < $1
-                            ORDER BY quarter LIMIT {_FOLDED_AT_ONCE} FOR UPDATE SKIP LOCKED))
+                            ORDER BY quarter LIMIT {_COMPACT_LIMIT} FOR UPDATE SKIP LOCKED))
                         RETURNING *
                     ), folded AS (
                         INSERT INTO figures
                             (quarter, type, outcome, failure_code, slot, count, amount, fees)
-                        SELECT quarter, type, outcome, failure_code, {_FOLDED}, sum(count),
+                        SELECT quarter, type, outcome, failure_code, {_COMPACTED_SLOT}, sum(count),
                                sum(amount), sum(fees)
-                        FROM old GROUP BY quarter, type, outcome, failure_code {_ADD})
+                        FROM old GROUP BY quarter, type, outcome, failure_code {_ON_CONFLICT_ADD})
                     SELECT count(*) FROM old""",
                 before,
             )

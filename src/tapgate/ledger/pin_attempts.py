@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from tapgate.clock import rfc3339
+from tapgate.clock import format_rfc3339
 from tapgate.errors import Code
 
-MAX_FAILURES = 3
-LOCK = timedelta(minutes=30)
+MAX_PIN_FAILURES = 3
+LOCK_DURATION = timedelta(minutes=30)
 
 
 class PinState(msgspec.Struct, frozen=True, gc=False):
@@ -33,19 +33,21 @@ class PinVerdict(msgspec.Struct, frozen=True, gc=False):
 
 
 #: Whether a PIN is the stored one; knows the key that the stored one was made with.
-PinCheck = Callable[[PinState, str], bool]
+PinMatcher = Callable[[PinState, str], bool]
 
 
-def try_pin(state: PinState, pin: str, is_right: PinCheck, now: datetime) -> PinVerdict:
+def evaluate_pin(state: PinState, pin: str, is_right: PinMatcher, now: datetime) -> PinVerdict:
     """Judge one try. A locked PIN is not even looked at."""
     if state.locked_until is not None and now < state.locked_until:
-        return PinVerdict(state, Code.ACCOUNT_LOCKED, {"locked_until": rfc3339(state.locked_until)})
+        return PinVerdict(
+            state, Code.ACCOUNT_LOCKED, {"locked_until": format_rfc3339(state.locked_until)}
+        )
     if is_right(state, pin):
         return PinVerdict(msgspec.structs.replace(state, failures=0, locked_until=None))
     failures = 1 if state.locked_until is not None else state.failures + 1
-    locked_until = now + LOCK if failures >= MAX_FAILURES else None
+    locked_until = now + LOCK_DURATION if failures >= MAX_PIN_FAILURES else None
     return PinVerdict(
         msgspec.structs.replace(state, failures=failures, locked_until=locked_until),
         Code.INVALID_PIN,
-        {"attempts_remaining": MAX_FAILURES - failures},
+        {"attempts_remaining": MAX_PIN_FAILURES - failures},
     )

@@ -10,30 +10,30 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from tapgate.overview import queries
-from tapgate.overview.queries import Figure
+from tapgate.overview.queries import Rollup
 from tapgate.store.database import Database
 
 
-class _Remembered(NamedTuple):
-    times_folded: int
+class _CachedRollups(NamedTuple):
+    compaction_count: int
     starts: Sequence[datetime]
-    figures: list[Figure]
+    rollups: list[Rollup]
 
 
-_remembered: WeakKeyDictionary[Database, dict[str, _Remembered]] = WeakKeyDictionary()
+_cache: WeakKeyDictionary[Database, dict[str, _CachedRollups]] = WeakKeyDictionary()
 
 
-async def figures_of(database: Database, period: str, starts: Sequence[datetime]) -> list[Figure]:
+async def load_rollups(database: Database, period: str, starts: Sequence[datetime]) -> list[Rollup]:
     """Of one snapshot. A kind may be there twice, and one of them may be below zero."""
-    of_periods = _remembered.setdefault(database, {})
+    of_periods = _cache.setdefault(database, {})
     async with (
         database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
-        times = await queries.times_folded(connection)
-        new = await queries.unfolded(connection, starts)
+        times = await queries.get_compaction_count(connection)
+        new = await queries.list_uncompacted(connection, starts)
         known = of_periods.get(period)
-        if known is None or (known.times_folded, known.starts) != (times, starts):
-            known = _Remembered(times, starts, await queries.folded(connection, starts))
+        if known is None or (known.compaction_count, known.starts) != (times, starts):
+            known = _CachedRollups(times, starts, await queries.list_compacted(connection, starts))
             of_periods[period] = known
-    return [*known.figures, *new]
+    return [*known.rollups, *new]

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from tapgate.ids import IdSource
+from tapgate.ids import IdGenerator
 from tapgate.ledger import chart
-from tapgate.ledger.rules import ALERT_CREATED, FLOAT_LOW, REFUNDED
+from tapgate.ledger.rules import AGENT_FLOAT_LOW, ALERT_CREATED, TRANSACTION_REFUNDED
 from tapgate.ledger.state import Decision, State
 
-_TELL: Final = """
+_INSERT_EVENTS: Final = """
     WITH told AS (
         SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS new (id, type, subject_id)
     ), wanted AS (
@@ -29,40 +29,44 @@ _TELL: Final = """
     SELECT event_id, endpoint_id, $4, $4 FROM wanted ORDER BY event_id"""
 
 
-class Happening(NamedTuple):
+class LedgerEvent(NamedTuple):
     type: str
     subject_id: int  # the transaction, alert or agent
 
 
-async def tell(
+async def enqueue_events(
     tx: Any,
     state: State,
     decisions: Sequence[Decision],
     new_alerts: Sequence[int],
-    new_id: IdSource,
+    new_id: IdGenerator,
 ) -> None:
-    wanted = state.rules.events
+    wanted = state.rules.subscribed_events
     if not wanted:
         return
     happenings = [
         happening
-        for happening in _happenings(state, decisions, new_alerts)
+        for happening in _iter_events(state, decisions, new_alerts)
         if happening.type in wanted
     ]
-    await _write(tx, happenings, state.now, new_id)
+    await _insert_events(tx, happenings, state.now, new_id)
 
 
-async def tell_of_alerts(
-    tx: Any, new_alerts: Sequence[int], now: datetime, new_id: IdSource
+async def enqueue_alert_events(
+    tx: Any, new_alerts: Sequence[int], now: datetime, new_id: IdGenerator
 ) -> None:
     """Of alerts that were raised outside of a batch."""
-    await _write(tx, [Happening(ALERT_CREATED, alert) for alert in new_alerts], now, new_id)
+    await _insert_events(
+        tx, [LedgerEvent(ALERT_CREATED, alert) for alert in new_alerts], now, new_id
+    )
 
 
-async def _write(tx: Any, happenings: Sequence[Happening], now: datetime, new_id: IdSource) -> None:
+async def _insert_events(
+    tx: Any, happenings: Sequence[LedgerEvent], now: datetime, new_id: IdGenerator
+) -> None:
     if happenings:
         await tx.execute(
-            _TELL,
+            _INSERT_EVENTS,
             [new_id() for _ in happenings],
             [happening.type for happening in happenings],
             [happening.subject_id for happening in happenings],
@@ -70,36 +74,40 @@ async def _write(tx: Any, happenings: Sequence[Happening], now: datetime, new_id
         )
 
 
-def _happenings(
+def _iter_events(
     state: State, decisions: Sequence[Decision], new_alerts: Sequence[int]
-) -> Iterator[Happening]:
+) -> Iterator[LedgerEvent]:
     for decision in decisions:
-        yield from _about_transactions(decision)
-    yield from (Happening(ALERT_CREATED, alert_id) for alert_id in new_alerts)
-    yield from (Happening(FLOAT_LOW, agent_id) for agent_id in _floats_gone_low(state, decisions))
+        yield from _iter_transaction_events(decision)
+    yield from (LedgerEvent(ALERT_CREATED, alert_id) for alert_id in new_alerts)
+    yield from (
+        LedgerEvent(AGENT_FLOAT_LOW, agent_id)
+        for agent_id in _iter_low_float_agents(state, decisions)
+    )
 
 
-def _about_transactions(decision: Decision) -> Iterator[Happening]:
+def _iter_transaction_events(decision: Decision) -> Iterator[LedgerEvent]:
     made, change = decision.transaction, decision.change
     if made is not None:
-        yield Happening(f"transaction.{made.status}", made.id)
+        yield LedgerEvent(f"transaction.{made.status}", made.id)
     if change is not None:
         refund = made is not None
-        yield Happening(
-            REFUNDED if refund else f"transaction.{change.status}", change.transaction_id
+        yield LedgerEvent(
+            TRANSACTION_REFUNDED if refund else f"transaction.{change.status}",
+            change.transaction_id,
         )
 
 
-def _floats_gone_low(state: State, decisions: Sequence[Decision]) -> Iterator[int]:
+def _iter_low_float_agents(state: State, decisions: Sequence[Decision]) -> Iterator[int]:
     """The agents, once for each time that their float fell below what is low.
 
     The steps are followed one by one: however orders come together, the same is told.
     """
-    low = state.rules.float_low
+    low = state.rules.low_float_threshold
     floats = {
         account.id: account.balance - account.delta
         for account in state.accounts.values()
-        if account.kind == chart.FLOAT and account.changed
+        if account.kind == chart.FLOAT and account.is_changed
     }
     if not floats:
         return

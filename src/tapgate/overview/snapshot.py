@@ -12,59 +12,72 @@ from tapgate import clock, money
 from tapgate.edge.services import Services
 from tapgate.ledger import chart
 from tapgate.overview import queries
-from tapgate.overview.model import Agents, Cards, Held, Standing, Subscribers
-from tapgate.overview.queries import AccountSum
+from tapgate.overview.model import (
+    AgentCounts,
+    CardCounts,
+    PlatformBalances,
+    PlatformSnapshot,
+    SubscriberCounts,
+)
+from tapgate.overview.queries import AccountTotals
 from tapgate.store.database import Database
 
-_KEPT_SECONDS: Final = 5.0
+_CACHE_SECONDS: Final = 5.0
 #: Counting keeps a database busy for this part of the time at most: one in so many.
-_REST: Final = 20
+_IDLE_FACTOR: Final = 20
 
 
-class _Kept:
+class _CacheEntry:
     """What was counted last, and until when it is good enough."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
-        self.standing: Standing | None = None
-        self.since = self.until = datetime.min.replace(tzinfo=UTC)
+        self.snapshot: PlatformSnapshot | None = None
+        self.valid_from = self.valid_until = datetime.min.replace(tzinfo=UTC)
 
-    def good(self, now: datetime) -> Standing | None:
-        return self.standing if self.standing and self.since <= now < self.until else None
+    def get_valid(self, now: datetime) -> PlatformSnapshot | None:
+        return (
+            self.snapshot if self.snapshot and self.valid_from <= now < self.valid_until else None
+        )
 
 
-_kept: WeakKeyDictionary[Database, _Kept] = WeakKeyDictionary()
+_cache: WeakKeyDictionary[Database, _CacheEntry] = WeakKeyDictionary()
 
 
-async def standing(services: Services) -> Standing:
+async def get_snapshot(services: Services) -> PlatformSnapshot:
     """Counts all that there is, which takes the longer the more there is: so not for everybody
     who looks, and by one at a time."""
-    kept = _kept.setdefault(services.database, _Kept())
+    kept = _cache.setdefault(services.database, _CacheEntry())
     now = services.clock()
-    if (known := kept.good(now)) is not None:
+    if (known := kept.get_valid(now)) is not None:
         return known
     async with kept.lock:
-        if (known := kept.good(now)) is not None:
+        if (known := kept.get_valid(now)) is not None:
             return known
         started = perf_counter()
-        accounts, cards = await queries.standing(services.database, now)
-        seconds = max(_KEPT_SECONDS, _REST * (perf_counter() - started))
-        kept.standing = _counted(accounts, cards, services.settings.currency, now)
-        kept.since, kept.until = now, now + timedelta(seconds=seconds)
-        return kept.standing
+        accounts, cards = await queries.load_snapshot(services.database, now)
+        seconds = max(_CACHE_SECONDS, _IDLE_FACTOR * (perf_counter() - started))
+        kept.snapshot = _build_snapshot(accounts, cards, services.settings.currency, now)
+        kept.valid_from, kept.valid_until = now, now + timedelta(seconds=seconds)
+        return kept.snapshot
 
 
-def _counted(
-    accounts: Sequence[AccountSum], cards: Mapping[str, int], currency: str, now: datetime
-) -> Standing:
-    people, agents = _states(accounts, chart.WALLET), _states(accounts, chart.FLOAT)
+def _build_snapshot(
+    accounts: Sequence[AccountTotals], cards: Mapping[str, int], currency: str, now: datetime
+) -> PlatformSnapshot:
+    people, agents = (
+        _count_by_status(accounts, chart.WALLET),
+        _count_by_status(accounts, chart.FLOAT),
+    )
 
     def balance(kind: str) -> str:
-        return money.plain(sum(one.balance for one in accounts if one.kind == kind), currency)
+        return money.format_decimal(
+            sum(one.balance for one in accounts if one.kind == kind), currency
+        )
 
-    return Standing(
-        as_of=clock.rfc3339(now),
-        cards=Cards(
+    return PlatformSnapshot(
+        as_of=clock.format_rfc3339(now),
+        cards=CardCounts(
             total=sum(cards.values()),
             active=cards.get("ACTIVE", 0),
             blocked=cards.get("BLOCKED", 0),
@@ -72,29 +85,29 @@ def _counted(
             unassigned=cards.get("UNASSIGNED", 0),
             expired=cards.get("EXPIRED", 0),
         ),
-        subscribers=Subscribers(
+        subscribers=SubscriberCounts(
             total=people.total(),
             active=people["active"],
             blocked=people["blocked"],
             closed=people["closed"],
         ),
-        agents=Agents(
+        agents=AgentCounts(
             total=agents.total(),
             active=agents["active"],
             suspended=agents["blocked"],
             terminated=agents["closed"],
         ),
-        money=Held(
+        money=PlatformBalances(
             wallets=balance(chart.WALLET),
             agent_floats=balance(chart.FLOAT),
             agent_commissions=balance(chart.COMMISSION),
             settlements=balance(chart.SETTLEMENT),
             clearing=balance(chart.CLEARING),
-            under_review=money.plain(sum(one.held for one in accounts), currency),
+            under_review=money.format_decimal(sum(one.held for one in accounts), currency),
         ),
     )
 
 
-def _states(accounts: Iterable[AccountSum], kind: str) -> Counter[str]:
+def _count_by_status(accounts: Iterable[AccountTotals], kind: str) -> Counter[str]:
     """A subscriber's state is that of the wallet, an agent's that of the float."""
     return Counter({one.status: one.accounts for one in accounts if one.kind == kind})

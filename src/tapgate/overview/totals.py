@@ -7,45 +7,50 @@ from datetime import datetime
 from msgspec.structs import asdict
 
 from tapgate import clock, money
-from tapgate.overview.model import Bucket, Decline, OfType, Sums, Totals
-from tapgate.overview.queries import Figure
+from tapgate.overview.model import Bucket, DeclineCount, Totals, TransactionTotals, TypeTotals
+from tapgate.overview.queries import Rollup
 
 
-def totals(figures: Sequence[Figure], currency: str) -> Totals:
-    sums = _sums(figures, currency)
+def build_totals(figures: Sequence[Rollup], currency: str) -> Totals:
+    sums = _sum_rollups(figures, currency)
     decided = sums.completed + sums.failed
     rate = round(sums.completed / decided, 4) if decided else None
     return Totals(**asdict(sums), success_rate=rate)
 
 
-def buckets(figures: Sequence[Figure], starts: Sequence[datetime], currency: str) -> list[Bucket]:
-    parts: list[list[Figure]] = [[] for _ in starts]
+def build_buckets(
+    figures: Sequence[Rollup], starts: Sequence[datetime], currency: str
+) -> list[Bucket]:
+    parts: list[list[Rollup]] = [[] for _ in starts]
     for figure in figures:
         parts[figure.bucket - 1].append(figure)
     return [
-        Bucket(**asdict(_sums(part, currency)), start=clock.rfc3339(start))
+        Bucket(**asdict(_sum_rollups(part, currency)), start=clock.format_rfc3339(start))
         for part, start in zip(parts, starts, strict=True)
     ]
 
 
-def types(figures: Sequence[Figure], currency: str) -> list[OfType]:
-    parts: dict[str, list[Figure]] = {}
+def build_type_totals(figures: Sequence[Rollup], currency: str) -> list[TypeTotals]:
+    parts: dict[str, list[Rollup]] = {}
     for figure in figures:
         parts.setdefault(figure.type, []).append(figure)
-    found = [OfType(**asdict(_sums(part, currency)), type=type_) for type_, part in parts.items()]
+    found = [
+        TypeTotals(**asdict(_sum_rollups(part, currency)), type=type_)
+        for type_, part in parts.items()
+    ]
     return sorted(found, key=lambda one: (-one.count, one.type))
 
 
-def declines(figures: Sequence[Figure]) -> list[Decline]:
+def count_declines(figures: Sequence[Rollup]) -> list[DeclineCount]:
     codes: Counter[str] = Counter()
     for figure in figures:
         if figure.outcome == "failed" and figure.failure_code is not None:
             codes[figure.failure_code] += figure.transactions
     ordered = sorted(codes.items(), key=lambda one: (-one[1], one[0]))
-    return [Decline(code=code, count=count) for code, count in ordered]
+    return [DeclineCount(code=code, count=count) for code, count in ordered]
 
 
-def _sums(figures: Iterable[Figure], currency: str) -> Sums:
+def _sum_rollups(figures: Iterable[Rollup], currency: str) -> TransactionTotals:
     counts: Counter[str] = Counter()
     amount = fees = 0
     for figure in figures:
@@ -53,11 +58,11 @@ def _sums(figures: Iterable[Figure], currency: str) -> Sums:
         if figure.outcome == "completed":
             amount += figure.amount
             fees += figure.fees
-    return Sums(
+    return TransactionTotals(
         count=counts.total(),
         completed=counts["completed"],
         failed=counts["failed"],
         under_review=counts["under_review"],
-        amount=money.plain(amount, currency),
-        fees=money.plain(fees, currency),
+        amount=money.format_decimal(amount, currency),
+        fees=money.format_decimal(fees, currency),
     )

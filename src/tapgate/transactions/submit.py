@@ -22,14 +22,14 @@ from tapgate.edge.endpoint import Reply
 from tapgate.edge.fields import Choice, Currency, RequestId
 from tapgate.errors import Code
 from tapgate.ledger import chart
-from tapgate.ledger.commands import Answer, Command, Outcome, Party, RequestKey
+from tapgate.ledger.commands import Command, Outcome, Party, ScopedIdempotencyKey, TransactionResult
 
-_REPLAYED: Final = {"Idempotent-Replayed": "true"}
+_REPLAYED_HEADERS: Final = {"Idempotent-Replayed": "true"}
 
 #: Not part of what was asked: the name of the request itself, PINs, and what can only be one thing.
-_NOT_ASKED: Final = ("request_id", "pin", "agent_pin", "currency")
+_FINGERPRINT_EXCLUDED_FIELDS: Final = ("request_id", "pin", "agent_pin", "currency")
 
-_CHANNELS: Final = {
+_CHANNEL_BY_PRINCIPAL: Final = {
     "api_key": "api",
     "admin": "admin",
     "service": "messaging",
@@ -40,7 +40,7 @@ _CHANNELS: Final = {
 ReceiptStatus = Annotated[str, Choice("completed", "under_review", name="ReceiptStatus")]
 
 
-class Order(msgspec.Struct, kw_only=True):
+class MoneyRequest(msgspec.Struct, kw_only=True):
     """What every body that moves money may have."""
 
     request_id: RequestId | None = None
@@ -56,30 +56,30 @@ class Receipt(msgspec.Struct, kw_only=True):
     status: ReceiptStatus
 
 
-R = TypeVar("R", bound=Receipt)
+ReceiptT = TypeVar("ReceiptT", bound=Receipt)
 
 
-class Shown:
+class ReceiptFields:
     """An answer of the ledger in the words of receipts."""
 
-    def __init__(self, answer: Answer, currency: str) -> None:
-        self._answer = answer
+    def __init__(self, answer: TransactionResult, currency: str) -> None:
+        self._result = answer
         self._currency = currency
-        self.number = answer.transaction_id
-        self.transaction_id = ids.show(ids.TRANSACTION, answer.transaction_id)
+        self.internal_id = answer.transaction_id
+        self.transaction_id = ids.encode(ids.TRANSACTION, answer.transaction_id)
         self.status = answer.status
-        self.amount = self.money(answer.amount)
-        self.fee = self.money(answer.fee)
+        self.amount = self.format_money(answer.amount)
+        self.fee = self.format_money(answer.fee)
         self.payee_name = answer.payee_name
 
     @property
     def commission(self) -> str:
-        return self.money(self._answer.commission)
+        return self.format_money(self._result.commission)
 
-    def money(self, minor: int) -> str:
-        return money.formatted(minor, self._currency)
+    def format_money(self, minor: int) -> str:
+        return money.format_money(minor, self._currency)
 
-    def message(self, done: str) -> str:
+    def build_message(self, done: str) -> str:
         if self.status == "under_review":
             return "Held for review; the money moves when the review is over"
         return done
@@ -94,12 +94,12 @@ class Shown:
     @property
     def payee_balance(self) -> str:
         """For payees that are not subscribers."""
-        balance = self.disclosed_payee_balance
+        balance = self.visible_payee_balance
         assert balance is not None, "only the platform and hidden subscribers show no balance"
         return balance
 
     @property
-    def disclosed_payee_balance(self) -> str | None:
+    def visible_payee_balance(self) -> str | None:
         """None for a restricted subscriber who is hidden from the caller."""
         _, balance = self.balances
         return balance
@@ -107,19 +107,21 @@ class Shown:
     @property
     def balances(self) -> tuple[str | None, str | None]:
         """What payer and payee have available; None for an account of the platform's own."""
-        payer, payee = self._answer.payer_available, self._answer.payee_available
+        payer, payee = self._result.payer_available, self._result.payee_available
         return (
-            None if payer is None else self.money(payer),
-            None if payee is None else self.money(payee),
+            None if payer is None else self.format_money(payer),
+            None if payee is None else self.format_money(payee),
         )
 
     @property
-    def refundable(self) -> str:
-        assert self._answer.refundable is not None
-        return self.money(self._answer.refundable)
+    def refundable_amount(self) -> str:
+        assert self._result.refundable_amount is not None
+        return self.format_money(self._result.refundable_amount)
 
 
-async def carry_out(call: Call, command: Command, show: Callable[[Shown], R]) -> Reply[R]:
+async def submit(
+    call: Call, command: Command, show: Callable[[ReceiptFields], ReceiptT]
+) -> Reply[ReceiptT]:
     """The receipt of what took place now or, for a repetition, before. Declines are raised."""
     # Before the ledger commits, so that a failure here is a 503 after which nothing has happened.
     is_payee_hidden = not receives_everything(call.caller) and await _is_payee_hidden(
@@ -127,9 +129,9 @@ async def carry_out(call: Call, command: Command, show: Callable[[Shown], R]) ->
     )
     outcome = await call.services.ledger.submit(command)
     if is_payee_hidden:
-        outcome = _without_payee(outcome)
-    shown = Shown(outcome.accepted(), call.services.settings.currency)
-    return Reply(show(shown), headers=_REPLAYED if outcome.replayed else {})
+        outcome = _redact_payee(outcome)
+    shown = ReceiptFields(outcome.require_accepted(), call.services.settings.currency)
+    return Reply(show(shown), headers=_REPLAYED_HEADERS if outcome.replayed else {})
 
 
 async def _is_payee_hidden(call: Call, payee: Party) -> bool:
@@ -149,47 +151,49 @@ async def _is_payee_hidden(call: Call, payee: Party) -> bool:
     return False
 
 
-def _without_payee(outcome: Outcome) -> Outcome:
+def _redact_payee(outcome: Outcome) -> Outcome:
     """Remove the payee's name and balance. `used` of MAX_BALANCE_EXCEEDED is the balance too."""
-    details, answer = outcome.details, outcome.answer
+    details, answer = outcome.details, outcome.result
     if outcome.code == Code.MAX_BALANCE_EXCEEDED and details is not None:
         details = {name: value for name, value in details.items() if name != "used"}
     if answer is not None:
         answer = msgspec.structs.replace(answer, payee_name=None, payee_available=None)
-    return msgspec.structs.replace(outcome, answer=answer, details=details)
+    return msgspec.structs.replace(outcome, result=answer, details=details)
 
 
-def request_of(call: Call, body: Order) -> RequestKey | None:
+def build_idempotency_key(call: Call, body: MoneyRequest) -> ScopedIdempotencyKey | None:
     """Return the idempotency key of a request, if it has one."""
     request_id = request_ids.given(call, body)
     if request_id is None:
         return None
     caller = call.principal
-    return RequestKey(caller.scope, request_id, _fingerprint(call, body), caller.lookup_scopes)
+    return ScopedIdempotencyKey(
+        caller.scope, request_id, _calculate_fingerprint(call, body), caller.lookup_scopes
+    )
 
 
-def _fingerprint(call: Call, body: Order) -> bytes:
+def _calculate_fingerprint(call: Call, body: MoneyRequest) -> bytes:
     asked = msgspec.structs.asdict(body)
-    for name in _NOT_ASKED:
+    for name in _FINGERPRINT_EXCLUDED_FIELDS:
         asked.pop(name, None)
     path = call.path.removeprefix("/api/v1").encode()
     encoded = msgspec.json.encode(asked, order="deterministic")
     return hashlib.blake2b(path + b"\n" + encoded, digest_size=16).digest()
 
 
-def channel_of(caller: Principal) -> str:
+def get_channel(caller: Principal) -> str:
     """How an order came in, where its route does not say."""
-    return _CHANNELS[caller.kind]
+    return _CHANNEL_BY_PRINCIPAL[caller.kind]
 
 
-def minor(call: Call, amount: str) -> int:
+def to_minor_units(call: Call, amount: str) -> int:
     """An amount that was checked when it was read."""
     return money.parse(amount, call.services.settings.currency)
 
 
-def numbered(prefix: str, public_id: str | None) -> int:
+def decode_id(prefix: str, public_id: str | None) -> int:
     """The number behind an identifier; 0, which nobody has, for what is none.
 
     So that the ledger answers 404 in its turn: a repetition is recognised before.
     """
-    return 0 if public_id is None else ids.read(prefix, public_id) or 0
+    return 0 if public_id is None else ids.decode(prefix, public_id) or 0

@@ -8,63 +8,63 @@ from tapgate import money
 from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command
-from tapgate.ledger.pin_tries import PinCheck, PinState
+from tapgate.ledger.pin_attempts import PinMatcher, PinState
 from tapgate.ledger.rules import AccountRule
-from tapgate.ledger.state import Account, Card, Match, Recorded, State
+from tapgate.ledger.state import Account, Card, RuleMatch, State, StoredTransaction
 
 
-class No(NamedTuple):
+class Rejection(NamedTuple):
     """An objection. A decline is recorded as a failed transaction and uses up the request id; a
     refusal leaves nothing behind."""
 
     code: Code
     details: dict[str, Any] | None = None
-    recorded: bool = False
+    is_decline: bool = False
 
 
-class Case(msgspec.Struct, kw_only=True, gc=False):
+class CommandContext(msgspec.Struct, kw_only=True, gc=False):
     """One command with everything that was found about it."""
 
     state: State
     command: Command
-    is_right_pin: PinCheck
+    is_correct_pin: PinMatcher
     payer: Account | None
     payer_card: Card | None
     payee: Account | None
     payee_card: Card | None
-    original: Recorded | None
+    original: StoredTransaction | None
     amount: int
     fee: int
     fee_payer: str
-    total: int  # what the payer needs
-    credited: int
-    returned_fee: int  # by the refund that completes a payment's amount, to the processor
+    total_debit: int  # what the payer needs
+    credited_amount: int
+    refunded_fee: int  # by the refund that completes a payment's amount, to the processor
     limits: AccountRule | None  # of the payer, where the payer has any
-    counts: bool  # against them
-    pins: list[PinState] = []
-    wrong_pin_of: Account | None = None  # a wallet
-    matches: list[Match] = []
+    counts_toward_limits: bool  # against them
+    pin_updates: list[PinState] = []
+    wrong_pin_account: Account | None = None  # a wallet
+    matches: list[RuleMatch] = []
 
-    def over(self, code: Code, *, limit: int, used: int) -> No:
+    def build_limit_decline(self, code: Code, *, limit: int, used: int) -> Rejection:
         show = self.state.rules.currency
-        return No(
+        return Rejection(
             code,
             {
-                "limit": money.plain(limit, show),
-                "used": money.plain(used, show),
-                "attempted": money.plain(self.amount, show),
+                "limit": money.format_decimal(limit, show),
+                "used": money.format_decimal(used, show),
+                "attempted": money.format_decimal(self.amount, show),
             },
-            recorded=True,
+            is_decline=True,
         )
 
 
-def open_case(state: State, command: Command, is_right_pin: PinCheck) -> Case:
+def build_context(state: State, command: Command, is_right_pin: PinMatcher) -> CommandContext:
     rules = state.rules
-    payer, payer_card = state.find(command.payer)
-    payee, payee_card = state.find(command.payee)
+    payer, payer_card = state.find_party(command.payer)
+    payee, payee_card = state.find_party(command.payee)
     original = None
     if command.type == chart.REFUND and command.original_id is not None:
-        original = state.recorded.get(command.original_id)
+        original = state.transactions.get(command.original_id)
         payee = state.accounts.get(original.from_account or 0) if original else None
     amount = command.amount
     if amount is None:
@@ -72,14 +72,14 @@ def open_case(state: State, command: Command, is_right_pin: PinCheck) -> Case:
             amount = original.amount - original.refunded_amount
         else:
             amount = payer.available if payer is not None else 0
-    fee, fee_payer = rules.fee(command.type, amount)
-    if _is_the_platforms(payer) or _is_the_platforms(payee):
+    fee, fee_payer = rules.calculate_fee(command.type, amount)
+    if _is_platform_account(payer) or _is_platform_account(payee):
         fee = 0  # the platform does not charge itself
     level = payer.kyc_level if payer is not None else None
-    return Case(
+    return CommandContext(
         state=state,
         command=command,
-        is_right_pin=is_right_pin,
+        is_correct_pin=is_right_pin,
         payer=payer,
         payer_card=payer_card,
         payee=payee,
@@ -88,20 +88,20 @@ def open_case(state: State, command: Command, is_right_pin: PinCheck) -> Case:
         amount=amount,
         fee=fee,
         fee_payer=fee_payer,
-        total=amount + (fee if fee_payer == "sender" else 0),
-        credited=amount - (fee if fee_payer == "receiver" else 0),
-        returned_fee=_returned_fee(original, amount) if original is not None else 0,
+        total_debit=amount + (fee if fee_payer == "sender" else 0),
+        credited_amount=amount - (fee if fee_payer == "receiver" else 0),
+        refunded_fee=_calculate_refunded_fee(original, amount) if original is not None else 0,
         limits=rules.limits[level] if level is not None else None,
-        counts=level is not None and command.type in chart.COUNTED_TYPES,
-        pins=[],
+        counts_toward_limits=level is not None and command.type in chart.LIMITED_TYPES,
+        pin_updates=[],
         matches=[],
     )
 
 
-def _is_the_platforms(account: Account | None) -> bool:
+def _is_platform_account(account: Account | None) -> bool:
     return account is not None and account.owner_id is None
 
 
-def _returned_fee(original: Recorded, amount: int) -> int:
+def _calculate_refunded_fee(original: StoredTransaction, amount: int) -> int:
     remaining = original.amount - original.refunded_amount
     return original.fee_amount if amount == remaining else 0

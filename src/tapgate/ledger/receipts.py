@@ -1,0 +1,88 @@
+"""Whom a batch's movements concern enough to be told on the phone: one statement, in the batch's
+own transaction.
+
+Only who is to be told of which transaction is written here; the words are found when the message is
+made. A batch that concerns nobody costs nothing.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from tapgate.ledger import chart
+from tapgate.ledger.state import Account, Decision, NewTransaction, State, StoredTransaction
+
+MONEY_RECEIVED: Final = "money_received"
+PAYMENT_MADE: Final = "payment_made"
+
+_PAYEE_RECEIPT_TYPES: Final = chart.RECEIVE_ONLY_TYPES | {
+    chart.TRANSFER_P2P,
+    chart.TRANSFER,
+    chart.REFUND,
+}
+_PAYER_RECEIPT_TYPES: Final = chart.LIMITED_TYPES
+#: Who asks by messaging reads the answer in the same chat.
+_CHAT_CHANNEL: Final = "messaging"
+
+
+class PendingReceipt(NamedTuple):
+    transaction_id: int
+    kind: str
+    subscriber_id: int
+
+
+async def enqueue_receipts(tx: Any, state: State, decisions: Sequence[Decision]) -> None:
+    wanted = state.rules.receipt_kinds
+    if not wanted:
+        return
+    notices = [
+        notice for decision in decisions for notice in _iter_receipts(state, decision, wanted)
+    ]
+    if notices:
+        await tx.execute(
+            """INSERT INTO notices (transaction_id, kind, subscriber_id)
+               SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[])""",
+            *map(list, zip(*notices, strict=True)),
+        )
+
+
+def _iter_receipts(
+    state: State, decision: Decision, wanted: Collection[str]
+) -> Iterator[PendingReceipt]:
+    row = _get_completed(state, decision)
+    if row is None or row.from_account is None or row.to_account is None:
+        return
+    payer, payee = state.accounts[row.from_account], state.accounts[row.to_account]
+    if (
+        MONEY_RECEIVED in wanted
+        and row.type in _PAYEE_RECEIPT_TYPES
+        and (row.type != chart.TRANSFER or payer.kind == chart.WALLET)
+    ):
+        yield from _iter_subscriber_receipts(payee, row.id, MONEY_RECEIVED)
+    if (
+        PAYMENT_MADE in wanted
+        and row.type in _PAYER_RECEIPT_TYPES
+        and not _was_confirmed_in_chat(row)
+    ):
+        yield from _iter_subscriber_receipts(payer, row.id, PAYMENT_MADE)
+
+
+def _get_completed(state: State, decision: Decision) -> NewTransaction | StoredTransaction | None:
+    """What completed by this decision: at once, or by the release of what was held."""
+    made, change = decision.transaction, decision.change
+    if made is not None:
+        return made if made.status == "completed" else None
+    if change is not None and change.is_completion:
+        return state.transactions[change.transaction_id]
+    return None
+
+
+def _was_confirmed_in_chat(row: NewTransaction | StoredTransaction) -> bool:
+    """Of what was held the chat has only said that it is."""
+    return isinstance(row, NewTransaction) and row.channel == _CHAT_CHANNEL
+
+
+def _iter_subscriber_receipts(
+    account: Account, transaction_id: int, kind: str
+) -> Iterator[PendingReceipt]:
+    if account.kind == chart.WALLET and account.owner_id is not None:
+        yield PendingReceipt(transaction_id, kind, account.owner_id)

@@ -1,0 +1,109 @@
+"""The end of a review: release or reject a transaction whose funds are held."""
+
+from tapgate.errors import Code
+from tapgate.ledger import chart, commission
+from tapgate.ledger.checks import check_active, check_max_balance
+from tapgate.ledger.commands import Outcome, ReviewDecision, TransactionResult, build_outcome
+from tapgate.ledger.state import (
+    Account,
+    Decision,
+    EarnedCommission,
+    Hold,
+    Posting,
+    State,
+    StoredTransaction,
+    TransactionChange,
+    UsageChange,
+)
+
+
+def decide_review(state: State, settlement: ReviewDecision) -> Decision:
+    row = state.transactions.get(settlement.transaction_id)
+    if row is None:
+        return Decision(outcome=Outcome(None, Code.TRANSACTION_NOT_FOUND))
+    if row.status != "under_review":
+        return Decision(outcome=Outcome(None, Code.ALREADY_RESOLVED))
+    assert row.from_account is not None
+    payer = state.accounts[row.from_account]
+    payee = state.accounts[row.to_account]
+    failure = (
+        _find_release_error(state, row, payee) if settlement.release else Code.COMPLIANCE_REJECTED
+    )
+    if failure is not None:
+        return _return_funds(row, payer, failure)
+    return _release_funds(state, row, payer, payee)
+
+
+def _find_release_error(state: State, row: StoredTransaction, payee: Account) -> Code | None:
+    card = state.cards.get(row.to_card_serial) if row.to_card_serial is not None else None
+    credited = row.amount - (0 if _is_fee_paid_by_sender(row) else row.fee_amount)
+    objection = check_active(state, payee, card, "receiver") or check_max_balance(
+        state, payee, credited
+    )
+    return objection.code if objection is not None else None
+
+
+def _is_fee_paid_by_sender(row: StoredTransaction) -> bool:
+    return row.held > row.amount
+
+
+def _build_review_outcome(
+    row: StoredTransaction, status: str, code: Code | None = None, commission_earned: int = 0
+) -> Outcome:
+    return build_outcome(
+        TransactionResult(
+            transaction_id=row.id,
+            status=status,
+            amount=row.amount,
+            fee=row.fee_amount,
+            commission=commission_earned,
+            details={"failure_code": str(code)} if code is not None else None,
+        ),
+        replayed=False,
+    )
+
+
+def _return_funds(row: StoredTransaction, payer: Account, code: Code) -> Decision:
+    usage = None
+    if row.usage_day is not None:
+        usage = UsageChange(payer.id, row.card_serial, -row.amount, 0, row.usage_day)
+    return Decision(
+        outcome=_build_review_outcome(row, "failed", code),
+        hold=_release_hold(row, payer),
+        usage=usage,
+        change=TransactionChange(row.id, "failed", failure_code=str(code)),
+    )
+
+
+def _release_funds(
+    state: State, row: StoredTransaction, payer: Account, payee: Account
+) -> Decision:
+    postings = [Posting(payer.id, payee.id, row.amount)]
+    if row.fee_amount:
+        side = payer if _is_fee_paid_by_sender(row) else payee
+        fees = state.rules.platform_accounts[chart.FEES]
+        postings.append(Posting(side.id, fees, row.fee_amount))
+    earned = _earn_commission(state, row, payer, payee) if row.type in chart.CASH_TYPES else None
+    if earned is not None and earned.amount:
+        postings.append(commission.build_posting(state, earned))
+    return Decision(
+        outcome=_build_review_outcome(
+            row, "completed", commission_earned=earned.amount if earned is not None else 0
+        ),
+        postings=tuple(postings),
+        hold=_release_hold(row, payer),
+        change=TransactionChange(row.id, "completed", is_completion=True),
+        earned_commission=earned,
+    )
+
+
+def _earn_commission(
+    state: State, row: StoredTransaction, payer: Account, payee: Account
+) -> EarnedCommission:
+    """Commission is decided when the money moves, by the rules and matches of that time."""
+    since = commission.get_window_start(row.created_at, state.now)
+    return commission.earn_commission(state, row.type, payer, payee, row.amount, since)
+
+
+def _release_hold(row: StoredTransaction, payer: Account) -> Hold | None:
+    return Hold(payer.id, -row.held) if payer.is_locked else None
