@@ -14,7 +14,7 @@ from typing import Any
 from tapgate import ids, signing
 from tapgate.clock import format_rfc3339, system_clock
 from tapgate.credentials.access_tokens import AccessTokens
-from tapgate.credentials.authenticate import Authenticator
+from tapgate.credentials.authenticator import Authenticator
 from tapgate.credentials.pins import PinVerifier
 from tapgate.vault import Vault
 
@@ -103,7 +103,7 @@ async def main() -> None:
     authenticator = Authenticator(
         **fakes, vault=vault, clock=system_clock, new_id=ids.IdGenerator(0)
     )
-    token = AccessTokens(JWT_SECRET).make(
+    token = AccessTokens(JWT_SECRET).issue(
         session_id=7, admin_id=7, email="ada@example.com", role="system_admin", now=now
     )
     requests = {
@@ -118,7 +118,7 @@ async def main() -> None:
             lambda headers=headers: authenticator.authenticate("POST", PATH, b"", headers, BODY),  # type: ignore[misc]
         )
     pins = PinVerifier(vault)
-    stored = pins.make("4831")
+    stored = pins.hash("4831")
 
     async def check_pin() -> bool:
         return pins.matches(stored, "4831")

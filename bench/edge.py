@@ -24,15 +24,15 @@ from tapgate import settings
 from tapgate.clock import system_clock
 from tapgate.credentials.principals import Principal
 from tapgate.edge.app import App
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.fields import Amount, CardSerial, Metadata, Pin, RequestId, Text
-from tapgate.edge.recent import Recent
+from tapgate.edge.fields import Amount, CardSerial, IdempotencyKey, Metadata, Pin, Text
+from tapgate.edge.http_protocol import HttpProtocol
+from tapgate.edge.latency_samples import LatencySamples
+from tapgate.edge.request_context import RequestContext
 from tapgate.edge.services import Services
-from tapgate.edge.wire import Wire
 from tapgate.ids import IdGenerator
 from tapgate.service import logs
-from tapgate.service.node_files import shared_folder
+from tapgate.service.node_files import get_shared_folder
 from tapgate.service.throttle import Throttle
 
 BARE_REQUESTS = 100_000
@@ -46,7 +46,7 @@ BODY = (
 
 
 class Payment(msgspec.Struct):
-    request_id: RequestId
+    request_id: IdempotencyKey
     card_serial: CardSerial
     amount: Amount
     pin: Pin | None = None
@@ -66,7 +66,7 @@ endpoints = Endpoints("Bench")
 
 
 @endpoints.post("/api/v1/pos/payment", access=Access(hmac="pos"))
-async def payment(call: Call, body: Payment) -> Receipt:
+async def payment(call: RequestContext, body: Payment) -> Receipt:
     """Do nothing."""
     return Receipt(True, "Payment completed", "txn_0000000000001", "completed", body.amount)
 
@@ -85,7 +85,7 @@ class OneTerminal:
 
 def make_app(folder: Path) -> App:
     environ = {"TAPGATE_RATE_LIMIT": "1000000", "TAPGATE_RATE_BURST": "1000000"}
-    chosen = settings.load({"TAPGATE_DATA_DIR": str(folder), **environ})
+    chosen = settings.load_settings({"TAPGATE_DATA_DIR": str(folder), **environ})
     logs.configure(open(os.devnull, "ab", buffering=0))  # noqa: PTH123, SIM115 - stays open
     nothing: Any = None
     services = Services(
@@ -93,13 +93,13 @@ def make_app(folder: Path) -> App:
         database=nothing,
         signals=nothing,
         vault=nothing,
-        pins=nothing,
+        pin_verifier=nothing,
         authenticator=cast(Any, OneTerminal()),
         ledger=nothing,
         clock=system_clock,
         new_id=IdGenerator(1),
         throttle=Throttle(chosen),
-        recent=Recent(shared_folder(chosen.data_dir)),
+        latency_samples=LatencySamples(get_shared_folder(chosen.data_dir)),
     )
     return App(services, endpoints)
 
@@ -145,7 +145,7 @@ def serve(folder: Path, pipe: Connection) -> None:
             access_log=False,
             log_config=None,
             lifespan="off",
-            http=Wire,
+            http=HttpProtocol,
             ws="none",
             server_header=False,
             proxy_headers=False,

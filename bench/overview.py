@@ -22,12 +22,12 @@ import httpx2
 from bench.growth import indexes
 from tapgate.credentials.sessions import Sessions
 from tapgate.edge.services import Services
-from tapgate.gateway import create_app, wired
+from tapgate.gateway import create_app, open_services
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import CLAIMS
 from tapgate.overview import rollups
 from tapgate.service import logs
-from tapgate.settings import load
+from tapgate.settings import load_settings
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
 
@@ -103,8 +103,10 @@ async def opened(server_url: str, folder: Path, transactions: int) -> AsyncItera
     await migrate(url)
     await fill(url, transactions)
     environ = {"TAPGATE_RATE_LIMIT": "1000000", "TAPGATE_RATE_BURST": "1000000"}
-    settings = load({"TAPGATE_DATA_DIR": str(folder / name), "TAPGATE_DATABASE_URL": url} | environ)
-    async with wired(settings, url) as services:
+    settings = load_settings(
+        {"TAPGATE_DATA_DIR": str(folder / name), "TAPGATE_DATABASE_URL": url} | environ
+    )
+    async with open_services(settings, url) as services:
         async with services.database.transaction() as tx:
             await insert_defaults(tx, settings.currency, services.new_id)
         token = await _admin(services, services.authenticator.sessions)

@@ -18,12 +18,12 @@ import msgspec
 import pytest
 
 from kept_connections import KeptConnections
-from tapgate import made_secrets
+from tapgate import dev_secrets
 from tapgate.edge.services import Services
-from tapgate.gateway import create_app, wired
+from tapgate.gateway import create_app, open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
-from tapgate.settings import Settings, load
+from tapgate.settings import Settings, load_settings
 from tapgate.store import database as database_module
 from tapgate.store import signals as signals_module
 from tapgate.store.database import Database
@@ -39,8 +39,8 @@ hypothesis.settings.load_profile("tests")
 
 #: Those who pay must not wait long for a database that is away, or for another process that hangs.
 #: Tests are about what they say, on a machine that may stand still for some seconds.
-database_module.PATIENCE_SECONDS = 30.0
-signals_module._SETTLE_SECONDS = 30.0
+database_module.DATABASE_TIMEOUT_SECONDS = 30.0
+signals_module._ACK_TIMEOUT_SECONDS = 30.0
 
 # httpx2 tries to import it for every request, which searches the whole path if it is not installed.
 if importlib.util.find_spec("sniffio") is None:
@@ -318,9 +318,9 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 def settings(tmp_path: Path, database_url: str) -> Settings:
     """As in development, but that no test is throttled unless it wants to be."""
     # Written here without fsync, for which each test would wait.
-    secrets = msgspec.json.encode(made_secrets._new_secrets())
+    secrets = msgspec.json.encode(dev_secrets._generate_secrets())
     (tmp_path / "secrets.json").write_bytes(secrets)
-    return load(
+    return load_settings(
         {
             "TAPGATE_DATA_DIR": str(tmp_path),
             "TAPGATE_DATABASE_URL": database_url,
@@ -333,7 +333,7 @@ def settings(tmp_path: Path, database_url: str) -> Settings:
 @pytest.fixture
 async def services(settings: Settings, database_url: str) -> AsyncIterator[Services]:
     """What a gateway process has, on a database with the default rules."""
-    async with wired(settings, database_url) as services:
+    async with open_services(settings, database_url) as services:
         async with services.database.transaction() as tx:
             await insert_defaults(tx, settings.currency, IdGenerator(1023))
         yield services
@@ -350,7 +350,7 @@ async def client(services: Services) -> AsyncIterator[httpx2.AsyncClient]:
 @pytest.fixture
 async def other_client(services: Services, database_url: str) -> AsyncIterator[httpx2.AsyncClient]:
     """A client of another process of the same gateway."""
-    async with wired(services.settings, database_url) as other:
+    async with open_services(services.settings, database_url) as other:
         transport = httpx2.ASGITransport(create_app(other))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
             yield client

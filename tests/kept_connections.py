@@ -16,7 +16,7 @@ import asyncpg
 from tapgate.store import connect as connect_module
 from tapgate.store import database as database_module
 from tapgate.store import signals as signals_module
-from tapgate.store.database import FAILURES
+from tapgate.store.database import DATABASE_ERRORS
 from tapgate.store.url import DatabaseUrl, parse_url
 
 _MAX_KEPT: Final = 8  # per database and settings
@@ -62,7 +62,7 @@ class KeptConnection(asyncpg.Connection):
         """Begin another session; one of FAILURES if a test has ended the connection."""
         self._config = self._config._replace(command_timeout=command_timeout)
         await self.fetchrow(
-            connect_module._SET_ALL, list(settings), list(settings.values()), timeout=seconds
+            connect_module._APPLY_SETTINGS, list(settings), list(settings.values()), timeout=seconds
         )
 
     async def set_type_codec(self, typename: str, *, schema: str = "public", **codec: Any) -> None:
@@ -133,7 +133,7 @@ class KeptConnections:
         try:
             connection._termination_listeners.clear()
             await connection.reset()
-        except FAILURES:
+        except DATABASE_ERRORS:
             return False
         except BaseException:  # cancelled: a statement may still be running on it
             connection.terminate()
@@ -164,7 +164,7 @@ class KeptConnections:
                 connection = self._idle[key].pop()
                 try:
                     await connection.begin(session, timeout, command_timeout)
-                except FAILURES:
+                except DATABASE_ERRORS:
                     connection.terminate()
                 except BaseException:  # cancelled
                     connection.terminate()

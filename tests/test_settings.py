@@ -7,7 +7,7 @@ import pytest
 
 from production import PRODUCTION, SERVICE_SECRETS
 from tapgate.edge.fields import EmailRule
-from tapgate.settings import Settings, SettingsError, load
+from tapgate.settings import Settings, SettingsError, load_settings
 
 _ADMIN = {
     "TAPGATE_ADMIN_EMAIL": "ada@example.com",
@@ -21,11 +21,11 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def loaded(**variables: str) -> Settings:
-    return load({f"TAPGATE_{name}": value for name, value in variables.items()})
+    return load_settings({f"TAPGATE_{name}": value for name, value in variables.items()})
 
 
 def test_the_defaults() -> None:
-    settings = load({})
+    settings = load_settings({})
     assert (settings.host, settings.port, settings.messenger_port) == ("127.0.0.1", 8000, 8001)
     assert settings.public_url == "http://127.0.0.1:8000"
     assert settings.messenger_url == "http://127.0.0.1:8001"
@@ -33,7 +33,7 @@ def test_the_defaults() -> None:
     assert settings.data_dir == Path(".tapgate")
     assert settings.cache_url is None
     assert settings.workers == 1
-    assert (settings.environment, settings.production) == ("development", False)
+    assert (settings.environment, settings.is_production) == ("development", False)
     assert (settings.admin_email, settings.admin_password) == (None, None)
     assert (settings.rate_limit, settings.rate_burst) == (100, 200)
     assert (settings.max_connections, settings.max_connections_per_address) == (4096, 256)
@@ -128,7 +128,7 @@ def test_the_first_admin_needs_both() -> None:
 
 class TestSecrets:
     def test_are_made_once_and_private(self) -> None:
-        first, second = load({}), load({})
+        first, second = load_settings({}), load_settings({})
         assert first.jwt_secret == second.jwt_secret
         assert first.secret_key == second.secret_key
         assert first.service_secrets == second.service_secrets
@@ -140,7 +140,7 @@ class TestSecrets:
         assert [file.name for file in path.parent.iterdir()] == ["secrets.json"]
 
     def test_given_ones_win_and_are_added_to(self) -> None:
-        made = load({})
+        made = load_settings({})
         settings = loaded(
             JWT_SECRET="given", SERVICE_SECRETS='{"gateway": "given", "reports": "given too"}'
         )
@@ -154,11 +154,11 @@ class TestSecrets:
 
     @pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"jwt_secret": "x"}'])
     def test_damaged_ones_are_not_replaced(self, damage: bytes) -> None:
-        load({})
+        load_settings({})
         path = Path(".tapgate/secrets.json")
         path.write_bytes(damage)
         with pytest.raises(SettingsError, match=r"secrets\.json is damaged"):
-            load({})
+            load_settings({})
         assert path.read_bytes() == damage
 
     def test_need_a_folder_that_can_be_used(self) -> None:
@@ -175,9 +175,9 @@ class TestSecrets:
 @pytest.mark.parametrize("environment", ["staging", "production"])
 class TestProduction:
     def test_starts_with_what_it_needs(self, environment: str) -> None:
-        settings = load(PRODUCTION | _ADMIN | {"TAPGATE_ENVIRONMENT": environment})
-        assert settings.needs_secrets
-        assert settings.production is (environment == "production")
+        settings = load_settings(PRODUCTION | _ADMIN | {"TAPGATE_ENVIRONMENT": environment})
+        assert settings.requires_secrets
+        assert settings.is_production is (environment == "production")
         assert settings.demo == "off"
         assert settings.service_secrets == SERVICE_SECRETS
         assert not settings.data_dir.exists()
@@ -188,7 +188,7 @@ class TestProduction:
             rest = {key: given for key, given in PRODUCTION.items() if key != name}
             rest["TAPGATE_ENVIRONMENT"] = environment
             with pytest.raises(SettingsError, match=f"{name} must be set in {environment}"):
-                load(rest | value)
+                load_settings(rest | value)
 
     @pytest.mark.parametrize(
         ("name", "value", "reason"),
@@ -214,7 +214,7 @@ class TestProduction:
     ) -> None:
         given = PRODUCTION | _ADMIN | {"TAPGATE_ENVIRONMENT": environment}
         with pytest.raises(SettingsError) as refusal:
-            load(given | {f"TAPGATE_{name}": value})
+            load_settings(given | {f"TAPGATE_{name}": value})
         assert str(refusal.value).startswith("TAPGATE_")
         assert reason in str(refusal.value)
         assert value not in str(refusal.value)

@@ -26,7 +26,7 @@ from tapgate.store.migrate import migrate
 _PROGRAM = """
 import asyncio, os, sys
 from tapgate import supervisor
-from tapgate.child import StartError
+from tapgate.child_process import StartError
 from tapgate.settings import load
 from tapgate.store import StoreError
 
@@ -277,7 +277,9 @@ def test_a_port_that_is_given_up_a_moment_later_is_taken(monkeypatch: pytest.Mon
     with socket.create_server(("127.0.0.1", 0)) as held, monkeypatch.context() as patched:
         port = held.getsockname()[1]
         patched.setattr(time, "sleep", lambda _: held.close())
-        with supervisor._bound(supervisor.Service("gateway", "", "127.0.0.1", port, 1)) as taken:
+        with supervisor._bind_with_retries(
+            supervisor.Service("gateway", "", "127.0.0.1", port, 1)
+        ) as taken:
             assert taken.getsockname()[1] == port
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from tapgate import ids, money, signing
 from tapgate.clock import format_rfc3339, system_clock
-from tapgate.edge.endpoint import ROLES
+from tapgate.edge.endpoint import ROLES_BY_LETTER
 from tapgate.edge.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger import rules as ledger_rules
@@ -101,7 +101,7 @@ class World:
                    VALUES ($1, $2, 'Ada', $3, 'nobody logs in with a password here', $4)""",
                 admin_id,
                 f"ada{next(_numbers)}@example.com",
-                ROLES[role],
+                ROLES_BY_LETTER[role],
                 services.clock(),
             )
             tokens = await services.authenticator.sessions.start(tx, admin_id)
@@ -171,7 +171,7 @@ class World:
                    VALUES ($1, $2, $3, now())""",
                 partner_id,
                 account_id,
-                self.services.authenticator.webhook_secrets.make(partner_id).sealed,
+                self.services.authenticator.webhook_secrets.create(partner_id).sealed,
             )
             key = await self.services.authenticator.hmac_keys.create_for_partner(tx, partner_id)
         partner = ids.encode(ids.PARTNER, partner_id)
@@ -275,7 +275,7 @@ class World:
         async with self.services.database.transaction() as tx:
             await tx.execute("UPDATE compliance_rules SET status = 'inactive'")
             ticket = await self.services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
-        await self.services.signals.settled(ticket)
+        await self.services.signals.wait_for_acks(ticket)
 
     async def code_sent_to(self, phone_number: str) -> str:
         """The one-time code that waits for a phone, the newest one."""

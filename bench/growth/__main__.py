@@ -30,10 +30,10 @@ from bench.payments.world import World
 from tapgate import VERSION, ids
 from tapgate.clock import system_clock
 from tapgate.edge.services import Services
-from tapgate.gateway import wired
+from tapgate.gateway import open_services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
-from tapgate.settings import load
+from tapgate.settings import load_settings
 
 CONNECTIONS = (64, 256)
 #: One caller has two slots for expensive reads, and eight places in their queue.
@@ -210,7 +210,9 @@ async def _side(name: str, sizes: Sizes, folder: Path) -> AsyncIterator[Side]:
     async with installed(own, workers=sizes.workers) as installation:
         connection = await asyncpg.connect(installation.database_url)
         try:
-            async with wired(load(installation.environ), installation.database_url) as services:
+            async with open_services(
+                load_settings(installation.environ), installation.database_url
+            ) as services:
                 yield Side(name, installation, services, connection)
         finally:
             await connection.close()

@@ -24,8 +24,8 @@ from bench.payments.world import World
 from tapgate import VERSION
 from tapgate.clock import system_clock
 from tapgate.edge.services import Services
-from tapgate.gateway import wired
-from tapgate.settings import load
+from tapgate.gateway import open_services
+from tapgate.settings import load_settings
 
 #: Connections of a payments phase, and clients of the TPC-B phase that follows it.
 PAIRS = ((16, 8), (64, 16), (256, 32))
@@ -169,10 +169,10 @@ def say_of_tpcb(run: TpcB) -> None:
 
 async def take(sizes: Sizes, folder: Path) -> Results:
     async with installed(folder, workers=sizes.workers) as installation:
-        settings = load(installation.environ)
+        settings = load_settings(installation.environ)
         connection = await asyncpg.connect(installation.database_url)
         try:
-            async with wired(settings, installation.database_url) as services:
+            async with open_services(settings, installation.database_url) as services:
                 return await Bench(sizes, installation, services).run(connection, folder)
         finally:
             await connection.close()

@@ -177,7 +177,7 @@ class Run:
 def _main() -> None:
     read, write = sys.stdin.buffer, sys.stdout.buffer
     plan = msgspec.msgpack.decode(read.read(int.from_bytes(read.read(8))), type=Plan)
-    open_files.allow_as_many_as_may_be()
+    open_files.raise_open_file_limit()
     run = Run(plan)
     gc.collect()
     gc.disable()

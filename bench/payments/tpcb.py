@@ -9,7 +9,7 @@ import asyncpg
 
 from bench.payments.installation import Installation
 from bench.payments.results import TpcB
-from tapgate.store.embedded import PROGRAMS, SUPERUSER
+from tapgate.store.embedded import PROGRAMS_DIR, SUPERUSER
 
 _DATABASE = "tpcb"
 #: Until the server's processes have ended, whose time is known only then.
@@ -52,7 +52,7 @@ class PgBench:
 
     async def _run(self, *arguments: str) -> str:
         process = await asyncio.create_subprocess_exec(
-            PROGRAMS / "pgbench",
+            PROGRAMS_DIR / "pgbench",
             *self._connect,
             *arguments,
             _DATABASE,

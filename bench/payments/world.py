@@ -14,7 +14,7 @@ from tapgate.admin.api_keys.model import NewApiKey
 from tapgate.admin.queries import first_system_admin
 from tapgate.credentials.hmac_keys import NewHmacKey
 from tapgate.demo.founding import caller
-from tapgate.edge.origin import SYSTEM
+from tapgate.edge.origin import SYSTEM_ORIGIN
 from tapgate.edge.services import Services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
@@ -62,7 +62,7 @@ async def build(services: Services, *, cards: int, processors: int) -> World:
     assert admin_id is not None
     _, api_key = await api_keys.create(
         services,
-        SYSTEM,
+        SYSTEM_ORIGIN,
         NewApiKey(name="bench", scopes=["payments:write", "balance:read"]),
         created_by=admin_id,
     )
@@ -88,7 +88,7 @@ async def _cards(services: Services, count: int) -> list[Card]:
     cards, owners = [], []
     for number in range(count):
         owner, account, pin = new_id(), new_id(), f"{chance.randrange(10_000):04}"
-        stored = services.pins.make(pin)
+        stored = services.pin_verifier.hash(pin)
         serial = f"BENCH-{number:06}"
         name, masked = f"Aminata Kamara{number}", "Aminata K."
         currency = services.settings.currency

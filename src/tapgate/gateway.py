@@ -31,7 +31,7 @@ from tapgate.agents.commission_rules import routes as commission_rules
 from tapgate.agents.model import AgentRecord
 from tapgate.agents.queries import record as agent_record
 from tapgate.audit.chain import Sealer
-from tapgate.audit.refusals import RefusalLog
+from tapgate.audit.rejections import RejectionLog
 from tapgate.audit.trail import record_denial
 from tapgate.cards import routes as cards
 from tapgate.cards.model import CardRecord
@@ -43,7 +43,7 @@ from tapgate.compliance.alerts.queries import record as alert_record
 from tapgate.compliance.check import routes as compliance_check
 from tapgate.compliance.rules import routes as compliance_rules
 from tapgate.console.console import console
-from tapgate.credentials.authenticate import Authenticator
+from tapgate.credentials.authenticator import Authenticator
 from tapgate.credentials.pins import PinVerifier
 from tapgate.demo import build as demo
 from tapgate.demo import examples
@@ -51,11 +51,11 @@ from tapgate.demo.build import DemoError
 from tapgate.demo.progress import progress
 from tapgate.edge.app import App
 from tapgate.edge.endpoint import Endpoints
+from tapgate.edge.http_protocol import HttpProtocol
+from tapgate.edge.latency_samples import LatencySamples
 from tapgate.edge.openapi_webhooks import WebhookEvent
-from tapgate.edge.origin import SYSTEM, Origin
-from tapgate.edge.recent import Recent
+from tapgate.edge.origin import SYSTEM_ORIGIN, Origin
 from tapgate.edge.services import Services
-from tapgate.edge.wire import Wire
 from tapgate.errors import ApiError
 from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
@@ -79,11 +79,11 @@ from tapgate.processors.keys import routes as signing_keys
 from tapgate.processors.model import ProcessorRecord
 from tapgate.processors.terminals import routes as terminals
 from tapgate.service import logs, worker
-from tapgate.service.background import running
+from tapgate.service.background import run_background_tasks
 from tapgate.service.connection_limit import ConnectionLimit
-from tapgate.service.node_files import shared_folder
+from tapgate.service.node_files import get_shared_folder
 from tapgate.service.throttle import Throttle
-from tapgate.settings import NO_DEMO, Settings, SettingsError, load
+from tapgate.settings import NO_DEMO, Settings, SettingsError, load_settings
 from tapgate.simulators.simulators import simulators
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
@@ -102,7 +102,7 @@ from tapgate.wallets.fee_rules import routes as fee_rules
 from tapgate.wallets.statements import operations as statement_operations
 from tapgate.wallets.statements import routes as statements
 
-NOUNS: Final[tuple[Endpoints, ...]] = (
+ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
     subscribers.endpoints,
     kyc_documents.endpoints,
     subscriber_messages.endpoints,
@@ -137,7 +137,7 @@ NOUNS: Final[tuple[Endpoints, ...]] = (
 )
 
 #: How the records are looked up that the ledger's events tell: `transaction`, `alert`, `agent`.
-EVENT_RECORDS: Final[Mapping[str, RecordOf]] = {
+EVENT_RECORD_LOADERS: Final[Mapping[str, RecordOf]] = {
     "transaction": transaction_record,
     "alert": alert_record,
     "agent": agent_record,
@@ -165,11 +165,11 @@ WEBHOOK_EVENTS: Final = tuple(
     for event in (*CATALOG, EventType(TEST, "A test event, sent on request."))
 )
 
-_DEVELOPMENT_ADMIN: Final = "admin@example.com"
+_DEVELOPMENT_ADMIN_EMAIL: Final = "admin@example.com"
 
 
 @contextlib.asynccontextmanager
-async def wired(
+async def open_services(
     settings: Settings, database_url: str, *, clock: Clock = system_clock
 ) -> AsyncIterator[Services]:
     """What one process shares between its requests, started and in the end stopped."""
@@ -184,7 +184,7 @@ async def wired(
         new_id = ids.IdGenerator(slot, told)
         vault = Vault(settings.secret_key)
         pins = PinVerifier(vault)
-        recent = Recent(shared_folder(settings.data_dir))
+        recent = LatencySamples(get_shared_folder(settings.data_dir))
         stack.callback(recent.close)
         ledger = await Ledger.start(
             database_url,
@@ -206,7 +206,7 @@ async def wired(
             database=database,
             signals=signals,
             vault=vault,
-            pins=pins,
+            pin_verifier=pins,
             authenticator=Authenticator(
                 settings=settings,
                 database=database,
@@ -219,9 +219,9 @@ async def wired(
             clock=clock,
             new_id=new_id,
             throttle=throttle,
-            recent=recent,
+            latency_samples=recent,
         )
-        services.refusals = refusals = RefusalLog(services)
+        services.rejection_log = refusals = RejectionLog(services)
         stack.push_async_callback(refusals.stop)
         yield services
 
@@ -230,24 +230,24 @@ def create_app(services: Services) -> App:
     async def denied(origin: Origin, endpoint: str, error: ApiError) -> None:
         await record_denial(services, origin, endpoint, error)
 
-    services.denied = denied
+    services.on_denied = denied
     sites = [console(), simulators(services.settings)]
-    return App(services, chain.from_iterable(NOUNS), filter(None, sites), WEBHOOK_EVENTS)
+    return App(services, chain.from_iterable(ENDPOINT_GROUPS), filter(None, sites), WEBHOOK_EVENTS)
 
 
-async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:
+async def prepare_installation(settings: Settings, database_url: str) -> AsyncIterator[str]:
     """Before the first process starts: the rules, the admin and the demo of a new installation.
 
     What comes on the way the operator should read.
     """
-    async with wired(settings, database_url) as services:
+    async with open_services(settings, database_url) as services:
         await require_same_installation(services)
-        for line in await services.throttle.warnings():
+        for line in await services.throttle.list_warnings():
             yield line
         async with services.database.transaction() as tx:
             await rules.insert_defaults(tx, settings.currency, services.new_id)
-        is_new = await _is_new(services)
-        for line in await _first_admin(services):
+        is_new = await _is_new_installation(services)
+        for line in await _create_first_admin(services):
             yield line
         if is_new and settings.demo != NO_DEMO:
             yield f"Building a {settings.demo} demo (TAPGATE_DEMO=off starts without) ..."
@@ -257,7 +257,7 @@ async def prepare(settings: Settings, database_url: str) -> AsyncIterator[str]:
                 yield f"The demo could not be built, the rest is ready: {error!r}"
 
 
-async def _is_new(services: Services) -> bool:
+async def _is_new_installation(services: Services) -> bool:
     if await admin_queries.is_there_a_system_admin(services.database):
         return False
     return not await services.database.fetchval("SELECT EXISTS (SELECT FROM subscribers)")
@@ -272,11 +272,11 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
     async with demo.alone(services.database):
         clock = demo.clock_before(now, size, settings.timezone)
         with progress(f"Building a {size} demo", demo.work(size)) as advance:
-            async with wired(demo.untold(settings), database_url, clock=clock) as past:
+            async with open_services(demo.untold(settings), database_url, clock=clock) as past:
                 country = await demo.build(past, clock, size, now, advance)
         _, key = await api_key_operations.create(
             services,
-            SYSTEM,
+            SYSTEM_ORIGIN,
             NewApiKey(name="demo", scopes=list(SCOPES)),
             created_by=admin_id,
         )
@@ -298,7 +298,7 @@ async def require_same_installation(services: Services) -> None:
     )
 
 
-async def _first_admin(services: Services) -> list[str]:
+async def _create_first_admin(services: Services) -> list[str]:
     settings = services.settings
     if await admin_queries.is_there_a_system_admin(services.database):
         return []
@@ -306,43 +306,48 @@ async def _first_admin(services: Services) -> list[str]:
     if email is not None and password is not None:
         await admin_operations.first_admin(services, email=email, password=password)
         return [f"The first administrator is {email}."]
-    if settings.needs_secrets:
+    if settings.requires_secrets:
         raise SettingsError(
             "TAPGATE_ADMIN_EMAIL and TAPGATE_ADMIN_PASSWORD are needed for the first start"
         )
-    email, password = _DEVELOPMENT_ADMIN, secrets.token_urlsafe(15)
+    email, password = _DEVELOPMENT_ADMIN_EMAIL, secrets.token_urlsafe(15)
     if not await admin_operations.first_admin(services, email=email, password=password):
         return []
-    file = first_admin_file(settings.data_dir)
+    file = get_first_admin_path(settings.data_dir)
     private_files.write(file, (email, password))
     return [f"The first administrator is {email}, password {password}; both stay in {file}."]
 
 
-def first_admin_file(data_dir: Path) -> Path:
+def get_first_admin_path(data_dir: Path) -> Path:
     """Where e-mail and password stay of an administrator whom nobody gave any."""
     return data_dir / "administrator.txt"
 
 
 async def main() -> None:
-    settings = load(os.environ)
+    settings = load_settings(os.environ)
     logs.configure()
-    logs.take_over_from_the_interpreter()
+    logs.install_exception_hooks()
     assert settings.database_url is not None, "the supervisor says where the database is"
-    async with wired(settings, settings.database_url) as services, _background(services):
-        await worker.serve(create_app(services), protocol=Wire, limit=ConnectionLimit(settings))
+    async with (
+        open_services(settings, settings.database_url) as services,
+        _start_background_tasks(services),
+    ):
+        await worker.serve(
+            create_app(services), protocol=HttpProtocol, limit=ConnectionLimit(settings)
+        )
 
 
-def _background(services: Services) -> AbstractAsyncContextManager[None]:
-    return running(
+def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[None]:
+    return run_background_tasks(
         Sealer(services.database).run(),
-        services.refusals.run(),
+        services.rejection_log.run(),
         RollupCompactor(services.database, services.clock).run(),
         Receipts(services).run(),
         Courier(services).run(),
         services.ledger.replay_counter.run(services.database),
         services.authenticator.terminals.run(),
         services.authenticator.api_keys.last_used.run(),
-        Deliverer(services, EVENT_RECORDS).run(),
+        Deliverer(services, EVENT_RECORD_LOADERS).run(),
         Retention(services).run(),
         statement_operations.remove_expired(services),
     )

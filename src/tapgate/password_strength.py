@@ -5,12 +5,12 @@ from typing import Final
 
 #: Estimation time grows quickly with the length. A password whose first characters are strong is
 #: strong, and what is still weak after so many characters is a repetition.
-MAX_ESTIMATED: Final = 32
+MAX_ESTIMATED_LENGTH: Final = 32
 #: zxcvbn's highest score: more than 10^10 guesses.
-STRONG_SCORE: Final = 4
+MIN_PASSWORD_SCORE: Final = 4
 #: Decimal digits of the number of guesses that a secret must withstand. An attacker tries secrets
 #: offline, so they need more than a password.
-MIN_SECRET_DIGITS: Final = 16
+MIN_SECRET_GUESSES_LOG10: Final = 16
 
 #: Words that an attacker of this product tries first.
 _PRODUCT_WORDS: Final = ("tapgate", "gateway", "messenger", "wallet", "systemadmin", "freetown")
@@ -52,12 +52,12 @@ def find_bad_secret(secrets: Mapping[str, str], chosen: Collection[str]) -> tupl
 
 def is_weak_password(password: str, personal: Iterable[str] = ()) -> bool:
     """Return whether a password is easy to guess. `personal` is what others know of its owner."""
-    return int(_estimate(password, personal)["score"]) < STRONG_SCORE
+    return int(_estimate(password, personal)["score"]) < MIN_PASSWORD_SCORE
 
 
 def is_weak_secret(secret: str) -> bool:
     """Return whether a secret is easier to guess than a random one of eight octets."""
-    return float(_estimate(secret, ())["guesses_log10"]) < MIN_SECRET_DIGITS
+    return float(_estimate(secret, ())["guesses_log10"]) < MIN_SECRET_GUESSES_LOG10
 
 
 def _estimate(text: str, personal: Iterable[str]) -> dict[str, float]:
@@ -66,11 +66,13 @@ def _estimate(text: str, personal: Iterable[str]) -> dict[str, float]:
     # Imported here because only few processes ever need it, and it loads its dictionaries.
     from zxcvbn import zxcvbn  # noqa: PLC0415
 
-    words = [word for known in personal for word in (known, *_parts(known))]
-    estimate: dict[str, float] = zxcvbn(text[:MAX_ESTIMATED], user_inputs=[*_PRODUCT_WORDS, *words])
+    words = [word for known in personal for word in (known, *_split_words(known))]
+    estimate: dict[str, float] = zxcvbn(
+        text[:MAX_ESTIMATED_LENGTH], user_inputs=[*_PRODUCT_WORDS, *words]
+    )
     return estimate
 
 
-def _parts(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     """Return the words of a name or an e-mail address."""
     return "".join(letter if letter.isalnum() else " " for letter in text).split()

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from tapgate.made_secrets import Secrets, made_secrets
+from tapgate.dev_secrets import Secrets, load_dev_secrets
 from tapgate.money import is_currency
 from tapgate.password_strength import find_bad_secret, is_weak_password
 
@@ -23,23 +23,23 @@ ENVIRONMENTS = (DEVELOPMENT, TESTING, STAGING, PRODUCTION)
 NO_DEMO = "off"
 DEMO_SIZES = (NO_DEMO, "small", "medium", "large")
 NO_RECEIPTS = "off"
-RECEIVED_ONLY = "received"
+RECEIVED_RECEIPTS = "received"
 ALL_RECEIPTS = "all"
-RECEIPTS = (NO_RECEIPTS, RECEIVED_ONLY, ALL_RECEIPTS)
+RECEIPT_MODES = (NO_RECEIPTS, RECEIVED_RECEIPTS, ALL_RECEIPTS)
 
 #: Where the messenger is looked for when nothing is said.
 DEFAULT_MESSENGER_URL = "http://127.0.0.1:8001"
 
-_PREFIX = "TAPGATE_"
-_LONG_SECRET = 32
-_LONG_PASSWORD = 12
-_LONGEST_PASSWORD = 255
+_VARIABLE_PREFIX = "TAPGATE_"
+_MIN_SECRET_LENGTH = 32
+_MIN_PASSWORD_LENGTH = 12
+_MAX_PASSWORD_LENGTH = 255
 #: No more than what one can also log in with.
 _EMAIL_PART = r"""[^@\s"(),:;<>[\]\\.]+"""
-_EMAIL = re.compile(rf"""{_EMAIL_PART}(\.{_EMAIL_PART})*@{_EMAIL_PART}(\.{_EMAIL_PART})*""")
-_ON = frozenset({"1", "on", "true", "yes"})
-_OFF = frozenset({"0", "off", "false", "no"})
-_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+_EMAIL_PATTERN = re.compile(rf"""{_EMAIL_PART}(\.{_EMAIL_PART})*@{_EMAIL_PART}(\.{_EMAIL_PART})*""")
+_TRUE_VALUES = frozenset({"1", "on", "true", "yes"})
+_FALSE_VALUES = frozenset({"0", "off", "false", "no"})
+_WILDCARD_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
 class SettingsError(Exception):
@@ -87,13 +87,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     messenger_workers: int
 
     @property
-    def production(self) -> bool:
+    def is_production(self) -> bool:
         return self.environment == PRODUCTION
 
     @property
-    def needs_secrets(self) -> bool:
+    def requires_secrets(self) -> bool:
         """Whether secrets must be given and strong. Elsewhere missing ones are generated."""
-        return _needs_secrets(self.environment)
+        return _requires_secrets(self.environment)
 
     @property
     def has_simulators(self) -> bool:
@@ -110,98 +110,100 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return f"Settings(environment={self.environment!r}, port={self.port})"
 
 
-def load(environ: Mapping[str, str]) -> Settings:
+def load_settings(environ: Mapping[str, str]) -> Settings:
     """Return all settings, validated. Development and testing generate missing secrets."""
-    read = _Reader(environ)
-    host, port = read.text("HOST") or "127.0.0.1", read.integer("PORT", 8000, 1, 65535)
-    messenger_port = read.integer("MESSENGER_PORT", 8001, 1, 65535)
+    read = _EnvironmentReader(environ)
+    host, port = read.get_text("HOST") or "127.0.0.1", read.get_integer("PORT", 8000, 1, 65535)
+    messenger_port = read.get_integer("MESSENGER_PORT", 8001, 1, 65535)
     if messenger_port == port:
-        raise read.error("MESSENGER_PORT", "must not be the gateway's port")
-    environment = read.environment()
-    data_dir = Path(read.text("DATA_DIR") or ".tapgate").expanduser()
-    kept = read.secrets(environment, data_dir)
-    admin_email, admin_password = read.first_admin(environment)
-    verify_token = read.verify_token(environment)
-    public_url = read.public_url(environment)
-    if _needs_secrets(environment):
-        read.require_own_secrets(kept, verify_token)
+        raise read.build_error("MESSENGER_PORT", "must not be the gateway's port")
+    environment = read.get_environment()
+    data_dir = Path(read.get_text("DATA_DIR") or ".tapgate").expanduser()
+    kept = read.load_secrets(environment, data_dir)
+    admin_email, admin_password = read.get_first_admin(environment)
+    verify_token = read.get_verify_token(environment)
+    public_url = read.get_public_url(environment)
+    if _requires_secrets(environment):
+        read.require_strong_secrets(kept, verify_token)
     return Settings(
         host=host,
         port=port,
         messenger_port=messenger_port,
         public_url=public_url or _local_url(host, port),
-        messenger_url=read.url("MESSENGER_URL") or _local_url(host, messenger_port),
-        gateway_url=read.url("GATEWAY_URL") or _local_url(host, port),
-        database_url=read.url("DATABASE_URL", schemes=("postgresql", "postgres")),
+        messenger_url=read.get_url("MESSENGER_URL") or _local_url(host, messenger_port),
+        gateway_url=read.get_url("GATEWAY_URL") or _local_url(host, port),
+        database_url=read.get_url("DATABASE_URL", schemes=("postgresql", "postgres")),
         data_dir=data_dir,
-        cache_url=read.url("CACHE_URL", schemes=("redis", "rediss", "unix")),
-        workers=read.integer("WORKERS", 1, 1, 64),
+        cache_url=read.get_url("CACHE_URL", schemes=("redis", "rediss", "unix")),
+        workers=read.get_integer("WORKERS", 1, 1, 64),
         environment=environment,
         admin_email=admin_email,
         admin_password=admin_password,
         jwt_secret=kept.jwt_secret,
         secret_key=kept.secret_key,
         service_secrets=kept.service_secrets,
-        rate_limit=read.integer("RATE_LIMIT", 100, 1, 1_000_000),
-        rate_burst=read.integer("RATE_BURST", 200, 1, 1_000_000),
-        currency=read.currency(),
-        timezone=read.timezone(),
-        refuse_weak_pins=read.flag("REFUSE_WEAK_PINS", default=True),
-        float_low=read.integer("FLOAT_LOW", 1000, 0, 999_999_999),
-        receipts=read.choice("RECEIPTS", RECEIVED_ONLY, RECEIPTS),
-        demo=read.demo(environment),
-        trusted_proxies=read.networks("TRUSTED_PROXIES"),
-        max_connections=read.integer("MAX_CONNECTIONS", 4096, 1, 1_000_000),
-        max_connections_per_address=read.integer("MAX_CONNECTIONS_PER_ADDRESS", 256, 1, 1_000_000),
+        rate_limit=read.get_integer("RATE_LIMIT", 100, 1, 1_000_000),
+        rate_burst=read.get_integer("RATE_BURST", 200, 1, 1_000_000),
+        currency=read.get_currency(),
+        timezone=read.get_timezone(),
+        refuse_weak_pins=read.get_flag("REFUSE_WEAK_PINS", default=True),
+        float_low=read.get_integer("FLOAT_LOW", 1000, 0, 999_999_999),
+        receipts=read.get_choice("RECEIPTS", RECEIVED_RECEIPTS, RECEIPT_MODES),
+        demo=read.get_demo(environment),
+        trusted_proxies=read.get_networks("TRUSTED_PROXIES"),
+        max_connections=read.get_integer("MAX_CONNECTIONS", 4096, 1, 1_000_000),
+        max_connections_per_address=read.get_integer(
+            "MAX_CONNECTIONS_PER_ADDRESS", 256, 1, 1_000_000
+        ),
         messenger_verify_token=verify_token,
-        messenger_app_secret=read.text("MESSENGER_APP_SECRET"),
-        messenger_bridge_token=read.text("MESSENGER_BRIDGE_TOKEN"),
-        messenger_rate=read.integer("MESSENGER_RATE", 30, 1, 1_000_000),
-        messenger_text_pin=read.flag("MESSENGER_TEXT_PIN"),
-        messenger_graph_url=read.url("MESSENGER_GRAPH_URL"),
-        messenger_access_token=read.text("MESSENGER_ACCESS_TOKEN"),
-        messenger_phone_number_id=read.text("MESSENGER_PHONE_NUMBER_ID"),
-        messenger_flow_private_key=read.private_key("MESSENGER_FLOW_PRIVATE_KEY"),
-        messenger_model_url=read.url("MESSENGER_MODEL_URL"),
-        messenger_workers=read.integer("MESSENGER_WORKERS", 1, 1, 64),
+        messenger_app_secret=read.get_text("MESSENGER_APP_SECRET"),
+        messenger_bridge_token=read.get_text("MESSENGER_BRIDGE_TOKEN"),
+        messenger_rate=read.get_integer("MESSENGER_RATE", 30, 1, 1_000_000),
+        messenger_text_pin=read.get_flag("MESSENGER_TEXT_PIN"),
+        messenger_graph_url=read.get_url("MESSENGER_GRAPH_URL"),
+        messenger_access_token=read.get_text("MESSENGER_ACCESS_TOKEN"),
+        messenger_phone_number_id=read.get_text("MESSENGER_PHONE_NUMBER_ID"),
+        messenger_flow_private_key=read.get_private_key("MESSENGER_FLOW_PRIVATE_KEY"),
+        messenger_model_url=read.get_url("MESSENGER_MODEL_URL"),
+        messenger_workers=read.get_integer("MESSENGER_WORKERS", 1, 1, 64),
     )
 
 
-class _Reader:
+class _EnvironmentReader:
     """Reads and checks one variable at a time. A variable that is empty is as if not set."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
     @staticmethod
-    def error(name: str, sentence: str) -> SettingsError:
-        return SettingsError(f"{_PREFIX}{name} {sentence}")
+    def build_error(name: str, sentence: str) -> SettingsError:
+        return SettingsError(f"{_VARIABLE_PREFIX}{name} {sentence}")
 
-    def text(self, name: str) -> str | None:
-        return self._environ.get(_PREFIX + name) or None
+    def get_text(self, name: str) -> str | None:
+        return self._environ.get(_VARIABLE_PREFIX + name) or None
 
-    def integer(self, name: str, default: int, least: int, most: int) -> int:
-        text = self.text(name)
+    def get_integer(self, name: str, default: int, least: int, most: int) -> int:
+        text = self.get_text(name)
         if text is None:
             return default
         if not re.fullmatch(r"[0-9]{1,9}", text) or not least <= int(text) <= most:
-            raise self.error(name, f"must be a whole number from {least} to {most}")
+            raise self.build_error(name, f"must be a whole number from {least} to {most}")
         return int(text)
 
-    def flag(self, name: str, *, default: bool = False) -> bool:
-        text = (self.text(name) or ("on" if default else "off")).lower()
-        if text not in _ON | _OFF:
-            raise self.error(name, "must be on or off")
-        return text in _ON
+    def get_flag(self, name: str, *, default: bool = False) -> bool:
+        text = (self.get_text(name) or ("on" if default else "off")).lower()
+        if text not in _TRUE_VALUES | _FALSE_VALUES:
+            raise self.build_error(name, "must be on or off")
+        return text in _TRUE_VALUES
 
-    def choice(self, name: str, default: str, words: tuple[str, ...]) -> str:
-        text = self.text(name) or default
+    def get_choice(self, name: str, default: str, words: tuple[str, ...]) -> str:
+        text = self.get_text(name) or default
         if text not in words:
-            raise self.error(name, f"must be one of {', '.join(words)}")
+            raise self.build_error(name, f"must be one of {', '.join(words)}")
         return text
 
-    def url(self, name: str, schemes: tuple[str, ...] = ("http", "https")) -> str | None:
-        text = self.text(name)
+    def get_url(self, name: str, schemes: tuple[str, ...] = ("http", "https")) -> str | None:
+        text = self.get_text(name)
         if text is None:
             return None
         try:
@@ -209,151 +211,157 @@ class _Reader:
             for host in parts.netloc.rpartition("@")[2].split(","):  # PostgreSQL may have several
                 _ = urlsplit(f"//{host}").port  # looked at because only then it is checked
         except ValueError:
-            raise self.error(name, "is not a URL") from None
+            raise self.build_error(name, "is not a URL") from None
         if parts.scheme not in schemes or (parts.scheme.startswith("http") and not parts.hostname):
-            raise self.error(name, f"must be a URL that starts with {schemes[0]}://")
+            raise self.build_error(name, f"must be a URL that starts with {schemes[0]}://")
         return text.rstrip("/")
 
-    def environment(self) -> str:
-        return self.choice("ENVIRONMENT", DEVELOPMENT, ENVIRONMENTS)
+    def get_environment(self) -> str:
+        return self.get_choice("ENVIRONMENT", DEVELOPMENT, ENVIRONMENTS)
 
-    def public_url(self, environment: str) -> str | None:
-        if _needs_secrets(environment):
-            self._required("PUBLIC_URL", environment)
-        return self.url("PUBLIC_URL")
+    def get_public_url(self, environment: str) -> str | None:
+        if _requires_secrets(environment):
+            self._require_text("PUBLIC_URL", environment)
+        return self.get_url("PUBLIC_URL")
 
-    def currency(self) -> str:
-        text = self.text("CURRENCY") or "SLE"
+    def get_currency(self) -> str:
+        text = self.get_text("CURRENCY") or "SLE"
         if not is_currency(text):
-            raise self.error("CURRENCY", "must be an ISO 4217 code such as SLE")
+            raise self.build_error("CURRENCY", "must be an ISO 4217 code such as SLE")
         return text
 
-    def timezone(self) -> ZoneInfo:
+    def get_timezone(self) -> ZoneInfo:
         try:
-            return ZoneInfo(self.text("TIMEZONE") or "UTC")
+            return ZoneInfo(self.get_text("TIMEZONE") or "UTC")
         except (KeyError, ValueError, OSError):
             sentence = "must be a time zone's name such as Africa/Freetown"
-            raise self.error("TIMEZONE", sentence) from None
+            raise self.build_error("TIMEZONE", sentence) from None
 
-    def demo(self, environment: str) -> str:
+    def get_demo(self, environment: str) -> str:
         default = "small" if environment == DEVELOPMENT else NO_DEMO
-        text = self.choice("DEMO", default, DEMO_SIZES)
+        text = self.get_choice("DEMO", default, DEMO_SIZES)
         if environment == PRODUCTION and text != NO_DEMO:
-            raise self.error("DEMO", "must be off in production")
+            raise self.build_error("DEMO", "must be off in production")
         return text
 
-    def verify_token(self, environment: str) -> str:
+    def get_verify_token(self, environment: str) -> str:
         name = "MESSENGER_VERIFY_TOKEN"
-        if _needs_secrets(environment):
-            return self._required(name, environment)
+        if _requires_secrets(environment):
+            return self._require_text(name, environment)
         default = "dev-verify-token" if environment == DEVELOPMENT else ""
         # Set to nothing is a decision of its own here: it never matches.
-        return self._environ.get(_PREFIX + name, default)
+        return self._environ.get(_VARIABLE_PREFIX + name, default)
 
-    def first_admin(self, environment: str) -> tuple[str | None, str | None]:
-        email, password = self.text("ADMIN_EMAIL"), self.text("ADMIN_PASSWORD")
+    def get_first_admin(self, environment: str) -> tuple[str | None, str | None]:
+        email, password = self.get_text("ADMIN_EMAIL"), self.get_text("ADMIN_PASSWORD")
         if (email is None) != (password is None):
             missing = "ADMIN_EMAIL" if email is None else "ADMIN_PASSWORD"
-            raise self.error(missing, "must be set too: the first admin needs both")
-        if email is not None and not _EMAIL.fullmatch(email):
-            raise self.error("ADMIN_EMAIL", "must be an e-mail address")
-        if password is not None and len(password) > _LONGEST_PASSWORD:
-            raise self.error("ADMIN_PASSWORD", f"must have at most {_LONGEST_PASSWORD} characters")
-        if _needs_secrets(environment) and email is not None and password is not None:
-            if len(password) < _LONG_PASSWORD:
-                sentence = f"must have at least {_LONG_PASSWORD} characters"
-                raise self.error("ADMIN_PASSWORD", sentence)
+            raise self.build_error(missing, "must be set too: the first admin needs both")
+        if email is not None and not _EMAIL_PATTERN.fullmatch(email):
+            raise self.build_error("ADMIN_EMAIL", "must be an e-mail address")
+        if password is not None and len(password) > _MAX_PASSWORD_LENGTH:
+            raise self.build_error(
+                "ADMIN_PASSWORD", f"must have at most {_MAX_PASSWORD_LENGTH} characters"
+            )
+        if _requires_secrets(environment) and email is not None and password is not None:
+            if len(password) < _MIN_PASSWORD_LENGTH:
+                sentence = f"must have at least {_MIN_PASSWORD_LENGTH} characters"
+                raise self.build_error("ADMIN_PASSWORD", sentence)
             if is_weak_password(password, (email,)):
-                raise self.error("ADMIN_PASSWORD", "must not be easy to guess")
+                raise self.build_error("ADMIN_PASSWORD", "must not be easy to guess")
         return email, password
 
-    def networks(self, name: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    def get_networks(self, name: str) -> tuple[IPv4Network | IPv6Network, ...]:
         try:
-            words = (self.text(name) or "").split(",")
+            words = (self.get_text(name) or "").split(",")
             return tuple(ip_network(word.strip()) for word in words if word.strip())
         except ValueError:
-            raise self.error(name, "must be addresses or networks, with commas between") from None
+            raise self.build_error(
+                name, "must be addresses or networks, with commas between"
+            ) from None
 
-    def private_key(self, name: str) -> str | None:
-        text = self.text(name)
+    def get_private_key(self, name: str) -> str | None:
+        text = self.get_text(name)
         if text is None or text.lstrip().startswith("-----BEGIN"):
             return text
         try:
             return Path(text).expanduser().read_text()
         except (OSError, ValueError):
-            raise self.error(name, "must be a PEM key, or the path of a file with one") from None
+            raise self.build_error(
+                name, "must be a PEM key, or the path of a file with one"
+            ) from None
 
-    def secrets(self, environment: str, data_dir: Path) -> Secrets:
-        given = self._service_secrets()
-        if _needs_secrets(environment):
-            jwt_secret = self._long("JWT_SECRET", environment)
-            secret_key = self._long("SECRET_KEY", environment)
+    def load_secrets(self, environment: str, data_dir: Path) -> Secrets:
+        given = self._parse_service_secrets()
+        if _requires_secrets(environment):
+            jwt_secret = self._require_long_secret("JWT_SECRET", environment)
+            secret_key = self._require_long_secret("SECRET_KEY", environment)
             if not given:
-                self._required("SERVICE_SECRETS", environment)
+                self._require_text("SERVICE_SECRETS", environment)
             return Secrets(jwt_secret=jwt_secret, secret_key=secret_key, service_secrets=given)
-        made = _made_secrets(data_dir)
+        made = _load_dev_secrets(data_dir)
         return Secrets(
-            jwt_secret=self.text("JWT_SECRET") or made.jwt_secret,
-            secret_key=self.text("SECRET_KEY") or made.secret_key,
+            jwt_secret=self.get_text("JWT_SECRET") or made.jwt_secret,
+            secret_key=self.get_text("SECRET_KEY") or made.secret_key,
             service_secrets=made.service_secrets | given,
         )
 
-    def _service_secrets(self) -> dict[str, str]:
+    def _parse_service_secrets(self) -> dict[str, str]:
         name = "SERVICE_SECRETS"
         try:
-            given = json.loads(self.text(name) or "{}")
+            given = json.loads(self.get_text(name) or "{}")
         except ValueError:
             given = None
-        if not _is_text_by_name(given):
+        if not _is_string_mapping(given):
             sentence = 'must be a JSON object such as {"messenger": "...", "gateway": "..."}'
-            raise self.error(name, sentence)
+            raise self.build_error(name, sentence)
         return dict(given)
 
-    def require_own_secrets(self, kept: Secrets, verify_token: str) -> None:
+    def require_strong_secrets(self, kept: Secrets, verify_token: str) -> None:
         """Refuse secrets that are guessable, published or used twice."""
         chosen = {"JWT_SECRET": kept.jwt_secret, "SECRET_KEY": kept.secret_key}
         for service, secret in kept.service_secrets.items():
             chosen[f"SERVICE_SECRETS ({service})"] = secret
-        if bridge_token := self.text("MESSENGER_BRIDGE_TOKEN"):
+        if bridge_token := self.get_text("MESSENGER_BRIDGE_TOKEN"):
             chosen["MESSENGER_BRIDGE_TOKEN"] = bridge_token
         others = {"MESSENGER_VERIFY_TOKEN": verify_token}
         for name in ("MESSENGER_APP_SECRET", "ADMIN_PASSWORD"):
-            if text := self.text(name):
+            if text := self.get_text(name):
                 others[name] = text
         if bad := find_bad_secret(chosen | others, chosen):
-            raise self.error(*bad)
+            raise self.build_error(*bad)
 
-    def _required(self, name: str, environment: str) -> str:
-        text = self.text(name)
+    def _require_text(self, name: str, environment: str) -> str:
+        text = self.get_text(name)
         if not text:
-            raise self.error(name, f"must be set in {environment}")
+            raise self.build_error(name, f"must be set in {environment}")
         return text
 
-    def _long(self, name: str, environment: str) -> str:
-        text = self._required(name, environment)
-        if len(text) < _LONG_SECRET:
-            raise self.error(name, f"must have at least {_LONG_SECRET} characters")
+    def _require_long_secret(self, name: str, environment: str) -> str:
+        text = self._require_text(name, environment)
+        if len(text) < _MIN_SECRET_LENGTH:
+            raise self.build_error(name, f"must have at least {_MIN_SECRET_LENGTH} characters")
         return text
 
 
-def _needs_secrets(environment: str) -> bool:
+def _requires_secrets(environment: str) -> bool:
     return environment in (STAGING, PRODUCTION)
 
 
-def _is_text_by_name(value: Any) -> bool:
+def _is_string_mapping(value: Any) -> bool:
     return isinstance(value, dict) and all(
         name and isinstance(text, str) and text for name, text in value.items()
     )
 
 
 def _local_url(host: str, port: int) -> str:
-    host = _EVERY_ADDRESS.get(host, host)
+    host = _WILDCARD_HOSTS.get(host, host)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _made_secrets(data_dir: Path) -> Secrets:
+def _load_dev_secrets(data_dir: Path) -> Secrets:
     try:
-        return made_secrets(data_dir)
+        return load_dev_secrets(data_dir)
     except OSError as error:
         raise SettingsError(f"{data_dir} cannot be used: {error.strerror}") from error
     except ValueError as error:

@@ -14,25 +14,25 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tapgate.child import Child, StartError, say
+from tapgate.child_process import ChildProcess, StartError, print_line
 from tapgate.settings import Settings
 from tapgate.store import FolderInUseError, StoreError
 from tapgate.store.embedded import EmbeddedPostgres
 from tapgate.store.migrate import migrate
 
-_BACKLOG = 2048
-_PORT_PATIENCE_SECONDS = 2.0
+_LISTEN_BACKLOG = 2048
+_BIND_TIMEOUT_SECONDS = 2.0
 _POSTGRES_CHECK_SECONDS = 0.5
 _STOP_SIGNALS = [signal.SIGINT, signal.SIGTERM]
 if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as it is under `nohup`
     _STOP_SIGNALS.append(signal.SIGHUP)
 
-_FIRST_ADMIN = frozenset({"TAPGATE_ADMIN_EMAIL", "TAPGATE_ADMIN_PASSWORD"})
+_FIRST_ADMIN_VARIABLES = frozenset({"TAPGATE_ADMIN_EMAIL", "TAPGATE_ADMIN_PASSWORD"})
 
 #: What is done before the services start; has lines for the operator on the way.
-Prepare = Callable[[Settings, str], AsyncIterator[str]]
+PrepareHook = Callable[[Settings, str], AsyncIterator[str]]
 #: What the operator may want to know once they have started.
-Hints = Callable[[], Sequence[str]]
+StartupHints = Callable[[], Sequence[str]]
 
 
 class Service(NamedTuple):
@@ -42,51 +42,51 @@ class Service(NamedTuple):
     port: int
     processes: int
     #: Secrets of the environment that are for others.
-    withheld: frozenset[str] = frozenset()
+    withheld_variables: frozenset[str] = frozenset()
 
 
 def run(
     settings: Settings,
     environ: Mapping[str, str],
     services: Sequence[Service],
-    prepare: Prepare,
-    hints: Hints = tuple,
+    prepare: PrepareHook,
+    hints: StartupHints = tuple,
 ) -> None:
     """Until told to stop. Raises what an operator must put right before it can start."""
     interrupt_on_signals()
     with contextlib.suppress(KeyboardInterrupt), contextlib.ExitStack() as stack:
-        listeners = [stack.enter_context(_bound(service)) for service in services]
-        postgres = stack.enter_context(_own_postgres(settings))
+        listeners = [stack.enter_context(_bind_with_retries(service)) for service in services]
+        postgres = stack.enter_context(_run_embedded_postgres(settings))
         url = postgres.url if postgres is not None else str(settings.database_url)
         environ = {**environ, "TAPGATE_DATABASE_URL": url}
         children = [
-            Child(service.name, service.module, listener, _environ_of(service, environ))
+            ChildProcess(service.name, service.module, listener, _build_environ(service, environ))
             for service, listener in zip(services, listeners, strict=True)
             for _ in range(service.processes)
         ]
 
         async def serve() -> None:
-            stop_on_signals()
+            cancel_on_signals()
             with contextlib.suppress(asyncio.CancelledError):
                 await migrate(url)
                 async for line in prepare(settings, url):
-                    say(line)
+                    print_line(line)
                 for service, listener in zip(services, listeners, strict=True):
                     _listen(service, listener)
-                welcome = [f"The {one.name} listens on {_address(one)}." for one in services]
-                await _keep_running(children, [*welcome, *hints()], postgres)
+                welcome = [f"The {one.name} listens on {_format_url(one)}." for one in services]
+                await _supervise(children, [*welcome, *hints()], postgres)
 
         asyncio.run(serve())
 
 
-def _environ_of(service: Service, environ: Mapping[str, str]) -> dict[str, str]:
+def _build_environ(service: Service, environ: Mapping[str, str]) -> dict[str, str]:
     """What a process was never told it cannot give away. The first admin is made by `prepare`."""
-    withheld = service.withheld | _FIRST_ADMIN
+    withheld = service.withheld_variables | _FIRST_ADMIN_VARIABLES
     return {name: value for name, value in environ.items() if name not in withheld}
 
 
 @contextlib.contextmanager
-def database_url(settings: Settings, *, alone: bool = False) -> Iterator[str]:
+def provide_database_url(settings: Settings, *, alone: bool = False) -> Iterator[str]:
     """For a command that needs the database for a moment, whether Tapgate runs or not.
 
     Alone: refused while another process runs the embedded one.
@@ -106,12 +106,12 @@ def database_url(settings: Settings, *, alone: bool = False) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _own_postgres(settings: Settings) -> Iterator[EmbeddedPostgres | None]:
+def _run_embedded_postgres(settings: Settings) -> Iterator[EmbeddedPostgres | None]:
     if settings.database_url is not None:
         yield None
         return
-    if settings.production:
-        say("Warning: the data is on this machine only; see TAPGATE_DATABASE_URL.")
+    if settings.is_production:
+        print_line("Warning: the data is on this machine only; see TAPGATE_DATABASE_URL.")
     postgres = EmbeddedPostgres(settings.data_dir)
     postgres.start()
     try:
@@ -122,33 +122,33 @@ def _own_postgres(settings: Settings) -> Iterator[EmbeddedPostgres | None]:
         postgres.stop()
 
 
-async def _keep_running(
-    children: Sequence[Child], welcome: Sequence[str], postgres: EmbeddedPostgres | None
+async def _supervise(
+    children: Sequence[ChildProcess], welcome: Sequence[str], postgres: EmbeddedPostgres | None
 ) -> None:
     try:
         async with asyncio.TaskGroup() as group:
             if postgres is not None:
-                group.create_task(_keep_postgres(postgres))
+                group.create_task(_supervise_postgres(postgres))
             for child in children:
-                group.create_task(child.keep_running())
+                group.create_task(child.supervise())
             for child in children:
                 await child.ready.wait()
             for line in welcome:
-                say(line)
+                print_line(line)
     except ExceptionGroup as failures:
         first = failures.exceptions[0]
         raise first if isinstance(first, StartError) else failures from None
 
 
-async def _keep_postgres(postgres: EmbeddedPostgres) -> None:
+async def _supervise_postgres(postgres: EmbeddedPostgres) -> None:
     while True:
         await asyncio.sleep(_POSTGRES_CHECK_SECONDS)
-        if not postgres.alive:
-            say("PostgreSQL ended; starting it again.")
+        if not postgres.is_alive:
+            print_line("PostgreSQL ended; starting it again.")
             try:
                 postgres.start()
             except StoreError as error:
-                say(str(error))
+                print_line(str(error))
 
 
 def interrupt_on_signals() -> None:
@@ -157,7 +157,7 @@ def interrupt_on_signals() -> None:
         signal.signal(number, signal.default_int_handler)
 
 
-def stop_on_signals() -> None:
+def cancel_on_signals() -> None:
     """Cancel the current task, so that everything it has begun is ended on the way out."""
     task = asyncio.current_task()
     if task is not None:
@@ -165,16 +165,16 @@ def stop_on_signals() -> None:
             asyncio.get_running_loop().add_signal_handler(number, task.cancel)
 
 
-def _bound(service: Service) -> socket.socket:
+def _bind_with_retries(service: Service) -> socket.socket:
     """The service's port, taken but not yet open."""
-    deadline = time.monotonic() + _PORT_PATIENCE_SECONDS
+    deadline = time.monotonic() + _BIND_TIMEOUT_SECONDS
     while True:
         try:
             return _bind(service.host, service.port)
         except OSError as error:
             # The children of a killed supervisor give the port up a moment later.
             if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
-                raise _cannot_listen(service, error) from error
+                raise _build_listen_error(service, error) from error
         time.sleep(0.05)
 
 
@@ -191,19 +191,19 @@ def _bind(host: str, port: int) -> socket.socket:
 
 def _listen(service: Service, listener: socket.socket) -> None:
     try:
-        listener.listen(_BACKLOG)
+        listener.listen(_LISTEN_BACKLOG)
     except OSError as error:
-        raise _cannot_listen(service, error) from error
+        raise _build_listen_error(service, error) from error
 
 
-def _cannot_listen(service: Service, error: OSError) -> StartError:
+def _build_listen_error(service: Service, error: OSError) -> StartError:
     if error.errno == errno.EADDRINUSE:
         reason = "another program uses that port"
     else:
         reason = error.strerror or str(error)
-    return StartError(f"the {service.name} cannot listen on {_address(service)}: {reason}")
+    return StartError(f"the {service.name} cannot listen on {_format_url(service)}: {reason}")
 
 
-def _address(service: Service) -> str:
+def _format_url(service: Service) -> str:
     host = f"[{service.host}]" if ":" in service.host else service.host
     return f"http://{host}:{service.port}"

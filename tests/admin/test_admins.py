@@ -10,7 +10,7 @@ import pytest
 from admin.stage import EMAIL, PASSWORD, Entries, Headers, LogIn
 from tapgate import ids
 from tapgate.admin import operations
-from tapgate.edge.origin import SYSTEM
+from tapgate.edge.origin import SYSTEM_ORIGIN
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError, Code
 
@@ -202,7 +202,7 @@ async def test_the_last_system_admin_stays(
     assert adas_id is not None
     assert bens_id is not None
     with pytest.raises(ApiError) as refusal:
-        await operations.disable(services, SYSTEM, adas_id, by=bens_id)
+        await operations.disable(services, SYSTEM_ORIGIN, adas_id, by=bens_id)
     assert refusal.value.code is Code.FORBIDDEN
     assert refusal.value.message == "The last active system_admin cannot be disabled"
 

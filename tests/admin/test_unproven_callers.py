@@ -9,8 +9,8 @@ import httpx2
 import pytest
 
 from tapgate.admin.operations import first_admin
-from tapgate.gateway import create_app, wired
-from tapgate.settings import Settings, load
+from tapgate.gateway import create_app, open_services
+from tapgate.settings import Settings, load_settings
 from tapgate.store.database import Database
 from world import RequestSignature, World
 
@@ -21,7 +21,7 @@ FLOOD = 60
 @pytest.fixture
 def settings(tmp_path: Path, database_url: str) -> Settings:
     """A small burst, which no time refills: see `_frozen_rates`."""
-    return load(
+    return load_settings(
         {
             "TAPGATE_DATA_DIR": str(tmp_path),
             "TAPGATE_DATABASE_URL": database_url,
@@ -116,10 +116,10 @@ async def clients(
     settings: Settings, database_url: str
 ) -> AsyncIterator[tuple[httpx2.AsyncClient, httpx2.AsyncClient]]:
     """An attacker and an admin on different addresses of a gateway with an ordinary rate."""
-    ordinary = load(
+    ordinary = load_settings(
         {"TAPGATE_DATA_DIR": str(settings.data_dir), "TAPGATE_DATABASE_URL": database_url}
     )
-    async with wired(ordinary, database_url) as services:
+    async with open_services(ordinary, database_url) as services:
         app = create_app(services)
         async with (
             httpx2.AsyncClient(

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from agents.stage import cash_in, cash_out, new_agent
-from tapgate.gateway import wired
+from tapgate.gateway import open_services
 from tapgate.settings import Settings
 from world import World
 
@@ -102,7 +102,7 @@ async def test_receipts_show_the_commission_by_type_tier_and_minimum(world: Worl
 async def test_every_process_applies_the_new_rules(
     world: World, settings: Settings, database_url: str
 ) -> None:
-    async with wired(settings, database_url) as second:
+    async with open_services(settings, database_url) as second:
         elsewhere = World(second, world.client)
         agent, customer = await new_agent(world, balance="2000"), await world.subscriber()
         for here in (world, elsewhere):

@@ -35,7 +35,7 @@ def without_id(answer: httpx2.Response) -> dict[str, Any]:
 async def child_card(world: World, subscriber: dict[str, Any], **fields: Any) -> str:
     card_id = world.services.new_id()
     async with world.services.database.transaction() as tx:
-        await set_pin(tx, card_id, world.services.pins.make(CHILD_PIN))
+        await set_pin(tx, card_id, world.services.pin_verifier.hash(CHILD_PIN))
     return await world.card(
         subscriber["id"], id=card_id, type="CHILD", pin_holder_id=card_id, **fields
     )

@@ -60,7 +60,7 @@ async def test_every_move_from_every_state(
 
 def test_the_table_of_moves_has_every_way_out_of_every_state() -> None:
     moves = (SUSPEND, ACTIVATE, TERMINATE)
-    ways = {(move.done, *way) for move in moves for way in move.leads.items()}
+    ways = {(move.event, *way) for move in moves for way in move.allowed.items()}
     assert ways == {
         ("suspended", "active", "blocked"),
         ("activated", "blocked", "active"),

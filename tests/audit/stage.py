@@ -22,6 +22,6 @@ async def seals(sealer: Sealer, count: int) -> None:
     sealed = 0
     async with asyncio.timeout(30):
         while sealed < count:
-            sealed += await sealer.tick()
+            sealed += await sealer.seal_pending()
             await asyncio.sleep(0.01)
     assert sealed == count

@@ -46,4 +46,4 @@ async def test_a_period_is_found_without_going_through_what_came_after(
     recorder: Any = Recorder(database)
     await recorder.fetch(sql, *values)
     assert max(rows_read(plan, "audit_entries") for plan in recorder.plans) < 3 * A_DAY
-    assert {entry.shown(row).occurred_at[:4] for row in rows} <= {"2026"}
+    assert {entry.to_record(row).occurred_at[:4] for row in rows} <= {"2026"}

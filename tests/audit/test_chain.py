@@ -63,7 +63,7 @@ async def writer(database_url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 async def test_an_empty_log_is_valid(database: Database) -> None:
-    assert await Sealer(database).tick() == 0
+    assert await Sealer(database).seal_pending() == 0
     assert await verify(database) == Verification(
         valid=True, entries=0, unsealed=0, first_broken=None
     )
@@ -92,7 +92,7 @@ async def test_the_document_says_how_anybody_can_check_the_chain(
         )
     await seals(Sealer(database), 1)
     rows = await database.fetch(f"SELECT {entry.COLUMNS} FROM audit_entries ORDER BY sequence")
-    entries = [msgspec.to_builtins(entry.shown(row)) for row in rows]
+    entries = [msgspec.to_builtins(entry.to_record(row)) for row in rows]
     (program,) = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
     documented: dict[str, Any] = {}
     exec(program, documented)
@@ -104,8 +104,8 @@ async def test_the_document_says_how_anybody_can_check_the_chain(
 async def test_many_entries_are_sealed_in_batches_and_verified_in_pieces(
     database: Database, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chain, "_BATCH", 4)
-    monkeypatch.setattr(chain, "_PREFETCH", 3)
+    monkeypatch.setattr(chain, "_BATCH_SIZE", 4)
+    monkeypatch.setattr(chain, "_FETCH_SIZE", 3)
     await _fill(database, write, 14)
     result = await verify(database)
     assert (result.valid, result.entries, result.unsealed) == (True, 14, 0)
@@ -192,7 +192,7 @@ async def test_an_entry_put_in_below_the_head_is_found_and_never_sealed(
            OVERRIDING SYSTEM VALUE
            VALUES (1, 5, now(), 'a.b', '{"id": "x"}', 'a', 'success', '{}')"""
     )
-    assert await Sealer(database).tick() == 0
+    assert await Sealer(database).seal_pending() == 0
     result = await verify(database)
     assert (result.valid, result.first_broken) == (False, ids.encode(ids.AUDIT_ENTRY, 1))
 
@@ -227,7 +227,7 @@ async def test_an_entry_waits_for_a_smaller_number_that_is_not_committed(
     async with database.transaction() as tx:
         await write(tx, resource_id="second number")
     sealer = Sealer(database)
-    assert await sealer.tick() == 0
+    assert await sealer.seal_pending() == 0
     await slow.commit()
     await seals(sealer, 2)
     assert (await verify(database)).valid
@@ -244,7 +244,7 @@ async def test_an_entry_waits_for_a_smaller_number_of_a_younger_transaction(
         await write(writer, resource_id="first number")
         await write(older, resource_id="second number")
     sealer = Sealer(database)
-    assert await sealer.tick() == 0
+    assert await sealer.seal_pending() == 0
     await younger.commit()
     await seals(sealer, 2)
     assert (await verify(database)).valid
@@ -259,7 +259,7 @@ async def test_a_number_that_was_rolled_back_is_not_waited_for(
     async with database.transaction() as tx:
         await write(tx)
     sealer = Sealer(database)
-    assert await sealer.tick() == 0
+    assert await sealer.seal_pending() == 0
     await given_up.rollback()
     await seals(sealer, 1)
     assert (await verify(database)).valid
@@ -286,7 +286,7 @@ async def test_writers_that_commit_out_of_order_make_one_whole_chain(
 
     async def keep_sealing(sealer: Sealer) -> None:
         while True:
-            await sealer.tick()
+            await sealer.seal_pending()
             assert (await verify(database)).valid
             await asyncio.sleep(0)
 
@@ -312,14 +312,14 @@ async def test_a_sealer_does_not_wait_for_another(
     sealer = Sealer(database)
     async with other_database.transaction() as at_it:
         await at_it.execute("SELECT FROM audit_head FOR UPDATE")
-        assert await sealer.tick() == 0
+        assert await sealer.seal_pending() == 0
     await seals(sealer, 1)
 
 
 async def test_sealing_goes_on_when_the_database_is_back(
     postgres: str, database: Database, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chain, "TICK_SECONDS", 0.02)
+    monkeypatch.setattr(chain, "SEAL_INTERVAL_SECONDS", 0.02)
     name = await database.fetchval("SELECT current_database()")
     sealing = asyncio.create_task(Sealer(database).run())
     admin = await asyncpg.connect(postgres)

@@ -8,10 +8,10 @@ import httpx2
 import pytest
 
 from audit.stage import ORIGIN
-from tapgate.audit import refusals
-from tapgate.audit.refusals import RefusalLog
+from tapgate.audit import rejections
+from tapgate.audit.rejections import RejectionLog
 from tapgate.edge.origin import Origin
-from tapgate.edge.services import Refusal, Services
+from tapgate.edge.services import RejectedRequest, Services
 from tapgate.store.database import Database
 from world import World
 
@@ -31,10 +31,10 @@ class Clock:
 
 @pytest.fixture(autouse=True)
 def _small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refusals, "MAX_ENTRIES_PER_SOURCE", 3)
-    monkeypatch.setattr(refusals, "MAX_ANONYMOUS_ENTRIES", 10)
-    monkeypatch.setattr(refusals, "MAX_KINDS_PER_SOURCE", 2)
-    monkeypatch.setattr(refusals, "MAX_ANONYMOUS_KINDS", 6)
+    monkeypatch.setattr(rejections, "MAX_ENTRIES_PER_SOURCE", 3)
+    monkeypatch.setattr(rejections, "MAX_ANONYMOUS_ENTRIES", 10)
+    monkeypatch.setattr(rejections, "MAX_KINDS_PER_SOURCE", 2)
+    monkeypatch.setattr(rejections, "MAX_ANONYMOUS_KINDS", 6)
 
 
 @pytest.fixture
@@ -45,18 +45,18 @@ def clock(services: Services) -> Clock:
 
 
 @pytest.fixture
-def log(services: Services, clock: Clock) -> RefusalLog:
-    return RefusalLog(services)
+def log(services: Services, clock: Clock) -> RejectionLog:
+    return RejectionLog(services)
 
 
 @pytest.fixture
-def other(services: Services, clock: Clock) -> RefusalLog:
+def other(services: Services, clock: Clock) -> RejectionLog:
     """The log of another process."""
-    return RefusalLog(services)
+    return RejectionLog(services)
 
 
-def failed_login(email: str = "ada@example.com") -> Refusal:
-    return Refusal(
+def failed_login(email: str = "ada@example.com") -> RejectedRequest:
+    return RejectedRequest(
         event="admin.login",
         resource_type="admin",
         resource_id=email,
@@ -83,7 +83,7 @@ def occurrences(rows: list[Any]) -> list[tuple[str | None, str | None, int]]:
 
 
 async def test_the_first_refusals_are_entries_of_their_own(
-    log: RefusalLog, database: Database
+    log: RejectionLog, database: Database
 ) -> None:
     for _ in range(3):
         await log.record(origin(), failed_login())
@@ -94,15 +94,15 @@ async def test_the_first_refusals_are_entries_of_their_own(
 
 
 async def test_further_ones_become_one_entry_with_their_number(
-    log: RefusalLog, database: Database, clock: Clock
+    log: RejectionLog, database: Database, clock: Clock
 ) -> None:
     for _ in range(50):
         await log.record(origin(), failed_login())
         clock.forward(seconds=1)
-    await log.tick()
+    await log.flush_and_close()
     assert len(await entries(database)) == 3
     clock.forward(hours=1, minutes=1)
-    await log.tick()
+    await log.flush_and_close()
     *_, last = rows = await entries(database)
     assert len(rows) == 4
     assert occurrences(rows) == [("192.0.2.1", "ada@example.com", 47)]
@@ -115,7 +115,7 @@ async def test_further_ones_become_one_entry_with_their_number(
 
 
 async def test_a_new_hour_starts_with_entries_again(
-    log: RefusalLog, database: Database, clock: Clock
+    log: RejectionLog, database: Database, clock: Clock
 ) -> None:
     for _ in range(5):
         await log.record(origin(), failed_login())
@@ -125,12 +125,12 @@ async def test_a_new_hour_starts_with_entries_again(
 
 
 async def test_the_rows_of_a_source_are_bounded_whatever_it_varies(
-    log: RefusalLog, database: Database, clock: Clock
+    log: RejectionLog, database: Database, clock: Clock
 ) -> None:
     for number in range(100):
         await log.record(origin(), failed_login(f"{number}@example.com"))
     clock.forward(hours=2)
-    await log.tick()
+    await log.flush_and_close()
     rows = await entries(database)
     assert len(rows) == 3 + 2 + 1
     counted = occurrences(rows)
@@ -139,12 +139,12 @@ async def test_the_rows_of_a_source_are_bounded_whatever_it_varies(
 
 
 async def test_the_rows_of_all_sources_are_bounded(
-    log: RefusalLog, database: Database, clock: Clock
+    log: RejectionLog, database: Database, clock: Clock
 ) -> None:
     for number in range(200):
         await log.record(origin(f"192.0.2.{number}"), failed_login())
     clock.forward(hours=2)
-    await log.tick()
+    await log.flush_and_close()
     rows = await entries(database)
     assert len(rows) == 10 + 6 + 1
     counted = occurrences(rows)
@@ -153,15 +153,15 @@ async def test_the_rows_of_all_sources_are_bounded(
 
 
 async def test_anonymous_refusals_do_not_use_up_the_budget_of_authenticated_callers(
-    log: RefusalLog, database: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    log: RejectionLog, database: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refusals, "_MAX_PENDING", 8)
+    monkeypatch.setattr(rejections, "_MAX_PENDING", 8)
     for number in range(50):
         await log.record(origin(f"192.0.2.{number}"), failed_login())
     for number in range(20):
         await log.record(ORIGIN, failed_login(f"{number}@example.com"))
     clock.forward(hours=2)
-    await log.tick()
+    await log.flush_and_close()
     rows = [row for row in await entries(database) if row["actor_id"] == ORIGIN.actor_id]
     assert len([row for row in rows if not row["changes"]]) == 3
     counted = occurrences(rows)
@@ -171,20 +171,20 @@ async def test_anonymous_refusals_do_not_use_up_the_budget_of_authenticated_call
 
 
 async def test_processes_keep_the_bounds_together(
-    log: RefusalLog, other: RefusalLog, database: Database, clock: Clock
+    log: RejectionLog, other: RejectionLog, database: Database, clock: Clock
 ) -> None:
     refused = [one.record(origin(), failed_login()) for one in (log, other) * 20]
     await asyncio.gather(*refused)
     assert len(await entries(database)) == 3
-    await asyncio.gather(log.tick(), other.tick())
+    await asyncio.gather(log.flush_and_close(), other.flush_and_close())
     clock.forward(hours=2)
-    await asyncio.gather(log.tick(), other.tick())
+    await asyncio.gather(log.flush_and_close(), other.flush_and_close())
     rows = await entries(database)
     assert occurrences(rows) == [("192.0.2.1", "ada@example.com", 37)]
 
 
 async def test_parallel_flushes_of_many_kinds_do_not_block_each_other(
-    log: RefusalLog, other: RefusalLog, database: Database, clock: Clock
+    log: RejectionLog, other: RejectionLog, database: Database, clock: Clock
 ) -> None:
     for number in range(40):
         for one in (log, other):
@@ -196,7 +196,7 @@ async def test_parallel_flushes_of_many_kinds_do_not_block_each_other(
 
 
 async def test_a_killed_process_has_stored_the_first_and_what_it_flushed(
-    log: RefusalLog, other: RefusalLog, database: Database, clock: Clock
+    log: RejectionLog, other: RejectionLog, database: Database, clock: Clock
 ) -> None:
     for _ in range(10):
         await log.record(origin(), failed_login())
@@ -204,14 +204,14 @@ async def test_a_killed_process_has_stored_the_first_and_what_it_flushed(
     for _ in range(5):
         await log.record(origin(), failed_login())  # lost with the process
     clock.forward(hours=2)
-    await other.tick()
+    await other.flush_and_close()
     rows = await entries(database)
     assert len(rows) == 4
     assert occurrences(rows) == [("192.0.2.1", "ada@example.com", 7)]
 
 
 async def test_counts_outlive_a_database_that_is_away(
-    log: RefusalLog, services: Services, database: Database, monkeypatch: pytest.MonkeyPatch
+    log: RejectionLog, services: Services, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(10):
         await log.record(origin(), failed_login())

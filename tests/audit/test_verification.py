@@ -28,8 +28,8 @@ AS_SUPERUSER = """
 
 @pytest.fixture(autouse=True)
 def _checkpoint_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chain, "RECENT", 0)
-    monkeypatch.setattr(chain, "_MARK_EVERY", 1)
+    monkeypatch.setattr(chain, "CHECKPOINT_LAG", 0)
+    monkeypatch.setattr(chain, "_CHECKPOINT_INTERVAL", 1)
 
 
 @pytest.fixture
@@ -52,13 +52,13 @@ def fill(database: Database, write: Write) -> Callable[[int], Any]:
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sequence numbers of the entries whose hashes were recomputed."""
     numbers: list[int] = []
-    fits = chain._fits
+    fits = chain._is_linked
 
     def recorded(row: Any, *arguments: Any) -> bool:
         numbers.append(row["sequence"])
         return fits(row, *arguments)
 
-    monkeypatch.setattr(chain, "_fits", recorded)
+    monkeypatch.setattr(chain, "_is_linked", recorded)
     return numbers
 
 
@@ -84,8 +84,8 @@ async def test_the_newest_entries_are_always_verified(
     hashed: list[int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(chain, "RECENT", 4)
-    monkeypatch.setattr(chain, "_MARK_EVERY", 2)
+    monkeypatch.setattr(chain, "CHECKPOINT_LAG", 4)
+    monkeypatch.setattr(chain, "_CHECKPOINT_INTERVAL", 2)
     for count, expected in ((3, 1), (4, 1), (3, 3), (2, 7)):
         await fill(count)
         hashed.clear()
@@ -192,13 +192,13 @@ async def test_a_log_cut_off_behind_the_checkpoint_is_found(
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     """One item for each dedicated connection that was opened."""
     made: list[None] = []
-    apart = Database.apart
+    apart = Database.dedicated_connection
 
     def counted(self: Database) -> Any:
         made.append(None)
         return apart(self)
 
-    monkeypatch.setattr(Database, "apart", counted)
+    monkeypatch.setattr(Database, "dedicated_connection", counted)
     return made
 
 
@@ -206,16 +206,16 @@ async def test_parallel_requests_join_one_verification_and_leave_the_pool_alone(
     client: httpx2.AsyncClient, world: World, opened: list[None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     auditor, go_on = await world.admin("C"), asyncio.Event()
-    verify_from = verification.verify_from
+    verify_from = verification.verify_from_checkpoint
 
     async def slow(*arguments: Any) -> Any:
         await go_on.wait()
         return await verify_from(*arguments)
 
-    monkeypatch.setattr(verification, "verify_from", slow)
+    monkeypatch.setattr(verification, "verify_from_checkpoint", slow)
     waiting = [asyncio.create_task(client.get(URL, auth=auditor)) for _ in range(40)]
     async with asyncio.timeout(30):
-        while sum(task.done() for task in waiting) < 40 - verification.MAX_WAITING:
+        while sum(task.done() for task in waiting) < 40 - verification.MAX_WAITING_CALLERS:
             await asyncio.sleep(0.01)
     # All pooled connections are free for others.
     listed = await asyncio.gather(
@@ -265,7 +265,7 @@ async def test_a_caller_that_goes_away_does_not_end_the_verification_of_others(
 async def test_the_verification_of_another_process_is_waited_for_briefly(
     verifier: Verifier, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verification, "_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(verification, "_WAIT_TIMEOUT_SECONDS", 0.05)
     async with database.connection() as other:
         await other.execute("SELECT pg_advisory_lock($1)", verification._LOCK_KEY)
         with pytest.raises(ApiError) as refused:

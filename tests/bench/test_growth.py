@@ -145,7 +145,7 @@ async def assert_they_could_pay(services: Services, connection: asyncpg.Connecti
     )
     stored = StoredPin(row["key_id"], row["salt"], row["verifier"])
     every_pin = (f"{number:04}" for number in range(10_000))
-    pin = next(pin for pin in every_pin if services.pins.matches(stored, pin))
+    pin = next(pin for pin in every_pin if services.pin_verifier.matches(stored, pin))
     shop = await connection.fetchval("SELECT min(id) FROM processors")
     paid = Command(
         type=chart.POS_PAYMENT,

@@ -14,7 +14,7 @@ import msgspec
 
 from canary import exceptions
 from canary.register import Register
-from tapgate.gateway import NOUNS
+from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.messenger.flows.provider_side import Exchange
 
 #: The last word of a field's name: `new_pin` is secret, `pin_locked_until` and `api_key_id` not.
@@ -23,7 +23,7 @@ _BLANK = "(shown here)"
 _OF_AUTH = ("secret", "_secret", "_credential")
 _TEMPLATES = [
     (endpoint.method, re.compile(re.sub(r"\{[a-z_]+\}", "[^/]+", endpoint.path)), endpoint.name)
-    for noun in NOUNS
+    for noun in ENDPOINT_GROUPS
     for endpoint in noun
 ]
 

@@ -8,7 +8,7 @@ import msgspec
 
 from canary import exceptions
 from canary.overhearing import names_a_secret
-from tapgate.gateway import NOUNS
+from tapgate.gateway import ENDPOINT_GROUPS
 
 
 def fields_of(kind: Any) -> Iterator[str]:
@@ -27,9 +27,9 @@ def fields_of(kind: Any) -> Iterator[str]:
 def test_every_answer_that_shows_a_secret_is_declared_and_no_other() -> None:
     showing = {
         (endpoint.name, field)
-        for noun in NOUNS
+        for noun in ENDPOINT_GROUPS
         for endpoint in noun
-        for field in fields_of(endpoint.answer_type)
+        for field in fields_of(endpoint.response_type)
         if names_a_secret(field)
     }
     assert showing == set(exceptions.ANSWERS)

@@ -12,9 +12,9 @@ from client.catalogue import Method, methods
 from tapgate.client.pages import Page
 from tapgate.client.records.base import File, Receipt
 from tapgate.edge.endpoint import Endpoint
-from tapgate.edge.pages import Page as DeclaredPage
-from tapgate.edge.system import system_endpoints
-from tapgate.gateway import NOUNS
+from tapgate.edge.pagination import Page as DeclaredPage
+from tapgate.edge.system import build_system_endpoints
+from tapgate.gateway import ENDPOINT_GROUPS
 
 #: What the client has no operation for, and why.
 LEFT_OUT = {
@@ -30,7 +30,7 @@ LEFT_OUT = {
 
 DECLARED: dict[str, Endpoint] = {
     one.name: one
-    for one in chain(system_endpoints(None), *NOUNS)  # type: ignore[arg-type]
+    for one in chain(build_system_endpoints(None), *ENDPOINT_GROUPS)  # type: ignore[arg-type]
 }
 METHODS = methods()
 #: Set by the client itself, from headers.
@@ -116,7 +116,7 @@ def test_what_an_operation_is_like_is_what_is_declared(method: Method) -> None:
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_every_field_of_an_answer_is_known_and_nothing_else(method: Method) -> None:
-    kind, answer = declared(method).answer_type, method.operation.answer
+    kind, answer = declared(method).response_type, method.operation.answer
     if kind is None:
         assert answer is type(None)
     elif kind is bytes:

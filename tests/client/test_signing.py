@@ -10,7 +10,7 @@ from client.stage import URL, Stage
 from tapgate.client import NO_RETRIES, AsyncGateway, Credential, PartnerKey, PosKey
 from tapgate.client.operation import Operation, described
 from tapgate.service.asgi import AsgiApp
-from tapgate.service.http import Answer, Request
+from tapgate.service.http import Request, Response
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 OPERATIONS = st.tuples(
@@ -40,16 +40,16 @@ class Door(AsgiApp):
         self._authenticator = stage.services.authenticator
         self.kind: str | None = None
 
-    async def respond(self, request: Request) -> Answer:
+    async def respond(self, request: Request) -> Response:
         caller = await self._authenticator.authenticate(
             request.method,
             request.path,
             request.query,
             request.headers,
-            await request.body(1 << 20),
+            await request.read_body(1 << 20),
         )
         self.kind = None if caller is None else caller.kind
-        return Answer(204, b"", b"")
+        return Response(204, b"", b"")
 
 
 async def accepts(stage: Stage, credential: Credential, kind: str) -> None:

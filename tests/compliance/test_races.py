@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from compliance.stage import change_rule, funds, send
-from tapgate.gateway import wired
+from tapgate.gateway import open_services
 from tapgate.ledger.verify import verify
 from tapgate.settings import Settings
 from world import World
@@ -21,7 +21,7 @@ async def processes(
     world: World, settings: Settings, database_url: str
 ) -> AsyncIterator[list[World]]:
     """Two gateways on one database."""
-    async with wired(settings, database_url) as second:
+    async with open_services(settings, database_url) as second:
         yield [world, World(second, world.client)]
 
 

@@ -22,7 +22,7 @@ from compliance.stage import (
 )
 from tapgate.edge.services import Services
 from tapgate.errors import unavailable
-from tapgate.gateway import create_app, wired
+from tapgate.gateway import create_app, open_services
 from tapgate.ledger.commands import LedgerCommand, Outcome, ReviewDecision
 from tapgate.ledger.verify import verify
 from tapgate.settings import Settings
@@ -112,7 +112,7 @@ async def test_of_many_decisions_at_once_one_is_carried_out(
 ) -> None:
     """In two processes."""
     async with (
-        wired(settings, database_url) as second,
+        open_services(settings, database_url) as second,
         httpx2.AsyncClient(
             transport=httpx2.ASGITransport(app=create_app(second)), base_url="http://second"
         ) as elsewhere,

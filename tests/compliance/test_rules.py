@@ -7,7 +7,7 @@ import httpx2
 
 from compliance.stage import RULES, change_rule, rules, send
 from tapgate.edge.services import Services
-from tapgate.gateway import wired
+from tapgate.gateway import open_services
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings
 from world import World
@@ -219,7 +219,7 @@ async def test_an_unknown_rule_is_not_found(world: World) -> None:
 async def test_every_process_decides_by_the_new_rule_at_once(
     world: World, settings: Settings, database_url: str
 ) -> None:
-    async with wired(settings, database_url) as second:
+    async with open_services(settings, database_url) as second:
         sender, receiver = await world.subscriber(balance="1000"), await world.subscriber()
         elsewhere = World(second, world.client)
         for here in (world, elsewhere):  # both know the old rule now

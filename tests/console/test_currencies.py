@@ -10,7 +10,7 @@ from console.visitor import Visitors
 from tapgate import money
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
-from tapgate.settings import Settings, load
+from tapgate.settings import Settings, load_settings
 from world import World
 
 
@@ -21,7 +21,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path, database_url: str) 
         "TAPGATE_DATABASE_URL": database_url,
         "TAPGATE_CURRENCY": request.param,
     }
-    return load(chosen)
+    return load_settings(chosen)
 
 
 async def test_a_fee_is_spoken_of_where_there_is_one(visitors: Visitors, world: World) -> None:

@@ -9,11 +9,11 @@ from console.visitor import Visitor, Visitors
 from tapgate.console.acts import Act
 from tapgate.console.console import ACTS
 from tapgate.console.rendering import page_of
-from tapgate.edge.endpoint import ROLES, Endpoint
-from tapgate.gateway import NOUNS
+from tapgate.edge.endpoint import ROLES_BY_LETTER, Endpoint
+from tapgate.gateway import ENDPOINT_GROUPS
 from world import World
 
-_ENDPOINTS = {endpoint.name: endpoint for noun in NOUNS for endpoint in noun}
+_ENDPOINTS = {endpoint.name: endpoint for noun in ENDPOINT_GROUPS for endpoint in noun}
 _LINK = re.compile(r'<li><a href="(/console[^"]*)"')
 _FIELD = re.compile(r'<(?:input|select|textarea)[^>]* name="(\w+)"')
 
@@ -34,7 +34,7 @@ def _navigation(page: str) -> Iterator[str]:
     yield from _LINK.findall(page[start : page.index("</nav>", start)])
 
 
-@pytest.fixture(params=sorted(ROLES))
+@pytest.fixture(params=sorted(ROLES_BY_LETTER))
 async def one(request: pytest.FixtureRequest, visitors: Visitors) -> tuple[str, Visitor]:
     """Somebody of each role."""
     return request.param, await visitors.of(request.param)

@@ -8,7 +8,7 @@ from PIL import Image
 
 from console.visitor import Visitor, Visitors, request_id_in, says
 from tapgate.console.console import ACTS
-from tapgate.gateway import NOUNS
+from tapgate.gateway import ENDPOINT_GROUPS
 from world import PIN, WRONG_PIN, World
 
 #: Done elsewhere than in the form of an act.
@@ -22,7 +22,7 @@ _ELSEWHERE = {
 
 
 def test_whatever_an_admin_may_do_over_the_interface_can_be_done_here() -> None:
-    endpoints = [endpoint for noun in NOUNS for endpoint in noun]
+    endpoints = [endpoint for noun in ENDPOINT_GROUPS for endpoint in noun]
     changing = {one.name for one in endpoints if one.access.roles and one.method != "GET"}
     assert changing == {act.endpoint for act in ACTS} | set(_ELSEWHERE)
 

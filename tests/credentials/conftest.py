@@ -8,7 +8,7 @@ import pytest
 
 from credentials.stage import CHEAP, Process, SetClock, World
 from tapgate import ids, settings
-from tapgate.credentials.authenticate import Authenticator
+from tapgate.credentials.authenticator import Authenticator
 from tapgate.credentials.logins import Logins
 from tapgate.credentials.passwords import Passwords
 from tapgate.settings import Settings
@@ -34,7 +34,7 @@ def new_id() -> ids.IdGenerator:
 
 @pytest.fixture
 def test_settings(tmp_path: Path) -> Settings:
-    return settings.load(
+    return settings.load_settings(
         {
             "TAPGATE_DATA_DIR": str(tmp_path),
             "TAPGATE_SERVICE_SECRETS": '{"messenger": "the messenger\'s secret"}',

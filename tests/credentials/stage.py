@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tapgate import ids
-from tapgate.credentials.authenticate import Authenticator
+from tapgate.credentials.authenticator import Authenticator
 from tapgate.credentials.logins import Logins
 from tapgate.credentials.passwords import Passwords
 from tapgate.errors import ApiError, Code

@@ -11,17 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tapgate import ids
-from tapgate.credentials.access_tokens import AccessTokens, Token
+from tapgate.credentials.access_tokens import AccessTokens, VerifiedToken
 from tapgate.errors import ApiError, Code
 
 SECRET = "s" * 32
 NOW = datetime(2026, 1, 31, 10, 15, 30, 999_999, tzinfo=UTC)
 TOKENS = AccessTokens(SECRET)
-TOKEN = Token(session_id=7, admin_id=42, expires=int(NOW.timestamp()) + 86400)
+TOKEN = VerifiedToken(session_id=7, admin_id=42, expires_at=int(NOW.timestamp()) + 86400)
 
 
 def make(session_id: int = 7) -> str:
-    return TOKENS.make(
+    return TOKENS.issue(
         session_id=session_id, admin_id=42, email="ada@example.com", role="system_admin", now=NOW
     )
 
@@ -41,7 +41,7 @@ def forge(
 
 def refusal(token: str, now: datetime = NOW) -> str:
     with pytest.raises(ApiError) as caught:
-        TOKENS.read(token, now)
+        TOKENS.verify(token, now)
     assert caught.value.code is Code.UNAUTHORIZED
     assert caught.value.message is not None
     return caught.value.message
@@ -65,13 +65,13 @@ def test_sessions_of_one_second_have_different_tokens() -> None:
 
 
 def test_a_genuine_token_is_read() -> None:
-    assert TOKENS.read(make(), NOW) == TOKEN
-    assert TOKENS.read(forge(), NOW) == TOKEN
+    assert TOKENS.verify(make(), NOW) == TOKEN
+    assert TOKENS.verify(forge(), NOW) == TOKEN
 
 
 def test_a_token_lives_a_day() -> None:
     issued = NOW.replace(microsecond=0)
-    assert TOKENS.read(make(), issued + timedelta(days=1, microseconds=-1)) == TOKEN
+    assert TOKENS.verify(make(), issued + timedelta(days=1, microseconds=-1)) == TOKEN
     assert "expired" in refusal(make(), issued + timedelta(days=1))
 
 

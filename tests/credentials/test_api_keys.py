@@ -11,7 +11,7 @@ import pytest
 from credentials.stage import Process, SetClock, World, unauthorized
 from tapgate import ids
 from tapgate.credentials.api_keys import ApiKey, ApiKeys
-from tapgate.service.background import running
+from tapgate.service.background import run_background_tasks
 from tapgate.vault import Vault
 
 Create = Callable[..., Awaitable[tuple[ApiKey, str]]]
@@ -51,7 +51,7 @@ async def test_a_key_says_whose_it_is_and_what_for(process: Process, create: Cre
     record, key = await create()
     principal = await process.authenticator.api_keys.authenticate(key)
     assert principal.kind == "api_key"
-    assert principal.id == principal.scope == ids.encode(ids.KEY, record.id)
+    assert principal.id == principal.idempotency_scope == ids.encode(ids.KEY, record.id)
     assert principal.name == "Till system"
     assert principal.scopes == {"cards:read", "payments:write"}
     assert principal.key_id == record.id
@@ -79,7 +79,7 @@ async def test_a_deleted_key_is_refused_everywhere_at_once(
     async with process.database.transaction() as tx:
         ticket = await process.authenticator.api_keys.delete(tx, record.id)
     assert ticket is not None
-    await process.signals.settled(ticket)
+    await process.signals.wait_for_acks(ticket)
     for where in (other, process):
         assert await refused(where, key) == "Unknown, expired or deleted API key"
 
@@ -143,9 +143,9 @@ async def test_pages_are_newest_first_and_without_the_deleted(
     keys = process.authenticator.api_keys
     async with process.database.transaction() as tx:
         await keys.delete(tx, made[2].id)
-    first = await keys.page(before=None, limit=2)
+    first = await keys.list_page(before=None, limit=2)
     assert first == [made[3], made[1]]
-    assert await keys.page(before=first[-1].id, limit=2) == [made[0]]
+    assert await keys.list_page(before=first[-1].id, limit=2) == [made[0]]
 
 
 async def rotated(process: Process, record: ApiKey, grace_seconds: int = 0) -> str:
@@ -154,7 +154,7 @@ async def rotated(process: Process, record: ApiKey, grace_seconds: int = 0) -> s
         locked = await keys.lock(tx, record.id)
         assert locked is not None
         _, key, ticket = await keys.rotate(tx, locked, grace_seconds=grace_seconds)
-    await process.signals.settled(ticket)
+    await process.signals.wait_for_acks(ticket)
     return key
 
 
@@ -167,7 +167,7 @@ async def test_rotation_without_grace_ends_the_old_key_in_every_process(
     for where in (other, process):
         assert await refused(where, old) == "Unknown, expired or deleted API key"
         principal = await where.authenticator.api_keys.authenticate(new)
-        assert principal.scope == ids.encode(ids.KEY, record.id)
+        assert principal.idempotency_scope == ids.encode(ids.KEY, record.id)
 
 
 async def test_old_key_works_until_the_grace_period_ends(
@@ -218,7 +218,7 @@ async def test_deletion_ends_both_keys(process: Process, other: Process, create:
     async with process.database.transaction() as tx:
         ticket = await process.authenticator.api_keys.delete(tx, record.id)
     assert ticket is not None
-    await process.signals.settled(ticket)
+    await process.signals.wait_for_acks(ticket)
     for where in (process, other):
         for key in (old, new):
             await refused(where, key)
@@ -231,10 +231,10 @@ async def test_last_use_is_written_by_every_process_and_never_moves_back(
 
     async def use(where: Process) -> None:
         principal = await where.authenticator.api_keys.authenticate(key)
-        where.authenticator.admit_api_key(principal, "203.0.113.7")
+        where.authenticator.authorize_api_key(principal, "203.0.113.7")
 
     async def shown() -> datetime | None:
-        (listed,) = await process.authenticator.api_keys.page(before=None, limit=10)
+        (listed,) = await process.authenticator.api_keys.list_page(before=None, limit=10)
         return listed.last_used_at
 
     assert await shown() is None
@@ -253,13 +253,15 @@ async def test_last_use_that_could_not_be_written_is_written_later(
 ) -> None:
     _, key = await create()
     keys = process.authenticator.api_keys
-    process.authenticator.admit_api_key(await keys.authenticate(key), "203.0.113.7")
+    process.authenticator.authorize_api_key(await keys.authenticate(key), "203.0.113.7")
     with monkeypatch.context() as broken:
-        broken.setattr(keys.last_used, "_update", "SELECT 1 / 0, $1::bigint[], $2::timestamptz[]")
+        broken.setattr(
+            keys.last_used, "_update_sql", "SELECT 1 / 0, $1::bigint[], $2::timestamptz[]"
+        )
         with pytest.raises(asyncpg.DivisionByZeroError):
             await keys.last_used.flush()
     await keys.last_used.flush()
-    (listed,) = await keys.page(before=None, limit=10)
+    (listed,) = await keys.list_page(before=None, limit=10)
     assert listed.last_used_at == clock()
 
 
@@ -268,8 +270,8 @@ async def test_last_use_is_written_when_the_process_stops(
 ) -> None:
     _, key = await create()
     keys = process.authenticator.api_keys
-    async with running(keys.last_used.run()):
+    async with run_background_tasks(keys.last_used.run()):
         await asyncio.sleep(0)  # the first flush, of nothing
-        process.authenticator.admit_api_key(await keys.authenticate(key), "203.0.113.7")
-    (listed,) = await keys.page(before=None, limit=10)
+        process.authenticator.authorize_api_key(await keys.authenticate(key), "203.0.113.7")
+    (listed,) = await keys.list_page(before=None, limit=10)
     assert listed.last_used_at == clock()

@@ -40,7 +40,7 @@ async def test_without_a_credential_nobody_is_calling(process: Process) -> None:
 async def test_a_service_is_known_by_its_name(process: Process, clock: SetClock) -> None:
     principal = await sent(process, signed(clock))
     assert principal == Principal(kind="service", id="messenger", name="messenger")
-    assert principal.scope == "service:messenger"
+    assert principal.idempotency_scope == "service:messenger"
 
 
 async def test_a_query_may_be_absent(process: Process, clock: SetClock) -> None:

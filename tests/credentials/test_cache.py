@@ -13,15 +13,15 @@ class Line:
     """As much of signals as a cache sees, moved by hand."""
 
     def __init__(self) -> None:
-        self.listening = True
+        self.is_listening = True
         self._handlers: list[Callable[[str], None]] = []
         self._gap_handlers: list[Callable[[], None]] = []
 
-    def on(self, topic: str, handler: Callable[[str], None]) -> None:
+    def subscribe(self, topic: str, handler: Callable[[str], None]) -> None:
         assert topic == "topic"
         self._handlers.append(handler)
 
-    def on_gap(self, handler: Callable[[], None]) -> None:
+    def on_reconnect(self, handler: Callable[[], None]) -> None:
         self._gap_handlers.append(handler)
 
     def signal(self) -> None:
@@ -31,7 +31,7 @@ class Line:
     def reconnect(self) -> None:
         for handler in self._gap_handlers:
             handler()
-        self.listening = True
+        self.is_listening = True
 
 
 class Table:
@@ -91,7 +91,7 @@ async def test_a_value_read_before_a_signal_is_not_kept_after_it() -> None:
 async def test_while_nothing_is_heard_it_is_not_used() -> None:
     line, table, cache = made()
     await cache.get("key")
-    line.listening = False
+    line.is_listening = False
     table.rows["key"] = "other"
     assert await cache.get("key") == "other"
     table.rows["key"] = "third"
@@ -101,7 +101,7 @@ async def test_while_nothing_is_heard_it_is_not_used() -> None:
 async def test_after_a_gap_it_is_empty() -> None:
     line, table, cache = made()
     await cache.get("key")
-    line.listening = False
+    line.is_listening = False
     del table.rows["key"]
     line.reconnect()
     assert await cache.get("key") is None
@@ -112,7 +112,7 @@ async def test_a_value_read_before_a_gap_is_not_kept_after_it() -> None:
     table.go_on.clear()
     reading = asyncio.create_task(cache.get("key"))
     await asyncio.sleep(0)
-    line.listening = False
+    line.is_listening = False
     del table.rows["key"]
     line.reconnect()
     table.go_on.set()
@@ -125,7 +125,7 @@ async def test_a_value_read_into_a_gap_is_not_kept() -> None:
     table.go_on.clear()
     reading = asyncio.create_task(cache.get("key"))
     await asyncio.sleep(0)
-    line.listening = False
+    line.is_listening = False
     table.go_on.set()
     await reading
     assert cache._values == {}

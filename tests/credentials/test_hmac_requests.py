@@ -76,8 +76,8 @@ async def test_a_processors_key_says_whose_it_is(
         processor_id=processor_id,
         owner_scope=ids.encode(ids.PROCESSOR, processor_id),
     )
-    assert principal.scope == ids.encode(ids.PROCESSOR, processor_id)
-    assert principal.rate_key == ids.encode(ids.KEY, key.id)
+    assert principal.idempotency_scope == ids.encode(ids.PROCESSOR, processor_id)
+    assert principal.rate_limit_key == ids.encode(ids.KEY, key.id)
 
 
 async def test_a_terminals_key_says_which_terminal(
@@ -232,8 +232,8 @@ async def change(process: Process, sql: str, *arguments: object) -> None:
     """As an operation does it that changes the state of a key's owner."""
     async with process.database.transaction() as tx:
         await tx.execute(sql, *arguments)
-        ticket = await process.authenticator.hmac_keys.owner_changed(tx)
-    await process.signals.settled(ticket)
+        ticket = await process.authenticator.hmac_keys.publish_owner_change(tx)
+    await process.signals.wait_for_acks(ticket)
 
 
 SET_ACCOUNT = "UPDATE accounts SET status = $2 WHERE owner_id = $1"
@@ -299,7 +299,7 @@ async def test_a_deleted_key_is_refused_everywhere_at_once_and_the_next_one_is_g
     async with process.database.transaction() as tx:
         ticket = await keys.delete(tx, key.id, owner_id=processor_id)
     assert ticket is not None
-    await process.signals.settled(ticket)
+    await process.signals.wait_for_acks(ticket)
     for where in (other, process):
         assert await unauthorized(sent(where, signed(key, clock))) == NOT_GENUINE
         assert await sent(where, signed(next_key, clock)) is not None

@@ -7,7 +7,7 @@ import pytest
 
 from credentials.stage import EMAIL, PASSWORD, Process, SetClock, World, refusal, unauthorized
 from tapgate.credentials.logins import Logins
-from tapgate.credentials.passwords import OWASP, Passwords
+from tapgate.credentials.passwords import OWASP_PARAMETERS, Passwords
 from tapgate.errors import ApiError, Code, unavailable
 from tapgate.vault import Vault
 
@@ -21,7 +21,7 @@ async def admin_id(world: World) -> int:
 
 
 async def fail(process: Process, email: str = EMAIL, address: str = HERE) -> None:
-    assert await unauthorized(process.logins.check(email, "wrong", address)) == WRONG
+    assert await unauthorized(process.logins.authenticate(email, "wrong", address)) == WRONG
 
 
 async def codes(tries: Sequence[Awaitable[int]]) -> list[Code | None]:
@@ -31,8 +31,8 @@ async def codes(tries: Sequence[Awaitable[int]]) -> list[Code | None]:
 
 
 async def test_the_right_password_is_the_admins(process: Process, admin_id: int) -> None:
-    assert await process.logins.check(EMAIL, PASSWORD, HERE) == admin_id
-    assert await process.logins.check("Ada@Example.COM", PASSWORD, HERE) == admin_id
+    assert await process.logins.authenticate(EMAIL, PASSWORD, HERE) == admin_id
+    assert await process.logins.authenticate("Ada@Example.COM", PASSWORD, HERE) == admin_id
 
 
 async def test_a_wrong_password_an_unknown_email_and_a_disabled_admin_look_the_same(
@@ -41,7 +41,7 @@ async def test_a_wrong_password_an_unknown_email_and_a_disabled_admin_look_the_s
     await fail(process)
     await fail(process, "nobody@example.com")
     await process.database.execute("UPDATE admins SET status = 'disabled'")
-    assert await unauthorized(process.logins.check(EMAIL, PASSWORD, HERE)) == WRONG
+    assert await unauthorized(process.logins.authenticate(EMAIL, PASSWORD, HERE)) == WRONG
 
 
 async def test_an_unknown_email_takes_the_same_work(
@@ -64,14 +64,14 @@ async def test_an_unknown_email_takes_the_same_work(
 async def test_a_password_is_stored_anew_when_the_parameters_change(
     process: Process, admin_id: int, clock: SetClock, vault: Vault
 ) -> None:
-    logins = Logins(process.database, Passwords(OWASP), clock, vault)
+    logins = Logins(process.database, Passwords(OWASP_PARAMETERS), clock, vault)
     await fail(process)
     before = await process.database.fetchval("SELECT password_hash FROM admins")
-    await logins.check(EMAIL, PASSWORD, HERE)
+    await logins.authenticate(EMAIL, PASSWORD, HERE)
     after = await process.database.fetchval("SELECT password_hash FROM admins")
     assert before != after
     assert after.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
-    await logins.check(EMAIL, PASSWORD, HERE)
+    await logins.authenticate(EMAIL, PASSWORD, HERE)
     assert await process.database.fetchval("SELECT password_hash FROM admins") == after
 
 
@@ -82,7 +82,7 @@ async def test_after_five_failures_the_right_password_is_refused_too(
         await fail(process)
         clock.forward(minutes=1)
     for where in (process, other):
-        error = await refusal(where.logins.check(EMAIL.upper(), PASSWORD, HERE))
+        error = await refusal(where.logins.authenticate(EMAIL.upper(), PASSWORD, HERE))
         assert error.code is Code.RATE_LIMITED
         assert error.headers == {"Retry-After": "600"}
 
@@ -91,9 +91,9 @@ async def test_others_are_not_locked_out(process: Process, world: World, admin_i
     eve_id = await world.admin("eve@example.com")
     for _ in range(5):
         await fail(process)
-    assert await process.logins.check(EMAIL, PASSWORD, THERE) == admin_id
-    assert await process.logins.check("eve@example.com", PASSWORD, HERE) == eve_id
-    assert (await refusal(process.logins.check(EMAIL, PASSWORD, HERE))).status == 429
+    assert await process.logins.authenticate(EMAIL, PASSWORD, THERE) == admin_id
+    assert await process.logins.authenticate("eve@example.com", PASSWORD, HERE) == eve_id
+    assert (await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE))).status == 429
 
 
 async def test_other_addresses_of_one_household_are_no_way_around(
@@ -101,10 +101,10 @@ async def test_other_addresses_of_one_household_are_no_way_around(
 ) -> None:
     for n in range(5):
         with pytest.raises(ApiError):
-            await process.logins.check(EMAIL, "wrong", f"2001:db8::{n}")
-    refused = await refusal(process.logins.check(EMAIL, PASSWORD, "2001:db8::f00"))
+            await process.logins.authenticate(EMAIL, "wrong", f"2001:db8::{n}")
+    refused = await refusal(process.logins.authenticate(EMAIL, PASSWORD, "2001:db8::f00"))
     assert refused.status == 429
-    assert await process.logins.check(EMAIL, PASSWORD, "2001:db8:0:1::1") == admin_id
+    assert await process.logins.authenticate(EMAIL, PASSWORD, "2001:db8:0:1::1") == admin_id
 
 
 async def test_a_failure_counts_for_a_quarter_of_an_hour(
@@ -113,14 +113,14 @@ async def test_a_failure_counts_for_a_quarter_of_an_hour(
     for _ in range(5):
         await fail(process)
         clock.forward(seconds=10)
-    error = await refusal(process.logins.check(EMAIL, PASSWORD, HERE))
+    error = await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE))
     wait = int(error.headers["Retry-After"])
     clock.forward(seconds=wait - 1)
-    assert (await refusal(process.logins.check(EMAIL, PASSWORD, HERE))).status == 429
+    assert (await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE))).status == 429
     clock.forward(seconds=1)
     # One place is free again, not five.
     await fail(process)
-    assert (await refusal(process.logins.check(EMAIL, PASSWORD, HERE))).status == 429
+    assert (await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE))).status == 429
 
 
 async def test_refused_tries_do_not_make_the_wait_longer(
@@ -130,9 +130,9 @@ async def test_refused_tries_do_not_make_the_wait_longer(
         await fail(process)
     clock.forward(minutes=14)
     for _ in range(3):
-        await refusal(process.logins.check(EMAIL, PASSWORD, HERE))
+        await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE))
     clock.forward(minutes=1)
-    assert await process.logins.check(EMAIL, PASSWORD, HERE) == admin_id
+    assert await process.logins.authenticate(EMAIL, PASSWORD, HERE) == admin_id
 
 
 async def test_a_success_does_not_undo_the_failures_before_it(
@@ -141,16 +141,18 @@ async def test_a_success_does_not_undo_the_failures_before_it(
     for _ in range(4):
         await fail(process)
     for _ in range(3):
-        await process.logins.check(EMAIL, PASSWORD, HERE)
+        await process.logins.authenticate(EMAIL, PASSWORD, HERE)
     await fail(process)
-    assert (await refusal(process.logins.check(EMAIL, PASSWORD, HERE))).code is Code.RATE_LIMITED
+    assert (
+        await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE))
+    ).code is Code.RATE_LIMITED
 
 
 @pytest.mark.parametrize("email", [EMAIL, "nobody@example.com"])
 async def test_parallel_tries_do_not_outrun_the_count(
     process: Process, other: Process, admin_id: int, email: str
 ) -> None:
-    tries = [where.logins.check(email, "wrong", HERE) for where in (process, other) * 15]
+    tries = [where.logins.authenticate(email, "wrong", HERE) for where in (process, other) * 15]
     ended = await codes(tries)
     assert ended.count(Code.UNAUTHORIZED) == 5
     assert ended.count(Code.RATE_LIMITED) == 25
@@ -162,7 +164,7 @@ async def test_a_right_password_among_parallel_wrong_ones_is_no_way_around(
     for _ in range(5):
         await fail(process)
     tries = [
-        where.logins.check(EMAIL, password, HERE)
+        where.logins.authenticate(EMAIL, password, HERE)
         for where in (process, other)
         for password in ("wrong", PASSWORD) * 5
     ]
@@ -174,7 +176,7 @@ async def test_parallel_right_passwords_do_not_refuse_each_other(
 ) -> None:
     for _ in range(4):
         await fail(process)
-    tries = [process.logins.check(EMAIL, PASSWORD, HERE) for _ in range(20)]
+    tries = [process.logins.authenticate(EMAIL, PASSWORD, HERE) for _ in range(20)]
     assert await asyncio.gather(*tries) == [admin_id] * 20
 
 
@@ -188,10 +190,10 @@ async def test_a_try_that_was_not_judged_does_not_count(
     with monkeypatch.context() as patch:
         patch.setattr(Passwords, "matches", busy)
         for _ in range(10):
-            assert (await refusal(process.logins.check(EMAIL, PASSWORD, HERE))).status == 503
+            assert (await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE))).status == 503
     for _ in range(4):
         await fail(process)
-    assert (await refusal(process.logins.check(EMAIL, PASSWORD, HERE))).status == 429
+    assert (await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE))).status == 429
 
 
 async def test_the_table_holds_little_more_than_what_counts(
@@ -214,12 +216,12 @@ async def test_a_row_does_not_grow(process: Process, clock: SetClock) -> None:
 
 
 async def test_nothing_is_kept_for_who_is_not_waiting(process: Process, admin_id: int) -> None:
-    await process.logins.check(EMAIL, PASSWORD, HERE)
-    assert not process.logins._turns
+    await process.logins.authenticate(EMAIL, PASSWORD, HERE)
+    assert not process.logins._source_locks
 
 
 async def test_no_secret_is_repeated(process: Process, admin_id: int) -> None:
-    error = await refusal(process.logins.check(EMAIL, "hunter2hunter2", HERE))
+    error = await refusal(process.logins.authenticate(EMAIL, "hunter2hunter2", HERE))
     assert "hunter2" not in str(error.body())
     stored = await process.database.fetch("SELECT * FROM login_failures")
     assert "hunter2" not in str([dict(row) for row in stored])
@@ -242,14 +244,14 @@ class Purse:
 
 async def test_only_failures_are_charged_to_the_address(process: Process, admin_id: int) -> None:
     purse = Purse(3)
-    await process.logins.check(EMAIL, PASSWORD, HERE, purse)
+    await process.logins.authenticate(EMAIL, PASSWORD, HERE, purse)
     assert purse.tokens == 3
-    await refusal(process.logins.check(EMAIL, "wrong", HERE, purse))
+    await refusal(process.logins.authenticate(EMAIL, "wrong", HERE, purse))
     assert purse.tokens == 2
     for _ in range(4):
         await fail(process)
     # Five failures: refused without a look at the password.
-    assert (await refusal(process.logins.check(EMAIL, PASSWORD, HERE, purse))).status == 429
+    assert (await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE, purse))).status == 429
     assert purse.tokens == 2
 
 
@@ -260,6 +262,6 @@ async def test_an_address_without_tokens_causes_no_hashing_and_no_rows(
         raise AssertionError("the password was checked")
 
     monkeypatch.setattr(Passwords, "matches", unexpected)
-    error = await refusal(process.logins.check(EMAIL, PASSWORD, HERE, Purse(0)))
+    error = await refusal(process.logins.authenticate(EMAIL, PASSWORD, HERE, Purse(0)))
     assert error.code is Code.RATE_LIMITED
     assert await process.database.fetchval("SELECT count(*) FROM login_failures") == 0

@@ -10,7 +10,7 @@ import pytest
 
 from credentials.stage import Process, SetClock, World, refusal
 from tapgate.credentials import one_time_codes
-from tapgate.credentials.one_time_codes import Question
+from tapgate.credentials.one_time_codes import CodeRequest
 from tapgate.errors import ApiError, Code
 from tapgate.vault import Vault
 
@@ -25,16 +25,16 @@ class Desk:
         self._vault = vault
         self._clock = clock
 
-    async def issue(self, question: Question) -> str:
+    async def issue(self, question: CodeRequest) -> str:
         """To a new phone number each time, so that the limit per number is not reached."""
         phone = f"+2327{next(_numbers):07}"
         async with self.database.transaction() as tx:
             return await one_time_codes.issue(tx, self._vault, question, phone, self._clock())
 
-    def redeeming(self, question: Question, code: str) -> AbstractAsyncContextManager[Any]:
-        return one_time_codes.redeeming(self.database, self._vault, question, code, self._clock())
+    def redeeming(self, question: CodeRequest, code: str) -> AbstractAsyncContextManager[Any]:
+        return one_time_codes.redeem(self.database, self._vault, question, code, self._clock())
 
-    async def redeem(self, question: Question, code: str) -> int | None:
+    async def redeem(self, question: CodeRequest, code: str) -> int | None:
         """None: it was right. Else how many tries are left."""
         try:
             async with self.redeeming(question, code):
@@ -52,15 +52,15 @@ def desk(process: Process, vault: Vault, clock: SetClock) -> Desk:
 
 
 @pytest.fixture
-async def question(world: World) -> Question:
-    return Question("reset_pin", await world.subscriber(), "adm_0000000000001")
+async def question(world: World) -> CodeRequest:
+    return CodeRequest("reset_pin", await world.subscriber(), "adm_0000000000001")
 
 
 def another(code: str) -> str:
     return f"{(int(code) + 1) % 1_000_000:06d}"
 
 
-async def test_a_code_is_six_digits_and_not_stored(desk: Desk, question: Question) -> None:
+async def test_a_code_is_six_digits_and_not_stored(desk: Desk, question: CodeRequest) -> None:
     code = await desk.issue(question)
     assert re.fullmatch(r"[0-9]{6}", code)
     stored = await desk.database.fetchval("SELECT code_hash FROM one_time_codes")
@@ -68,19 +68,19 @@ async def test_a_code_is_six_digits_and_not_stored(desk: Desk, question: Questio
     assert code.encode() not in stored
 
 
-async def test_a_right_code_is_used_up(desk: Desk, question: Question) -> None:
+async def test_a_right_code_is_used_up(desk: Desk, question: CodeRequest) -> None:
     code = await desk.issue(question)
     assert await desk.redeem(question, code) is None
     assert await desk.redeem(question, code) == 0
 
 
-async def test_three_tries_and_no_more(desk: Desk, question: Question) -> None:
+async def test_three_tries_and_no_more(desk: Desk, question: CodeRequest) -> None:
     code = await desk.issue(question)
     assert [await desk.redeem(question, another(code)) for _ in range(4)] == [2, 1, 0, 0]
     assert await desk.redeem(question, code) == 0
 
 
-async def test_the_third_try_may_be_the_right_one(desk: Desk, question: Question) -> None:
+async def test_the_third_try_may_be_the_right_one(desk: Desk, question: CodeRequest) -> None:
     code = await desk.issue(question)
     for _ in range(2):
         await desk.redeem(question, another(code))
@@ -88,12 +88,14 @@ async def test_the_third_try_may_be_the_right_one(desk: Desk, question: Question
 
 
 @pytest.mark.parametrize("code", ["", "12345", "1234567", "é\x00", "12345٣"])
-async def test_what_cannot_be_a_code_is_wrong(desk: Desk, question: Question, code: str) -> None:
+async def test_what_cannot_be_a_code_is_wrong(desk: Desk, question: CodeRequest, code: str) -> None:
     await desk.issue(question)
     assert await desk.redeem(question, code) == 2
 
 
-async def test_a_code_lives_five_minutes(desk: Desk, question: Question, clock: SetClock) -> None:
+async def test_a_code_lives_five_minutes(
+    desk: Desk, question: CodeRequest, clock: SetClock
+) -> None:
     code = await desk.issue(question)
     clock.forward(minutes=5, microseconds=-1)
     assert await desk.redeem(question, another(code)) == 2
@@ -101,12 +103,12 @@ async def test_a_code_lives_five_minutes(desk: Desk, question: Question, clock: 
     assert await desk.redeem(question, code) == 0
 
 
-async def test_a_code_that_never_was_has_no_tries(desk: Desk, question: Question) -> None:
+async def test_a_code_that_never_was_has_no_tries(desk: Desk, question: CodeRequest) -> None:
     assert await desk.redeem(question, "123456") == 0
 
 
 async def test_a_new_code_replaces_the_old_and_has_all_its_tries(
-    desk: Desk, question: Question
+    desk: Desk, question: CodeRequest
 ) -> None:
     old = await desk.issue(question)
     for _ in range(3):
@@ -119,7 +121,7 @@ async def test_a_new_code_replaces_the_old_and_has_all_its_tries(
 
 
 async def test_asking_for_ever_new_codes_is_no_way_to_guess_one(
-    desk: Desk, question: Question, clock: SetClock
+    desk: Desk, question: CodeRequest, clock: SetClock
 ) -> None:
     for _ in range(5):
         code = await desk.issue(question)
@@ -138,7 +140,7 @@ async def test_asking_for_ever_new_codes_is_no_way_to_guess_one(
 
 
 async def test_a_day_of_misses_ends_and_another_begins(
-    desk: Desk, question: Question, clock: SetClock
+    desk: Desk, question: CodeRequest, clock: SetClock
 ) -> None:
     for _ in range(30):
         code = await desk.issue(question)
@@ -147,7 +149,7 @@ async def test_a_day_of_misses_ends_and_another_begins(
 
 
 async def test_a_code_answers_one_question_only(
-    desk: Desk, question: Question, world: World
+    desk: Desk, question: CodeRequest, world: World
 ) -> None:
     others = [
         question._replace(purpose="restricted_access"),
@@ -164,7 +166,7 @@ async def test_a_code_answers_one_question_only(
     assert await desk.redeem(question, code) is None
 
 
-async def test_what_is_done_and_the_code_go_together(desk: Desk, question: Question) -> None:
+async def test_what_is_done_and_the_code_go_together(desk: Desk, question: CodeRequest) -> None:
     """When what the code allows fails, nothing is done and the code is as it was."""
     code = await desk.issue(question)
     with pytest.raises(ZeroDivisionError):
@@ -178,7 +180,7 @@ async def test_what_is_done_and_the_code_go_together(desk: Desk, question: Quest
     assert await desk.redeem(question, code) == 0
 
 
-async def test_a_wrong_code_never_gets_inside(desk: Desk, question: Question) -> None:
+async def test_a_wrong_code_never_gets_inside(desk: Desk, question: CodeRequest) -> None:
     code = await desk.issue(question)
     with pytest.raises(ApiError):
         async with desk.redeeming(question, another(code)):
@@ -187,7 +189,7 @@ async def test_a_wrong_code_never_gets_inside(desk: Desk, question: Question) ->
 
 
 async def test_parallel_tries_do_not_outrun_the_count(
-    desk: Desk, other: Process, question: Question, vault: Vault, clock: SetClock
+    desk: Desk, other: Process, question: CodeRequest, vault: Vault, clock: SetClock
 ) -> None:
     code = await desk.issue(question)
     desks = [desk, Desk(other, vault, clock)]
@@ -197,7 +199,7 @@ async def test_parallel_tries_do_not_outrun_the_count(
 
 
 async def test_of_parallel_right_tries_one_is_let_in(
-    desk: Desk, other: Process, question: Question, vault: Vault, clock: SetClock
+    desk: Desk, other: Process, question: CodeRequest, vault: Vault, clock: SetClock
 ) -> None:
     code = await desk.issue(question)
     desks = [desk, Desk(other, vault, clock)]

@@ -7,7 +7,7 @@ import argon2
 import pytest
 
 from tapgate.credentials import passwords
-from tapgate.credentials.passwords import OWASP, Passwords
+from tapgate.credentials.passwords import OWASP_PARAMETERS, Passwords
 from tapgate.errors import ApiError, Code
 
 CHEAP = argon2.Parameters(argon2.Type.ID, 19, 16, 32, 1, 8, 1)
@@ -41,7 +41,7 @@ async def test_nobodys_hash_costs_what_every_other_does(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(argon2.PasswordHasher, "verify", verify)
     await Passwords().matches(None, "anything")
-    assert verified == [OWASP]
+    assert verified == [OWASP_PARAMETERS]
 
 
 async def test_a_hash_with_other_parameters_is_outdated() -> None:

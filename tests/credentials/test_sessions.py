@@ -11,7 +11,7 @@ from tapgate import ids
 from tapgate.credentials import sessions as sessions_module
 from tapgate.credentials.access_tokens import AccessTokens
 from tapgate.credentials.principals import Principal
-from tapgate.credentials.sessions import ReusedTokenError, Tokens
+from tapgate.credentials.sessions import TokenReuseError, Tokens
 from tapgate.settings import Settings
 from tapgate.store.signals import Signals, Ticket
 
@@ -65,7 +65,7 @@ async def test_a_token_says_which_admin(process: Process, admin_id: int) -> None
         admin_id=admin_id,
         session_id=principal.session_id,
     )
-    assert principal.scope == ids.encode(ids.ADMIN, admin_id)
+    assert principal.idempotency_scope == ids.encode(ids.ADMIN, admin_id)
 
 
 async def test_two_logins_in_one_second_are_two_sessions(process: Process, admin_id: int) -> None:
@@ -73,7 +73,7 @@ async def test_two_logins_in_one_second_are_two_sessions(process: Process, admin
     assert one.token != two.token
     first, second = await caller(process, one), await caller(process, two)
     assert first.session_id != second.session_id
-    assert first.scope == second.scope
+    assert first.idempotency_scope == second.idempotency_scope
 
 
 async def test_an_expired_token_is_refused(
@@ -97,7 +97,7 @@ async def test_a_token_for_another_admins_session_is_refused(
     other_id = await world.admin("eve@example.com")
     session = (await caller(process, await logged_in(process, other_id))).session_id
     assert session is not None
-    forged = AccessTokens(test_settings.jwt_secret).make(
+    forged = AccessTokens(test_settings.jwt_secret).issue(
         session_id=session,
         admin_id=admin_id,
         email=EMAIL,
@@ -110,7 +110,7 @@ async def test_a_token_for_another_admins_session_is_refused(
 async def test_a_token_for_no_session_is_refused(
     process: Process, admin_id: int, test_settings: Settings, clock: SetClock
 ) -> None:
-    forged = AccessTokens(test_settings.jwt_secret).make(
+    forged = AccessTokens(test_settings.jwt_secret).issue(
         session_id=1, admin_id=admin_id, email=EMAIL, role="system_admin", now=clock()
     )
     assert await unauthorized(process.authenticator.sessions.authenticate(forged)) == ENDED
@@ -127,7 +127,7 @@ async def test_a_logout_ends_one_session_everywhere_at_once(
     assert session_id is not None
     async with process.database.transaction() as tx:
         ticket = await process.authenticator.sessions.end(tx, session_id)
-    await process.signals.settled(ticket)
+    await process.signals.wait_for_acks(ticket)
     for where in (other, process):
         assert await unauthorized(caller(where, mine)) == ENDED
         await caller(where, another)
@@ -143,7 +143,7 @@ async def test_a_disabled_admin_is_out_everywhere_at_once(
     async with process.database.transaction() as tx:
         await tx.execute("UPDATE admins SET status = 'disabled' WHERE id = $1", admin_id)
         ticket = await process.authenticator.sessions.end_all(tx, admin_id)
-    await process.signals.settled(ticket)
+    await process.signals.wait_for_acks(ticket)
     for tokens in sessions:
         assert await unauthorized(caller(other, tokens)) == ENDED
         assert await unauthorized(refreshed(other, tokens)) == NO_REFRESH
@@ -226,7 +226,7 @@ async def test_a_used_refresh_token_ends_the_whole_family_everywhere_at_once(
 
     session_id = (await caller(process, first)).session_id
     error = await refusal(refreshed(process, first))
-    assert isinstance(error, ReusedTokenError)
+    assert isinstance(error, TokenReuseError)
     assert (error.status, error.admin_id, error.session_id) == (401, admin_id, session_id)
 
     for where in (other, process):
@@ -240,13 +240,13 @@ async def test_a_second_use_is_answered_when_every_process_knows(
     process: Process, admin_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     awaited = []
-    settled = Signals.settled
+    settled = Signals.wait_for_acks
 
     async def recorded(self: Signals, ticket: Ticket) -> None:
         await settled(self, ticket)
         awaited.append(ticket)
 
-    monkeypatch.setattr(Signals, "settled", recorded)
+    monkeypatch.setattr(Signals, "wait_for_acks", recorded)
     tokens = await logged_in(process, admin_id)
     await refreshed(process, tokens)
     assert awaited == []
@@ -263,7 +263,7 @@ async def test_of_two_uses_at_once_one_wins_and_then_the_family_ends(
             refreshed(process, tokens), refreshed(other, tokens), return_exceptions=True
         )
         won = [answer for answer in answers if isinstance(answer, Tokens)]
-        lost = [answer for answer in answers if isinstance(answer, ReusedTokenError)]
+        lost = [answer for answer in answers if isinstance(answer, TokenReuseError)]
         assert (len(won), len(lost)) == (1, 1)
         assert await unauthorized(caller(process, won[0])) == ENDED
         assert await unauthorized(refreshed(process, won[0])) == NO_REFRESH
@@ -308,7 +308,7 @@ async def test_reuse_of_the_first_token_is_detected_after_many_refreshes(
     for _ in range(120):
         clock.forward(seconds=1)
         tokens = await refreshed(process, tokens)
-    assert isinstance(await refusal(refreshed(process, first)), ReusedTokenError)
+    assert isinstance(await refusal(refreshed(process, first)), TokenReuseError)
     assert await unauthorized(caller(process, tokens)) == ENDED
 
 

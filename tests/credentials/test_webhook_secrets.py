@@ -11,32 +11,32 @@ BODY = b'{"amount":"25.00"}'
 
 def test_a_secret_is_sealed_for_its_partner_alone(vault: Vault) -> None:
     secrets = WebhookSecrets(vault)
-    new, other = secrets.make(7), secrets.make(7)
+    new, other = secrets.create(7), secrets.create(7)
     assert new.secret != other.secret
     assert new.secret.encode() not in new.sealed
     signature = signing.webhook_signature(new.secret.encode(), BODY)
-    assert secrets.is_genuine(7, [new.sealed], signature, BODY)
-    assert not secrets.is_genuine(7, [other.sealed], signature, BODY)
+    assert secrets.is_valid_signature(7, [new.sealed], signature, BODY)
+    assert not secrets.is_valid_signature(7, [other.sealed], signature, BODY)
     with pytest.raises(VaultError):
-        secrets.is_genuine(8, [new.sealed], signature, BODY)
+        secrets.is_valid_signature(8, [new.sealed], signature, BODY)
 
 
 @pytest.mark.parametrize("signature", [None, "", "0" * 64])
 def test_nobody_signs_for_a_partner_who_is_not_there(vault: Vault, signature: str | None) -> None:
     secrets = WebhookSecrets(vault)
-    assert not secrets.is_genuine(7, [], signature, BODY)
-    assert not secrets.is_genuine(7, [secrets.make(7).sealed], signature, BODY)
+    assert not secrets.is_valid_signature(7, [], signature, BODY)
+    assert not secrets.is_valid_signature(7, [secrets.create(7).sealed], signature, BODY)
 
 
 def test_every_valid_secret_verifies(vault: Vault) -> None:
     secrets = WebhookSecrets(vault)
-    current, previous, ended = (secrets.make(7) for _ in range(3))
+    current, previous, ended = (secrets.create(7) for _ in range(3))
     valid = [current.sealed, previous.sealed]
     for new in (current, previous):
         signature = signing.webhook_signature(new.secret.encode(), BODY)
-        assert secrets.is_genuine(7, valid, signature, BODY)
+        assert secrets.is_valid_signature(7, valid, signature, BODY)
     signature = signing.webhook_signature(ended.secret.encode(), BODY)
-    assert not secrets.is_genuine(7, valid, signature, BODY)
+    assert not secrets.is_valid_signature(7, valid, signature, BODY)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
@@ -44,10 +44,10 @@ def test_verification_opens_as_many_secrets_for_every_partner(
     vault: Vault, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     secrets, opened = WebhookSecrets(vault), []
-    sealed = [secrets.make(7).sealed for _ in range(count)]
+    sealed = [secrets.create(7).sealed for _ in range(count)]
     original = vault.open
     monkeypatch.setattr(
-        vault, "open", lambda box, context: opened.append(context) or original(box, context)
+        vault, "open_count", lambda box, context: opened.append(context) or original(box, context)
     )
-    assert not secrets.is_genuine(7, sealed, "0" * 64, BODY)
+    assert not secrets.is_valid_signature(7, sealed, "0" * 64, BODY)
     assert len(opened) == 2

@@ -14,12 +14,12 @@ from tapgate.demo import build as demo
 from tapgate.demo.build import DemoError
 from tapgate.demo.country import SIZES, Size
 from tapgate.edge.services import Services
-from tapgate.gateway import build_demo, prepare, wired
+from tapgate.gateway import build_demo, open_services, prepare_installation
 from tapgate.ids import IdGenerator
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import verify
-from tapgate.settings import load
+from tapgate.settings import load_settings
 from tapgate.store.database import Database
 
 #: A Wednesday in the afternoon, with two months' beginnings in the sixty days before.
@@ -49,13 +49,13 @@ async def built(
     """A database of its own with the demo as it is on that day."""
     name = await copies.make()
     url = url_of(name, server)
-    settings = load({"TAPGATE_DATA_DIR": str(folder), **variables})
+    settings = load_settings({"TAPGATE_DATA_DIR": str(folder), **variables})
     try:
-        async with wired(settings, url) as services:
+        async with open_services(settings, url) as services:
             async with services.database.transaction() as tx:
                 await insert_defaults(tx, settings.currency, IdGenerator(1023))
             clock = demo.clock_before(NOW, size, settings.timezone)
-            async with wired(demo.untold(settings), url, clock=clock) as past:
+            async with open_services(demo.untold(settings), url, clock=clock) as past:
                 await demo.build(past, clock, size, NOW, lambda _: None)
             yield services.database
     finally:
@@ -224,7 +224,7 @@ async def test_interrupted_it_leaves_books_that_hold(
         if len(told) == 10:
             under_way.set()
 
-    async with wired(demo.untold(settings), database_url, clock=clock) as past:
+    async with open_services(demo.untold(settings), database_url, clock=clock) as past:
         building = asyncio.create_task(demo.build(past, clock, tiny, NOW, advance))
         await under_way.wait()
         building.cancel()
@@ -245,11 +245,11 @@ async def test_only_a_new_installation_gets_one_and_can_start_without(
            VALUES (1, 'DEMO-000001', 'UNASSIGNED', now(), now())"""
     )
     assert services.settings.demo == "small"
-    first = [line async for line in prepare(services.settings, database_url)]
+    first = [line async for line in prepare_installation(services.settings, database_url)]
     assert [line.split(" ")[:2] for line in first] == [
         ["The", "first"],
         ["Building", "a"],
         ["The", "demo"],
     ]
     assert "could not be built" in first[-1]
-    assert [line async for line in prepare(services.settings, database_url)] == []
+    assert [line async for line in prepare_installation(services.settings, database_url)] == []

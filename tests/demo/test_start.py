@@ -16,7 +16,7 @@ from production import PRODUCTION
 from tapgate.cli import DemoSize, app
 from tapgate.demo.country import SIZES
 from tapgate.demo.examples import kept_phone
-from tapgate.settings import DEMO_SIZES, NO_DEMO, SettingsError, load
+from tapgate.settings import DEMO_SIZES, NO_DEMO, SettingsError, load_settings
 
 
 async def hints(running: Running) -> list[str]:
@@ -104,7 +104,7 @@ def test_production_has_no_demo(tmp_path: Path) -> None:
     refused = CliRunner().invoke(app, ["demo"], env=production)
     assert (refused.exit_code, refused.output) == (1, "tapgate: the demo is not for production\n")
     with pytest.raises(SettingsError, match="TAPGATE_DEMO must be off in production"):
-        load({**production, "TAPGATE_DEMO": "small"})
+        load_settings({**production, "TAPGATE_DEMO": "small"})
 
 
 def test_the_sizes_are_the_ones_that_can_be_set() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tapgate.cli.manual import access_page, endpoints, write_access
 from tapgate.cli.manual.objects import OBJECTS, Whose
-from tapgate.edge.endpoint import ROLES
+from tapgate.edge.endpoint import ROLES_BY_LETTER
 from tapgate.messenger.routes import ROUTES
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "access.md"
@@ -38,7 +38,7 @@ def test_every_operation_has_its_row() -> None:
         who, others, _ = row(endpoint.name)
         assert bool(others) or endpoint.access.public
         assert (endpoint.access.scope or "") in who
-        for letter, role in ROLES.items():
+        for letter, role in ROLES_BY_LETTER.items():
             told = role in who or "every admin" in who
             assert told == (letter in endpoint.access.roles), endpoint.name
         assert ("service" in who) == endpoint.access.service

@@ -10,16 +10,16 @@ import msgspec
 import pytest
 
 from tapgate.cli.manual import INDEX, OPERATIONS, description, pages, write
-from tapgate.edge.call import Call
+from tapgate.edge.decoding import BodyDecoder
 from tapgate.edge.endpoint import Access, Endpoint, Endpoints, Reply
 from tapgate.edge.fields import Text
-from tapgate.edge.openapi import described
-from tapgate.edge.reading import BodyReader
+from tapgate.edge.openapi import render_openapi_document
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
-from tapgate.gateway import NOUNS
+from tapgate.gateway import ENDPOINT_GROUPS
 
 FOLDER = Path(__file__).parents[2] / "docs" / "api"
-ENDPOINTS = list(chain.from_iterable(NOUNS))
+ENDPOINTS = list(chain.from_iterable(ENDPOINT_GROUPS))
 WITH_BODY = [one for one in ENDPOINTS if one.body_type not in (None, bytes)]
 
 
@@ -68,7 +68,7 @@ def test_every_example_is_accepted(document: dict[str, Any], endpoint: Endpoint)
     (example, *_) = (one["example"] for one in operation["requestBody"]["content"].values())
     # Raises what a client would be told: then the field's rule has a wrong `example`, or needs
     # one of its own in edge/schemas.py.
-    BodyReader(endpoint.body_type, "SLE").read(json.dumps(example).encode())
+    BodyDecoder(endpoint.body_type, "SLE").decode(json.dumps(example).encode())
 
 
 stage = Endpoints("Stage")
@@ -87,19 +87,19 @@ class Paid(msgspec.Struct):
 
 @stage.post("/pay", access=Access(hmac="pos"), operation_id="pay_alias")
 @stage.post("/api/v1/pay", access=Access(hmac="pos"))
-async def pay(call: Call, body: Part) -> Paid:
+async def pay(call: RequestContext, body: Part) -> Paid:
     """Pay."""
     raise NotImplementedError
 
 
 @stage.post("/fund", access=Access(scope="payments:write", roles="A", hmac="partner"))
-async def fund(call: Call, body: Part) -> Paid:
+async def fund(call: RequestContext, body: Part) -> Paid:
     """Fund."""
     raise NotImplementedError
 
 
 @stage.get("/subscribers/{id}", access=Access(service=True))
-async def look(call: Call, id: str) -> Paid:
+async def look(call: RequestContext, id: str) -> Paid:
     """Look."""
     raise NotImplementedError
 
@@ -107,26 +107,26 @@ async def look(call: Call, id: str) -> Paid:
 @stage.post(
     "/upload", access=Access(roles="A"), body_media=("multipart/form-data", "text/csv"), status=201
 )
-async def upload(call: Call, body: bytes) -> Reply[bytes]:
+async def upload(call: RequestContext, body: bytes) -> Reply[bytes]:
     """Upload."""
     raise NotImplementedError
 
 
 @stage.put("/parts", access=Access(scope="parts:write"))
-async def put_parts(call: Call, body: Part) -> list[Part]:
+async def put_parts(call: RequestContext, body: Part) -> list[Part]:
     """Put | parts."""
     raise NotImplementedError
 
 
 @stage.delete("/parts", access=Access(public=True))
-async def delete_parts(call: Call) -> None:
+async def delete_parts(call: RequestContext) -> None:
     """Delete."""
     raise NotImplementedError
 
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return pages(json.loads(described(list(stage), "SLE")), "")["stage.md"]
+    return pages(json.loads(render_openapi_document(list(stage), "SLE")), "")["stage.md"]
 
 
 def section(page: str, heading: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 import production
 from tapgate.password_strength import DOCUMENTED_SECRETS
-from tapgate.settings import PRODUCTION, STAGING, Settings, SettingsError, load
+from tapgate.settings import PRODUCTION, STAGING, Settings, SettingsError, load_settings
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "settings.md"
 SETTING = re.compile(r"TAPGATE_[A-Z_]+")
@@ -74,8 +74,8 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def read_settings() -> set[str]:
     """Return every variable that is read, in development and in production."""
     development, everything = Watched({}), Watched(examples())
-    load(development)
-    assert load(everything).production
+    load_settings(development)
+    assert load_settings(everything).is_production
     return development.asked | everything.asked
 
 
@@ -108,8 +108,8 @@ def shown(value: Any) -> str:
 
 
 def test_the_defaults_are_right() -> None:
-    here = load({})
-    elsewhere = load({"TAPGATE_DATA_DIR": "elsewhere"})
+    here = load_settings({})
+    elsewhere = load_settings({"TAPGATE_DATA_DIR": "elsewhere"})
     for row in ROWS.values():
         field = row.name.removeprefix("TAPGATE_").lower()
         if field not in Settings.__struct_fields__:
@@ -120,10 +120,10 @@ def test_the_defaults_are_right() -> None:
 
 
 def test_the_examples_are_accepted_together() -> None:
-    settings = load(examples())
+    settings = load_settings(examples())
     assert settings.environment == PRODUCTION
     for row in ROWS.values():
-        load({**examples(), row.name: row.example} | OWN_SECRETS)
+        load_settings({**examples(), row.name: row.example} | OWN_SECRETS)
 
 
 @pytest.mark.parametrize("environment", [STAGING, PRODUCTION])
@@ -133,7 +133,7 @@ def test_documented_secrets_are_refused_where_secrets_matter(environment: str) -
         example = ROWS[name].example
         published |= set(json.loads(example).values()) if example.startswith("{") else {example}
         with pytest.raises(SettingsError, match=name):
-            load({**examples(), "TAPGATE_ENVIRONMENT": environment, name: example})
+            load_settings({**examples(), "TAPGATE_ENVIRONMENT": environment, name: example})
     assert published | {"dev-verify-token"} == DOCUMENTED_SECRETS
 
 
@@ -143,7 +143,7 @@ def test_what_production_requires_is_said() -> None:
     required: set[str] = set()
     while True:
         try:
-            load(given)
+            load_settings(given)
             break
         except SettingsError as error:
             found = SETTING.match(str(error))

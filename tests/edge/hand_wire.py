@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from tapgate.edge.wire import Wire
-from tapgate.service.http import Answer, Request
+from tapgate.edge.http_protocol import HttpProtocol
+from tapgate.service.http import Request, Response
 
 PAUSE = 1.0
 
@@ -66,7 +66,7 @@ class Client:
         self._reading = True
         self.answers: list[tuple[float, int]] = []  # when, and with which status
         self.closed = False
-        self.wire: Wire
+        self.wire: HttpProtocol
 
     def send(self, data: bytes) -> None:
         self._on_its_way += data
@@ -121,9 +121,9 @@ class Config:
     def __init__(self) -> None:
         self.loaded_app = self
 
-    async def respond(self, request: Request) -> Answer:
+    async def respond(self, request: Request) -> Response:
         status = int(request.path[1:])
-        return Answer(status, b"content-length: 0\r\n", b"", PAUSE if status == 503 else 0.0)
+        return Response(status, b"content-length: 0\r\n", b"", PAUSE if status == 503 else 0.0)
 
 
 def request(status: int) -> bytes:
@@ -134,7 +134,7 @@ def connect(loop: HandLoop) -> Client:
     client = Client(loop)
     hand: Any = loop
     transport: Any = client
-    client.wire = Wire(Config(), Connections(), {}, hand)
+    client.wire = HttpProtocol(Config(), Connections(), {}, hand)
     client.wire.connection_made(transport)
     return client
 

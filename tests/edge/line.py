@@ -14,7 +14,7 @@ import uvloop
 
 from edge.stage import stage
 from tapgate.edge.app import App
-from tapgate.edge.wire import Wire
+from tapgate.edge.http_protocol import HttpProtocol
 
 
 class Server:
@@ -38,7 +38,7 @@ class Server:
     @property
     def under_way(self) -> int:
         """How many requests are worked on."""
-        return 0 if self._app is None else self._app._at_once._count
+        return 0 if self._app is None else self._app._concurrency_limit._count
 
     @property
     def begun(self) -> int:
@@ -61,7 +61,7 @@ class Server:
         async with stage(folder) as gateway:
             self._app = gateway.app
             config = uvicorn.Config(
-                cast(Any, gateway.app), http=Wire, log_config=None, proxy_headers=False
+                cast(Any, gateway.app), http=HttpProtocol, log_config=None, proxy_headers=False
             )
             server = self._server = uvicorn.Server(config)
             task = asyncio.create_task(server.serve(sockets=[self._listener]))

@@ -33,6 +33,6 @@ def lines() -> Iterator[Lines]:
     # A logger that is first used here must not write here for ever.
     structlog.configure(**structlog.get_config() | {"cache_logger_on_first_use": False})
     yield made
-    logs._written = None
+    logs._stream = None
     logging.root.handlers[:], logging.root.level = kept[0], kept[1]
     structlog.configure(**kept[2])

@@ -15,16 +15,26 @@ from tapgate import settings
 from tapgate.clock import system_clock
 from tapgate.credentials.principals import Principal
 from tapgate.edge.app import App
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
-from tapgate.edge.fields import Amount, Choice, Count, Email, FreeText, Metadata, Phone, Pin, Text
+from tapgate.edge.fields import (
+    Amount,
+    Choice,
+    Email,
+    FreeText,
+    ListLength,
+    Metadata,
+    Phone,
+    Pin,
+    Text,
+)
+from tapgate.edge.latency_samples import LatencySamples
 from tapgate.edge.origin import Origin
-from tapgate.edge.pages import Page, PageQuery, cut
-from tapgate.edge.recent import Recent
+from tapgate.edge.pagination import Page, PageQuery, paginate
+from tapgate.edge.request_context import RequestContext
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError, Code
 from tapgate.ids import IdGenerator
-from tapgate.service.node_files import shared_folder
+from tapgate.service.node_files import get_shared_folder
 from tapgate.service.throttle import Throttle
 
 READER = Principal(
@@ -70,11 +80,11 @@ class Authenticator:
             raise ApiError(Code.PROCESSOR_SUSPENDED)
         return self._known(self.bearers.get(headers[b"authorization"]))
 
-    def admit_api_key(self, principal: Principal, address: str) -> None:
+    def authorize_api_key(self, principal: Principal, address: str) -> None:
         """Every address may use every key."""
 
     @staticmethod
-    def signs_body(headers: Mapping[bytes, bytes]) -> bool:
+    def has_body_signature(headers: Mapping[bytes, bytes]) -> bool:
         return b"x-api-key-id" in headers
 
     async def require_known_key(self, headers: Mapping[bytes, bytes], _charge: object) -> Principal:
@@ -107,7 +117,7 @@ class Thing(msgspec.Struct):
     phone_number: Phone | None = None
     email: Email | None = None
     note: FreeText | None = None
-    tags: Annotated[list[Text], Count(0, 3)] = []
+    tags: Annotated[list[Text], ListLength(0, 3)] = []
     parts: list[Part] = []
     metadata: Metadata | None = None
     count: int | None = None
@@ -141,74 +151,74 @@ WRITE = Access(scope="things:write", roles="A")
 
 
 @things.post("/api/v1/things", access=WRITE, status=201, errors=(Code.DUPLICATE_REQUEST,))
-async def create(call: Call, body: Thing) -> ThingShown:
+async def create(call: RequestContext, body: Thing) -> ThingShown:
     """Create a thing."""
     return ThingShown(body.name, body.amount, body.colour, body.phone_number, call.principal.id)
 
 
 @things.get("/api/v1/things", access=READ)
-async def listed(call: Call, query: ThingQuery) -> Page[int]:
+async def listed(call: RequestContext, query: ThingQuery) -> Page[int]:
     """List the things."""
-    rows = [number for number in range(250, 0, -1) if number < query.before]
-    return cut(rows[: query.limit + 1], query.limit, int, int)
+    rows = [number for number in range(250, 0, -1) if number < query.before_id]
+    return paginate(rows[: query.limit + 1], query.limit, int, int)
 
 
 @things.get("/api/v1/things/{name}", access=READ)
-async def one(call: Call, name: str) -> dict[str, str]:
+async def one(call: RequestContext, name: str) -> dict[str, str]:
     """Get a thing."""
     return {"name": name}
 
 
 @things.delete("/api/v1/things/{name}", access=WRITE)
-async def remove(call: Call, name: str) -> None:
+async def remove(call: RequestContext, name: str) -> None:
     """Delete a thing."""
 
 
 @things.post("/api/v1/things/{name}/parts/{part}/use", access=WRITE)
-async def use(call: Call, name: str, part: str, body: Optional) -> dict[str, str | None]:
+async def use(call: RequestContext, name: str, part: str, body: Optional) -> dict[str, str | None]:
     """Use a part of a thing."""
     return {"name": name, "part": part, "reason": body.reason}
 
 
 @things.post("/api/v1/things/change-pin", access=WRITE, invalid_is_400=True)
-async def change_pin(call: Call, body: PinChange) -> dict[str, bool]:
+async def change_pin(call: RequestContext, body: PinChange) -> dict[str, bool]:
     """Change the PIN."""
     return {"success": True}
 
 
 @things.post("/api/v1/pos/pay", access=Access(hmac="pos"))
 @things.post("/pay", access=Access(hmac="pos"), operation_id="pay_alias")
-async def pay(call: Call, body: Optional) -> Reply[dict[str, str]]:
+async def pay(call: RequestContext, body: Optional) -> Reply[dict[str, str]]:
     """Pay."""
     return Reply(b'{"status":"completed"}', headers={"Idempotent-Replayed": "true"})
 
 
 @things.post("/api/v1/fund", access=Access(scope="things:write", hmac="partner"))
-async def fund(call: Call) -> dict[str, str]:
+async def fund(call: RequestContext) -> dict[str, str]:
     """Fund."""
     return {"by": call.principal.id}
 
 
 @things.post("/api/v1/upload", access=WRITE, body_limit=64)
-async def upload(call: Call, body: bytes) -> dict[str, int]:
+async def upload(call: RequestContext, body: bytes) -> dict[str, int]:
     """Take any bytes."""
     return {"size": len(body)}
 
 
 @things.post("/api/v1/fails", access=WRITE)
-async def fails(call: Call, body: Thing) -> None:
+async def fails(call: RequestContext, body: Thing) -> None:
     """Fail in a way that nobody foresaw."""
     raise RuntimeError(f"cannot handle {body.pin}")
 
 
 @things.post("/api/v1/refuses", access=WRITE)
-async def refuses(call: Call) -> None:
+async def refuses(call: RequestContext) -> None:
     """Refuse after all."""
     raise ApiError(Code.FORBIDDEN, details={"required": ["another agent"]})
 
 
 @things.get("/api/v1/open", access=Access(public=True))
-async def public(call: Call) -> Origin:
+async def public(call: RequestContext) -> Origin:
     """Say who is calling."""
     return call.origin
 
@@ -218,7 +228,7 @@ go_on = threading.Event()
 
 
 @things.post("/api/v1/waits", access=Access(public=True))
-async def waits(call: Call) -> dict[str, bool]:
+async def waits(call: RequestContext) -> dict[str, bool]:
     """Answer when told to."""
     while not go_on.is_set():
         await asyncio.sleep(0.01)
@@ -226,31 +236,31 @@ async def waits(call: Call) -> dict[str, bool]:
 
 
 @things.get("/api/v1/injects", access=Access(public=True))
-async def injects(call: Call) -> Reply[dict[str, str]]:
+async def injects(call: RequestContext) -> Reply[dict[str, str]]:
     """Try to put a line of its own into the head of the answer."""
     return Reply({}, headers={"X-Name": "a\r\nSet-Cookie: b"})
 
 
 @things.post("/api/v1/echoes", access=Access(public=True))
-async def echoes(call: Call, body: bytes) -> Reply[bytes]:
+async def echoes(call: RequestContext, body: bytes) -> Reply[bytes]:
     """Answer what was sent."""
     return Reply(body)
 
 
 @things.post("/api/v1/large-body", access=Access(public=True), body_limit=512 * 1024)
-async def large_body(call: Call, body: bytes) -> Reply[bytes]:
+async def large_body(call: RequestContext, body: bytes) -> Reply[bytes]:
     """Answer what was sent, of a larger size than is usual."""
     return Reply(body)
 
 
 @things.post("/api/v1/large-upload", access=WRITE, body_limit=512 * 1024)
-async def large_upload(call: Call, body: bytes) -> dict[str, int]:
+async def large_upload(call: RequestContext, body: bytes) -> dict[str, int]:
     """Take a larger file than is usual."""
     return {"size": len(body)}
 
 
 @things.get("/api/v1/large", access=Access(public=True))
-async def large(call: Call) -> Reply[bytes]:
+async def large(call: RequestContext) -> Reply[bytes]:
     """Give more than fits into the buffers on the way."""
     return Reply(b"x" * 4 * 1024 * 1024, content_type="text/plain")
 
@@ -267,7 +277,7 @@ class Stage:
 
 
 def settings_for(folder: Path, **environ: str) -> settings.Settings:
-    return settings.load({"TAPGATE_DATA_DIR": str(folder), **environ})
+    return settings.load_settings({"TAPGATE_DATA_DIR": str(folder), **environ})
 
 
 def services_for(chosen: settings.Settings, ledger: Ledger | None = None) -> Services:
@@ -278,13 +288,13 @@ def services_for(chosen: settings.Settings, ledger: Ledger | None = None) -> Ser
         database=nothing,
         signals=nothing,
         vault=nothing,
-        pins=nothing,
+        pin_verifier=nothing,
         authenticator=cast(Any, Authenticator()),
         ledger=cast(Any, ledger or Ledger()),
         clock=system_clock,
         new_id=IdGenerator(1),
         throttle=Throttle(chosen),
-        recent=Recent(shared_folder(chosen.data_dir)),
+        latency_samples=LatencySamples(get_shared_folder(chosen.data_dir)),
     )
 
 
@@ -300,10 +310,10 @@ async def stage(folder: Path, **environ: str) -> AsyncIterator[Stage]:
         async def remember(origin: Origin, endpoint: str, error: ApiError) -> None:
             made.denied.append((origin, endpoint, error))
 
-        services.denied = remember
+        services.on_denied = remember
         yield made
     app.metrics.close()
-    services.recent.close()
+    services.latency_samples.close()
     await services.throttle.close()
 
 

@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 
 from edge.stage import Stage
-from tapgate.edge.wire import Wire
+from tapgate.edge.http_protocol import HttpProtocol
 from tapgate.service import worker
 from tapgate.service.worker import _Server
 
@@ -29,7 +29,7 @@ async def server(gateway: Stage, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     monkeypatch.setattr(worker, "_ACCEPT_PAUSE_SECONDS", 3600.0)
     config = uvicorn.Config(
         cast(Any, gateway.app),
-        http=Wire,
+        http=HttpProtocol,
         ws="none",
         lifespan="off",
         log_config=None,

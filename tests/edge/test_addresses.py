@@ -4,10 +4,10 @@ from ipaddress import ip_network
 import pytest
 
 from edge.log_lines import Lines
-from tapgate.service.addresses import Addresses, counted_as, is_within
+from tapgate.service.client_addresses import ClientAddresses, get_address_key, is_within
 from tapgate.service.http import add_header
 
-BEHIND = Addresses([ip_network("10.0.0.0/8"), ip_network("::1/128")])
+BEHIND = ClientAddresses([ip_network("10.0.0.0/8"), ip_network("::1/128")])
 
 
 @pytest.mark.parametrize(
@@ -38,30 +38,33 @@ BEHIND = Addresses([ip_network("10.0.0.0/8"), ip_network("::1/128")])
     ],
 )
 def test_whose_address_counts(peer: str, forwarded: bytes, address: str) -> None:
-    assert BEHIND.of(peer, {b"x-forwarded-for": forwarded}) == address
+    assert BEHIND.resolve(peer, {b"x-forwarded-for": forwarded}) == address
 
 
 def test_long_headers_are_not_kept() -> None:
-    behind = Addresses([ip_network("10.0.0.0/8")])
+    behind = ClientAddresses([ip_network("10.0.0.0/8")])
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
     for number in range(200):
-        behind.of("10.0.0.1", {b"x-forwarded-for": b"%d," % number * 10_000})
+        behind.resolve("10.0.0.1", {b"x-forwarded-for": b"%d," % number * 10_000})
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert after - before < 1_000_000
 
 
 def test_without_trusted_proxies_only_the_peer_counts() -> None:
-    assert Addresses([]).of("127.0.0.1", {b"x-forwarded-for": b"203.0.113.7"}) == "127.0.0.1"
+    assert (
+        ClientAddresses([]).resolve("127.0.0.1", {b"x-forwarded-for": b"203.0.113.7"})
+        == "127.0.0.1"
+    )
 
 
 def test_forwarded_address_without_a_trusted_proxy_is_logged_once(lines: Lines) -> None:
-    addresses = Addresses([])
+    addresses = ClientAddresses([])
     for _ in range(3):
-        addresses.of("203.0.113.9", {b"x-forwarded-for": b"198.51.100.1"})
-        addresses.of("203.0.113.9", {})
-    BEHIND.of("10.0.0.1", {b"x-forwarded-for": b"203.0.113.7"})
+        addresses.resolve("203.0.113.9", {b"x-forwarded-for": b"198.51.100.1"})
+        addresses.resolve("203.0.113.9", {})
+    BEHIND.resolve("10.0.0.1", {b"x-forwarded-for": b"203.0.113.7"})
     (line,) = lines.all
     assert (line["event"], line["level"]) == ("addresses.untrusted_proxy", "warning")
     assert "TAPGATE_TRUSTED_PROXIES" in line["hint"]
@@ -72,7 +75,7 @@ def test_proxies_may_add_lines_of_their_own() -> None:
     headers: dict[bytes, bytes] = {}
     for hop in (b"198.51.100.1", b"203.0.113.7", b"10.0.0.2"):
         add_header(headers, b"x-forwarded-for", hop)
-    assert BEHIND.of("10.0.0.1", headers) == "203.0.113.7"
+    assert BEHIND.resolve("10.0.0.1", headers) == "203.0.113.7"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +86,7 @@ def test_proxies_may_add_lines_of_their_own() -> None:
     ],
 )
 def test_a_household_is_one_to_a_limit(one: str, other: str) -> None:
-    assert counted_as(one) == counted_as(other)
+    assert get_address_key(one) == get_address_key(other)
 
 
 def test_neighbours_are_not() -> None:
@@ -98,7 +101,7 @@ def test_neighbours_are_not() -> None:
         "64:ff9b::203.0.113.8",
         "local",
     ]
-    assert len({counted_as(address) for address in addresses}) == len(addresses)
+    assert len({get_address_key(address) for address in addresses}) == len(addresses)
 
 
 @pytest.mark.parametrize(

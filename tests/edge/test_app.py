@@ -210,7 +210,7 @@ async def test_a_refusal_that_cannot_be_recorded_is_still_one(gateway: Stage) ->
     async def fails(*_: object) -> None:
         raise RuntimeError
 
-    gateway.services.denied = fails
+    gateway.services.on_denied = fails
     answer = await gateway.client.post("/api/v1/refuses", headers=bearer(WRITER))
     assert_refused(answer, 403, "FORBIDDEN")
 

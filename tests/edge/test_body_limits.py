@@ -6,12 +6,12 @@ from typing import Annotated, Any, get_args, get_origin
 import msgspec
 import pytest
 
-from tapgate.edge.body_limits import DEFAULT_BODY_BYTES, MAX_JSON_BYTES, body_limit
-from tapgate.edge.checks import is_struct, rule_and_type
+from tapgate.edge.body_limits import DEFAULT_BODY_BYTES, MAX_JSON_BYTES, compute_body_limit
+from tapgate.edge.checks import get_rule_and_type, is_struct
 from tapgate.edge.endpoint import MEBIBYTE, Endpoint
-from tapgate.edge.fields import Count, FreeText, Metadata, Text, TextRule
-from tapgate.edge.schemas import example
-from tapgate.gateway import NOUNS
+from tapgate.edge.fields import FreeText, ListLength, Metadata, Text, TextRule
+from tapgate.edge.schemas import build_example
+from tapgate.gateway import ENDPOINT_GROUPS
 
 #: Files, and a token of which only short ones exist.
 EXPLICIT = {
@@ -19,12 +19,12 @@ EXPLICIT = {
     "POST /api/v1/subscribers/{id}/kyc-documents": 8 * MEBIBYTE,
     "POST /api/v1/admin/refresh": DEFAULT_BODY_BYTES,
 }
-ENDPOINTS = [one for one in chain.from_iterable(NOUNS) if one.body_type is not None]
+ENDPOINTS = [one for one in chain.from_iterable(ENDPOINT_GROUPS) if one.body_type is not None]
 
 
 def longest(kind: Any) -> Any:
     """The value that takes up the most bytes when all of its characters are escaped."""
-    rule, bare = rule_and_type(kind)
+    rule, bare = get_rule_and_type(kind)
     if is_struct(bare):
         return {one.encode_name: longest(one.type) for one in msgspec.structs.fields(bare)}
     if get_origin(bare) is list:
@@ -33,7 +33,7 @@ def longest(kind: Any) -> Any:
         return "\U0001f600" * rule.maximum
     if get_origin(bare) is dict:
         return {"a": "x" * 4088}
-    return example(kind)
+    return build_example(kind)
 
 
 def escaped(value: Any) -> bytes:
@@ -67,12 +67,17 @@ def test_a_limit_grows_with_the_fields() -> None:
         name: Text
 
     class Large(msgspec.Struct):
-        names: Annotated[list[FreeText], Count(0, 5)]
+        names: Annotated[list[FreeText], ListLength(0, 5)]
         metadata: Metadata | None = None
 
     class Huge(msgspec.Struct):
-        names: Annotated[list[FreeText], Count(0, 10_000)]
+        names: Annotated[list[FreeText], ListLength(0, 10_000)]
 
-    assert body_limit(None) == body_limit(bytes) == body_limit(Small) == DEFAULT_BODY_BYTES
-    assert body_limit(Large) == 4 * DEFAULT_BODY_BYTES
-    assert body_limit(Huge) == MAX_JSON_BYTES
+    assert (
+        compute_body_limit(None)
+        == compute_body_limit(bytes)
+        == compute_body_limit(Small)
+        == DEFAULT_BODY_BYTES
+    )
+    assert compute_body_limit(Large) == 4 * DEFAULT_BODY_BYTES
+    assert compute_body_limit(Huge) == MAX_JSON_BYTES

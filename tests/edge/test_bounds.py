@@ -10,9 +10,9 @@ from edge.hand_wire import HandLoop, connect, settled
 from edge.line import Server, connected
 from edge.stage import ADMIN, TERMINAL, WRITER, Stage, bearer
 from tapgate.edge.body_limits import DEFAULT_BODY_BYTES
-from tapgate.edge.wire import Wire
-from tapgate.service import connection, wire
-from tapgate.service.bodies import FREE_BYTES, BodyBudget
+from tapgate.edge.http_protocol import HttpProtocol
+from tapgate.service import connection, http_protocol
+from tapgate.service.body_budget import FREE_BODY_BYTES, BodyBudget
 from tapgate.service.connection import BoundedConnection
 
 MEBIBYTE = 1024 * 1024
@@ -25,7 +25,7 @@ HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 def budget(monkeypatch: pytest.MonkeyPatch) -> BodyBudget:
     """So small that one body of a few kibibytes above the free share exhausts it."""
     small = BodyBudget(8 * 1024, share=8 * 1024)
-    monkeypatch.setattr(BoundedConnection, "bodies", small)
+    monkeypatch.setattr(BoundedConnection, "body_budget", small)
     return small
 
 
@@ -61,7 +61,7 @@ async def test_what_never_ends_is_refused(start: bytes, endless: bytes) -> None:
     await settled()
     _, peak = tracemalloc.get_traced_memory()
     assert [status for _, status in client.answers] == [400]
-    assert sent <= 2 * wire._OVERHEAD_BYTES
+    assert sent <= 2 * http_protocol._MAX_OVERHEAD_BYTES
     assert peak - before < MEBIBYTE
 
 
@@ -87,7 +87,7 @@ async def test_tiny_chunks_cost_little_more_than_their_bytes(gateway: Stage) -> 
     client.send(data)
     await settled()
     after, _ = tracemalloc.get_traced_memory()
-    assert client.wire._held == 16_000
+    assert client.wire._held_bytes == 16_000
     assert after - before < 3 * 16_000
     client.close()
 
@@ -100,7 +100,7 @@ async def test_pipelined_requests_are_parsed_as_they_are_answered() -> None:
     data = request * 8_000
     before, _ = tracemalloc.get_traced_memory()
     client.send(data)
-    assert len(client.wire._ahead) < 600
+    assert len(client.wire._pipelined) < 600
     _, peak = tracemalloc.get_traced_memory()
     assert peak - before < 2 * MEBIBYTE
     async with asyncio.timeout(60):
@@ -224,7 +224,7 @@ async def test_a_caller_is_charged_once_for_a_body_that_arrives_late(gateway: St
 async def test_bodies_above_the_budget_get_503_and_small_ones_do_not(
     server: Server, budget: BodyBudget
 ) -> None:
-    size = FREE_BYTES + 6 * 1024
+    size = FREE_BODY_BYTES + 6 * 1024
     head = ECHO + b"Content-Length: %d\r\n\r\n"
     limit = b"POST /api/v1/large-body HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size
     async with connected(server.port) as first:
@@ -253,7 +253,7 @@ async def test_a_connection_that_is_lost_frees_its_share(
     async with connected(server.port) as line:
         await line.send(
             b"POST /api/v1/large-body HTTP/1.1\r\nHost: x\r\nContent-Length: 30000\r\n\r\n"
-            + b"x" * (FREE_BYTES + 1024)
+            + b"x" * (FREE_BODY_BYTES + 1024)
         )
         async with asyncio.timeout(60):
             while budget.used != 1024:
@@ -275,8 +275,8 @@ async def test_a_body_that_arrives_too_slowly_is_cut_off(
     while not client.closed:
         await loop.wait(pause)
         client.send(b"x" * size)
-        assert loop.now < wire._RECEIVE_SECONDS
-    assert loop.now > wire._GRACE_SECONDS
+        assert loop.now < http_protocol._RECEIVE_TIMEOUT_SECONDS
+    assert loop.now > http_protocol._MIN_RATE_GRACE_SECONDS
 
 
 async def test_a_body_at_the_minimum_rate_is_received(gateway: Stage) -> None:
@@ -298,7 +298,7 @@ async def test_a_client_that_pipelines_and_does_not_read_is_disconnected() -> No
     await settled()
     client.wire.pause_writing()  # the response is still in the transport's buffer
     client.send(b"GET /200 HTTP/1.1\r\nHost: x\r\n\r\n")
-    await loop.wait(2 * connection.IDLE_SECONDS)
+    await loop.wait(2 * connection.IDLE_TIMEOUT_SECONDS)
     assert client.closed
 
 
@@ -307,7 +307,7 @@ async def test_a_client_that_reads_in_time_gets_its_pipelined_response() -> None
     client = connect(loop)
     client.wire.pause_writing()
     client.send(b"GET /200 HTTP/1.1\r\nHost: x\r\n\r\n")
-    await loop.wait(wire._HEAD_SECONDS / 2)
+    await loop.wait(http_protocol._HEAD_TIMEOUT_SECONDS / 2)
     client.wire.resume_writing()
     await loop.wait(1.0)
     assert [status for _, status in client.answers] == [200]
@@ -319,14 +319,14 @@ def test_one_address_holds_at_most_a_quarter_of_the_budget() -> None:
     budget = BodyBudget(8_000)
     budget.is_trusted = lambda address: address == "10.0.0.1"
     one, other, proxy = "2001:db8::1", "2001:db8::2", "10.0.0.1"
-    assert budget.resize(one, 0, FREE_BYTES + 1_500) == 1_500
-    assert budget.resize(other, 0, FREE_BYTES + 501) is None  # of the same network
-    assert budget.resize(other, 0, FREE_BYTES + 500) == 500
-    assert budget.resize("192.0.2.1", 0, FREE_BYTES + 2_000) == 2_000
-    assert budget.resize(proxy, 0, FREE_BYTES + 4_001) is None  # the whole budget applies
-    assert budget.resize(proxy, 0, FREE_BYTES + 4_000) == 4_000
+    assert budget.resize(one, 0, FREE_BODY_BYTES + 1_500) == 1_500
+    assert budget.resize(other, 0, FREE_BODY_BYTES + 501) is None  # of the same network
+    assert budget.resize(other, 0, FREE_BODY_BYTES + 500) == 500
+    assert budget.resize("192.0.2.1", 0, FREE_BODY_BYTES + 2_000) == 2_000
+    assert budget.resize(proxy, 0, FREE_BODY_BYTES + 4_001) is None  # the whole budget applies
+    assert budget.resize(proxy, 0, FREE_BODY_BYTES + 4_000) == 4_000
     assert budget.resize(one, 1_500, 0) == 0
-    assert budget.resize(other, 500, FREE_BYTES + 2_000) == 2_000
+    assert budget.resize(other, 500, FREE_BODY_BYTES + 2_000) == 2_000
     for address, charged in ((other, 2_000), ("192.0.2.1", 2_000), (proxy, 4_000)):
         assert budget.resize(address, charged, 0) == 0
     assert (budget.used, budget._by_address) == (0, {})
@@ -336,8 +336,8 @@ async def test_bodies_of_one_address_leave_room_for_others(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = BodyBudget(32 * 1024)
-    monkeypatch.setattr(BoundedConnection, "bodies", small)
-    size = FREE_BYTES + 6 * 1024
+    monkeypatch.setattr(BoundedConnection, "body_budget", small)
+    size = FREE_BODY_BYTES + 6 * 1024
     sent = b"POST /api/v1/large-body HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size
     async with connected(server.port) as first, connected(server.port) as second:
         await first.send(sent + b"x" * (size - 1))
@@ -351,4 +351,4 @@ async def test_bodies_of_one_address_leave_room_for_others(
 
 
 def test_both_services_share_one_budget() -> None:
-    assert Wire.bodies is BoundedConnection.bodies
+    assert HttpProtocol.body_budget is BoundedConnection.body_budget

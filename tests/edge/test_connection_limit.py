@@ -13,10 +13,10 @@ import pytest
 import uvicorn
 
 from edge.stage import Stage, settings_for
-from tapgate.edge.wire import Wire
+from tapgate.edge.http_protocol import HttpProtocol
 from tapgate.messenger.wire import Wire as MessengerWire
 from tapgate.service import worker
-from tapgate.service.bodies import FREE_BYTES, BodyBudget
+from tapgate.service.body_budget import FREE_BODY_BYTES, BodyBudget
 from tapgate.service.connection import BoundedConnection
 from tapgate.service.connection_limit import ConnectionLimit
 
@@ -33,17 +33,17 @@ def limit(folder: Path, total: int, per_address: int, proxies: str = "") -> Conn
 
 
 def admitted(limit: ConnectionLimit, *addresses: str) -> list[bool]:
-    return [limit.admit(address) is not None for address in addresses]
+    return [limit.acquire(address) is not None for address in addresses]
 
 
 def test_one_address_has_a_share_and_gets_it_back(tmp_path: Path) -> None:
     connections = limit(tmp_path, 10, 2)
-    first = connections.admit("192.0.2.1")
+    first = connections.acquire("192.0.2.1")
     assert admitted(connections, *["192.0.2.1"] * 3) == [True, False, False]
     assert admitted(connections, "192.0.2.2") == [True]
     assert first is not None
     first()
-    assert connections.open == 2
+    assert connections.open_count == 2
     assert admitted(connections, "192.0.2.1", "192.0.2.1") == [True, False]
 
 
@@ -74,10 +74,10 @@ async def test_a_worker_exempts_trusted_proxies_from_the_share_of_bodies(
     gateway: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budget = BodyBudget(8_000)
-    monkeypatch.setattr(BoundedConnection, "bodies", budget)
-    async with served(gateway, Wire, limit(tmp_path, 16, 2, "10.0.0.1")):
-        assert budget.resize("192.0.2.1", 0, FREE_BYTES + 2_001) is None
-        assert budget.resize("10.0.0.1", 0, FREE_BYTES + 2_001) == 2_001
+    monkeypatch.setattr(BoundedConnection, "body_budget", budget)
+    async with served(gateway, HttpProtocol, limit(tmp_path, 16, 2, "10.0.0.1")):
+        assert budget.resize("192.0.2.1", 0, FREE_BODY_BYTES + 2_001) is None
+        assert budget.resize("10.0.0.1", 0, FREE_BODY_BYTES + 2_001) == 2_001
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_total_stays_below_the_limit_of_open_files(
     assert admitted(limited, *["192.0.2.1"] * 5000).count(True) == connections
 
 
-@pytest.mark.parametrize("protocol", [Wire, MessengerWire])
+@pytest.mark.parametrize("protocol", [HttpProtocol, MessengerWire])
 @pytest.mark.parametrize("sends_first", [False, True])
 async def test_one_too_many_gets_503_and_a_closed_connection_makes_room(
     gateway: Stage, tmp_path: Path, protocol: Any, sends_first: bool
@@ -100,7 +100,7 @@ async def test_one_too_many_gets_503_and_a_closed_connection_makes_room(
     connections = limit(tmp_path, 10, 2)
     async with served(gateway, protocol, connections) as port:
         held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
-        await until(lambda: connections.open == 2)
+        await until(lambda: connections.open_count == 2)
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         if sends_first:
             writer.write(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -113,7 +113,7 @@ async def test_one_too_many_gets_503_and_a_closed_connection_makes_room(
         writer.close()
         for _, one in held:
             one.close()
-        await until(lambda: connections.open == 0)
+        await until(lambda: connections.open_count == 0)
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
             assert (await client.get("/health")).status_code == 200
 
@@ -143,7 +143,7 @@ async def served(gateway: Stage, protocol: Any, connections: ConnectionLimit) ->
             asyncio.get_running_loop().remove_reader(listener)
             for connection in list(server.server_state.connections):
                 connection.shutdown()
-            await until(lambda: connections.open == 0)
+            await until(lambda: connections.open_count == 0)
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -128,7 +128,7 @@ async def test_a_caller_cancelled_in_the_moment_of_its_turn_passes_the_slot_on(
 async def test_a_caller_that_just_gave_up_does_not_hold_up_its_group(callers: Callers) -> None:
     await callers.start("a", "b", "b")
     # In one step: the first of "b" is cancelled, and "a" leaves before it has withdrawn.
-    (gave_up, _) = callers._limit._waiting["b"]
+    (gave_up, _) = callers._limit._waiters["b"]
     gave_up.cancel()
     callers._gate.release()
     for _ in range(10):
@@ -139,7 +139,7 @@ async def test_a_caller_that_just_gave_up_does_not_hold_up_its_group(callers: Ca
 async def test_a_caller_that_just_gave_up_can_be_displaced() -> None:
     callers = Callers(limit_of(queue=2))
     await callers.start("a", "b", "b")
-    callers._limit._waiting["b"][-1].cancel()
+    callers._limit._waiters["b"][-1].cancel()
     await callers.start("c")
     await callers.finish(3)
     assert callers.ran == ["a", "b", "c"]

@@ -130,7 +130,7 @@ def test_what_the_interpreter_would_print_is_logged_without_values(lines: Lines)
 
     kept = sys.unraisablehook, threading.excepthook, sys.excepthook
     gc.disable()  # what earlier tests left behind is none of this
-    logs.take_over_from_the_interpreter()
+    logs.install_exception_hooks()
     try:
         Fails()
         thread = threading.Thread(target=fails)
@@ -165,7 +165,7 @@ def test_values_that_json_does_not_know(lines: Lines) -> None:
     assert lines.all[0]["thing"] == "object"
 
 
-LINE = logs.RequestLine(
+LINE = logs.RequestLogLine(
     time=logs.now(),
     level="info",
     request_id="r",
@@ -182,7 +182,7 @@ def test_a_closed_log_does_not_stop_the_requests(lines: Lines) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     logs.configure(LogStream(writer))
-    logs.write(LINE)
+    logs.write_request(LINE)
     structlog.get_logger().info("event")
     os.close(writer)
 
@@ -192,10 +192,10 @@ def test_an_unread_log_does_not_stop_the_requests_and_tells_what_is_missing(line
     logs.configure(LogStream(writer))
     structlog.get_logger().info("long", words=["x" * 100] * 100)  # more than fits at once
     for _ in range(2_000):  # more than the pipe holds
-        logs.write(LINE)
+        logs.write_request(LINE)
     written = os.read(reader, 1 << 20).count(b"\n")
     assert 0 < written < 2_001
-    logs.write(LINE)
+    logs.write_request(LINE)
     os.close(writer)
     missing, line = (json.loads(text) for text in os.read(reader, 1 << 20).splitlines())
     assert missing == {"event": "log.missing", "lines": 2_001 - written}

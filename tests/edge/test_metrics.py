@@ -7,7 +7,7 @@ from prometheus_client import Gauge
 from prometheus_client.parser import text_string_to_metric_families
 
 from edge.stage import READER, Stage, bearer
-from tapgate.edge.metrics import UNMATCHED, Metrics
+from tapgate.edge.metrics import UNMATCHED_ROW, Metrics
 
 ROWS = [("GET", "/a"), ("POST", "/b/{id}")]
 
@@ -15,7 +15,7 @@ ROWS = [("GET", "/a"), ("POST", "/b/{id}")]
 def samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
     """name, method, endpoint and status or bound -> value"""
     found: dict[tuple[str, ...], float] = {}
-    for family in text_string_to_metric_families(metrics.exposition().decode()):
+    for family in text_string_to_metric_families(metrics.render().decode()):
         for sample in family.samples:
             labels = {"method": "", "endpoint": "", **sample.labels}
             last = labels.get("status") or labels.get("le") or ""
@@ -33,11 +33,11 @@ def requests(metrics: Metrics) -> dict[tuple[str, ...], float]:
 
 def test_counts_by_endpoint_and_status(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path, ROWS)
-    metrics.count(0, 200, 0.001)
-    metrics.count(0, 200, 0.003)
-    metrics.count(0, 418, 9.0)
-    metrics.count(1, 404, 0.01)
-    metrics.count(UNMATCHED, 404, 0.0)
+    metrics.count_request(0, 200, 0.001)
+    metrics.count_request(0, 200, 0.003)
+    metrics.count_request(0, 418, 9.0)
+    metrics.count_request(1, 404, 0.01)
+    metrics.count_request(UNMATCHED_ROW, 404, 0.0)
     assert requests(metrics) == {
         ("GET", "/a", "200"): 2,
         ("GET", "/a", "other"): 1,
@@ -58,7 +58,7 @@ def test_counts_by_endpoint_and_status(tmp_path: Path) -> None:
 def test_any_worker_answers_for_all(tmp_path: Path) -> None:
     workers = [Metrics(tmp_path, ROWS) for _ in range(3)]
     for worker in workers:
-        worker.count(0, 200, 0.001)
+        worker.count_request(0, 200, 0.001)
     for worker in workers:
         assert requests(worker) == {("GET", "/a", "200"): 3}
         worker.close()
@@ -66,13 +66,13 @@ def test_any_worker_answers_for_all(tmp_path: Path) -> None:
 
 def test_a_worker_goes_on_where_a_dead_one_stopped(tmp_path: Path) -> None:
     alive, dead = Metrics(tmp_path, ROWS), Metrics(tmp_path, ROWS)
-    alive.count(0, 200, 0.001)
-    dead.count(0, 200, 0.001)
+    alive.count_request(0, 200, 0.001)
+    dead.count_request(0, 200, 0.001)
     dead.close()
     assert requests(alive) == {("GET", "/a", "200"): 2}
     for _ in range(5):
         restarted = Metrics(tmp_path, ROWS)
-        restarted.count(0, 200, 0.001)
+        restarted.count_request(0, 200, 0.001)
         restarted.close()
     assert requests(alive) == {("GET", "/a", "200"): 7}
     assert len(list((tmp_path / "metrics").iterdir())) == 2
@@ -81,12 +81,12 @@ def test_a_worker_goes_on_where_a_dead_one_stopped(tmp_path: Path) -> None:
 
 def test_other_endpoints_start_anew(tmp_path: Path) -> None:
     old = Metrics(tmp_path, ROWS)
-    old.count(0, 200, 0.001)
+    old.count_request(0, 200, 0.001)
     new = Metrics(tmp_path, [*ROWS, ("GET", "/c")])
     assert requests(new) == {}
     old.close()
     newer = Metrics(tmp_path, [*ROWS, ("GET", "/c")])
-    newer.count(2, 200, 0.001)
+    newer.count_request(2, 200, 0.001)
     assert requests(new) == {("GET", "/c", "200"): 1}
     new.close()
     newer.close()
@@ -95,7 +95,7 @@ def test_other_endpoints_start_anew(tmp_path: Path) -> None:
 def test_other_parts_can_register(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path, ROWS)
     Gauge("tapgate_waiting", "Commands that wait", registry=metrics.registry).set(7)
-    assert b"tapgate_waiting 7.0" in metrics.exposition()
+    assert b"tapgate_waiting 7.0" in metrics.render()
     metrics.close()
 
 

@@ -7,9 +7,9 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from edge.stage import Stage, things
+from tapgate.edge.decoding import BodyDecoder
 from tapgate.edge.endpoint import MEBIBYTE
-from tapgate.edge.openapi import described
-from tapgate.edge.reading import BodyReader
+from tapgate.edge.openapi import render_openapi_document
 
 METHODS = {"get", "post", "put", "delete"}
 
@@ -56,7 +56,7 @@ def test_every_body_has_an_example_that_is_accepted(document: dict[str, Any]) ->
             continue
         example = operation["requestBody"]["content"]["application/json"]["example"]
         assert len(example) == len(endpoint.body_type.__struct_fields__)
-        BodyReader(endpoint.body_type, "SLE").read(json.dumps(example).encode())
+        BodyDecoder(endpoint.body_type, "SLE").decode(json.dumps(example).encode())
 
 
 def test_rules_show_in_the_schema(document: dict[str, Any]) -> None:
@@ -133,5 +133,7 @@ async def test_every_file_of_the_docs_page_has_the_described_type(
 
 
 def test_it_is_the_same_every_time() -> None:
-    assert described(list(things), "SLE") == described(list(things), "SLE")
-    assert len(described(list(things), "SLE")) < MEBIBYTE
+    assert render_openapi_document(list(things), "SLE") == render_openapi_document(
+        list(things), "SLE"
+    )
+    assert len(render_openapi_document(list(things), "SLE")) < MEBIBYTE

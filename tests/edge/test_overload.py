@@ -22,7 +22,7 @@ def a_small_process(
 ) -> Iterator[None]:
     if "server" in request.fixturenames:
         request.getfixturevalue("server")  # which ends after what waits has been let go
-    monkeypatch.setattr(overload, "MOST_AT_ONCE", MOST)
+    monkeypatch.setattr(overload, "MAX_CONCURRENT_REQUESTS", MOST)
     go_on.clear()
     yield
     go_on.set()
@@ -33,7 +33,7 @@ async def fill(gateway: Stage) -> list[asyncio.Task[int]]:
         return (await gateway.client.post("/api/v1/waits")).status_code
 
     tasks = [asyncio.create_task(one()) for _ in range(MOST)]
-    while gateway.app._at_once._count < MOST:
+    while gateway.app._concurrency_limit._count < MOST:
         await asyncio.sleep(0)
     return tasks
 
@@ -55,7 +55,7 @@ async def test_the_excess_is_refused_while_the_rest_completes(gateway: Stage) ->
     for headers in ({}, bearer(WRITER), {"Authorization": "Bearer nobody"}):
         answer = await gateway.client.get("/api/v1/things", headers=headers)
         assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
-        assert answer.headers["retry-after"] == str(overload.RETRY_SECONDS)
+        assert answer.headers["retry-after"] == str(overload.RETRY_AFTER_SECONDS)
         assert answer.headers["x-request-id"]
         assert "x-ratelimit-limit" not in answer.headers
     assert not any(task.done() for task in under_way)
@@ -85,7 +85,7 @@ async def test_whatever_became_of_a_request_it_makes_room(gateway: Stage) -> Non
             for _ in range(2 * MOST):
                 answer = await gateway.client.post(path, headers=headers, content=b"{")
                 assert answer.status_code != 503
-    assert gateway.app._at_once._count == 0
+    assert gateway.app._concurrency_limit._count == 0
 
 
 async def test_the_body_is_not_waited_for(server: Server) -> None:
@@ -118,7 +118,7 @@ async def test_who_sends_slowly_takes_nobodys_place(server: Server) -> None:
 async def test_a_refused_connection_is_closed_when_the_server_stops(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(overload, "RETRY_SECONDS", FOR_GOOD)
+    monkeypatch.setattr(overload, "RETRY_AFTER_SECONDS", FOR_GOOD)
     async with filled(server) as under_way, connected(server.port) as refused:
         await refused.send(WAITS)
         answer = await refused.answer()
@@ -133,7 +133,7 @@ async def test_a_refused_connection_is_closed_when_the_server_stops(
 async def test_a_refused_connection_is_answered_after_its_pause(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(overload, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(overload, "RETRY_AFTER_SECONDS", 0.05)
     async with filled(server) as under_way, connected(server.port) as refused:
         await refused.send(WAITS + HEALTH)
         assert (await refused.answer()).status_code == 503

@@ -75,12 +75,12 @@ async def test_a_client_that_goes_away_in_the_pause_leaves_nothing_behind() -> N
 
 
 async def test_the_idle_deadline_holds_in_the_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "IDLE_SECONDS", PAUSE / 2)
+    monkeypatch.setattr(connection, "IDLE_TIMEOUT_SECONDS", PAUSE / 2)
     loop = HandLoop()
     client = connect(loop)
     client.send(request(503))
     await settled()
-    await loop.wait(connection._LONGEST_LOOK_SECONDS)
+    await loop.wait(connection._MAX_DEADLINE_CHECK_SECONDS)
     assert client.closed
     assert loop.timers == 0
 

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from edge.stage import GOOD_THING, READER, WRITER, PinChange, Stage, Thing, bearer
-from tapgate.edge.checks import compiled
-from tapgate.edge.fields import Text, Whole
-from tapgate.edge.reading import BodyReader
+from tapgate.edge.checks import compile_check
+from tapgate.edge.decoding import BodyDecoder
+from tapgate.edge.fields import IntegerRange, Text
 from tapgate.errors import ApiError, Code
 
 CANARY = "cAnArY-7351"
@@ -21,7 +21,7 @@ def body(**changes: Any) -> bytes:
 
 def refusal(content: bytes, kind: type[msgspec.Struct] = Thing) -> tuple[int, Any]:
     with pytest.raises(ApiError) as caught:
-        BodyReader(kind, "SLE").read(content)
+        BodyDecoder(kind, "SLE").decode(content)
     error = caught.value
     assert CANARY not in str(error.body())
     assert error.__cause__ is None
@@ -122,7 +122,7 @@ def test_bad_values_are_422(changes: dict[str, Any], field: str) -> None:
     "value", [2**53, -(2**53), 1e15, -1e15, 0.1, 1e-300, 12345.678, True, None, "9" * 4000]
 )
 def test_metadata_that_is_stored_as_it_is(value: Any) -> None:
-    thing = BodyReader(Thing, "SLE").read(body(metadata={"a": value}))
+    thing = BodyDecoder(Thing, "SLE").decode(body(metadata={"a": value}))
     assert thing.metadata == {"a": value}
 
 
@@ -142,7 +142,7 @@ def test_a_lone_surrogate_in_a_large_body_is_bad_json() -> None:
 
 def test_null_in_a_large_body_is_as_absent() -> None:
     content = body(colour=None)[:-1] + b', "unknown": "' + b"x" * 100_000 + b'"}'
-    assert BodyReader(Thing, "SLE").read(content).colour == "red"
+    assert BodyDecoder(Thing, "SLE").decode(content).colour == "red"
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_null_in_a_large_body_is_as_absent() -> None:
 )
 def test_what_only_looks_like_a_lone_surrogate_is_kept(note: bytes) -> None:
     content = body(colour=None)[:-1] + b', "note": "' + note + b'"}'
-    assert BodyReader(Thing, "SLE").read(content).note == json.loads(b'"' + note + b'"')
+    assert BodyDecoder(Thing, "SLE").decode(content).note == json.loads(b'"' + note + b'"')
 
 
 def test_all_bad_fields_are_named() -> None:
@@ -169,22 +169,22 @@ def test_lone_surrogates_are_bad_values(escape: bytes) -> None:
 
 
 def test_lone_surrogates_in_what_is_ignored_do_no_harm() -> None:
-    thing = BodyReader(Thing, "SLE").read(body()[:-1] + rb', "unknown": "\ud800"}')
+    thing = BodyDecoder(Thing, "SLE").decode(body()[:-1] + rb', "unknown": "\ud800"}')
     assert thing.name == "Lamp"
 
 
 def test_null_is_as_absent_beside_a_lone_surrogate() -> None:
-    thing = BodyReader(Thing, "SLE").read(body(colour=None)[:-1] + rb', "unknown": "\ud800"}')
+    thing = BodyDecoder(Thing, "SLE").decode(body(colour=None)[:-1] + rb', "unknown": "\ud800"}')
     assert thing.colour == "red"
 
 
 def test_surrogate_pairs_are_characters() -> None:
-    thing = BodyReader(Thing, "SLE").read(body()[:-1] + rb', "note": "\ud83d\ude00"}')
+    thing = BodyDecoder(Thing, "SLE").decode(body()[:-1] + rb', "note": "\ud83d\ude00"}')
     assert thing.note == "\N{GRINNING FACE}"
 
 
 def test_null_is_as_absent() -> None:
-    read = BodyReader(Thing, "SLE").read
+    read = BodyDecoder(Thing, "SLE").decode
     content = body(colour=None, email=None, tags=None, parts=[{"label": "x", "weight": None}])
     thing = read(content)
     assert (thing.colour, thing.email, thing.tags) == ("red", None, [])
@@ -192,12 +192,12 @@ def test_null_is_as_absent() -> None:
 
 
 def test_null_inside_metadata_is_a_value() -> None:
-    thing = BodyReader(Thing, "SLE").read(body(colour=None, metadata={"a": None}))
+    thing = BodyDecoder(Thing, "SLE").decode(body(colour=None, metadata={"a": None}))
     assert thing.metadata == {"a": None}
 
 
 def test_values_are_kept_in_their_normal_form() -> None:
-    thing = BodyReader(Thing, "SLE").read(
+    thing = BodyDecoder(Thing, "SLE").decode(
         body(amount="0005", phone_number="+232 (76) 12-34.56", email="Aminata@Example.COM")
     )
     assert thing.amount == "5.00"
@@ -206,15 +206,15 @@ def test_values_are_kept_in_their_normal_form() -> None:
 
 
 def test_amounts_are_of_the_platforms_currency() -> None:
-    assert BodyReader(Thing, "JPY").read(body(amount="500")).amount == "500"
+    assert BodyDecoder(Thing, "JPY").decode(body(amount="500")).amount == "500"
     with pytest.raises(ApiError):
-        BodyReader(Thing, "JPY").read(body(amount="500.00"))
+        BodyDecoder(Thing, "JPY").decode(body(amount="500.00"))
 
 
 def test_invalid_is_400_where_the_interface_says_so() -> None:
-    reader = BodyReader(PinChange, "SLE", invalid=Code.INVALID_REQUEST)
+    reader = BodyDecoder(PinChange, "SLE", invalid=Code.INVALID_REQUEST)
     with pytest.raises(ApiError) as caught:
-        reader.read(b'{"old_pin": "x", "new_pin": "12"}')
+        reader.decode(b'{"old_pin": "x", "new_pin": "12"}')
     assert caught.value.status == 400
     assert caught.value.details == {
         "fields": {"old_pin": "must be 4 digits", "new_pin": "must be 4 digits"}
@@ -232,11 +232,11 @@ def test_a_type_without_rules_is_refused_when_it_is_declared() -> None:
         value: str | int
 
     class TwoDefaults(msgspec.Struct):
-        value: Annotated[int, Whole(1, 3)] | None = 2
+        value: Annotated[int, IntegerRange(1, 3)] | None = 2
 
     for kind in (Anything, Frozen, TwoTypes, TwoDefaults):
         with pytest.raises(TypeError):
-            compiled(kind, "SLE")
+            compile_check(kind, "SLE")
 
 
 @pytest.mark.parametrize(

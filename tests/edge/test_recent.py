@@ -5,44 +5,44 @@ from pathlib import Path
 import pytest
 import time_machine
 
-from tapgate.edge import recent
-from tapgate.edge.recent import Recent
+from tapgate.edge import latency_samples
+from tapgate.edge.latency_samples import LatencySamples
 
 
 def test_any_worker_tells_of_all(tmp_path: Path) -> None:
-    one, other = Recent(tmp_path), Recent(tmp_path)
+    one, other = LatencySamples(tmp_path), LatencySamples(tmp_path)
     one.add_batch(7, 0.002)
     other.add_batch(500, 0.1)
     other.add_request(0.25)
     for worker in (one, other):
-        assert {(sample.size, sample.seconds) for sample in worker.batches()} == {
+        assert {(sample.size, sample.seconds) for sample in worker.list_batches()} == {
             (7, 0.002),
             (500, 0.1),
         }
-        assert [sample.seconds for sample in worker.requests()] == [0.25]
+        assert [sample.seconds for sample in worker.list_requests()] == [0.25]
     one.close()
-    assert len(other.batches()) == 2  # it died just now
+    assert len(other.list_batches()) == 2  # it died just now
     other.close()
 
 
 @pytest.mark.parametrize("more", [0, 1, 700])
 def test_the_newest_are_kept(tmp_path: Path, more: int) -> None:
-    worker = Recent(tmp_path)
-    for number in range(recent._BATCHES + more):
+    worker = LatencySamples(tmp_path)
+    for number in range(latency_samples._MAX_BATCHES + more):
         worker.add_batch(number + 1, 0.001)
-    found = sorted(sample.size for sample in worker.batches())
-    assert found == list(range(more + 1, recent._BATCHES + more + 1))
-    assert worker.requests() == []
+    found = sorted(sample.size for sample in worker.list_batches())
+    assert found == list(range(more + 1, latency_samples._MAX_BATCHES + more + 1))
+    assert worker.list_requests() == []
     worker.close()
 
 
 def test_what_is_old_does_not_count(tmp_path: Path) -> None:
-    worker = Recent(tmp_path)
+    worker = LatencySamples(tmp_path)
     with time_machine.travel(1_800_000_000) as clock:
         worker.add_batch(1, 0.001)
-        clock.shift(recent.RECENT_SECONDS - 1)
+        clock.shift(latency_samples.RECENT_SECONDS - 1)
         worker.add_batch(2, 0.001)
-        assert len(worker.batches()) == 2
+        assert len(worker.list_batches()) == 2
         clock.shift(2)
-        assert [sample.size for sample in worker.batches()] == [2]
+        assert [sample.size for sample in worker.list_batches()] == [2]
     worker.close()

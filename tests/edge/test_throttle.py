@@ -15,18 +15,18 @@ from edge.stage import READER, WRITER, bearer, settings_for, stage
 from gateway.running import free_port
 from tapgate.service import cache_buckets
 from tapgate.service import throttle as throttle_module
-from tapgate.service.buckets import NodeBuckets, Rate
 from tapgate.service.cache_buckets import CacheBuckets
-from tapgate.service.node_files import shared_folder
+from tapgate.service.node_files import get_shared_folder
 from tapgate.service.throttle import Throttle
+from tapgate.service.token_buckets import NodeBuckets, RateLimit
 
 #: So slow that no token comes back while a test runs.
-SLOW = Rate(1 / 3600, 50)
+SLOW = RateLimit(1 / 3600, 50)
 
 TAKE_ALL = """
 import sys
 from pathlib import Path
-from tapgate.service.buckets import NodeBuckets, Rate
+from tapgate.service.token_buckets import NodeBuckets, Rate
 buckets = NodeBuckets(Path(sys.argv[1]), Rate(1 / 3600, 40_000))
 print("ready", flush=True)
 sys.stdin.readline()
@@ -63,34 +63,34 @@ def buckets(tmp_path: Path) -> Iterator[NodeBuckets]:
 
 def test_a_bucket_holds_the_burst(buckets: NodeBuckets) -> None:
     taken = [buckets.take("key") for _ in range(SLOW.burst + 2)]
-    assert [one.allowed for one in taken] == [True] * SLOW.burst + [False] * 2
+    assert [one.is_allowed for one in taken] == [True] * SLOW.burst + [False] * 2
     assert [one.remaining for one in taken] == [*range(SLOW.burst - 1, -1, -1), 0, 0]
-    assert 0 < taken[-1].retry_in <= SLOW.period
-    assert SLOW.window - SLOW.period < taken[-1].full_in <= SLOW.window
-    assert buckets.take("another").allowed
+    assert 0 < taken[-1].retry_in_us <= SLOW.period_us
+    assert SLOW.window_us - SLOW.period_us < taken[-1].reset_in_us <= SLOW.window_us
+    assert buckets.take("another").is_allowed
 
 
 def test_a_token_can_be_given_back(buckets: NodeBuckets) -> None:
-    slow = Rate(1 / 3600, 2)
+    slow = RateLimit(1 / 3600, 2)
     for _ in range(2):
-        assert buckets.take("key", slow).allowed
-    assert not buckets.take("key", slow).allowed
-    buckets.give_back("key", slow)
-    assert [buckets.take("key", slow).allowed for _ in range(2)] == [True, False]
-    buckets.give_back("never taken")
+        assert buckets.take("key", slow).is_allowed
+    assert not buckets.take("key", slow).is_allowed
+    buckets.refund("key", slow)
+    assert [buckets.take("key", slow).is_allowed for _ in range(2)] == [True, False]
+    buckets.refund("never taken")
     assert buckets.take("never taken").remaining == SLOW.burst - 1
 
 
 def test_a_token_comes_back_after_its_period(tmp_path: Path, clock: Clock) -> None:
-    rate = Rate(50, 1)
+    rate = RateLimit(50, 1)
     buckets = NodeBuckets(tmp_path / "buckets", rate)
     try:
-        assert buckets.take("key").allowed
-        clock.forward(rate.period - 1)
+        assert buckets.take("key").is_allowed
+        clock.forward(rate.period_us - 1)
         refused = buckets.take("key")
-        assert (refused.allowed, refused.retry_in) == (False, 1)
-        clock.forward(refused.retry_in)
-        assert buckets.take("key").allowed
+        assert (refused.is_allowed, refused.retry_in_us) == (False, 1)
+        clock.forward(refused.retry_in_us)
+        assert buckets.take("key").is_allowed
     finally:
         buckets.close()
 
@@ -135,7 +135,7 @@ def test_a_killed_process_leaves_no_lock_behind(tmp_path: Path) -> None:
         assert holder.stdout.readline() == b"locked\n"
         os.kill(holder.pid, signal.SIGKILL)
         holder.communicate(timeout=30)
-        assert buckets.take("key").allowed
+        assert buckets.take("key").is_allowed
     finally:
         buckets.close()
 
@@ -143,15 +143,15 @@ def test_a_killed_process_leaves_no_lock_behind(tmp_path: Path) -> None:
 def test_a_file_of_an_earlier_boot_refuses_nobody(tmp_path: Path, clock: Clock) -> None:
     path = tmp_path / "buckets"
     clock.forward(3_600_000_000)
-    before = NodeBuckets(path, Rate(1, 1))
-    assert before.take("key").allowed
-    assert not before.take("key").allowed
+    before = NodeBuckets(path, RateLimit(1, 1))
+    assert before.take("key").is_allowed
+    assert not before.take("key").is_allowed
     before.close()
     clock.forward(-3_600_000_000)
-    after = NodeBuckets(path, Rate(1, 1))
+    after = NodeBuckets(path, RateLimit(1, 1))
     try:
-        assert after.take("key").allowed
-        assert not after.take("key").allowed
+        assert after.take("key").is_allowed
+        assert not after.take("key").is_allowed
     finally:
         after.close()
 
@@ -161,14 +161,14 @@ def test_a_full_table_never_refuses_a_fresh_key(
 ) -> None:
     monkeypatch.setattr(NodeBuckets, "_SETS", 2)
     for _ in range(SLOW.burst):
-        assert buckets.take("busy").allowed
-    assert not buckets.take("busy").allowed
+        assert buckets.take("busy").is_allowed
+    assert not buckets.take("busy").is_allowed
     for number in range(1000):
         fresh = buckets.take(f"key {number}")
-        assert fresh.allowed
+        assert fresh.is_allowed
         assert fresh.remaining == SLOW.burst - 1
     # What is forgotten is what has least to be remembered, never the one that is held back.
-    assert not buckets.take("busy").allowed
+    assert not buckets.take("busy").is_allowed
 
 
 def test_the_data_folder_need_not_be_writable(
@@ -177,13 +177,13 @@ def test_the_data_folder_need_not_be_writable(
     blocked = tmp_path / "file"
     blocked.write_text("")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    folder = shared_folder(blocked / "data")
+    folder = get_shared_folder(blocked / "data")
     assert folder.parent == tmp_path
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert shared_folder(blocked / "data") == folder
+    assert get_shared_folder(blocked / "data") == folder
     folder.chmod(0o755)
     with pytest.raises(PermissionError):
-        shared_folder(blocked / "data")
+        get_shared_folder(blocked / "data")
 
 
 @pytest.fixture
@@ -203,10 +203,10 @@ async def test_two_nodes_share_one_bucket_exactly(valkey: ValkeyServer) -> None:
     nodes = [CacheBuckets(valkey.connection_url, SLOW) for _ in range(2)]
     try:
         taken = [await nodes[number % 2].take("key") for number in range(SLOW.burst + 2)]
-        assert [one.allowed for one in taken] == [True] * SLOW.burst + [False] * 2
+        assert [one.is_allowed for one in taken] == [True] * SLOW.burst + [False] * 2
         assert [one.remaining for one in taken] == [*range(SLOW.burst - 1, -1, -1), 0, 0]
-        assert 0 < taken[-1].retry_in <= SLOW.period
-        assert (await nodes[0].take("another")).allowed
+        assert 0 < taken[-1].retry_in_us <= SLOW.period_us
+        assert (await nodes[0].take("another")).is_allowed
     finally:
         for node in nodes:
             await node.close()
@@ -214,12 +214,16 @@ async def test_two_nodes_share_one_bucket_exactly(valkey: ValkeyServer) -> None:
 
 @pytest.mark.usefixtures("_patient")
 async def test_a_token_can_be_given_back_to_the_cache(valkey: ValkeyServer) -> None:
-    node, slow = CacheBuckets(valkey.connection_url, SLOW), Rate(1 / 3600, 2)
+    node, slow = CacheBuckets(valkey.connection_url, SLOW), RateLimit(1 / 3600, 2)
     try:
-        assert [(await node.take("login", slow)).allowed for _ in range(3)] == [True, True, False]
-        await node.give_back("login", slow)
-        assert [(await node.take("login", slow)).allowed for _ in range(2)] == [True, False]
-        await node.give_back("never taken")
+        assert [(await node.take("login", slow)).is_allowed for _ in range(3)] == [
+            True,
+            True,
+            False,
+        ]
+        await node.refund("login", slow)
+        assert [(await node.take("login", slow)).is_allowed for _ in range(2)] == [True, False]
+        await node.refund("never taken")
         assert (await node.take("never taken")).remaining == SLOW.burst - 1
     finally:
         await node.close()
@@ -227,9 +231,9 @@ async def test_a_token_can_be_given_back_to_the_cache(valkey: ValkeyServer) -> N
 
 @pytest.mark.usefixtures("_patient")
 async def test_the_cache_forgets_a_bucket_that_is_full(valkey: ValkeyServer) -> None:
-    node = CacheBuckets(valkey.connection_url, Rate(100, 2))
+    node = CacheBuckets(valkey.connection_url, RateLimit(100, 2))
     try:
-        assert (await node.take("brief")).allowed
+        assert (await node.take("brief")).is_allowed
         deadline = time.monotonic() + 30
         while await node._redis.exists("tapgate:rate:brief"):
             assert time.monotonic() < deadline
@@ -243,9 +247,9 @@ async def test_unreachable_cache_is_a_warning_at_start(tmp_path: Path) -> None:
     with ValkeyServer(port=port) as server:
         url = server.connection_url
         throttle = Throttle(settings_for(tmp_path, TAPGATE_CACHE_URL=url))
-        assert await throttle.warnings() == []
+        assert await throttle.list_warnings() == []
     try:
-        (warning,) = await throttle.warnings()
+        (warning,) = await throttle.list_warnings()
         assert warning.startswith("Warning: TAPGATE_CACHE_URL cannot be reached (")
     finally:
         await throttle.close()
@@ -255,20 +259,20 @@ async def test_unreachable_cache_is_a_warning_at_start(tmp_path: Path) -> None:
 async def test_without_the_cache_the_node_counts_and_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(throttle_module, "_RETRY_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(throttle_module, "_CACHE_RETRY_SECONDS", 0.0)
     port = free_port()
     with ValkeyServer(port=port) as server:
         url = server.connection_url
         throttle = Throttle(settings_for(tmp_path, TAPGATE_CACHE_URL=url, TAPGATE_RATE_BURST="1"))
-        assert (await throttle.take("key")).allowed
-        assert throttle._cache_away_until is None
+        assert (await throttle.take("key")).is_allowed
+        assert throttle._cache_retry_at is None
     try:
         # The node's own bucket is still full; after that it is the node's limit that holds.
-        assert (await throttle.take("key")).allowed
-        assert throttle._cache_away_until is not None
+        assert (await throttle.take("key")).is_allowed
+        assert throttle._cache_retry_at is not None
         with ValkeyServer(port=port):
             deadline = time.monotonic() + 30
-            while throttle._cache_away_until is not None:
+            while throttle._cache_retry_at is not None:
                 assert time.monotonic() < deadline
                 await throttle.take("key")
     finally:
@@ -338,23 +342,23 @@ def test_buckets_of_one_table_have_rates_of_their_own(
     buckets: NodeBuckets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(NodeBuckets, "_SETS", 1)
-    slow, fast = Rate(1, 2), Rate(1000, 1)
+    slow, fast = RateLimit(1, 2), RateLimit(1000, 1)
     taken = [buckets.take("slow", slow) for _ in range(3)]
-    assert [one.allowed for one in taken] == [True, True, False]
+    assert [one.is_allowed for one in taken] == [True, True, False]
     assert {one.limit for one in taken} == {1}
     # Buckets that fill faster do not evict one that is exhausted.
     for number in range(100):
         assert buckets.take(f"key {number}", fast).limit == 1000
-    assert not buckets.take("slow", slow).allowed
+    assert not buckets.take("slow", slow).is_allowed
 
 
 @pytest.mark.usefixtures("_patient")
 async def test_nodes_share_a_bucket_with_a_rate_of_its_own(valkey: ValkeyServer) -> None:
-    nodes = [CacheBuckets(valkey.connection_url, Rate(1000, 1000)) for _ in range(2)]
-    own = Rate(1 / 3600, 3)
+    nodes = [CacheBuckets(valkey.connection_url, RateLimit(1000, 1000)) for _ in range(2)]
+    own = RateLimit(1 / 3600, 3)
     try:
         taken = [await nodes[number % 2].take("own", own) for number in range(5)]
-        assert [one.allowed for one in taken] == [True] * 3 + [False] * 2
+        assert [one.is_allowed for one in taken] == [True] * 3 + [False] * 2
     finally:
         for node in nodes:
             await node.close()

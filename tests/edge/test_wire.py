@@ -8,7 +8,7 @@ import pytest
 
 from edge.line import Server, connected
 from edge.stage import go_on
-from tapgate.service import connection, wire
+from tapgate.service import connection, http_protocol
 
 HEALTH = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
 UNFINISHED = b"POST /api/v1/waits HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc"
@@ -185,7 +185,7 @@ async def test_a_header_that_comes_twice_is_one_with_both_values(port: int) -> N
 
 
 async def test_many_requests_sent_ahead(port: int) -> None:
-    count = 10 * wire._REQUESTS_AHEAD
+    count = 10 * http_protocol._MAX_PIPELINED_REQUESTS
     async with connected(port) as line:
         await line.send(HEALTH * count)
         for _ in range(count):
@@ -206,13 +206,13 @@ async def test_a_client_that_does_not_read_is_not_answered_without_limit(port: i
 async def test_a_last_answer_that_is_not_read_does_not_keep_the_connection(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "_LONGEST_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(connection, "_MAX_DEADLINE_CHECK_SECONDS", 0.05)
     last = b"GET /api/v1/large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
     async with connected(server.port, window=4096) as line:
         async with asyncio.timeout(60):
             while not server.connections:
                 await asyncio.sleep(0.01)
-            monkeypatch.setattr(connection, "IDLE_SECONDS", 0.3)
+            monkeypatch.setattr(connection, "IDLE_TIMEOUT_SECONDS", 0.3)
             await line.send(last)
             while server.connections:
                 await asyncio.sleep(0.05)
@@ -232,10 +232,10 @@ async def test_no_line_is_smuggled_into_a_head(port: int) -> None:
     ("module", "limit", "sent"),
     [
         (connection, "IDLE_SECONDS", b""),
-        (wire, "_HEAD_SECONDS", b"GET /hea"),
-        (wire, "_RECEIVE_SECONDS", UNFINISHED),
-        (wire, "_STALL_SECONDS", UNFINISHED),
-        (wire, "_GRACE_SECONDS", UNFINISHED),
+        (http_protocol, "_HEAD_SECONDS", b"GET /hea"),
+        (http_protocol, "_RECEIVE_SECONDS", UNFINISHED),
+        (http_protocol, "_STALL_SECONDS", UNFINISHED),
+        (http_protocol, "_GRACE_SECONDS", UNFINISHED),
     ],
 )
 async def test_a_client_that_sends_too_slowly_is_cut_off(
@@ -246,7 +246,7 @@ async def test_a_client_that_sends_too_slowly_is_cut_off(
     request: pytest.FixtureRequest,
 ) -> None:
     monkeypatch.setattr(module, limit, 0.05)
-    monkeypatch.setattr(connection, "_LONGEST_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(connection, "_MAX_DEADLINE_CHECK_SECONDS", 0.05)
     port: int = request.getfixturevalue("port")
     async with connected(port) as line:
         with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):

@@ -28,13 +28,13 @@ from edge.worst_requests import (
 from messenger.routes.stage import stage as messenger_stage
 from tapgate.credentials.principals import Principal
 from tapgate.edge.app import App
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoint
-from tapgate.edge.examples import example, path_example
+from tapgate.edge.examples import build_example, get_path_example
+from tapgate.edge.http_protocol import HttpProtocol
+from tapgate.edge.request_context import RequestContext
 from tapgate.edge.services import Services
-from tapgate.edge.system import system_endpoints
-from tapgate.edge.wire import Wire
-from tapgate.gateway import NOUNS
+from tapgate.edge.system import build_system_endpoints
+from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.messenger.app import App as Messenger
 from tapgate.messenger.routes import ROUTES
 from tapgate.messenger.routes.access import ANYBODY
@@ -78,14 +78,14 @@ def caller_of(access: Access) -> Principal | None:
     return Principal(kind=kinds[access.hmac], id="key_2", name="x")
 
 
-async def does_nothing(call: Call, **_: Any) -> None:
+async def does_nothing(call: RequestContext, **_: Any) -> None:
     """Instead of a handler that needs a credential: this is about requests that have none."""
 
 
 def gateway_target(endpoint: Endpoint) -> Target:
     path = endpoint.path
-    for name in endpoint.path_names:
-        path = path.replace(f"{{{name}}}", path_example(endpoint.path, name))
+    for name in endpoint.path_parameters:
+        path = path.replace(f"{{{name}}}", get_path_example(endpoint.path, name))
     kind = endpoint.body_struct
     fields = () if endpoint.query_type is None else msgspec.structs.fields(endpoint.query_type)
     return Target(
@@ -94,7 +94,7 @@ def gateway_target(endpoint: Endpoint) -> Target:
         path=path,
         body_limit=endpoint.body_limit,
         is_public=endpoint.access.public,
-        example=None if kind in (None, bytes) else example(kind),
+        example=None if kind in (None, bytes) else build_example(kind),
         parameters=tuple(one.encode_name for one in fields),
     )
 
@@ -120,14 +120,14 @@ Cases = Callable[[Attacks], Iterator[Case]]
 async def cases(services: Services, tmp_path: Path, lines: Lines) -> AsyncIterator[Cases]:
     caller: Any = Caller()
     services.authenticator.authenticate = caller.authenticate  # type: ignore[method-assign]
-    services.authenticator.signs_body = caller.signs_body  # type: ignore[method-assign]
+    services.authenticator.has_body_signature = caller.signs_body  # type: ignore[method-assign]
     declared = [
         one if one.access.public else msgspec.structs.replace(one, handler=does_nothing)
-        for one in chain.from_iterable(NOUNS)
+        for one in chain.from_iterable(ENDPOINT_GROUPS)
     ]
     app = App(services, declared)
-    _ = app.description  # rendered once
-    system = list(system_endpoints(app))
+    _ = app.openapi_document  # rendered once
+    system = list(build_system_endpoints(app))
     database_url = str(services.settings.database_url)
     async with messenger_stage(tmp_path / "messenger", database_url) as messenger:
         routes = [dataclasses.replace(one, access=ANYBODY) for one in ROUTES]
@@ -140,7 +140,7 @@ async def cases(services: Services, tmp_path: Path, lines: Lines) -> AsyncIterat
                     known = caller_of(endpoint.access) if attack.with_credential else None
                     caller.principal = known
                     lines.stream.truncate(0)
-                    yield target, attack, Wire, app, _GATEWAY_FACTOR
+                    yield target, attack, HttpProtocol, app, _GATEWAY_FACTOR
             for route in routes:
                 target = messenger_target(route)
                 for attack in attacks(target):

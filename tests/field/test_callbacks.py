@@ -18,7 +18,7 @@ from messenger.journeys.town import Town
 from notifications.receiver import Receiver
 from notifications.stage import only_delivery
 from tapgate.clock import system_clock
-from tapgate.gateway import EVENT_RECORDS
+from tapgate.gateway import EVENT_RECORD_LOADERS
 from tapgate.notifications.webhooks import sending
 from tapgate.notifications.webhooks.deliverer import Deliverer
 from tapgate.notifications.webhooks.model import PAUSES
@@ -86,7 +86,7 @@ class Told:
 
     async def deliver(self) -> None:
         """What is due by now, by two processes at once."""
-        couriers = [Deliverer(self.services, EVENT_RECORDS) for _ in range(2)]
+        couriers = [Deliverer(self.services, EVENT_RECORD_LOADERS) for _ in range(2)]
         await asyncio.gather(*(courier.start_due() for courier in couriers))
         await asyncio.gather(*(courier.finish() for courier in couriers))
 

@@ -20,7 +20,7 @@ from tapgate import ids
 from tapgate.audit.chain import Sealer
 from tapgate.clock import get_platform_day, system_clock
 from tapgate.errors import Code
-from tapgate.gateway import create_app, wired
+from tapgate.gateway import create_app, open_services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings
@@ -251,7 +251,7 @@ async def test_what_was_paid_after_the_clock_went_back_is_in_the_list_of_its_day
 ) -> None:
     """Lists look for a day's identifiers, and those run on from a time that is over."""
     clock = Clock(system_clock())
-    async with wired(settings, database_url, clock=clock) as services:
+    async with open_services(settings, database_url, clock=clock) as services:
         async with services.database.transaction() as tx:
             await insert_defaults(tx, "SLE", services.new_id)
         transport = httpx2.ASGITransport(create_app(services))

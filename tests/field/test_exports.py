@@ -136,9 +136,7 @@ def test_every_csv_and_pdf_is_made_where_these_tests_look() -> None:
     writes = re.compile(r"csv\.(Dict)?[wW]riter|from csv import")
     draws = re.compile(r"(import|from) reportlab")
     statements = "wallets/statements"
-    assert {name for name, text in sources.items() if writes.search(text)} == {
-        "edge/spreadsheet.py"
-    }
+    assert {name for name, text in sources.items() if writes.search(text)} == {"edge/csv_files.py"}
     assert {name for name, text in sources.items() if draws.search(text)} == {
         f"{statements}/pdf_file.py",
         f"{statements}/typesetting.py",

@@ -274,7 +274,7 @@ async def test_no_more_passwords_are_compared_than_may_be_tried(
             )
         )
     )
-    most = login_failures.MOST
+    most = login_failures.MAX_FAILURES
     assert codes(answers) == {"UNAUTHORIZED": most, "RATE_LIMITED": 18 - most}
     assert len(judged) == most
     right = {"email": email, "password": "correct horse battery"}
@@ -294,7 +294,7 @@ async def test_who_is_an_admin_cannot_be_found_out_by_logging_in(
 
     async def told(email: str) -> list[tuple[int, bytes, set[str]]]:
         tries = []
-        for _ in range(login_failures.MOST + 1):
+        for _ in range(login_failures.MAX_FAILURES + 1):
             body = {"email": email, "password": "wrong horse battery"}
             answer = await world.client.post(LOGIN, json=body)
             tries.append((answer.status_code, answer.content, set(answer.headers)))

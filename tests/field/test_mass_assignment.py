@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from gateway.test_hostile_input import WITH_BODY, named
+from tapgate.edge.decoding import BodyDecoder
 from tapgate.edge.endpoint import Endpoint
-from tapgate.edge.reading import BodyReader
-from tapgate.edge.schemas import example
+from tapgate.edge.schemas import build_example
 from tapgate.errors import ApiError
 from world import World
 
@@ -62,12 +62,12 @@ def test_every_body_ignores_every_field_that_it_does_not_declare() -> None:
     for endpoint in DECLARED:
         kind = endpoint.body_struct
         assert kind is not None
-        reader = BodyReader(kind, "SLE")
-        good = example(kind)
+        reader = BodyDecoder(kind, "SLE")
+        good = build_example(kind)
         undeclared = {name: EXTRA[name] for name in EXTRA.keys() - wire_names(kind)}
-        plain = reader.read(json.dumps(good).encode())
+        plain = reader.decode(json.dumps(good).encode())
         for body in ({**undeclared, **good}, {**good, **undeclared}):
-            read = reader.read(json.dumps(body).encode())
+            read = reader.decode(json.dumps(body).encode())
             assert read == plain, named(endpoint)
             assert not hasattr(read, "__dict__"), named(endpoint)
 
@@ -82,14 +82,14 @@ def test_a_text_is_never_read_from_anything_else() -> None:
     for endpoint in DECLARED:
         kind = endpoint.body_struct
         assert kind is not None
-        reader, good = BodyReader(kind, "SLE"), example(kind)
+        reader, good = BodyDecoder(kind, "SLE"), build_example(kind)
         texts = [name for name, value in good.items() if isinstance(value, str)]
         for name in texts:
             if name == "threshold":  # a count or an amount, and declared as both
                 continue
             for value in NOT_TEXTS:
                 with pytest.raises(ApiError) as caught:
-                    reader.read(json.dumps({**good, name: value}).encode())
+                    reader.decode(json.dumps({**good, name: value}).encode())
                 assert caught.value.status == 400, (endpoint.path, name, value)
                 tried += 1
     assert tried > 500

@@ -20,7 +20,7 @@ from ledger.books import Books, require_sound
 from ledger.orders import p2p, pay, refund, without_limits
 from partners.stage import created, deliver
 from tapgate import money
-from tapgate.gateway import create_app, wired
+from tapgate.gateway import create_app, open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
 from tapgate.settings import Settings
@@ -169,7 +169,7 @@ def _half_up(amount: int, percent: str) -> int:
 async def _in(currency: str, settings: Settings, url: str) -> AsyncIterator[Market]:
     """A platform that counts in another currency."""
     chosen = msgspec.structs.replace(settings, currency=currency)
-    async with wired(chosen, url) as services:
+    async with open_services(chosen, url) as services:
         async with services.database.transaction() as tx:
             await insert_defaults(tx, currency, IdGenerator(1023))
         transport = httpx2.ASGITransport(create_app(services))

@@ -14,9 +14,9 @@ from edge.hand_wire import HandLoop, connect, settled
 from edge.line import Line, Server, connected
 from tapgate import signing
 from tapgate.clock import format_rfc3339, system_clock
-from tapgate.service import wire
-from tapgate.service.addresses import Addresses
-from tapgate.service.http import Answer, Request
+from tapgate.service import http_protocol
+from tapgate.service.client_addresses import ClientAddresses
+from tapgate.service.http import Request, Response
 from wallets.test_statements import statement
 from world import RequestSignature, World
 
@@ -198,11 +198,11 @@ async def test_every_proxys_line_about_the_sender_counts() -> None:
     """Some proxies add a line of their own. Who reads one line only takes a proxy for the client,
     or believes what the client itself wrote."""
     seen: list[str] = []
-    behind = Addresses([ip_network("10.0.0.0/8")])
+    behind = ClientAddresses([ip_network("10.0.0.0/8")])
 
-    async def respond(request: Request) -> Answer:
-        seen.append(behind.of("10.0.0.1", request.headers))
-        return Answer(204, b"", b"")
+    async def respond(request: Request) -> Response:
+        seen.append(behind.resolve("10.0.0.1", request.headers))
+        return Response(204, b"", b"")
 
     client = connect(HandLoop())
     client.wire._respond = respond
@@ -238,16 +238,16 @@ async def test_thousands_of_offers_of_another_protocol_at_once(
     """What is read again by a call within a call ends at the depth of the stack, and keeps a copy
     of everything at every step."""
     depths: list[int] = []
-    decline = wire.Wire._decline
+    decline = http_protocol.HttpProtocol._ignore_upgrade
 
-    def counted(self: wire.Wire, rest: memoryview) -> bytes | memoryview:
+    def counted(self: http_protocol.HttpProtocol, rest: memoryview) -> bytes | memoryview:
         frame, depth = sys._getframe(), 0
         while (frame := frame.f_back) is not None:  # type: ignore[assignment]
             depth += 1
         depths.append(depth)
         return decline(self, rest)
 
-    monkeypatch.setattr(wire.Wire, "_decline", counted)
+    monkeypatch.setattr(http_protocol.HttpProtocol, "_ignore_upgrade", counted)
     offer = b"GET /nowhere HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n"
     got = await all_answers(port, offer * 1000)
     assert [one.status_code for one in got] == [404] * 1000

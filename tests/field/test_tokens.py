@@ -158,7 +158,7 @@ async def test_a_token_of_another_installation_is_refused(
     client: httpx2.AsyncClient, world: World, admin_id: str
 ) -> None:
     """Two installations that were given one secret: the sessions of the other are not here."""
-    elsewhere = world.services.authenticator.sessions._access_tokens.make(
+    elsewhere = world.services.authenticator.sessions._access_tokens.issue(
         session_id=world.services.new_id(),
         admin_id=ids.decode(ids.ADMIN, admin_id) or 0,
         email=EMAIL,

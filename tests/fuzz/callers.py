@@ -11,7 +11,7 @@ from journeys.caller import done
 from journeys.staff import Admin
 from tapgate import signing
 from tapgate.admin.model import SCOPES
-from tapgate.edge.endpoint import ROLES
+from tapgate.edge.endpoint import ROLES_BY_LETTER
 from world import Bearer, RequestSignature, ServiceSignature
 
 
@@ -105,7 +105,10 @@ async def _keys(ada: Admin) -> list[Caller]:
 
 
 async def _admins(ada: Admin) -> list[Caller]:
-    return [Caller(role, (await ada.hire("Fuzz", letter)).auth) for letter, role in ROLES.items()]
+    return [
+        Caller(role, (await ada.hire("Fuzz", letter)).auth)
+        for letter, role in ROLES_BY_LETTER.items()
+    ]
 
 
 async def _merchants(ada: Admin) -> list[Caller]:

@@ -13,7 +13,7 @@ from gateway.running import free_port
 from journeys.lines import connected
 from journeys.platform import Platform
 from messenger.journeys.running import SECRET, VERIFY_TOKEN, Running, provider, up
-from tapgate.settings import Settings, load
+from tapgate.settings import Settings, load_settings
 from tapgate.store.embedded import EmbeddedPostgres
 
 BRIDGE_TOKEN = "the token of the bridge"
@@ -68,7 +68,7 @@ async def on_database(folder: Path, database_url: str) -> AsyncIterator[Installa
         connected(running.gateway) as client,
         connected(running.messenger) as messenger,
     ):
-        settings = load(
+        settings = load_settings(
             {
                 "TAPGATE_DATA_DIR": str(folder / "gateway"),
                 "TAPGATE_MESSENGER_VERIFY_TOKEN": VERIFY_TOKEN,

@@ -9,9 +9,9 @@ import pytest
 from fuzz.callers import NOBODY, Callers
 from fuzz.description import Operation, operations
 from fuzz.findings import Finding, as_curl, problems
-from tapgate.edge.openapi import described
+from tapgate.edge.openapi import render_openapi_document
 from tapgate.errors import ApiError, Code
-from tapgate.gateway import NOUNS
+from tapgate.gateway import ENDPOINT_GROUPS
 
 PATH = "/api/v1/wallet/quote"
 TYPES = {"content-type": "application/json", "x-request-id": "1"}
@@ -20,7 +20,9 @@ RIGHT = {"type": "transfer_p2p", "amount": "5"}
 
 @pytest.fixture(scope="module")
 def operation() -> Operation:
-    document = json.loads(described([one for noun in NOUNS for one in noun], "SLE"))
+    document = json.loads(
+        render_openapi_document([one for noun in ENDPOINT_GROUPS for one in noun], "SLE")
+    )
     (found,) = [one for one in operations("gateway", document) if one.path == PATH]
     return found
 

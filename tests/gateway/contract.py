@@ -1,7 +1,7 @@
 """The access column of the interface, line by line as it is written there, so that a declaration
 that says something else is found."""
 
-from tapgate.edge.endpoint import ROLES, Access
+from tapgate.edge.endpoint import ROLES_BY_LETTER, Access
 
 V1 = "/api/v1"
 
@@ -140,7 +140,9 @@ def _access(who: str) -> Access:
     return Access(
         public="public" in words,
         scope=scopes[0] if scopes else None,
-        roles="".join(ROLES) if "all" in words else "".join(w for w in ROLES if w in words),
+        roles="".join(ROLES_BY_LETTER)
+        if "all" in words
+        else "".join(w for w in ROLES_BY_LETTER if w in words),
         service="svc" in words,
         hmac="pos" if "pos" in words else "partner" if "partner" in words else None,
     )

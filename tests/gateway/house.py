@@ -11,11 +11,11 @@ import msgspec
 from conftest import Copies, url_of
 from tapgate import ids
 from tapgate.admin.model import SCOPES
-from tapgate.edge.endpoint import ROLES, Access, Endpoint
-from tapgate.gateway import create_app, wired
+from tapgate.edge.endpoint import ROLES_BY_LETTER, Access, Endpoint
+from tapgate.gateway import create_app, open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger.rules import insert_defaults
-from tapgate.settings import load
+from tapgate.settings import load_settings
 from world import RequestSignature, World
 
 FREE = {"TAPGATE_RATE_LIMIT": "1000000", "TAPGATE_RATE_BURST": "1000000"}
@@ -52,7 +52,7 @@ class Caller(NamedTuple):
 
     def required(self, access: Access) -> list[str]:
         """What is told that it lacks: of its own kind where that is taken, else all that is."""
-        roles = sorted(ROLES[letter] for letter in access.roles)
+        roles = sorted(ROLES_BY_LETTER[letter] for letter in access.roles)
         if self.kind == "api_key" and access.scope:
             return [access.scope]
         if self.kind == "admin" and roles:
@@ -82,7 +82,10 @@ class House:
                 Caller(name, await world.api_key(*sorted(scopes)), "api_key", frozenset(scopes))
                 for name, scopes in keys.items()
             ],
-            *[Caller(name, await world.admin(r), "admin", role=r) for r, name in ROLES.items()],
+            *[
+                Caller(name, await world.admin(r), "admin", role=r)
+                for r, name in ROLES_BY_LETTER.items()
+            ],
             *[
                 Caller(f"service {name}", world.service(name), "service")
                 for name in world.services.settings.service_secrets
@@ -144,9 +147,9 @@ async def terminal_key(world: World, processor: RequestSignature) -> RequestSign
 async def open_house(folder: Path, postgres: str, copies: Copies) -> AsyncIterator[House]:
     name = await copies.make()
     url = url_of(name, postgres)
-    settings = load({"TAPGATE_DATA_DIR": str(folder), "TAPGATE_DATABASE_URL": url, **FREE})
+    settings = load_settings({"TAPGATE_DATA_DIR": str(folder), "TAPGATE_DATABASE_URL": url, **FREE})
     try:
-        async with wired(settings, url) as services:
+        async with open_services(settings, url) as services:
             async with services.database.transaction() as tx:
                 await insert_defaults(tx, settings.currency, IdGenerator(1023))
             transport = httpx2.ASGITransport(create_app(services), raise_app_exceptions=False)

@@ -162,7 +162,7 @@ async def _tokens(world: World) -> Sequence[Bad]:
     async with services.database.transaction() as tx:
         number = ids.decode(ids.ADMIN, good.id) or 0
         refresh = (await services.authenticator.sessions.start(tx, number)).refresh_token
-    old = AccessTokens(secret).make(
+    old = AccessTokens(secret).issue(
         session_id=ids.decode("ses_", header["sid"]) or 0,
         admin_id=number,
         email="ada@example.com",

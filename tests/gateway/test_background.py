@@ -18,11 +18,11 @@ async def test_work_that_ends_by_itself_is_said_aloud(
 
     monkeypatch.setattr(Courier, "run", broken)
     with capture_logs() as lines:
-        async with gateway._background(services):
+        async with gateway._start_background_tasks(services):
             async with asyncio.timeout(30):
-                while not any(line["event"] == "background.ended" for line in lines):
+                while not any(line["event"] == "background.task_failed" for line in lines):
                     await asyncio.sleep(0.01)
-    (line,) = [line for line in lines if line["event"] == "background.ended"]
+    (line,) = [line for line in lines if line["event"] == "background.task_failed"]
     assert line["log_level"] == "error"
     assert line["failure"]["types"] == ["builtins.OSError"]
     assert "certificates" not in str(line)

@@ -22,7 +22,7 @@ from partners.stage import deliver, signed
 from tapgate import ids
 from tapgate.cli.manual import endpoints
 from tapgate.edge.endpoint import Endpoint
-from tapgate.edge.schemas import example
+from tapgate.edge.schemas import build_example
 from world import PIN
 
 NAME, CHILD = "Zebulonia", "Persephina"
@@ -226,7 +226,7 @@ def bodies(endpoint: Endpoint, town: Town, person: Restricted) -> Iterator[Any]:
     if not about_person:
         yield {}
         return
-    body = example(kind) | {name: own[name] for name in names & own.keys()}
+    body = build_example(kind) | {name: own[name] for name in names & own.keys()}
     body |= dict.fromkeys(names & {"pin", "parent_pin"}, PIN) | {"request_id": request_id()}
     body |= {"amount": "1", "partner_reference": request_id()}
     body |= _REASONS.get(endpoint.name, {})

@@ -7,8 +7,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from tapgate.edge.services import Services, heavy_limit
-from tapgate.gateway import NOUNS
+from tapgate.edge.services import Services, create_heavy_read_limit
+from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.service.fair_limit import FairLimit
 from tapgate.wallets.statements import queries
 from world import Bearer, World
@@ -85,7 +85,7 @@ async def test_one_caller_gets_a_share_of_the_slots_and_others_get_theirs(
 async def test_many_callers_together_never_get_more_than_the_slots(
     client: httpx2.AsyncClient, world: World, services: Services, books: Books
 ) -> None:
-    services.heavy = FairLimit(
+    services.heavy_read_limit = FairLimit(
         "busy", slots=4, slots_per_group=2, queue=32, queue_per_group=8, timeout=0.05
     )
     subscriber = await world.subscriber()
@@ -106,7 +106,10 @@ async def test_many_callers_together_never_get_more_than_the_slots(
 
 def test_the_expensive_reads_are_declared() -> None:
     declared = {
-        endpoint.name: endpoint.heavy for noun in NOUNS for endpoint in noun if endpoint.heavy
+        endpoint.name: endpoint.heavy
+        for noun in ENDPOINT_GROUPS
+        for endpoint in noun
+        if endpoint.heavy
     }
     assert declared == {
         "GET /api/v1/subscribers": "search",
@@ -121,7 +124,7 @@ def test_the_expensive_reads_are_declared() -> None:
     }
     searches = [
         endpoint.name
-        for noun in NOUNS
+        for noun in ENDPOINT_GROUPS
         for endpoint in noun
         if endpoint.query_type and "search" in endpoint.query_type.__struct_fields__
     ]
@@ -131,7 +134,7 @@ def test_the_expensive_reads_are_declared() -> None:
 async def test_a_list_without_search_needs_no_slot(
     client: httpx2.AsyncClient, world: World, services: Services
 ) -> None:
-    services.heavy = FairLimit(
+    services.heavy_read_limit = FairLimit(
         "busy", slots=0, slots_per_group=1, queue=0, queue_per_group=0, timeout=1
     )
     support = await world.admin("S")
@@ -139,5 +142,5 @@ async def test_a_list_without_search_needs_no_slot(
     assert (await client.get(url, auth=support)).status_code == 200
     answer = await client.get(url, params={"search": "kamara"}, auth=support)
     assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
-    services.heavy = heavy_limit()
+    services.heavy_read_limit = create_heavy_read_limit()
     assert (await client.get(url, params={"search": "kamara"}, auth=support)).status_code == 200

@@ -9,13 +9,13 @@ import pytest
 from agents.stage import new_agent
 from tapgate import ids
 from tapgate.edge.endpoint import Endpoint
-from tapgate.gateway import NOUNS
+from tapgate.gateway import ENDPOINT_GROUPS
 from world import World
 
 CANARY = "cAnArY-7319"
-WITH_BODY = [e for noun in NOUNS for e in noun if e.body_type is not None]
-WITH_PATH = [e for noun in NOUNS for e in noun if e.path_names]
-LISTS = [e for noun in NOUNS for e in noun if e.query_type is not None]
+WITH_BODY = [e for noun in ENDPOINT_GROUPS for e in noun if e.body_type is not None]
+WITH_PATH = [e for noun in ENDPOINT_GROUPS for e in noun if e.path_parameters]
+LISTS = [e for noun in ENDPOINT_GROUPS for e in noun if e.query_type is not None]
 
 
 def named(endpoint: Endpoint) -> str:

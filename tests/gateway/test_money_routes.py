@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from gateway.money_cases import CASES, entries, send, transactions
-from tapgate.gateway import NOUNS
+from tapgate.gateway import ENDPOINT_GROUPS
 from world import World
 
-MONEY_ROUTES = {f"{e.method} {e.path}" for noun in NOUNS for e in noun if e.moves_money}
+MONEY_ROUTES = {f"{e.method} {e.path}" for noun in ENDPOINT_GROUPS for e in noun if e.moves_money}
 
 #: A partner's reference does what a request id does elsewhere; see the tests of partners.
 BY_REFERENCE = {"POST /api/v1/webhooks/partners/{partner_id}"}

@@ -12,10 +12,10 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from notifications.receiver import Receiver
 from notifications.stage import ENDPOINTS, deliver
-from tapgate.edge.fields import RequestIdRule
-from tapgate.edge.openapi import described
+from tapgate.edge.fields import IdempotencyKeyRule
+from tapgate.edge.openapi import render_openapi_document
 from tapgate.errors import TABLE
-from tapgate.gateway import EVENT_RECORDS, NOUNS
+from tapgate.gateway import ENDPOINT_GROUPS, EVENT_RECORD_LOADERS
 from tapgate.notifications.events import TYPES
 from tapgate.notifications.webhooks.model import TEST
 from tapgate.service import json_schema
@@ -32,7 +32,7 @@ async def test_it_validates_and_describes_every_endpoint(document: dict[str, Any
     OpenAPIV31SpecValidator(document).validate()
     paths = document["paths"]
     assert isinstance(paths, dict)
-    for endpoint in (endpoint for noun in NOUNS for endpoint in noun):
+    for endpoint in (endpoint for noun in ENDPOINT_GROUPS for endpoint in noun):
         operation = paths[endpoint.path][endpoint.method.lower()]
         assert operation["summary"]
         assert str(endpoint.status) in operation["responses"]
@@ -83,10 +83,10 @@ async def test_sent_events_match_their_description(world: World, document: dict[
         gone = await create("gone", "card.blocked")
         await world.client.post(f"{ENDPOINTS}/{gone}/test", auth=admin)
         receiver.status(410)
-        await deliver(world.services, EVENT_RECORDS)
+        await deliver(world.services, EVENT_RECORD_LOADERS)
         subscriber = await world.subscriber(balance="5.00")
         await world.give(subscriber["id"], "1.00")
-        await deliver(world.services, EVENT_RECORDS)
+        await deliver(world.services, EVENT_RECORD_LOADERS)
     types = {one.content["type"] for one in receiver.received}
     assert types == {
         TEST, "transaction.completed", "subscriber.created", "webhook_endpoint.disabled"
@@ -127,9 +127,9 @@ def test_schema_names_are_plain_and_there_are_no_null_defaults(document: dict[st
 def test_classes_that_share_a_name_are_rejected() -> None:
     one = msgspec.defstruct("Same", ["a"], module="one")
     other = msgspec.defstruct("Same", ["b"], module="other")
-    _, components = json_schema.components_of([one, other])
+    _, components = json_schema.build_components([one, other])
     with pytest.raises(TypeError, match="share a name"):
-        json_schema.require_plain_names(components)
+        json_schema.require_unique_names(components)
 
 
 def test_operation_ids_are_a_verb_and_a_noun_and_unique(document: dict[str, Any]) -> None:
@@ -137,9 +137,11 @@ def test_operation_ids_are_a_verb_and_a_noun_and_unique(document: dict[str, Any]
     assert len(ids) == len(set(ids))
     assert [one for one in ids if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)+", one)] == []
     assert [one for one in ids if "api_v1" in one] == []
-    endpoint = next(iter(NOUNS[0]))
+    endpoint = next(iter(ENDPOINT_GROUPS[0]))
     with pytest.raises(TypeError, match="share an operation id"):
-        described([endpoint, msgspec.structs.replace(endpoint, path="/another")], "SLE")
+        render_openapi_document(
+            [endpoint, msgspec.structs.replace(endpoint, path="/another")], "SLE"
+        )
 
 
 def test_every_tag_is_described_and_the_introduction_covers_the_basics(
@@ -179,7 +181,7 @@ def test_idempotency_key_and_request_id_have_the_same_example(
         if where == "request" and "request_id" in one.get("example", {})
     ]
     assert len(bodies) > 10
-    assert {*bodies, *header} == {RequestIdRule.example}
+    assert {*bodies, *header} == {IdempotencyKeyRule.example}
 
 
 #: Values without a fixed list.

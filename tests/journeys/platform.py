@@ -13,7 +13,7 @@ from journeys.caller import done
 from journeys.lines import to_each_process
 from journeys.people import App
 from journeys.staff import Admin
-from tapgate.settings import Settings, load
+from tapgate.settings import Settings, load_settings
 from world import ServiceSignature
 
 
@@ -33,7 +33,7 @@ class Platform:
     @property
     def settings(self) -> Settings:
         """As the gateway's processes have them, with what was made for them."""
-        return load(self._environ)
+        return load_settings(self._environ)
 
     def messenger(self) -> App:
         """The messenger, which works for the subscribers themselves."""

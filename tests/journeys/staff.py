@@ -6,7 +6,7 @@ import httpx2
 
 from journeys.caller import Caller, Record, done, new_phone, numbers
 from journeys.people import AGENT_PIN, Agent, App, Customer, Merchant, Partner, Till
-from tapgate.edge.endpoint import ROLES
+from tapgate.edge.endpoint import ROLES_BY_LETTER
 from world import Bearer
 
 PASSWORD = "a long enough password"
@@ -40,7 +40,7 @@ class Admin(Caller):
         """Somebody new, who logs in. The role is its letter in the interface."""
         email = f"{name.lower()}{next(numbers)}@example.com"
         created = await self.post(
-            "admin/users", email=email, password=PASSWORD, name=name, role=ROLES[role]
+            "admin/users", email=email, password=PASSWORD, name=name, role=ROLES_BY_LETTER[role]
         )
         assert created.status_code == 201, created.text
         return await Admin.logged_in(self.client, email, PASSWORD)

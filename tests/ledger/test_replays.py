@@ -142,7 +142,7 @@ async def test_the_chain_of_a_transaction_tells_of_them(world: World) -> None:
         assert answer.status_code == 200, answer.text
     url = f"/api/v1/transactions/{answer.json()['transaction_id']}/chain"
     before, admin = datetime.now(UTC) - timedelta(minutes=1), await world.admin("S")
-    async with gateway._background(world.services), asyncio.timeout(30):
+    async with gateway._start_background_tasks(world.services), asyncio.timeout(30):
         while (told := (await world.client.get(url, auth=admin)).json()["replays"])["count"] < 2:
             await asyncio.sleep(0.05)
     assert told["count"] == 2

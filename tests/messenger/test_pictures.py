@@ -215,7 +215,7 @@ async def test_what_the_channel_says_is_passed_on() -> None:
 async def test_too_many_pictures_at_once_are_told_to_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    go_on, most = threading.Event(), pictures.Threads("pictures", at_once=1, most=1)
+    go_on, most = threading.Event(), pictures.BoundedThreadPool("pictures", at_once=1, most=1)
     monkeypatch.setattr(pictures, "looking", most)
     first = asyncio.create_task(most.run(go_on.wait))
     try:

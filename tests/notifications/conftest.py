@@ -15,7 +15,7 @@ from tapgate.store import signals
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may stand still for longer than anybody waits for an answer or a farewell;
     that a connection was believed to be lost would be among the lines that a test counts."""
-    monkeypatch.setattr(signals, "_ANSWER_SECONDS", 30.0)
+    monkeypatch.setattr(signals, "_QUERY_TIMEOUT_SECONDS", 30.0)
     monkeypatch.setattr(sending, "PATIENCE_SECONDS", 30.0)
     monkeypatch.setattr(sending, "_CONNECT_SECONDS", 30.0)
     monkeypatch.setattr(deliverer, "_FAREWELL_SECONDS", 30.0)

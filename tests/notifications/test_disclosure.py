@@ -9,7 +9,7 @@ import pytest
 from cards.stage import new_card
 from notifications.receiver import Received, Receiver
 from notifications.stage import endpoint
-from tapgate.gateway import EVENT_RECORDS
+from tapgate.gateway import EVENT_RECORD_LOADERS
 from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules
 from tapgate.notifications.events import TYPES, resource_of
@@ -46,11 +46,11 @@ async def listen(world: World, receiver: Receiver) -> None:
     await endpoint(world.services, receiver.url)
     async with world.services.database.transaction() as tx:
         ticket = await world.services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
-    await world.services.signals.settled(ticket)
+    await world.services.signals.wait_for_acks(ticket)
 
 
 async def deliver(world: World) -> None:
-    work = Deliverer(world.services, EVENT_RECORDS)
+    work = Deliverer(world.services, EVENT_RECORD_LOADERS)
     while await world.services.database.fetchval(
         """SELECT count(*) FROM deliveries WHERE status = 'pending' AND next_attempt_at <= $1""",
         world.services.clock(),

@@ -85,7 +85,7 @@ async def held(world: World, receiver: Receiver) -> Held:
 def signals(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With and without the connection that announces changes to this process."""
     if request.param == "not listening":
-        monkeypatch.setattr(Signals, "listening", False)
+        monkeypatch.setattr(Signals, "is_listening", False)
 
 
 Change = Callable[[Held], Awaitable[Any]]

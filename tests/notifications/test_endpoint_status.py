@@ -11,7 +11,7 @@ from notifications.receiver import Receiver
 from notifications.stage import ENDPOINTS, deliver, happen
 from tapgate import ids
 from tapgate.edge.services import Services
-from tapgate.gateway import EVENT_RECORDS
+from tapgate.gateway import EVENT_RECORD_LOADERS
 from tapgate.notifications.webhooks import model, operations
 from tapgate.notifications.webhooks.model import StatusReason
 from tapgate.notifications.webhooks.retry_after import MAX_RETRY_AFTER
@@ -153,7 +153,7 @@ async def test_a_paused_endpoint_queues_events_and_gets_them_when_resumed(
     assert {one["event"] for one in queued} >= {"card.linked", "webhook.test"}
     resumed = (await hooks.put(id, status="active")).json()
     assert (resumed["status"], resumed["status_reason"]) == ("active", None)
-    await deliver(services, EVENT_RECORDS)
+    await deliver(services, EVENT_RECORD_LOADERS)
     assert {one.id for one in receiver.received} == {one["id"] for one in queued}
     changes = [entry["changes"] for entry in await world.audit(id, "webhook_endpoint.updated")]
     assert [change["status"] for change in changes] == [["active", "paused"], ["paused", "active"]]
@@ -332,7 +332,7 @@ async def test_responses_about_a_restricted_subscriber_are_hidden(
     person = await world.subscriber()
     await world.give(person["id"], "1.00")
     await client.post(f"{ENDPOINTS}/{id}/test", auth=hooks.admin)
-    await deliver(services, EVENT_RECORDS)
+    await deliver(services, EVENT_RECORD_LOADERS)
     await services.database.execute("UPDATE deliveries SET response = 'Hello Aminata'")
     shown = await hooks.deliveries(id)
     events = {"subscriber.created", "transaction.completed", "webhook.test"}

@@ -328,7 +328,7 @@ async def _heard(messenger: Messenger) -> int:
 
 
 async def _said(lines: list[Any]) -> list[str]:
-    return [line["event"] for line in lines if line["event"] != "signals.lost"]
+    return [line["event"] for line in lines if line["event"] != "signals.connection_lost"]
 
 
 async def _delivered(messenger: Messenger) -> int:

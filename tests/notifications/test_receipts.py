@@ -13,7 +13,7 @@ import pytest
 from notifications.messenger import Messenger
 from tapgate import gateway, ids
 from tapgate.edge.services import Services
-from tapgate.gateway import wired
+from tapgate.gateway import open_services
 from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules
 from tapgate.notifications import receipts
@@ -96,7 +96,7 @@ async def test_what_arrived_is_without_a_fee_that_the_receiver_pays(world: World
     async with services.database.transaction() as tx:
         await tx.execute("UPDATE fee_rules SET payer = 'receiver', rate = 2000")
         ticket = await services.signals.publish(tx, ledger_rules.RULES_CHANGED, "")
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
     sender, receiver = await holder(world, balance="100"), await holder(world)
     await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "50.00")
     ((_, words),) = await told(world, receiver)
@@ -209,7 +209,7 @@ async def test_whoever_dies_with_notices_in_hand_leaves_them_to_another(
         in_hand.set()
         await asyncio.Event().wait()
 
-    async with wired(world.services.settings, database_url) as other:
+    async with open_services(world.services.settings, database_url) as other:
         with monkeypatch.context() as patched:
             patched.setattr(receipts, "send_templates", slow)
             dying = asyncio.create_task(Receipts(other).send_due())
@@ -235,7 +235,7 @@ async def test_many_notices_and_several_processes_tell_each_once(
     numbers = await asyncio.gather(
         *(move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "1.00") for _ in range(60))
     )
-    async with wired(world.services.settings, database_url) as other:
+    async with open_services(world.services.settings, database_url) as other:
         workers = (Receipts(services) for services in (world.services, other) * 2)
         await asyncio.gather(*(worker.send_due() for worker in workers))
     for person in (sender, receiver):
@@ -278,7 +278,7 @@ async def test_a_running_gateway_tells_the_messenger(world: World) -> None:
     messenger = Messenger(services.settings.service_secrets["gateway"])
     async with messenger.listening():
         known = msgspec.structs.replace(services.settings, messenger_url=messenger.url)
-        async with gateway._background(dataclasses.replace(services, settings=known)):
+        async with gateway._start_background_tasks(dataclasses.replace(services, settings=known)):
             sender, receiver = await holder(world, "Ibrahim", "100"), await holder(world)
             number = await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
             async with asyncio.timeout(30):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tapgate.edge.fields import Unacceptable
+from tapgate.edge.fields import InvalidValueError
 from tapgate.notifications.webhooks.targets import (
     RefusedError,
     TargetRule,
@@ -101,7 +101,7 @@ def test_a_plain_url_is_taken_as_it_is(url: str) -> None:
     ],
 )
 def test_what_could_be_understood_in_two_ways_is_refused(url: str) -> None:
-    with pytest.raises(Unacceptable):
+    with pytest.raises(InvalidValueError):
         TargetRule().check(url)
 
 

@@ -72,7 +72,7 @@ async def test_one_at_a_time(world: World) -> None:
 
 async def test_others_are_served_while_it_takes_long(world: World) -> None:
     admin, database = await world.admin(), world.services.database
-    async with database.apart() as connection, connection.transaction():
+    async with database.dedicated_connection() as connection, connection.transaction():
         await connection.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
         proving = asyncio.create_task(world.client.post(URL, auth=admin))
         while await database.fetchval(_PROVING) is None:
@@ -88,7 +88,7 @@ async def test_others_are_served_while_it_takes_long(world: World) -> None:
 @pytest.mark.parametrize("end", ["whoever asked goes away", "the database drops it"])
 async def test_a_proof_that_ends_early_stands_in_nobodys_way(world: World, end: str) -> None:
     admin, database = await world.admin(), world.services.database
-    async with database.apart() as connection, connection.transaction():
+    async with database.dedicated_connection() as connection, connection.transaction():
         await connection.execute("LOCK TABLE entries IN ACCESS EXCLUSIVE MODE")
         proving = asyncio.create_task(world.client.post(URL, auth=admin))
         while (backend := await database.fetchval(_PROVING)) is None:

@@ -47,8 +47,8 @@ async def _upgrade_from_the_previous_release(
                 ids.decode(ids.KEY, key.id),
                 "owner" if key is owner else "former",
             )
-        ticket = await world.services.authenticator.hmac_keys.owner_changed(tx)
-    await world.services.signals.settled(ticket)
+        ticket = await world.services.authenticator.hmac_keys.publish_owner_change(tx)
+    await world.services.signals.wait_for_acks(ticket)
 
 
 async def _count(world: World) -> int:
@@ -181,7 +181,7 @@ async def test_process_of_the_previous_release_does_not_pay_again(
     paid = await shop.pay("7.00", request_id="two")
     assert paid.status_code == 200
     with monkeypatch.context() as previous:
-        previous.setattr(Principal, "scope", property(lambda caller: caller.id))
+        previous.setattr(Principal, "idempotency_scope", property(lambda caller: caller.id))
         retried = await shop.pay("7.00", request_id="two")
         assert (retried.content, retried.headers[REPLAYED]) == (paid.content, "true")
         fresh = await shop.pay("8.00", request_id="three")

@@ -116,7 +116,7 @@ async def test_a_terminal_that_is_named_must_be_the_processors_own(world: World)
     assert refusal(await shop.pay("1", terminal_id=anothers)) == (404, "TERMINAL_NOT_FOUND")
     assert refusal(await shop.pay("1", terminal_id="none")) == (404, "TERMINAL_NOT_FOUND")
     assert refusal(await shop.pay("1", terminal_id=blocked)) == (403, "TERMINAL_BLOCKED")
-    await world.services.authenticator.terminals.write_down()
+    await world.services.authenticator.terminals.flush_last_seen()
     seen = await world.services.database.fetch(
         "SELECT id FROM terminals WHERE last_seen_at IS NOT NULL"
     )
@@ -131,8 +131,8 @@ async def test_a_repetition_is_answered_even_when_the_terminal_is_blocked_by_now
     first = await shop.pay("1", request_id="one", terminal_id=terminal)
     async with world.services.database.transaction() as tx:
         await tx.execute("UPDATE terminals SET status = 'blocked'")
-        ticket = await world.services.authenticator.hmac_keys.owner_changed(tx)
-    await world.services.signals.settled(ticket)
+        ticket = await world.services.authenticator.hmac_keys.publish_owner_change(tx)
+    await world.services.signals.wait_for_acks(ticket)
     again = await shop.pay("1", request_id="one", terminal_id=terminal)
     assert again.json() == first.json()
     assert refusal(await shop.pay("1", terminal_id=terminal)) == (403, "TERMINAL_BLOCKED")

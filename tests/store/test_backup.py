@@ -17,10 +17,10 @@ from store.proxy import listening
 from tapgate.clock import system_clock
 from tapgate.ids import first_id_at
 from tapgate.store import StoreError, restore
-from tapgate.store.backup import save
-from tapgate.store.backup_file import BackupReader, Manifest, new_file
-from tapgate.store.embedded import PROGRAMS
-from tapgate.store.migrate import LOCK_KEY, migrate
+from tapgate.store.backup import create_backup
+from tapgate.store.backup_file import BackupReader, Manifest, open_new_file
+from tapgate.store.embedded import PROGRAMS_DIR
+from tapgate.store.migrate import MIGRATION_LOCK_KEY, migrate
 from tapgate.vault import Vault
 from world import World
 
@@ -32,14 +32,14 @@ def nothing(*_: object) -> None:
 
 
 async def saved(url: str, path: Path) -> Manifest:
-    with new_file(path, replace=True) as file:
-        manifest, _ = await save(url, file, VAULT, nothing)
+    with open_new_file(path, replace=True) as file:
+        manifest, _ = await create_backup(url, file, VAULT, nothing)
         return manifest
 
 
 async def load(url: str, path: Path) -> list[str]:
     with path.open("rb") as file:
-        return await restore.load(url, BackupReader(file, VAULT, nothing), nothing)
+        return await restore.restore_backup(url, BackupReader(file, VAULT, nothing), nothing)
 
 
 async def rows(url: str, sql: str) -> list[tuple[object, ...]]:
@@ -56,7 +56,7 @@ def files_in(folder: Path) -> list[str]:
 
 def schema(url: str) -> str:
     """Without brackets: a condition that was saved and read again has fewer of them."""
-    command = [PROGRAMS / "pg_dump", "--schema-only", "--no-owner", "--restrict-key=same"]
+    command = [PROGRAMS_DIR / "pg_dump", "--schema-only", "--no-owner", "--restrict-key=same"]
     done = subprocess.run([*command, url], check=True, capture_output=True, text=True)
     return done.stdout.replace("(", "").replace(")", "")
 
@@ -147,29 +147,29 @@ async def test_what_came_back_otherwise_is_undone(
         with (tmp_path / "backup").open("rb") as file, pytest.raises(StoreError, match=complaint):
             reader = BackupReader(file, VAULT, nothing)
             reader.manifest = msgspec.structs.replace(manifest, **lie)
-            await restore.load(empty_url, reader, nothing)
+            await restore.restore_backup(empty_url, reader, nothing)
         assert await is_empty(empty_url)
     await load(empty_url, tmp_path / "backup")
 
 
 async def test_what_could_not_be_run_is_refused(database_url: str) -> None:
-    manifest, _ = await save(database_url, io.BytesIO(), VAULT, nothing)
+    manifest, _ = await create_backup(database_url, io.BytesIO(), VAULT, nothing)
     fits = {"secret_fingerprint": "ab12", "currency": "SLE"}
     installed = msgspec.structs.replace(manifest, secret_fingerprint="ab12", currency="SLE")
-    restore.refuse_unfit(manifest, **fits)
-    restore.refuse_unfit(installed, **fits)
+    restore.require_restorable(manifest, **fits)
+    restore.require_restorable(installed, **fits)
     for given, complaint in [
         (fits | {"secret_fingerprint": "cd34"}, "secret key 'ab12', and that of these settings"),
         (fits | {"currency": "EUR"}, "currency is 'SLE'"),
     ]:
         with pytest.raises(StoreError, match=complaint):
-            restore.refuse_unfit(installed, **given)
+            restore.require_restorable(installed, **given)
     newer = msgspec.structs.replace(manifest, migrations=manifest.migrations | {"9999.sql": "x"})
     with pytest.raises(StoreError, match=r"newer than this Tapgate: it has 9999\.sql"):
-        restore.refuse_unfit(newer, **fits)
+        restore.require_restorable(newer, **fits)
     with pytest.raises(StoreError, match="the clock of this machine is behind"):
         early = manifest.moment - timedelta(seconds=1)
-        restore.refuse_unfit(manifest, **fits, clock=lambda: early)
+        restore.require_restorable(manifest, **fits, clock=lambda: early)
 
 
 async def test_cancelled_at_any_time_it_leaves_nothing_or_is_done(
@@ -290,7 +290,7 @@ async def test_a_server_that_is_lost_on_the_way_is_one_line(
         await ending
     assert "\n" not in str(refused.value)
     assert files_in(tmp_path) == ["backup"]
-    async with in_the_way(empty_url, f"SELECT pg_advisory_xact_lock({LOCK_KEY})"):
+    async with in_the_way(empty_url, f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK_KEY})"):
         ending = asyncio.create_task(end_all(name_of(empty_url)))
         with pytest.raises(StoreError, match="nothing was restored: "):
             await load(empty_url, tmp_path / "backup")

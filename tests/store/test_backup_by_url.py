@@ -11,9 +11,9 @@ from gateway.running import free_port
 from store.conftest import Tls, let_others_reach
 from store.test_backup import load, name_of, rows, saved, schema
 from tapgate.store import StoreError
-from tapgate.store.embedded import PROGRAMS, EmbeddedPostgres
+from tapgate.store.embedded import PROGRAMS_DIR, EmbeddedPostgres
 from tapgate.store.migrate import migrate
-from tapgate.store.server_user import server_user
+from tapgate.store.server_user import resolve_server_user
 
 PASSWORD = "p@ss:w/rd %&'\\"
 
@@ -34,10 +34,10 @@ async def by_password(data_dir: Path) -> AsyncIterator[str]:
     (pgdata / "pg_hba.conf").write_text("host all shop 127.0.0.1/32 scram-sha-256\n")
     let_others_reach(pgdata)
     process = await asyncio.create_subprocess_exec(
-        PROGRAMS / "postgres",
+        PROGRAMS_DIR / "postgres",
         *("-D", pgdata, "-c", "listen_addresses=127.0.0.1", "-c", f"port={port}", "-k", ""),
         stderr=asyncio.subprocess.PIPE,
-        **server_user(pgdata).popen_arguments(),
+        **resolve_server_user(pgdata).popen_arguments(),
     )
     try:
         assert process.stderr is not None

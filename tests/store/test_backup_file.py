@@ -47,7 +47,8 @@ async def contents(stream: bytes) -> list[tuple[str, bytes]]:
     writer.finish()
     reader = BackupReader(file, VAULT, nothing)
     return [
-        (name, b"".join([data async for data in rows])) async for name, _, rows in reader.tables()
+        (name, b"".join([data async for data in rows]))
+        async for name, _, rows in reader.iter_tables()
     ]
 
 
@@ -103,7 +104,7 @@ async def test_memory_does_not_grow_with_the_database(
             writer.finish()
         read = 0
         with (tmp_path / "backup").open("rb") as file:
-            async for _, _, rows in BackupReader(file, VAULT, nothing).tables():
+            async for _, _, rows in BackupReader(file, VAULT, nothing).iter_tables():
                 async for data in rows:
                     read += len(data)
         _, peak = tracemalloc.get_traced_memory()

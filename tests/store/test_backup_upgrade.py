@@ -8,7 +8,7 @@ import pytest
 from store.test_backup import nothing, schema
 from store.test_upgrade import _NAMES, _SECRET_KEY, columns_of, contents, fill, proved, up_to
 from tapgate.store import restore
-from tapgate.store.backup import save
+from tapgate.store.backup import create_backup
 from tapgate.store.backup_file import BackupReader
 from tapgate.store.migrate import migrate
 from tapgate.vault import Vault
@@ -32,8 +32,8 @@ async def test_a_backup_of_an_older_schema_comes_back(
         await migrate(empty_url, up_to(name, tmp_path))
         await fill(empty_url, name)
     vault, file = Vault(_SECRET_KEY), io.BytesIO()
-    await save(empty_url, file, vault, nothing)
-    await restore.load(other_empty_url, BackupReader(file, vault, nothing), nothing)
+    await create_backup(empty_url, file, vault, nothing)
+    await restore.restore_backup(other_empty_url, BackupReader(file, vault, nothing), nothing)
     assert schema(other_empty_url) == schema(empty_url)
     columns = await columns_of(empty_url)
     kept = {table: names for table, names in columns.items() if table not in _ENDED}

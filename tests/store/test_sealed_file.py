@@ -26,7 +26,7 @@ def sealed(plain: bytes, *, piece: int = 700) -> bytes:
     for start in range(0, len(plain), piece):
         writer.write(plain[start : start + piece])
     writer.finish()
-    assert writer.written == len(file.getvalue())
+    assert writer.bytes_written == len(file.getvalue())
     return file.getvalue()
 
 

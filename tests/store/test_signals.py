@@ -39,7 +39,7 @@ asyncio.run(main())
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine an answer may take longer than a connection is believed to be there."""
-    monkeypatch.setattr(signals_module, "_ANSWER_SECONDS", 30.0)
+    monkeypatch.setattr(signals_module, "_QUERY_TIMEOUT_SECONDS", 30.0)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ async def others(database_url: str) -> AsyncIterator[Signals]:
 async def change(database: Database, signals: Signals, payload: str, topic: str = "keys") -> None:
     async with database.transaction() as tx:
         ticket = await signals.publish(tx, topic, payload)
-    await signals.settled(ticket)
+    await signals.wait_for_acks(ticket)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -81,9 +81,9 @@ async def test_everybody_knows_once_it_has_settled(
     database: Database, signals: Signals, others: Signals
 ) -> None:
     heard: list[tuple[str, str]] = []
-    signals.on("keys", lambda payload: heard.append(("here", payload)))
-    others.on("keys", lambda payload: heard.append(("there", payload)))
-    others.on("rules", lambda payload: heard.append(("wrong topic", payload)))
+    signals.subscribe("keys", lambda payload: heard.append(("here", payload)))
+    others.subscribe("keys", lambda payload: heard.append(("there", payload)))
+    others.subscribe("rules", lambda payload: heard.append(("wrong topic", payload)))
     for number in range(20):
         await change(database, signals, f"key {number} é\n")
         assert sorted(heard) == [("here", f"key {number} é\n"), ("there", f"key {number} é\n")]
@@ -94,7 +94,7 @@ async def test_many_changes_settle_at_once(
     database: Database, signals: Signals, others: Signals
 ) -> None:
     heard: set[str] = set()
-    others.on("keys", heard.add)
+    others.subscribe("keys", heard.add)
 
     async def change_and_look(payload: str) -> None:
         await change(database, signals, payload)
@@ -107,7 +107,7 @@ async def test_what_is_rolled_back_is_not_told(
     database: Database, signals: Signals, others: Signals
 ) -> None:
     heard: list[str] = []
-    others.on("keys", heard.append)
+    others.subscribe("keys", heard.append)
     with pytest.raises(ZeroDivisionError):
         async with database.transaction() as tx:
             await signals.publish(tx, "keys", "rolled back")
@@ -120,8 +120,8 @@ async def test_a_failing_handler_does_not_keep_the_others_from_running(
     database: Database, signals: Signals
 ) -> None:
     heard: list[str] = []
-    signals.on("keys", lambda _: 1 // 0)  # type: ignore[arg-type, return-value]
-    signals.on("keys", heard.append)
+    signals.subscribe("keys", lambda _: 1 // 0)  # type: ignore[arg-type, return-value]
+    signals.subscribe("keys", heard.append)
     await change(database, signals, "first")
     assert heard == ["first"]
 
@@ -131,11 +131,11 @@ async def test_a_lost_connection_is_noticed_and_comes_back(
 ) -> None:
     gaps: list[bool] = []
     heard: list[str] = []
-    others.on_gap(lambda: gaps.append(others.listening))
-    others.on("keys", heard.append)
+    others.on_reconnect(lambda: gaps.append(others.is_listening))
+    others.subscribe("keys", heard.append)
     await cut_connections(database)
-    await until(lambda: not others.listening)
-    await until(lambda: others.listening and signals.listening)
+    await until(lambda: not others.is_listening)
+    await until(lambda: others.is_listening and signals.is_listening)
     assert gaps == [False]  # caches are cleared before they are trusted again
     await change(database, signals, "afterwards")
     assert heard == ["afterwards"]
@@ -148,9 +148,9 @@ async def test_settling_survives_a_connection_lost_on_the_way(
         cut = asyncio.create_task(cut_connections(database))
         await change(database, signals, str(number))
         await cut
-    await until(lambda: signals.listening and others.listening)
+    await until(lambda: signals.is_listening and others.is_listening)
     heard: list[str] = []
-    others.on("keys", heard.append)
+    others.subscribe("keys", heard.append)
     async with asyncio.timeout(60):  # the last cut may not have been noticed yet
         for number in itertools.count():
             await change(database, signals, f"afterwards {number}")
@@ -174,7 +174,7 @@ async def test_stopped_while_somebody_settles_nothing_is_complained_about(
             await signals.start()
             async with database.transaction() as tx:
                 ticket = await signals.publish(tx, "keys", "changed")
-            settling = asyncio.create_task(signals.settled(ticket))
+            settling = asyncio.create_task(signals.wait_for_acks(ticket))
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             settling.cancel()
@@ -199,7 +199,7 @@ async def test_other_processes_and_one_that_hangs_or_dies(
         await change(database, signals, "told")
         assert await other.stdout.readline() == b"told\n"
         other.send_signal(signal.SIGSTOP)
-        monkeypatch.setattr(signals_module, "_SETTLE_SECONDS", 1.0)
+        monkeypatch.setattr(signals_module, "_ACK_TIMEOUT_SECONDS", 1.0)
         async with asyncio.timeout(30):  # not for ever
             await change(database, signals, "not heard")
         other.kill()
@@ -214,9 +214,9 @@ async def test_other_processes_and_one_that_hangs_or_dies(
 async def test_starting_without_a_database_keeps_trying(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signals_module, "_ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(signals_module, "_QUERY_TIMEOUT_SECONDS", 1.0)
     database_name = database_url.partition("@/")[2].partition("?")[0]
     signals = Signals(database_url.replace(database_name, "not_there"))
     await signals.start()
-    assert not signals.listening
+    assert not signals.is_listening
     await signals.stop()

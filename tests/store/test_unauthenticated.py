@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from store.test_backup import is_empty, nothing, rows
-from tapgate.store import StoreError, restore, unauthenticated
+from tapgate.store import StoreError, legacy_backup, restore
+from tapgate.store.legacy_backup import LegacyBackupReader
 from tapgate.store.migrate import migrate
-from tapgate.store.unauthenticated import UnauthenticatedReader
 
 #: Made by Tapgate 1.0 with the secret key "the-secret-key-of-the-backup-fixture".
 FIXTURE = Path(__file__).parent / "backups" / "unauthenticated.backup"
@@ -22,7 +22,7 @@ META_COMMAND = "x $check$\n\\! touch {}\n"
 
 async def load(url: str, path: Path) -> list[str]:
     with path.open("rb") as file:
-        return await restore.load(url, UnauthenticatedReader(file, nothing), nothing)
+        return await restore.restore_backup(url, LegacyBackupReader(file, nothing), nothing)
 
 
 def altered(path: Path, alter: Callable[[dict[str, Any]], object]) -> Path:
@@ -75,9 +75,9 @@ async def test_text_of_a_manifest_is_only_compared(
     lie: object = {"audit log: head": evil, evil: "1"} if value == "figures" else evil
     path = altered(tmp_path / "backup", lambda content: content.update({value: lie}))
     with path.open("rb") as file, pytest.raises(StoreError) as refused:
-        source = UnauthenticatedReader(file, nothing)
-        restore.refuse_unfit(source.manifest, secret_fingerprint="53e0ef9b", currency="SLE")
-        await restore.load(empty_url, source, nothing)
+        source = LegacyBackupReader(file, nothing)
+        restore.require_restorable(source.manifest, secret_fingerprint="53e0ef9b", currency="SLE")
+        await restore.restore_backup(empty_url, source, nothing)
     assert "\n" not in str(refused.value)
     assert not mark.exists()
     assert await is_empty(empty_url)
@@ -92,7 +92,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
         program = tmp_path / "pg_restore"
         program.write_text(f"#!/bin/sh\nexec cat {tmp_path}/script\n")
         program.chmod(0o700)
-        monkeypatch.setattr(unauthenticated, "PROGRAMS", tmp_path)
+        monkeypatch.setattr(legacy_backup, "PROGRAMS_DIR", tmp_path)
 
     return write
 
@@ -132,16 +132,16 @@ async def test_a_script_is_data(
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 1000])
 async def test_rows_are_cut_anywhere(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unauthenticated, "_CHUNK", size)
+    monkeypatch.setattr(legacy_backup, "_CHUNK_BYTES", size)
     for data in (b"", b"a\n", b"a\\.\nb\n\\\\.\n", b"\n\n", b"\\\\.\n.\n"):
         stream = asyncio.StreamReader()
         stream.feed_data(data + b"\\.\n\nSELECT 1;\n")
         stream.feed_eof()
-        lines = unauthenticated._Script(stream)
-        assert b"".join([piece async for piece in lines.rows()]) == data
-        monkeypatch.setattr(unauthenticated, "_CHUNK", max(size, 20))
-        assert [await lines.line() for _ in range(3)] == [b"", b"SELECT 1;", None]
-        monkeypatch.setattr(unauthenticated, "_CHUNK", size)
+        lines = legacy_backup._ScriptReader(stream)
+        assert b"".join([piece async for piece in lines.iter_rows()]) == data
+        monkeypatch.setattr(legacy_backup, "_CHUNK_BYTES", max(size, 20))
+        assert [await lines.read_line() for _ in range(3)] == [b"", b"SELECT 1;", None]
+        monkeypatch.setattr(legacy_backup, "_CHUNK_BYTES", size)
 
 
 @pytest.mark.parametrize(
@@ -159,10 +159,10 @@ def test_a_damaged_file_is_refused(
     path = tmp_path / "backup"
     path.write_bytes(damage(FIXTURE.read_bytes()))
     with path.open("rb") as file, pytest.raises(StoreError, match=complaint):
-        UnauthenticatedReader(file, nothing)
+        LegacyBackupReader(file, nothing)
 
 
 def test_a_format_of_the_future_is_refused(tmp_path: Path) -> None:
     path = altered(tmp_path / "backup", lambda content: content.update(format=2))
     with path.open("rb") as file, pytest.raises(StoreError, match="made by a newer Tapgate"):
-        UnauthenticatedReader(file, nothing)
+        LegacyBackupReader(file, nothing)

@@ -17,18 +17,18 @@ from store.test_backup import name_of, rows, schema
 from tapgate import ids
 from tapgate.audit import chain
 from tapgate.credentials.pins import PinVerifier
-from tapgate.gateway import create_app, require_same_installation, wired
+from tapgate.gateway import create_app, open_services, require_same_installation
 from tapgate.ledger.pins import set_pin
 from tapgate.ledger.rules import insert_defaults
 from tapgate.ledger.verify import Proof, verify
-from tapgate.settings import Settings, load
+from tapgate.settings import Settings, load_settings
 from tapgate.store import migrate as migrations
 from tapgate.store.database import Database
 from tapgate.store.migrate import migrate
 from tapgate.vault import Vault
 from world import PIN, World
 
-_FOLDER = migrations._FOLDER
+_FOLDER = migrations._MIGRATIONS_DIR
 _NAMES = sorted(file.name for file in _FOLDER.glob("*.sql"))
 _ROWS = Path(__file__).parent / "upgrade"
 _SECRET_KEY = "a secret key of thirty-two characters"
@@ -76,9 +76,9 @@ async def fill(url: str, name: str) -> None:
                     "INSERT INTO installation VALUES ('secret_fingerprint', $1)", key.key_id
                 )
                 for holder in (201, 202, 301):
-                    await set_pin(tx, holder, PinVerifier(key).make(PIN))
+                    await set_pin(tx, holder, PinVerifier(key).hash(PIN))
         if number == "0004":
-            assert await chain.Sealer(database).tick() == 2
+            assert await chain.Sealer(database).seal_pending() == 2
     finally:
         await database.close()
 
@@ -214,7 +214,7 @@ async def test_existing_installation_gets_the_new_compliance_rules_once(
 
 
 async def pay_from_an_old_balance(url: str, folder: Path) -> None:
-    async with wired(settings(url, folder), url) as services:
+    async with open_services(settings(url, folder), url) as services:
         await require_same_installation(services)
         async with services.database.transaction() as tx:
             await insert_defaults(tx, "SLE", services.new_id)
@@ -237,7 +237,7 @@ async def pay_from_an_old_balance(url: str, folder: Path) -> None:
 
 
 def settings(url: str, folder: Path) -> Settings:
-    return load(
+    return load_settings(
         {
             "TAPGATE_DATA_DIR": str(folder),
             "TAPGATE_DATABASE_URL": url,

@@ -9,8 +9,8 @@ import pytest
 
 from store.test_upgrade import _NAMES, _SECRET_KEY, fill, proved, settings, up_to
 from tapgate import ids
-from tapgate.edge.call import Call
-from tapgate.gateway import create_app, wired
+from tapgate.edge.request_context import RequestContext
+from tapgate.gateway import create_app, open_services
 from tapgate.ledger.commands import TransactionResult, encode_result
 from tapgate.ledger.rules import insert_defaults
 from tapgate.pos.payments import PosPaymentRequest
@@ -36,7 +36,7 @@ async def upgraded(request: pytest.FixtureRequest, empty_url: str, tmp_path: Pat
         await fill(empty_url, name)
     database, vault = await Database.connect(empty_url), Vault(_SECRET_KEY)
     body = PosPaymentRequest(**BODY)
-    call = cast("Call", SimpleNamespace(path=PAY))
+    call = cast("RequestContext", SimpleNamespace(path=PAY))
     answer = TransactionResult(transaction_id=PAID, status="completed", amount=200_00, fee=3_00,
                     payer_available=350_00)  # fmt: skip
     async with database.transaction() as tx:
@@ -57,7 +57,7 @@ async def upgraded(request: pytest.FixtureRequest, empty_url: str, tmp_path: Pat
 
 
 async def test_retry_after_the_upgrade_replays(upgraded: str, tmp_path: Path) -> None:
-    async with wired(settings(upgraded, tmp_path), upgraded) as services:
+    async with open_services(settings(upgraded, tmp_path), upgraded) as services:
         async with services.database.transaction() as tx:
             await insert_defaults(tx, "SLE", services.new_id)
             made = await services.authenticator.hmac_keys.create_for_processor(tx, 401, 411)

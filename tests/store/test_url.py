@@ -9,7 +9,7 @@ from store.conftest import Tls
 from tapgate.store import StoreError
 from tapgate.store.connect import open_connection
 from tapgate.store.database import Database
-from tapgate.store.migrate import connect, migrate
+from tapgate.store.migrate import migrate, open_checked_connection
 from tapgate.store.signals import Signals
 from tapgate.store.url import parse_url
 
@@ -101,7 +101,7 @@ def test_settings_of_the_session(parameters: str, settings: dict[str, str]) -> N
 async def test_refused_in_one_line_without_the_password(parameters: str, complaint: str) -> None:
     location = "" if parameters.startswith("host=") else "db"
     url = f"postgresql://ada:{SECRET}@{location}/x?{parameters}"
-    for attempt in (Database.connect, connect):
+    for attempt in (Database.connect, open_checked_connection):
         with pytest.raises(StoreError) as refused:
             await attempt(url)
         message = str(refused.value)
@@ -125,7 +125,7 @@ async def test_refused_in_one_line_without_the_password(parameters: str, complai
 )
 async def test_a_malformed_url_is_refused_without_the_password(url: str) -> None:
     with pytest.raises(StoreError) as refused:
-        await connect(url)
+        await open_checked_connection(url)
     assert SECRET not in str(refused.value)
 
 
@@ -136,7 +136,7 @@ async def test_harmless_parameters_of_managed_databases_are_accepted(database_ur
         "&keepalives_count=3&tcp_user_timeout=30000&target_session_attrs=read-write"
         "&load_balance_hosts=random&client_encoding=UTF8&sslcertmode=allow&sslnegotiation=postgres"
     )
-    connection = await connect(add(database_url, harmless))
+    connection = await open_checked_connection(add(database_url, harmless))
     try:
         assert await connection.fetchval("SELECT 1") == 1
     finally:
@@ -172,7 +172,7 @@ async def test_settings_reach_the_session(database_url: str) -> None:
 
 async def test_an_unknown_setting_is_refused(database_url: str) -> None:
     with pytest.raises(StoreError, match='unrecognized configuration parameter "no_such"'):
-        await connect(add(database_url, "options=-c%20no_such%3D1"))
+        await open_checked_connection(add(database_url, "options=-c%20no_such%3D1"))
 
 
 async def test_a_host_that_never_answers_does_not_keep_from_the_next(database_url: str) -> None:
@@ -181,7 +181,7 @@ async def test_a_host_that_never_answers_does_not_keep_from_the_next(database_ur
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         url = database_url.replace(f"host={folder}", f"host=127.0.0.1,{folder}&port={port},5432")
-        connection = await connect(add(url, "connect_timeout=1&sslmode=disable"))
+        connection = await open_checked_connection(add(url, "connect_timeout=1&sslmode=disable"))
     await connection.close()
 
 
@@ -189,13 +189,15 @@ async def test_a_host_that_refuses_does_not_keep_from_the_next(database_url: str
     folder = parse_url(database_url).hosts[0][0]
     ports = f"port={free_port()},5432"
     url = database_url.replace(f"host={folder}", f"host=127.0.0.1,{folder}&{ports}")
-    await (await connect(url)).close()
+    await (await open_checked_connection(url)).close()
 
 
 async def test_a_server_with_other_attributes_is_not_used(database_url: str) -> None:
     with pytest.raises(StoreError, match="None of the hosts match"):
-        await connect(add(database_url, "target_session_attrs=standby"))
-    await (await connect(add(database_url, "target_session_attrs=prefer-standby"))).close()
+        await open_checked_connection(add(database_url, "target_session_attrs=standby"))
+    await (
+        await open_checked_connection(add(database_url, "target_session_attrs=prefer-standby"))
+    ).close()
 
 
 @pytest.mark.parametrize("keepalives", [0, 1])
@@ -226,7 +228,7 @@ async def test_tls_is_used_wherever_a_url_is(database_url: str, tls: Tls) -> Non
     try:
         assert await database.fetchval("SELECT 1") == 1
         await signals.start()
-        assert signals.listening
+        assert signals.is_listening
     finally:
         await signals.stop()
         await database.close()

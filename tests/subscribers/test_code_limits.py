@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tapgate.store import code_sends
+from tapgate.store import code_send_limit
 from tapgate.store.database import Database
 from world import World
 
@@ -88,11 +88,11 @@ async def test_expired_rows_are_purged(world: World, database: Database) -> None
     now = world.services.clock()
     for number in range(15):
         async with database.transaction() as tx:
-            assert await code_sends.reserve(tx, f"+2327600{number:04}", now) is None
+            assert await code_send_limit.reserve(tx, f"+2327600{number:04}", now) is None
     world.forward(hours=1)
     for phone, left in (("+23276100001", 6), ("+23276100002", 2)):
         async with database.transaction() as tx:
-            assert await code_sends.reserve(tx, phone, world.services.clock()) is None
+            assert await code_send_limit.reserve(tx, phone, world.services.clock()) is None
         assert await database.fetchval("SELECT count(*) FROM one_time_code_sends") == left
 
 
@@ -102,4 +102,4 @@ async def test_clock_set_back_by_hours_does_not_lock_a_number_out(
     for hours in (0, -2):
         world.forward(hours=hours)
         async with database.transaction() as tx:
-            assert await code_sends.reserve(tx, "+23276100001", world.services.clock()) is None
+            assert await code_send_limit.reserve(tx, "+23276100001", world.services.clock()) is None

@@ -61,7 +61,7 @@ async def test_every_move_from_every_state(
 
 
 def test_the_table_of_moves_has_every_way_out_of_every_state() -> None:
-    ways = {(move.done, *way) for move in (BLOCK, UNBLOCK, CLOSE) for way in move.leads.items()}
+    ways = {(move.event, *way) for move in (BLOCK, UNBLOCK, CLOSE) for way in move.allowed.items()}
     assert ways == {
         ("blocked", "active", "blocked"),
         ("unblocked", "blocked", "active"),

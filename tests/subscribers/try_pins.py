@@ -11,15 +11,15 @@ import sys
 
 import httpx2
 
-from tapgate.gateway import create_app, wired
-from tapgate.settings import load
+from tapgate.gateway import create_app, open_services
+from tapgate.settings import load_settings
 from world import WRONG_PIN, World
 
 
 async def try_pins(subscriber_id: str, times: int) -> None:
-    settings = load(os.environ)
+    settings = load_settings(os.environ)
     assert settings.database_url is not None
-    async with wired(settings, settings.database_url) as services:
+    async with open_services(settings, settings.database_url) as services:
         transport = httpx2.ASGITransport(app=create_app(services))
         async with httpx2.AsyncClient(transport=transport, base_url="http://gateway") as client:
             messenger = World(services, client).service()

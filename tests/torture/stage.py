@@ -54,7 +54,7 @@ class _Within:
     async def connection(self) -> AsyncIterator[Any]:
         yield self._connection
 
-    apart = connection
+    dedicated_connection = connection
 
 
 class _TakenBackError(Exception):

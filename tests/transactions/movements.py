@@ -29,7 +29,7 @@ async def agent(world: World, name: str = "Kadiatu Conteh") -> str:
             accounts[chart.COMMISSION],
             f"+2328{next(_numbers):07d}",
         )
-        await set_pin(tx, agent_id, services.pins.make(PIN))
+        await set_pin(tx, agent_id, services.pin_verifier.hash(PIN))
     return ids.encode(ids.AGENT, agent_id)
 
 

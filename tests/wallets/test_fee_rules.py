@@ -7,7 +7,7 @@ import httpx2
 import pytest
 
 from tapgate import ids
-from tapgate.gateway import wired
+from tapgate.gateway import open_services
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, TransactionResult
 from tapgate.ledger.verify import verify
@@ -189,7 +189,7 @@ async def test_the_next_transaction_is_charged_by_the_new_rules_on_every_process
     world: World, settings: Settings, database_url: str
 ) -> None:
     sender, receiver = await world.subscriber(balance="100"), await world.subscriber()
-    async with wired(settings, database_url) as second:
+    async with open_services(settings, database_url) as second:
         gateways = (world, World(second, world.client))
         for gateway in gateways:
             answer = await move(gateway, chart.TRANSFER, wallet(sender), wallet(receiver), 10_00)

@@ -94,7 +94,7 @@ async def test_nothing_is_paid_when_the_payee_cannot_be_checked(
     order = await _order(world, request_id="check fails")
     key = await world.api_key("payments:write")
     with monkeypatch.context() as patch:
-        patch.setattr(submit, "hidden_subjects", lost)
+        patch.setattr(submit, "find_hidden_subjects", lost)
         patch.setattr(submit, "is_hidden", lost)
         answer = await client.post(P2P, json=order, auth=key)
     assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tapgate import ids
 from tapgate.edge.services import Services
-from tapgate.gateway import create_app, wired
+from tapgate.gateway import create_app, open_services
 from tapgate.ids import IdGenerator
 from tapgate.ledger import chart
 from tapgate.ledger.rules import insert_defaults
@@ -56,7 +56,7 @@ def now() -> Now:
 @pytest.fixture
 async def services(settings: Settings, database_url: str, now: Now) -> AsyncIterator[Services]:
     settings = msgspec.structs.replace(settings, timezone=ZONE)
-    async with wired(settings, database_url, clock=now) as services:
+    async with open_services(settings, database_url, clock=now) as services:
         services.new_id._milliseconds = now.milliseconds
         async with services.database.transaction() as tx:
             await insert_defaults(tx, settings.currency, IdGenerator(1023))

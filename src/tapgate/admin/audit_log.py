@@ -12,11 +12,11 @@ from tapgate.audit import entry
 from tapgate.audit.chain import Verification
 from tapgate.audit.entry import AuditEntry, AuditResult
 from tapgate.audit.verification import Verifier
-from tapgate.credentials.disclosure import Subject, hidden_subjects
-from tapgate.edge.call import Call
+from tapgate.credentials.disclosure import Subject, find_hidden_subjects
 from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.pages import Page, PageQuery, cut
-from tapgate.edge.periods import Bound, end_of, start_of
+from tapgate.edge.pagination import Page, PageQuery, paginate
+from tapgate.edge.periods import PeriodBound, parse_period_end, parse_period_start
+from tapgate.edge.request_context import RequestContext
 from tapgate.edge.services import Services
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
@@ -39,8 +39,8 @@ class LogQuery(PageQuery, kw_only=True):
     resource_type: str | None = None
     resource_id: str | None = None
     result: AuditResult | None = None
-    from_: Bound | None = msgspec.field(default=None, name="from")
-    to: Bound | None = None
+    from_: PeriodBound | None = msgspec.field(default=None, name="from")
+    to: PeriodBound | None = None
 
 
 class VerifyQuery(msgspec.Struct, kw_only=True):
@@ -48,7 +48,7 @@ class VerifyQuery(msgspec.Struct, kw_only=True):
 
 
 @endpoints.get("/api/v1/audit/logs", access=_ACCESS, heavy=True)
-async def list_audit_entries(call: Call, query: LogQuery) -> Page[AuditEntry]:
+async def list_audit_entries(call: RequestContext, query: LogQuery) -> Page[AuditEntry]:
     """List audit entries.
 
     Newest first, in the order of the chain. `from` and `to` are inclusive; a day is one of the
@@ -60,19 +60,19 @@ async def list_audit_entries(call: Call, query: LogQuery) -> Page[AuditEntry]:
     """
     sql, values = page_query(query, call.services.settings.timezone)
     rows = await call.services.database.fetch(sql, *values)
-    hidden = await hidden_subjects(
+    hidden = await find_hidden_subjects(
         call.services.database, call.caller, call.services.clock(), {_subject(row) for row in rows}
     )
-    return cut(
+    return paginate(
         rows,
         query.limit,
         lambda row: row["sequence"],
-        lambda row: entry.shown(row, masked=_subject(row) in hidden),
+        lambda row: entry.to_record(row, masked=_subject(row) in hidden),
     )
 
 
 @endpoints.get("/api/v1/audit/verify", access=_ACCESS)
-async def verify_audit_chain(call: Call, query: VerifyQuery) -> Verification:
+async def verify_audit_chain(call: RequestContext, query: VerifyQuery) -> Verification:
     """Verify the audit log.
 
     Recomputes the chain of hashes over what was sealed since an earlier verification, and over
@@ -107,13 +107,13 @@ def _subject(row: Mapping[str, Any]) -> Subject:
 def page_query(query: LogQuery, zone: ZoneInfo) -> tuple[str, list[object]]:
     """The SQL of the newest entries that match, one more than the limit, and its values."""
     conditions = Conditions()
-    conditions.where("sequence < {}", query.before)
+    conditions.where("sequence < {}", query.before_id)
     conditions.where("actor_id = {}", query.actor_id)
     conditions.where("event = {}", query.event)
     conditions.where("resource_type = {}", query.resource_type)
     conditions.where("resource_id = {}", query.resource_id)
     conditions.where("result = {}", query.result)
-    start, end = start_of(query.from_, zone), end_of(query.to, zone)
+    start, end = parse_period_start(query.from_, zone), parse_period_end(query.to, zone)
     conditions.where("occurred_at >= {}", start)
     conditions.where("occurred_at < {}", end)
     # The same again, roughly, in the order of the list: without, all that came later is read.

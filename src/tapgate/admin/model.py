@@ -6,13 +6,13 @@ from typing import Annotated, Any
 import msgspec
 
 from tapgate import clock, ids
-from tapgate.edge.endpoint import ROLES
+from tapgate.edge.endpoint import ROLES_BY_LETTER
 from tapgate.edge.fields import Choice, CompanyEmail, Password, TextRule
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.password_strength import is_weak_password
 
-SYSTEM_ADMIN = ROLES["A"]
-Role = Annotated[str, Choice(*ROLES.values(), name="AdminRole")]
+SYSTEM_ADMIN = ROLES_BY_LETTER["A"]
+Role = Annotated[str, Choice(*ROLES_BY_LETTER.values(), name="AdminRole")]
 Status = Annotated[str, Choice("active", "disabled", name="AdminStatus")]
 
 #: What an API key may be allowed to do.

@@ -11,10 +11,10 @@ from tapgate import ids
 from tapgate.admin import model, queries
 from tapgate.admin.model import NewAdmin
 from tapgate.audit import trail
-from tapgate.credentials.sessions import ReusedTokenError, Tokens
+from tapgate.credentials.sessions import TokenReuseError, Tokens
 from tapgate.edge.charges import LoginCharge
-from tapgate.edge.origin import SYSTEM, Origin
-from tapgate.edge.services import Refusal, Services
+from tapgate.edge.origin import SYSTEM_ORIGIN, Origin
+from tapgate.edge.services import RejectedRequest, Services
 from tapgate.errors import ApiError, Code
 
 _FIRST_ADMIN_NAME = "Administrator"
@@ -25,7 +25,9 @@ async def log_in(services: Services, origin: Origin, email: str, password: str) 
     try:
         address = origin.ip or ""
         charge = LoginCharge(services.throttle, address)
-        admin_id = await services.authenticator.logins.check(email, password, address, charge)
+        admin_id = await services.authenticator.logins.authenticate(
+            email, password, address, charge
+        )
         async with services.database.transaction() as tx:
             tokens = await services.authenticator.sessions.start(tx, admin_id)
             row = await queries.one(tx, admin_id)
@@ -41,7 +43,7 @@ async def refresh(services: Services, origin: Origin, refresh_token: str) -> Tok
     """A token that comes a second time has ended its session, which is worth an entry."""
     try:
         return await services.authenticator.sessions.refresh(refresh_token)
-    except ReusedTokenError as reuse:
+    except TokenReuseError as reuse:
         async with services.database.transaction() as tx:
             await _record(
                 tx,
@@ -58,11 +60,11 @@ async def log_out(services: Services, origin: Origin, *, admin_id: int, session_
     async with services.database.transaction() as tx:
         ticket = await services.authenticator.sessions.end(tx, session_id)
         await _record(tx, services, origin, "admin.logout", admin_id)
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
 
 
 async def create(services: Services, origin: Origin, new: NewAdmin) -> asyncpg.Record:
-    strict = services.settings.needs_secrets
+    strict = services.settings.requires_secrets
     await asyncio.to_thread(model.require_strong_password, new, strict=strict)
     password_hash = await services.authenticator.passwords.hash(new.password)
     async with services.database.transaction() as tx:
@@ -90,7 +92,7 @@ async def first_admin(services: Services, *, email: str, password: str) -> bool:
         await _insert(
             tx,
             services,
-            SYSTEM,
+            SYSTEM_ORIGIN,
             email=email.lower(),
             name=_FIRST_ADMIN_NAME,
             role=model.SYSTEM_ADMIN,
@@ -112,7 +114,7 @@ async def disable(services: Services, origin: Origin, admin_id: int, *, by: int)
             raise _needs_another("The last active system_admin cannot be disabled")
         after = await _move(tx, services, origin, before, "disabled")
         ticket = await services.authenticator.sessions.end_all(tx, admin_id)
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
     return after
 
 
@@ -188,10 +190,10 @@ async def _record(
 async def _record_failed_login(
     services: Services, origin: Origin, email: str, refusal: ApiError
 ) -> None:
-    shown = await services.authenticator.logins.shown(email)
-    await services.refusals.record(
+    shown = await services.authenticator.logins.get_loggable_email(email)
+    await services.rejection_log.record(
         origin,
-        Refusal(
+        RejectedRequest(
             event="admin.login",
             resource_type="admin",
             resource_id=shown,

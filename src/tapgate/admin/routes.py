@@ -5,9 +5,9 @@ from tapgate.admin import model, operations, queries
 from tapgate.admin.model import Admin, Login, Me, NewAdmin, Refresh
 from tapgate.credentials.sessions import Tokens
 from tapgate.edge.body_limits import DEFAULT_BODY_BYTES
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.edge.pagination import Page, PageQuery, paginate
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 
 endpoints = Endpoints("Admin")
@@ -18,7 +18,7 @@ _SYSTEM_ADMIN = Access(roles="A")
 
 
 @endpoints.post("/api/v1/admin/login", access=_PUBLIC, errors=(Code.UNAUTHORIZED,))
-async def log_in(call: Call, body: Login) -> Tokens:
+async def log_in(call: RequestContext, body: Login) -> Tokens:
     """Log in with e-mail and password.
 
     `token` is the bearer token of all other calls and lives `expires_in` seconds; `refresh_token`
@@ -36,7 +36,7 @@ async def log_in(call: Call, body: Login) -> Tokens:
     body_limit=DEFAULT_BODY_BYTES,  # tokens are ASCII and much shorter than the field may be
     errors=(Code.UNAUTHORIZED,),
 )
-async def refresh_token(call: Call, body: Refresh) -> Tokens:
+async def refresh_token(call: RequestContext, body: Refresh) -> Tokens:
     """Exchange a refresh token for new tokens.
 
     A refresh token is good for once: a second use looks like theft and ends the session with all
@@ -47,7 +47,7 @@ async def refresh_token(call: Call, body: Refresh) -> Tokens:
 
 
 @endpoints.post("/api/v1/admin/logout", access=_EVERY_ADMIN)
-async def log_out(call: Call) -> None:
+async def log_out(call: RequestContext) -> None:
     """Log out.
 
     The session ends: its access token and its refresh token are refused at once, everywhere.
@@ -57,7 +57,7 @@ async def log_out(call: Call) -> None:
 
 
 @endpoints.get("/api/v1/admin/me", access=_EVERY_ADMIN)
-async def get_me(call: Call) -> Me:
+async def get_me(call: RequestContext) -> Me:
     """Get the admin who is logged in."""
     admin_id, _ = _logged_in(call)
     return model.me(await queries.one(call.services.database, admin_id))
@@ -66,7 +66,7 @@ async def get_me(call: Call) -> Me:
 @endpoints.post(
     "/api/v1/admin/users", access=_SYSTEM_ADMIN, status=201, errors=(Code.DUPLICATE_EMAIL,)
 )
-async def create_admin(call: Call, body: NewAdmin) -> Admin:
+async def create_admin(call: RequestContext, body: NewAdmin) -> Admin:
     """Create an admin.
 
     The password has 12 to 255 characters, of any kind, and is neither the e-mail address nor the
@@ -79,13 +79,13 @@ async def create_admin(call: Call, body: NewAdmin) -> Admin:
 
 
 @endpoints.get("/api/v1/admin/users", access=_SYSTEM_ADMIN)
-async def list_admins(call: Call, query: PageQuery) -> Page[Admin]:
+async def list_admins(call: RequestContext, query: PageQuery) -> Page[Admin]:
     """List admins.
 
     Newest first, disabled ones too.
     """
-    rows = await queries.page(call.services.database, before=query.before, limit=query.limit + 1)
-    return cut(rows, query.limit, lambda row: int(row["id"]), model.admin)
+    rows = await queries.page(call.services.database, before=query.before_id, limit=query.limit + 1)
+    return paginate(rows, query.limit, lambda row: int(row["id"]), model.admin)
 
 
 @endpoints.post(
@@ -93,7 +93,7 @@ async def list_admins(call: Call, query: PageQuery) -> Page[Admin]:
     access=_SYSTEM_ADMIN,
     errors=(Code.NOT_FOUND, Code.ALREADY_BLOCKED),
 )
-async def disable_admin(call: Call, id: str) -> Admin:
+async def disable_admin(call: RequestContext, id: str) -> Admin:
     """Disable an admin.
 
     The admin's sessions end at once and there is no new one. Nobody can disable oneself or the last
@@ -110,7 +110,7 @@ async def disable_admin(call: Call, id: str) -> Admin:
     access=_SYSTEM_ADMIN,
     errors=(Code.NOT_FOUND, Code.NOT_BLOCKED),
 )
-async def enable_admin(call: Call, id: str) -> Admin:
+async def enable_admin(call: RequestContext, id: str) -> Admin:
     """Enable an admin who was disabled.
 
     The password is the old one; sessions that were ended stay ended.
@@ -125,7 +125,7 @@ def _admin_id(shown: str) -> int:
     return number
 
 
-def _logged_in(call: Call) -> tuple[int, int]:
+def _logged_in(call: RequestContext) -> tuple[int, int]:
     """The admin and the session behind a call that is open to admins alone."""
     admin_id, session_id = call.principal.admin_id, call.principal.session_id
     if admin_id is None or session_id is None:

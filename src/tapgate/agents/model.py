@@ -7,14 +7,24 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import Choice, Email, IdRule, Name, Phone, Pin, SearchText, Text, Whole
-from tapgate.edge.pages import PageQuery
-from tapgate.edge.states import Move
+from tapgate.edge.fields import (
+    Choice,
+    Email,
+    IdRule,
+    IntegerRange,
+    PersonName,
+    Phone,
+    Pin,
+    SearchText,
+    Text,
+)
+from tapgate.edge.pagination import PageQuery
+from tapgate.edge.transitions import Transition
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.names import mask_name
 
 AgentType = Annotated[str, Choice("sub_agent", "super_agent", name="AgentType")]
-CommissionTier = Annotated[int, Whole(1, 3)]
+CommissionTier = Annotated[int, IntegerRange(1, 3)]
 #: As both of the agent's accounts have it.
 Status = Literal["active", "blocked", "closed"]
 
@@ -123,11 +133,11 @@ def balance_of(agent: Agent) -> AgentBalance:
 
 class AgentRegistration(msgspec.Struct, kw_only=True):
     agent_type: AgentType
-    name: Name
+    name: PersonName
     phone_number: Phone
     pin: Pin
     parent_agent_id: Text | None = None
-    business_name: Name | None = None
+    business_name: PersonName | None = None
     email: Email | None = None
     address: Text | None = None
     commission_tier: CommissionTier = 1
@@ -192,17 +202,21 @@ def require_fit_parent(parent: Agent) -> None:
         raise invalid_field("parent_agent_id", "must not be a terminated agent")
 
 
-SUSPEND: Final[Move[Status]] = Move("suspended", {"active": "blocked"}, Code.ALREADY_SUSPENDED)
-ACTIVATE: Final[Move[Status]] = Move("activated", {"blocked": "active"}, Code.NOT_SUSPENDED)
-TERMINATE: Final[Move[Status]] = Move(
+SUSPEND: Final[Transition[Status]] = Transition(
+    "suspended", {"active": "blocked"}, Code.ALREADY_SUSPENDED
+)
+ACTIVATE: Final[Transition[Status]] = Transition(
+    "activated", {"blocked": "active"}, Code.NOT_SUSPENDED
+)
+TERMINATE: Final[Transition[Status]] = Transition(
     "terminated", {"active": "closed", "blocked": "closed"}, Code.NOT_CLOSABLE
 )
 
 
-def moved(agent: Agent, move: Move[Status], reason: str | None) -> Agent:
+def moved(agent: Agent, move: Transition[Status], reason: str | None) -> Agent:
     """The agent in its next state, or a refusal by name."""
     require_not_terminated(agent)
-    status = move.after(agent.status)
+    status = move.apply(agent.status)
     if status == "closed" and (agent.float_balance or agent.commission_balance or agent.held):
         raise ApiError(Code.NOT_CLOSABLE, "The agent still has float or commission")
     return msgspec.structs.replace(agent, status=status, status_reason=reason)

@@ -2,9 +2,9 @@
 commission earned."""
 
 from tapgate import ids
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.fields import Amount, FreeText, Pin, Text
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, Party
@@ -97,7 +97,7 @@ class PayoutReceipt(Receipt, kw_only=True):
 
 
 @endpoints.post("/api/v1/agents/{id}/fund", access=_TREASURY, moves_money=True, errors=_AGENT)
-async def fund_agent(call: Call, id: str, body: FloatFunding) -> Reply[FundingReceipt]:
+async def fund_agent(call: RequestContext, id: str, body: FloatFunding) -> Reply[FundingReceipt]:
     """Fund an agent's float: cash came in."""
 
     def receipt(shown: ReceiptFields) -> FundingReceipt:
@@ -134,7 +134,7 @@ async def fund_agent(call: Call, id: str, body: FloatFunding) -> Reply[FundingRe
         Code.MAX_BALANCE_EXCEEDED,
     ),
 )
-async def cash_in(call: Call, body: CashIn) -> Reply[CashReceipt]:
+async def cash_in(call: RequestContext, body: CashIn) -> Reply[CashReceipt]:
     """Take cash from a customer and put it into the wallet, out of the agent's float.
 
     The platform pays the agent a commission by the commission rules. The customer is named by
@@ -172,7 +172,7 @@ async def cash_in(call: Call, body: CashIn) -> Reply[CashReceipt]:
     moves_money=True,
     errors=(*_AGENT, *_CUSTOMER, *_PIN, *_LIMITS, Code.INSUFFICIENT_FUNDS),
 )
-async def cash_out(call: Call, body: CashOut) -> Reply[CashReceipt]:
+async def cash_out(call: RequestContext, body: CashOut) -> Reply[CashReceipt]:
     """Hand out cash to a customer against money from the wallet.
 
     The customer's PIN is looked at first, then the agent's; `details.party` is `receiver` when it
@@ -210,7 +210,7 @@ async def cash_out(call: Call, body: CashOut) -> Reply[CashReceipt]:
     moves_money=True,
     errors=(*_AGENT, Code.SELF_TRANSFER, *_PIN, Code.INSUFFICIENT_FLOAT),
 )
-async def transfer_float(call: Call, body: FloatTransfer) -> Reply[FloatTransferReceipt]:
+async def transfer_float(call: RequestContext, body: FloatTransfer) -> Reply[FloatTransferReceipt]:
     """Transfer float to one's own sub-agent."""
 
     def receipt(shown: ReceiptFields) -> FloatTransferReceipt:
@@ -243,7 +243,9 @@ async def transfer_float(call: Call, body: FloatTransfer) -> Reply[FloatTransfer
     moves_money=True,
     errors=(*_AGENT, Code.INSUFFICIENT_FUNDS),
 )
-async def pay_out_commission(call: Call, id: str, body: CommissionPayout) -> Reply[PayoutReceipt]:
+async def pay_out_commission(
+    call: RequestContext, id: str, body: CommissionPayout
+) -> Reply[PayoutReceipt]:
     """Pay all the commission that an agent has earned into the float."""
 
     def receipt(shown: ReceiptFields) -> PayoutReceipt:

@@ -5,24 +5,24 @@ import msgspec
 
 from tapgate.agents import model, queries
 from tapgate.agents.model import Agent, AgentRegistration, Status
-from tapgate.audit.changes import changes_between
+from tapgate.audit.changes import diff_records
 from tapgate.audit.entry import MASK
-from tapgate.audit.trail import Trail
-from tapgate.edge.call import Call
-from tapgate.edge.states import Move
+from tapgate.audit.trail import AuditTrail
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.transitions import Transition
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.pins import check_pin, set_pin
 from tapgate.subscribers.pins import require_strong
 
-_trail = Trail("agent")
+_trail = AuditTrail("agent")
 
 #: The audit log says that a PIN was changed, never from what to what.
 _PIN_CHANGED = {"pin": (MASK, MASK)}
 
 
-async def register(call: Call, registration: AgentRegistration) -> Agent:
+async def register(call: RequestContext, registration: AgentRegistration) -> Agent:
     services = call.services
     require_strong(call, "pin", registration.pin)
     parent_id = model.parent_id(registration)
@@ -38,7 +38,7 @@ async def register(call: Call, registration: AgentRegistration) -> Agent:
         )
         await _open_accounts(tx, agent)
         await queries.add(tx, agent)
-        await set_pin(tx, agent.id, services.pins.make(registration.pin))
+        await set_pin(tx, agent.id, services.pin_verifier.hash(registration.pin))
         state = {"status": (None, model.SHOWN_STATUS[agent.status])}
         await _trail.record(tx, call, agent.public_id, "created", changes=state)
     return agent
@@ -67,32 +67,34 @@ async def _open_accounts(tx: asyncpg.Connection, agent: Agent) -> None:
         )
 
 
-async def suspend(call: Call, agent_id: int, reason: str) -> Agent:
+async def suspend(call: RequestContext, agent_id: int, reason: str) -> Agent:
     return await _move(call, agent_id, model.SUSPEND, reason)
 
 
-async def activate(call: Call, agent_id: int, reason: str | None) -> Agent:
+async def activate(call: RequestContext, agent_id: int, reason: str | None) -> Agent:
     return await _move(call, agent_id, model.ACTIVATE, reason)
 
 
-async def terminate(call: Call, agent_id: int, reason: str) -> Agent:
+async def terminate(call: RequestContext, agent_id: int, reason: str) -> Agent:
     """For good, once float and commission are gone. Sub-agents stay as they are."""
     return await _move(call, agent_id, model.TERMINATE, reason)
 
 
-async def _move(call: Call, agent_id: int, move: Move[Status], reason: str | None) -> Agent:
+async def _move(
+    call: RequestContext, agent_id: int, move: Transition[Status], reason: str | None
+) -> Agent:
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, agent_id)
         after = msgspec.structs.replace(
             model.moved(before, move, reason), updated_at=call.services.clock()
         )
         await queries.save_state(tx, after)
-        changes = changes_between(model.shown(before), model.shown(after))
-        await _trail.record(tx, call, after.public_id, move.done, reason=reason, changes=changes)
+        changes = diff_records(model.shown(before), model.shown(after))
+        await _trail.record(tx, call, after.public_id, move.event, reason=reason, changes=changes)
     return after
 
 
-async def change_pin(call: Call, agent_id: int, old_pin: str, new_pin: str) -> None:
+async def change_pin(call: RequestContext, agent_id: int, old_pin: str, new_pin: str) -> None:
     services = call.services
     # The interface answers 400 to every new PIN that is not acceptable.
     require_strong(call, "new_pin", new_pin, refusal=Code.INVALID_REQUEST)
@@ -101,7 +103,7 @@ async def change_pin(call: Call, agent_id: int, old_pin: str, new_pin: str) -> N
         agent = await queries.lock(tx, agent_id)
         model.require_not_terminated(agent)
         verdict = await check_pin(
-            tx, agent.id, old_pin, services.pins.matches, services.clock(), services.new_id
+            tx, agent.id, old_pin, services.pin_verifier.matches, services.clock(), services.new_id
         )
         # A wrong PIN is not raised in here, so that its count is committed.
         if verdict.code is not None:
@@ -109,7 +111,7 @@ async def change_pin(call: Call, agent_id: int, old_pin: str, new_pin: str) -> N
                 tx, call, agent.public_id, "pin_changed", result="failure", reason=verdict.code
             )
         elif not is_same:
-            await set_pin(tx, agent.id, services.pins.make(new_pin))
+            await set_pin(tx, agent.id, services.pin_verifier.hash(new_pin))
             await _trail.record(tx, call, agent.public_id, "pin_changed", changes=_PIN_CHANGED)
     if verdict.code is not None:
         raise ApiError(verdict.code, details=verdict.details)

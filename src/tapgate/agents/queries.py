@@ -63,7 +63,7 @@ async def lock(tx: asyncpg.Connection, agent_id: int) -> Agent:
 async def page(database: Database, filters: AgentFilters) -> list[Agent]:
     """The newest of those who match; one more than the limit."""
     conditions = Conditions()
-    conditions.where("agent.id < {}", filters.before)
+    conditions.where("agent.id < {}", filters.before_id)
     conditions.where("own.status = {}", filters.status and _ACCOUNT_STATUS[filters.status])
     conditions.where("agent.agent_type = {}", filters.agent_type)
     parent = filters.parent_agent_id

@@ -12,11 +12,11 @@ from tapgate.agents.model import (
     read_id,
     shown,
 )
-from tapgate.edge.bodies import OptionalReason, Reason, SuccessResponse
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.fields import Pin
-from tapgate.edge.pages import Page, cut
+from tapgate.edge.pagination import Page, paginate
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.shared_structs import OptionalReason, Reason, SuccessResponse
 from tapgate.errors import Code
 
 endpoints = Endpoints("Agents")
@@ -51,7 +51,7 @@ class AgentResponse(msgspec.Struct, kw_only=True):
     status=201,
     errors=(Code.MISSING_PARENT, Code.AGENT_NOT_FOUND, Code.DUPLICATE_PHONE),
 )
-async def register_agent(call: Call, body: AgentRegistration) -> AgentRegistered:
+async def register_agent(call: RequestContext, body: AgentRegistration) -> AgentRegistered:
     """Register an agent.
 
     A sub_agent needs a `parent_agent_id`, which is a super_agent's; a super_agent has none.
@@ -61,18 +61,18 @@ async def register_agent(call: Call, body: AgentRegistration) -> AgentRegistered
 
 
 @endpoints.get("/api/v1/agents", access=_READ, heavy="search")
-async def list_agents(call: Call, query: AgentFilters) -> Page[AgentRecord]:
+async def list_agents(call: RequestContext, query: AgentFilters) -> Page[AgentRecord]:
     """List agents, newest first.
 
     `search` is a whole agent identifier, or words that each occur, in any case, in the name, the
     business name or the phone number; one of the words has at least 3 characters.
     """
     rows = await queries.page(call.services.database, query)
-    return cut(rows, query.limit, key=lambda row: row.id, show=shown)
+    return paginate(rows, query.limit, key=lambda row: row.id, show=shown)
 
 
 @endpoints.get("/api/v1/agents/{id}", access=_READ, errors=(Code.AGENT_NOT_FOUND,))
-async def get_agent(call: Call, id: str) -> AgentRecord:
+async def get_agent(call: RequestContext, id: str) -> AgentRecord:
     """Get an agent."""
     return shown(await queries.get(call.services.database, read_id(id)))
 
@@ -82,7 +82,7 @@ async def get_agent(call: Call, id: str) -> AgentRecord:
     access=Access(scope="balance:read", roles="ACSF"),
     errors=(Code.AGENT_NOT_FOUND,),
 )
-async def get_agent_balance(call: Call, id: str) -> AgentBalance:
+async def get_agent_balance(call: RequestContext, id: str) -> AgentBalance:
     """Get an agent's float and the commission that is not paid out yet."""
     return balance_of(await queries.get(call.services.database, read_id(id)))
 
@@ -90,7 +90,7 @@ async def get_agent_balance(call: Call, id: str) -> AgentBalance:
 @endpoints.post(
     "/api/v1/agents/{id}/suspend", access=_ADMIN, errors=(*_TO_CHANGE, Code.ALREADY_SUSPENDED)
 )
-async def suspend_agent(call: Call, id: str, body: Reason) -> AgentResponse:
+async def suspend_agent(call: RequestContext, id: str, body: Reason) -> AgentResponse:
     """Suspend an agent.
 
     From then on the agent moves no money and gets none.
@@ -102,14 +102,14 @@ async def suspend_agent(call: Call, id: str, body: Reason) -> AgentResponse:
 @endpoints.post(
     "/api/v1/agents/{id}/activate", access=_ADMIN, errors=(*_TO_CHANGE, Code.NOT_SUSPENDED)
 )
-async def activate_agent(call: Call, id: str, body: OptionalReason) -> AgentResponse:
+async def activate_agent(call: RequestContext, id: str, body: OptionalReason) -> AgentResponse:
     """Let a suspended agent work again."""
     agent = await operations.activate(call, read_id(id), body.reason)
     return AgentResponse(message="Agent activated", agent=shown(agent))
 
 
 @endpoints.post("/api/v1/agents/{id}/terminate", access=_ADMIN, errors=_TO_CHANGE)
-async def terminate_agent(call: Call, id: str, body: Reason) -> AgentResponse:
+async def terminate_agent(call: RequestContext, id: str, body: Reason) -> AgentResponse:
     """Terminate an agent for good.
 
     Float and commission must be zero. Sub-agents stay as they are.
@@ -124,7 +124,7 @@ async def terminate_agent(call: Call, id: str, body: Reason) -> AgentResponse:
     errors=(*_TO_CHANGE, Code.INVALID_PIN, Code.SAME_PIN, Code.ACCOUNT_LOCKED),
     invalid_is_400=True,
 )
-async def change_agent_pin(call: Call, id: str, body: AgentPinChange) -> SuccessResponse:
+async def change_agent_pin(call: RequestContext, id: str, body: AgentPinChange) -> SuccessResponse:
     """Change an agent's PIN."""
     await operations.change_pin(call, read_id(id), body.old_pin, body.new_pin)
     return SuccessResponse(message="PIN changed")

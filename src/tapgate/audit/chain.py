@@ -22,21 +22,21 @@ import asyncpg
 import msgspec
 
 from tapgate.audit import entry
-from tapgate.service.background import repeat
-from tapgate.service.threads import Threads
+from tapgate.service.background import run_periodically
+from tapgate.service.thread_pool import BoundedThreadPool
 from tapgate.store.database import Database
 
 #: What the first entry of all follows.
 GENESIS = bytes(32)
 #: How often a process looks for entries to seal.
-TICK_SECONDS = 1.0
+SEAL_INTERVAL_SECONDS = 1.0
 #: Few enough that hashing them does not hold up the requests of the process.
-_BATCH = 500
-_PREFETCH = 200
+_BATCH_SIZE = 500
+_FETCH_SIZE = 200
 #: A checkpoint stays this many entries behind the end, so that recent ones are always verified.
-RECENT = 10_000
-_MARK_EVERY = 1_000
-_hashing = Threads("audit verifications", at_once=1, most=8)
+CHECKPOINT_LAG = 10_000
+_CHECKPOINT_INTERVAL = 1_000
+_hash_pool = BoundedThreadPool("audit verifications", at_once=1, most=8)
 
 
 class Link(NamedTuple):
@@ -53,10 +53,10 @@ class Checkpoint(NamedTuple):
     entries: int
 
 
-START = Checkpoint(Link(0, GENESIS), 0)
+INITIAL_CHECKPOINT = Checkpoint(Link(0, GENESIS), 0)
 
 
-class _Mark(NamedTuple):
+class _HighWaterMark(NamedTuple):
     """Numbers up to `sequence` are final once every transaction older than `xid` is over."""
 
     sequence: int
@@ -81,27 +81,27 @@ class Sealer:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._mark: _Mark | None = None
+        self._high_water_mark: _HighWaterMark | None = None
 
     async def run(self) -> NoReturn:
         """Seals until it is cancelled, also over a database that goes away and comes back."""
-        await repeat(self.tick, every=TICK_SECONDS, name="audit.sealer")
+        await run_periodically(self.seal_pending, every=SEAL_INTERVAL_SECONDS, name="audit.sealer")
 
-    async def tick(self) -> int:
+    async def seal_pending(self) -> int:
         """Seals what can be sealed now; answers how many entries that was."""
-        if self._mark is None:
-            self._mark = await self._take_mark()
+        if self._high_water_mark is None:
+            self._high_water_mark = await self._take_high_water_mark()
         total = 0
-        while self._mark is not None:
-            sealed = await self._seal_batch(self._mark)
+        while self._high_water_mark is not None:
+            sealed = await self._seal_batch(self._high_water_mark)
             if sealed is None:
                 break
             total += sealed
-            if sealed < _BATCH:
-                self._mark = None
+            if sealed < _BATCH_SIZE:
+                self._high_water_mark = None
         return total
 
-    async def _take_mark(self) -> _Mark | None:
+    async def _take_high_water_mark(self) -> _HighWaterMark | None:
         """A new mark; None when nothing waits. Three statements, in this order, not one."""
         waiting = await self._database.fetchval(
             """SELECT EXISTS (
@@ -114,9 +114,9 @@ class Sealer:
             "SELECT pg_sequence_last_value('audit_entries_sequence_seq')"
         )
         xid = await self._database.fetchval("SELECT pg_current_xact_id()::text::bigint")
-        return _Mark(sequence, xid)
+        return _HighWaterMark(sequence, xid)
 
-    async def _seal_batch(self, mark: _Mark) -> int | None:
+    async def _seal_batch(self, mark: _HighWaterMark) -> int | None:
         """Links the next entries up to the mark; None when they are not final or another is at it.
 
         The lock on the head is what makes it one sealer at a time.
@@ -130,23 +130,23 @@ class Sealer:
             rows = await tx.fetch(
                 f"""SELECT {entry.COLUMNS} FROM audit_entries
                     WHERE hash IS NULL AND sequence > $1 AND sequence <= $2
-                    ORDER BY sequence LIMIT {_BATCH}""",
+                    ORDER BY sequence LIMIT {_BATCH_SIZE}""",
                 head["sequence"],
                 mark.sequence,
             )
             if rows:
-                await _link(tx, head["hash"], rows)
+                await _link_entries(tx, head["hash"], rows)
             return len(rows)
 
 
 async def verify(database: Database) -> Verification:
     """Recompute the whole chain."""
-    async with database.apart() as connection:
-        result, _ = await verify_from(connection, START, START)
+    async with database.dedicated_connection() as connection:
+        result, _ = await verify_from_checkpoint(connection, INITIAL_CHECKPOINT, INITIAL_CHECKPOINT)
     return result
 
 
-async def verify_from(
+async def verify_from_checkpoint(
     connection: asyncpg.Connection, start: Checkpoint, known: Checkpoint
 ) -> tuple[Verification, Checkpoint]:
     """Recompute the chain from a checkpoint on, in one snapshot; also return the next checkpoint.
@@ -156,24 +156,24 @@ async def verify_from(
     """
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         head = await connection.fetchrow("SELECT sequence, hash FROM audit_head")
-        walk = _Walk(start, known.link, Link(*head) if head else START.link)
+        walk = _ChainVerifier(start, known.link, Link(*head) if head else INITIAL_CHECKPOINT.link)
         rows = await connection.cursor(
             f"SELECT {entry.COLUMNS} FROM audit_entries WHERE sequence > $1 ORDER BY sequence",
             start.link.sequence,
         )
-        while batch := await rows.fetch(_PREFETCH):
-            await _hashing.run(walk.check, batch)
-    return walk.result(), walk.checkpoint()
+        while batch := await rows.fetch(_FETCH_SIZE):
+            await _hash_pool.run(walk.check, batch)
+    return walk.build_result(), walk.get_checkpoint()
 
 
-class _Walk:
+class _ChainVerifier:
     """Follows the chain from a checkpoint to the head."""
 
     def __init__(self, start: Checkpoint, known: Link, head: Link) -> None:
-        self._end = start.link
-        self._sealed = start.entries
-        self._marks = deque([start])
-        self._unsealed = 0
+        self._last_link = start.link
+        self._sealed_count = start.entries
+        self._checkpoints = deque([start])
+        self._unsealed_count = 0
         self._head = head
         #: What the chain has still to go through.
         self._known = known if known.sequence > start.link.sequence else None
@@ -181,60 +181,63 @@ class _Walk:
 
     def check(self, rows: list[Mapping[str, Any]]) -> None:
         for row in rows:
-            fits = _fits(row, self._end, self._head) and self._is_known(row)
+            fits = _is_linked(row, self._last_link, self._head) and self._matches_known(row)
             if self._first_broken is None and not fits:
-                self._first_broken = entry.public_id(row)
+                self._first_broken = entry.encode_public_id(row)
             if row["hash"] is None:
-                self._unsealed += 1
+                self._unsealed_count += 1
             else:
-                self._sealed += 1
-                self._end = Link(row["sequence"], row["hash"])
-                if self._sealed % _MARK_EVERY == 0:
-                    self._mark()
+                self._sealed_count += 1
+                self._last_link = Link(row["sequence"], row["hash"])
+                if self._sealed_count % _CHECKPOINT_INTERVAL == 0:
+                    self._add_checkpoint()
 
-    def _mark(self) -> None:
-        self._marks.append(Checkpoint(self._end, self._sealed))
-        while len(self._marks) > 1 and self._marks[1].entries <= self._sealed - RECENT:
-            self._marks.popleft()
+    def _add_checkpoint(self) -> None:
+        self._checkpoints.append(Checkpoint(self._last_link, self._sealed_count))
+        while (
+            len(self._checkpoints) > 1
+            and self._checkpoints[1].entries <= self._sealed_count - CHECKPOINT_LAG
+        ):
+            self._checkpoints.popleft()
 
-    def checkpoint(self) -> Checkpoint:
+    def get_checkpoint(self) -> Checkpoint:
         """The last mark that is far enough behind the end."""
-        return self._marks[0]
+        return self._checkpoints[0]
 
-    def result(self) -> Verification:
+    def build_result(self) -> Verification:
         first_broken = self._first_broken
-        if first_broken is None and (self._end != self._head or self._known is not None):
+        if first_broken is None and (self._last_link != self._head or self._known is not None):
             first_broken = str(self._head.sequence)
         return Verification(
             valid=first_broken is None,
-            entries=self._sealed + self._unsealed,
-            unsealed=self._unsealed,
+            entries=self._sealed_count + self._unsealed_count,
+            unsealed=self._unsealed_count,
             first_broken=first_broken,
         )
 
-    def _is_known(self, row: Mapping[str, Any]) -> bool:
+    def _matches_known(self, row: Mapping[str, Any]) -> bool:
         if self._known is None or row["sequence"] < self._known.sequence:
             return True
         known, self._known = self._known, None
         return Link(row["sequence"], row["hash"]) == known
 
 
-def _fits(row: Mapping[str, Any], end: Link, head: Link) -> bool:
+def _is_linked(row: Mapping[str, Any], end: Link, head: Link) -> bool:
     """A sealed entry continues the chain up to the head; an unsealed one lies behind the head."""
     if row["hash"] is None:
         return bool(row["sequence"] > head.sequence)
     return bool(
         row["sequence"] <= head.sequence
         and row["previous_hash"] == end.hash
-        and row["hash"] == _hash(end.hash, row)
+        and row["hash"] == _compute_hash(end.hash, row)
     )
 
 
-def _hash(previous_hash: bytes, row: Mapping[str, Any]) -> bytes:
-    return hashlib.sha256(previous_hash + entry.canonical(row)).digest()
+def _compute_hash(previous_hash: bytes, row: Mapping[str, Any]) -> bytes:
+    return hashlib.sha256(previous_hash + entry.encode_canonical(row)).digest()
 
 
-async def _is_final(tx: asyncpg.Connection, mark: _Mark) -> bool:
+async def _is_final(tx: asyncpg.Connection, mark: _HighWaterMark) -> bool:
     """Asked before the entries are read: their snapshot must not be older than this one."""
     return bool(
         await tx.fetchval(
@@ -243,12 +246,12 @@ async def _is_final(tx: asyncpg.Connection, mark: _Mark) -> bool:
     )
 
 
-async def _link(
+async def _link_entries(
     tx: asyncpg.Connection, previous_hash: bytes, rows: list[Mapping[str, Any]]
 ) -> None:
     hashes = [previous_hash]
     for row in rows:
-        hashes.append(_hash(hashes[-1], row))
+        hashes.append(_compute_hash(hashes[-1], row))
     sequences = [row["sequence"] for row in rows]
     await tx.execute(
         """UPDATE audit_entries AS entry

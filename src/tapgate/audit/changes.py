@@ -5,14 +5,14 @@ import msgspec
 from tapgate.audit.trail import Changes
 
 #: Always differs, and says nothing that the entry's own time does not.
-_NOT_COMPARED = frozenset({"updated_at"})
+_IGNORED_FIELDS = frozenset({"updated_at"})
 
 
-def changes_between(before: msgspec.Struct, after: msgspec.Struct) -> Changes:
+def diff_records(before: msgspec.Struct, after: msgspec.Struct) -> Changes:
     """Both are records as clients see them, so that the log speaks the clients' language."""
     return {
         field: (old, new)
         for field in before.__struct_fields__
-        if field not in _NOT_COMPARED
+        if field not in _IGNORED_FIELDS
         and (old := getattr(before, field)) != (new := getattr(after, field))
     }

@@ -36,33 +36,35 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     hash: str | None
 
 
-def shown(row: Mapping[str, Any], *, masked: bool = False) -> AuditEntry:
+def to_record(row: Mapping[str, Any], *, masked: bool = False) -> AuditEntry:
     """Masked for whom what it is about is closed: that something was done, but not what."""
-    facts = _facts(row)
+    facts = _build_fields(row)
     if masked:
         facts["changes"] = {field: [MASK, MASK] for field in facts["changes"]}
         facts["reason"] = facts["reason"] and MASK
-    return AuditEntry(**facts, previous_hash=_hex(row["previous_hash"]), hash=_hex(row["hash"]))
+    return AuditEntry(
+        **facts, previous_hash=_encode_hex(row["previous_hash"]), hash=_encode_hex(row["hash"])
+    )
 
 
-def canonical(row: Mapping[str, Any]) -> bytes:
+def encode_canonical(row: Mapping[str, Any]) -> bytes:
     """The entry as clients see it, without the two hashes: compact JSON, keys sorted.
 
     Who has read the log over HTTP can recompute the chain from it, but for masked entries.
     """
-    return _encoder.encode(_facts(row))
+    return _encoder.encode(_build_fields(row))
 
 
-def public_id(row: Mapping[str, Any]) -> str:
+def encode_public_id(row: Mapping[str, Any]) -> str:
     return ids.encode(ids.AUDIT_ENTRY, row["id"])
 
 
 _encoder = msgspec.json.Encoder(order="sorted")
 
 
-def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
+def _build_fields(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "id": public_id(row),
+        "id": encode_public_id(row),
         "sequence": row["sequence"],
         "occurred_at": clock.format_rfc3339(row["occurred_at"]),
         "event": row["event"],
@@ -77,5 +79,5 @@ def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _hex(digest: bytes | None) -> str | None:
+def _encode_hex(digest: bytes | None) -> str | None:
     return None if digest is None else digest.hex()

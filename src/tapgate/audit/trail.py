@@ -6,9 +6,9 @@ from typing import Any, Literal
 import asyncpg
 
 from tapgate.audit.entry import MASK
-from tapgate.edge.call import Call
 from tapgate.edge.origin import Origin
-from tapgate.edge.services import Refusal, Services
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.services import RejectedRequest, Services
 from tapgate.errors import ApiError
 
 Result = Literal["success", "failure", "denied"]
@@ -17,7 +17,7 @@ Changes = Mapping[str, tuple[Any, Any]]
 
 _SECRET_WORDS = frozenset({"pin", "password", "secret", "token", "otp", "key"})
 #: What a field is that only speaks about a secret: `key_id`, `pin_locked_until`, `no_pin_limit`.
-_HARMLESS_ENDINGS = frozenset({"id", "at", "until", "limit", "prefix"})
+_NON_SECRET_SUFFIXES = frozenset({"id", "at", "until", "limit", "prefix"})
 
 
 async def record(
@@ -38,7 +38,7 @@ async def record(
     business here; should one be passed under a name that says so, it is masked.
     """
     shown = {
-        field: [_masked(field, old), _masked(field, new)]
+        field: [_mask(field, old), _mask(field, new)]
         for field, (old, new) in (changes or {}).items()
     }
     await tx.execute(
@@ -59,7 +59,7 @@ async def record(
     )
 
 
-class Trail:
+class AuditTrail:
     """The entries about one kind of resource, of what callers do with it."""
 
     def __init__(self, resource_type: str) -> None:
@@ -68,7 +68,7 @@ class Trail:
     async def record(
         self,
         tx: asyncpg.Connection,
-        call: Call,
+        call: RequestContext,
         resource_id: str | None,
         action: str,
         *,
@@ -92,9 +92,9 @@ class Trail:
 
 async def record_denial(services: Services, origin: Origin, endpoint: str, error: ApiError) -> None:
     """Record a 403 FORBIDDEN."""
-    await services.refusals.record(
+    await services.rejection_log.record(
         origin,
-        Refusal(
+        RejectedRequest(
             event="access.denied",
             resource_type="endpoint",
             resource_id=endpoint,
@@ -104,19 +104,19 @@ async def record_denial(services: Services, origin: Origin, endpoint: str, error
     )
 
 
-def _masked(name: str, value: Any) -> Any:
+def _mask(name: str, value: Any) -> Any:
     """The value without anything that its name, or a name inside it, calls a secret."""
     if value is None:
         return None
     if _is_secret(name):
         return MASK
     if isinstance(value, Mapping):
-        return {inner: _masked(inner, member) for inner, member in value.items()}
+        return {inner: _mask(inner, member) for inner, member in value.items()}
     if isinstance(value, list | tuple):
-        return [_masked(name, member) for member in value]
+        return [_mask(name, member) for member in value]
     return value
 
 
 def _is_secret(name: str) -> bool:
     *_, ending = words = name.lower().split("_")
-    return ending not in _HARMLESS_ENDINGS and not _SECRET_WORDS.isdisjoint(words)
+    return ending not in _NON_SECRET_SUFFIXES and not _SECRET_WORDS.isdisjoint(words)

@@ -16,19 +16,25 @@ from typing import Any, Final
 
 import structlog
 
-from tapgate.audit.chain import START, Checkpoint, Link, Verification, verify_from
+from tapgate.audit.chain import (
+    INITIAL_CHECKPOINT,
+    Checkpoint,
+    Link,
+    Verification,
+    verify_from_checkpoint,
+)
 from tapgate.clock import Clock
 from tapgate.errors import unavailable
 from tapgate.store.database import Database
-from tapgate.store.exclusive import AlreadyRunningError, ExclusiveJob
+from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 from tapgate.vault import Vault
 
 _log = structlog.get_logger()
 
 #: Callers that wait for one verification in a process.
-MAX_WAITING: Final = 16
+MAX_WAITING_CALLERS: Final = 16
 #: For the verification of another process: those from a checkpoint take less.
-_WAIT_SECONDS: Final = 3.0
+_WAIT_TIMEOUT_SECONDS: Final = 3.0
 _LOCK_KEY: Final = 0x7467_6175  # "tgau"
 _job: Final = ExclusiveJob(_LOCK_KEY)
 _PURPOSE: Final = "audit checkpoint"
@@ -40,51 +46,51 @@ class Verifier:
         self._vault = vault
         self._clock = clock
         self._runs: dict[bool, asyncio.Task[Verification]] = {}
-        self._turn = asyncio.Lock()
-        self._waiting = 0
+        self._run_lock = asyncio.Lock()
+        self._waiting_callers = 0
 
     async def verify(self, *, full: bool) -> Verification:
         """Verify, or join a verification of this process that covers as much."""
-        if self._waiting >= MAX_WAITING:
-            raise _busy()
+        if self._waiting_callers >= MAX_WAITING_CALLERS:
+            raise _build_busy_error()
         run = self._runs.get(True) or self._runs.get(full)
         if run is None:
             run = asyncio.create_task(self._run(full=full))
             self._runs[full] = run
             run.add_done_callback(lambda _: self._runs.pop(full))
-        self._waiting += 1
+        self._waiting_callers += 1
         try:
             # Not cancelled with one caller: others may have joined.
             return await asyncio.shield(run)
         finally:
-            self._waiting -= 1
+            self._waiting_callers -= 1
 
     async def _run(self, *, full: bool) -> Verification:
-        async with self._turn:
+        async with self._run_lock:
             try:
-                async with _job.connection(
-                    self._database, wait_seconds=_WAIT_SECONDS
+                async with _job.acquire_connection(
+                    self._database, wait_seconds=_WAIT_TIMEOUT_SECONDS
                 ) as connection:
-                    known = await self._load(connection)
-                    start = START if full else known
-                    result, reached = await verify_from(connection, start, known)
+                    known = await self._load_checkpoint(connection)
+                    start = INITIAL_CHECKPOINT if full else known
+                    result, reached = await verify_from_checkpoint(connection, start, known)
                     if result.valid and reached.link.sequence > known.link.sequence:
-                        await self._save(connection, reached, self._clock())
+                        await self._save_checkpoint(connection, reached, self._clock())
                     return result
             except AlreadyRunningError:
-                raise _busy() from None
+                raise _build_busy_error() from None
 
-    async def _load(self, connection: Any) -> Checkpoint:
+    async def _load_checkpoint(self, connection: Any) -> Checkpoint:
         row = await connection.fetchrow("SELECT sequence, hash, entries, mac FROM audit_checkpoint")
         if row is None:
-            return START
+            return INITIAL_CHECKPOINT
         found = Checkpoint(Link(row["sequence"], row["hash"]), row["entries"])
-        if not hmac.compare_digest(self._mac(found), row["mac"]):
-            _log.warning("audit.checkpoint_not_genuine", sequence=row["sequence"])
-            return START
+        if not hmac.compare_digest(self._compute_mac(found), row["mac"]):
+            _log.warning("audit.checkpoint_invalid", sequence=row["sequence"])
+            return INITIAL_CHECKPOINT
         return found
 
-    async def _save(self, connection: Any, reached: Checkpoint, now: datetime) -> None:
+    async def _save_checkpoint(self, connection: Any, reached: Checkpoint, now: datetime) -> None:
         await connection.execute(
             """INSERT INTO audit_checkpoint (sequence, hash, entries, mac, verified_at)
                VALUES ($1, $2, $3, $4, $5)
@@ -93,15 +99,15 @@ class Verifier:
                    excluded.hash, excluded.entries, excluded.mac, excluded.verified_at)""",
             *reached.link,
             reached.entries,
-            self._mac(reached),
+            self._compute_mac(reached),
             now,
         )
 
-    def _mac(self, checkpoint: Checkpoint) -> bytes:
+    def _compute_mac(self, checkpoint: Checkpoint) -> bytes:
         link = checkpoint.link
         covered = b"%d %d %b" % (link.sequence, checkpoint.entries, link.hash)
         return self._vault.keyed_hash(_PURPOSE, covered)
 
 
-def _busy() -> Exception:
+def _build_busy_error() -> Exception:
     return unavailable("The audit log is being verified; try again when that is done")

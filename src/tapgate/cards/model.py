@@ -7,8 +7,17 @@ from typing import Annotated, Final, Literal, NamedTuple, get_args
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import Amount, CardSerial, Choice, IdRule, Name, Pin, SearchText, Text
-from tapgate.edge.pages import PageQuery
+from tapgate.edge.fields import (
+    Amount,
+    CardSerial,
+    Choice,
+    IdRule,
+    PersonName,
+    Pin,
+    SearchText,
+    Text,
+)
+from tapgate.edge.pagination import PageQuery
 from tapgate.errors import ApiError, Code
 from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
 
@@ -171,7 +180,7 @@ class NewChildCard(msgspec.Struct, kw_only=True):
     parent_pin: Pin
     child_pin: Pin
     daily_limit: Amount
-    child_name: Name
+    child_name: PersonName
     child_relationship: Text | None = None
 
 

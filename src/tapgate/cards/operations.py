@@ -6,12 +6,12 @@ from typing import Final
 import asyncpg
 import msgspec
 
-from tapgate.audit.changes import changes_between
-from tapgate.audit.trail import Trail
+from tapgate.audit.changes import diff_records
+from tapgate.audit.trail import AuditTrail
 from tapgate.cards import model, queries
 from tapgate.cards.model import Card, CardLink, NewChildCard, View
 from tapgate.clock import get_platform_day
-from tapgate.edge.call import Call
+from tapgate.edge.request_context import RequestContext
 from tapgate.ledger.pins import set_pin
 from tapgate.notifications.events import publish
 from tapgate.notifications.messages import send_template
@@ -20,14 +20,14 @@ from tapgate.subscribers.model import Subscriber, read_id
 from tapgate.subscribers.pins import judge, refusal, require_strong
 from tapgate.subscribers.restriction import require_changeable, require_open
 
-_trail = Trail("card")
+_trail = AuditTrail("card")
 
 _BLOCKED_TEMPLATE: Final = "card_blocked"
 #: Later than that, whoever asks is told by the card itself.
 _WORTH_TELLING: Final = timedelta(hours=24)
 
 
-async def link(call: Call, link: CardLink) -> Card:
+async def link(call: RequestContext, link: CardLink) -> Card:
     async with call.services.database.transaction() as tx:
         holder, card = await _lock_both(tx, call, link.subscriber_id, link.card_serial)
         no = refusal(await judge(tx, call, holder, link.pin, "pin_verified"))
@@ -39,7 +39,7 @@ async def link(call: Call, link: CardLink) -> Card:
     raise no
 
 
-async def link_to_child(call: Call, child: NewChildCard) -> Card:
+async def link_to_child(call: RequestContext, child: NewChildCard) -> Card:
     services = call.services
     require_strong(call, "child_pin", child.child_pin)
     async with services.database.transaction() as tx:
@@ -52,12 +52,12 @@ async def link_to_child(call: Call, child: NewChildCard) -> Card:
             no = model.why_not_another_child(holder, children)
         if no is None:
             after = model.linked_to_child(card, holder, child, services.settings.currency, now)
-            await set_pin(tx, card.id, services.pins.make(child.child_pin))
+            await set_pin(tx, card.id, services.pin_verifier.hash(child.child_pin))
             return await _save(tx, call, card, after, now, action="linked")
     raise no
 
 
-async def block(call: Call, serial: str, reason: str) -> Card:
+async def block(call: RequestContext, serial: str, reason: str) -> Card:
     """Open to whoever may block at all, also for restricted subscribers: it protects them."""
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, serial)
@@ -67,7 +67,7 @@ async def block(call: Call, serial: str, reason: str) -> Card:
         return await _save(tx, call, before, after, now, action="blocked", reason=reason)
 
 
-async def unblock(call: Call, serial: str, reason: str | None) -> Card:
+async def unblock(call: RequestContext, serial: str, reason: str | None) -> Card:
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, serial)
         if before.subscriber_id is not None:
@@ -79,7 +79,7 @@ async def unblock(call: Call, serial: str, reason: str | None) -> Card:
 
 
 async def _lock_both(
-    tx: asyncpg.Connection, call: Call, subscriber_id: str, serial: str
+    tx: asyncpg.Connection, call: RequestContext, subscriber_id: str, serial: str
 ) -> tuple[Subscriber, Card]:
     holder = await subscribers.lock(tx, read_id(subscriber_id))
     card = await queries.lock_to_link(tx, serial)
@@ -87,7 +87,9 @@ async def _lock_both(
     return holder, card
 
 
-async def _tell_holder(tx: asyncpg.Connection, call: Call, card: Card, reason: str) -> None:
+async def _tell_holder(
+    tx: asyncpg.Connection, call: RequestContext, card: Card, reason: str
+) -> None:
     """Whoever asked for it: a holder who did not has to know."""
     if card.subscriber_id is None:
         return
@@ -104,7 +106,7 @@ async def _tell_holder(tx: asyncpg.Connection, call: Call, card: Card, reason: s
 
 async def _save(
     tx: asyncpg.Connection,
-    call: Call,
+    call: RequestContext,
     before: Card,
     after: Card,
     now: datetime,
@@ -116,13 +118,13 @@ async def _save(
     await queries.save(tx, after)
     old, new = (model.shown(card, view(call)) for card in (before, after))
     await _trail.record(
-        tx, call, after.serial, action, reason=reason, changes=changes_between(old, new)
+        tx, call, after.serial, action, reason=reason, changes=diff_records(old, new)
     )
     await publish(tx, call.services, f"card.{action}", new)
     return after
 
 
-def view(call: Call) -> View:
+def view(call: RequestContext) -> View:
     """How a card is to be shown now."""
     now, settings = call.services.clock(), call.services.settings
     return View(now, get_platform_day(now, settings.timezone), settings.currency)

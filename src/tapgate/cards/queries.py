@@ -77,7 +77,7 @@ async def page(
 ) -> list[Card]:
     """The newest of those that match and that the caller may see; one more than the limit."""
     conditions = Conditions()
-    conditions.where("c.id < {}", filters.before)
+    conditions.where("c.id < {}", filters.before_id)
     holder = filters.subscriber_id
     conditions.where("c.subscriber_id = {}", holder and ids.decode(ids.SUBSCRIBER, holder))
     if filters.status is not None:

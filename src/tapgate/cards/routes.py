@@ -17,10 +17,10 @@ from tapgate.cards.model import (
 from tapgate.cards.operations import view
 from tapgate.cards.upload import Uploaded, upload
 from tapgate.cards.upload_file import CSV_UPLOAD
-from tapgate.edge.bodies import OptionalReason
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import MEBIBYTE, Access, Endpoints
-from tapgate.edge.pages import Page, cut
+from tapgate.edge.pagination import Page, paginate
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.shared_structs import OptionalReason
 from tapgate.errors import Code
 from tapgate.subscribers.restriction import hidden_from, require_open
 
@@ -54,7 +54,7 @@ class DisclosedCardResponse(msgspec.Struct, kw_only=True):
     card: DisclosedCard
 
 
-def _moved(call: Call, message: str, card: Card) -> CardResponse:
+def _moved(call: RequestContext, message: str, card: Card) -> CardResponse:
     return CardResponse(message=message, card=shown(card, view(call)))
 
 
@@ -63,7 +63,7 @@ def _moved(call: Call, message: str, card: Card) -> CardResponse:
     access=Access(scope="cards:write", roles="AS", service=True),
     errors=_TO_LINK,
 )
-async def link_card(call: Call, body: CardLink) -> CardResponse:
+async def link_card(call: RequestContext, body: CardLink) -> CardResponse:
     """Link a card to a subscriber, whose PIN is the card's from then on."""
     return _moved(call, "Card linked", await operations.link(call, body))
 
@@ -74,7 +74,7 @@ async def link_card(call: Call, body: CardLink) -> CardResponse:
     status=201,
     errors=(*_TO_LINK, Code.MAX_CHILD_CARDS),
 )
-async def create_child_card(call: Call, body: NewChildCard) -> CardResponse:
+async def create_child_card(call: RequestContext, body: NewChildCard) -> CardResponse:
     """Create a child card.
 
     It spends from its parent's wallet, up to a daily limit and with a PIN of its own.
@@ -83,7 +83,7 @@ async def create_child_card(call: Call, body: NewChildCard) -> CardResponse:
 
 
 @endpoints.get("/api/v1/cards", access=_READ, heavy="search")
-async def list_cards(call: Call, query: Filters) -> Page[CardRecord]:
+async def list_cards(call: RequestContext, query: Filters) -> Page[CardRecord]:
     """List cards, newest first.
 
     `search` is words that each occur, in any case, in the serial or the NFC UID; one of the words
@@ -92,13 +92,13 @@ async def list_cards(call: Call, query: Filters) -> Page[CardRecord]:
     """
     services, now = call.services, view(call)
     rows = await queries.page(services.database, query, call.principal, now.now)
-    return cut(rows, query.limit, key=lambda row: row.id, show=lambda row: shown(row, now))
+    return paginate(rows, query.limit, key=lambda row: row.id, show=lambda row: shown(row, now))
 
 
 @endpoints.get(
     "/api/v1/cards/{serial}", access=_READ, errors=(Code.CARD_NOT_FOUND, Code.OTP_REQUIRED)
 )
-async def get_card(call: Call, serial: str) -> CardRecord:
+async def get_card(call: RequestContext, serial: str) -> CardRecord:
     """Get a card."""
     database = call.services.database
     card = await queries.get(database, serial)
@@ -112,7 +112,7 @@ async def get_card(call: Call, serial: str) -> CardRecord:
     access=_BLOCK,
     errors=(Code.CARD_NOT_FOUND, Code.CARD_NOT_LINKED, Code.ALREADY_BLOCKED),
 )
-async def block_card(call: Call, serial: str, body: CardBlock) -> DisclosedCardResponse:
+async def block_card(call: RequestContext, serial: str, body: CardBlock) -> DisclosedCardResponse:
     """Block a card.
 
     Payments with it are refused immediately. `lost`, `stolen` and `damaged` are permanent; a
@@ -137,7 +137,7 @@ async def block_card(call: Call, serial: str, body: CardBlock) -> DisclosedCardR
         Code.PERMANENT_BLOCK,
     ),
 )
-async def unblock_card(call: Call, serial: str, body: OptionalReason) -> CardResponse:
+async def unblock_card(call: RequestContext, serial: str, body: OptionalReason) -> CardResponse:
     """Unblock a card that is not lost or expired."""
     return _moved(call, "Card unblocked", await operations.unblock(call, serial, body.reason))
 
@@ -149,11 +149,11 @@ async def unblock_card(call: Call, serial: str, body: OptionalReason) -> CardRes
     body_media=tuple(CSV_UPLOAD),
     body_schema=CSV_UPLOAD,
 )
-async def upload_cards(call: Call, body: bytes) -> Uploaded:
+async def upload_cards(call: RequestContext, body: bytes) -> Uploaded:
     """Upload new cards as a CSV file.
 
     The file is the body, or `file` in a form. Its header is `Serial No.,MAC Address` and perhaps
     `,Expiry Date`; it has at most 10,000 rows. Cards that are there already are skipped; good rows
     are kept when others are bad. `row` is the line in the file, the header is 1.
     """
-    return await upload(call, call.header(b"content-type"), body)
+    return await upload(call, call.get_header(b"content-type"), body)

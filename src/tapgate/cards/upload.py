@@ -9,14 +9,14 @@ from typing import Final
 import asyncpg
 import msgspec
 
-from tapgate.audit.trail import Trail
+from tapgate.audit.trail import AuditTrail
 from tapgate.cards import upload_file
 from tapgate.cards.upload_file import Row, RowError, row_error
-from tapgate.edge.call import Call
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import unavailable
 from tapgate.store.database import Database
 
-_trail = Trail("card")
+_trail = AuditTrail("card")
 
 #: Held by the one upload that writes: two files that name the same cards in another order would
 #: wait for each other.
@@ -40,7 +40,7 @@ class Uploaded(msgspec.Struct, kw_only=True):
     errors: list[RowError]
 
 
-async def upload(call: Call, content_type: str | None, body: bytes) -> Uploaded:
+async def upload(call: RequestContext, content_type: str | None, body: bytes) -> Uploaded:
     """Good rows are kept when others are bad; the same file again changes nothing."""
     services = call.services
     # In a thread: thousands of rows are no reason to let others wait.
@@ -89,7 +89,7 @@ async def _writing(database: Database) -> AsyncIterator[asyncpg.Connection]:
         await asyncio.sleep(_LOOK_AGAIN_SECONDS)
 
 
-async def _add(tx: asyncpg.Connection, call: Call, rows: Sequence[Row]) -> set[str]:
+async def _add(tx: asyncpg.Connection, call: RequestContext, rows: Sequence[Row]) -> set[str]:
     """The serials of those that are cards from now on."""
     now = call.services.clock()
     found = await tx.fetch(

@@ -13,7 +13,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 
 from tapgate.cards.uids import is_random, read_uid
 from tapgate.clock import get_platform_day
-from tapgate.edge.fields import CardSerialRule, DayRule, Unacceptable
+from tapgate.edge.fields import CardSerialRule, DateRule, InvalidValueError
 from tapgate.errors import ApiError, Code, invalid_field
 
 MAX_ROWS: Final = 10_000
@@ -64,7 +64,7 @@ _LAST_MOMENT: Final = time(23, 59, 59, 999_000)
 _SHOWN_SERIAL: Final = 32
 
 _SERIAL = CardSerialRule()
-_DAY = DayRule()
+_DAY = DateRule()
 
 
 class Row(NamedTuple):
@@ -223,7 +223,7 @@ def _checked(records: Iterator[tuple[int, list[str]]], now: datetime, zone: Zone
             row = _row(line, fields, today, zone)
             _require_new("Serial No.", row.serial, serials)
             _require_new("MAC Address", row.uid, uids)
-        except Unacceptable as refusal:
+        except InvalidValueError as refusal:
             contents.errors.append(row_error(line, fields[0], refusal.problems))
         else:
             serials[row.serial] = line
@@ -236,11 +236,11 @@ def _checked(records: Iterator[tuple[int, list[str]]], now: datetime, zone: Zone
 def _row(line: int, fields: list[str], today: date, zone: ZoneInfo) -> Row:
     serial, uid, *rest = fields
     if len(rest) > 1:
-        raise Unacceptable({"The row": "has more fields than the header"})
+        raise InvalidValueError({"The row": "has more fields than the header"})
     try:
         _SERIAL.check(serial)
-    except Unacceptable as refusal:
-        raise Unacceptable(refusal.under("Serial No.")) from None
+    except InvalidValueError as refusal:
+        raise InvalidValueError(refusal.prefix_paths("Serial No.")) from None
     return Row(line, serial, _uid(uid), _expiry("".join(rest), today, zone))
 
 
@@ -249,9 +249,11 @@ def _uid(text: str) -> str | None:
         return None
     uid = read_uid(text)
     if uid is None:
-        raise Unacceptable({"MAC Address": "must be a UID of 4, 7 or 10 octets or a MAC address"})
+        raise InvalidValueError(
+            {"MAC Address": "must be a UID of 4, 7 or 10 octets or a MAC address"}
+        )
     if is_random(uid):
-        raise Unacceptable(
+        raise InvalidValueError(
             {"MAC Address": "is a random UID (08...), which is another one at every tap"}
         )
     return uid
@@ -263,18 +265,18 @@ def _expiry(text: str, today: date, zone: ZoneInfo) -> datetime | None:
         return None
     try:
         day = date.fromisoformat(_DAY.check(text))
-    except Unacceptable as refusal:
-        raise Unacceptable(refusal.under("Expiry Date")) from None
+    except InvalidValueError as refusal:
+        raise InvalidValueError(refusal.prefix_paths("Expiry Date")) from None
     if day < today:
-        raise Unacceptable({"Expiry Date": "is in the past"})
+        raise InvalidValueError({"Expiry Date": "is in the past"})
     if day.year > _LAST_YEAR:
-        raise Unacceptable({"Expiry Date": f"must not be after the year {_LAST_YEAR}"})
+        raise InvalidValueError({"Expiry Date": f"must not be after the year {_LAST_YEAR}"})
     return datetime.combine(day, _LAST_MOMENT, zone)
 
 
 def _require_new(column: str, value: str | None, seen: dict[str, int]) -> None:
     if value is not None and value in seen:
-        raise Unacceptable({column: f"is also in row {seen[value]}"})
+        raise InvalidValueError({column: f"is also in row {seen[value]}"})
 
 
 def row_error(line: int, serial: str, problems: dict[str, str]) -> RowError:

@@ -11,10 +11,10 @@ import typer
 from asyncpg import UndefinedTableError
 
 from tapgate import supervisor
-from tapgate.child import StartError
+from tapgate.child_process import StartError
 from tapgate.cli import keys, sign
 from tapgate.errors import ApiError
-from tapgate.settings import DEFAULT_MESSENGER_URL, Settings, SettingsError, load
+from tapgate.settings import DEFAULT_MESSENGER_URL, Settings, SettingsError, load_settings
 from tapgate.store import FolderInUseError, StoreError
 from tapgate.store.migrate import migrate as bring_up_to_date
 from tapgate.supervisor import Service
@@ -57,7 +57,7 @@ def main() -> None:
 def up() -> None:
     """Run everything: the gateway, the messenger, and a PostgreSQL of its own unless one is given
     by URL."""
-    settings = load(os.environ)
+    settings = load_settings(os.environ)
     known = _examples(settings)
     supervisor.run(
         settings,
@@ -74,16 +74,16 @@ def up() -> None:
 def serve(host: Host = None, port: Port = None, workers: Workers = None) -> None:
     """Run the gateway only."""
     # Here, so that the other commands need not wait while it is imported.
-    from tapgate.gateway import prepare  # noqa: PLC0415
+    from tapgate.gateway import prepare_installation  # noqa: PLC0415
 
     environ = _with(TAPGATE_HOST=host, TAPGATE_PORT=port, TAPGATE_WORKERS=workers)
-    settings = load(environ)
+    settings = load_settings(environ)
     known = _examples(settings)
     supervisor.run(
         settings,
         environ,
         [_gateway(settings)],
-        prepare,
+        prepare_installation,
         lambda: _what_to_try(settings, known, _about_the_gateway(settings)),
     )
 
@@ -96,7 +96,7 @@ def messenger(
     from tapgate.messenger.start import prepare  # noqa: PLC0415
 
     environ = _with(TAPGATE_MESSENGER_PORT=port, TAPGATE_MESSENGER_WORKERS=workers)
-    settings = load(environ)
+    settings = load_settings(environ)
     # Not as TAPGATE_HOST: that is also where the gateway is looked for.
     service = _messenger(settings, host or settings.host)
     hints = [*_about_chatting(settings), "Ctrl-C stops it."]
@@ -114,7 +114,7 @@ def migrate() -> None:
     """Bring the database to the schema of this version; starting does the same."""
     from rich.console import Console  # noqa: PLC0415
 
-    with supervisor.database_url(load(os.environ)) as url:
+    with supervisor.provide_database_url(load_settings(os.environ)) as url:
         applied = asyncio.run(bring_up_to_date(url))
     console = Console()
     for name in applied:
@@ -128,7 +128,7 @@ def verify() -> None:
     """Prove the books from the entries alone, and the audit log from its chain of hashes."""
     from tapgate.cli.verify import prove  # noqa: PLC0415
 
-    with supervisor.database_url(load(os.environ)) as url:
+    with supervisor.provide_database_url(load_settings(os.environ)) as url:
         holds = asyncio.run(prove(url))
     if not holds:
         raise typer.Exit(1)
@@ -151,7 +151,7 @@ def backup(
     """
     from tapgate.cli.backup import save  # noqa: PLC0415
 
-    save(load(os.environ), file, replace=force)
+    save(load_settings(os.environ), file, replace=force)
 
 
 @app.command()
@@ -173,7 +173,7 @@ def restore(
     """
     from tapgate.cli.backup import restore  # noqa: PLC0415
 
-    if not restore(load(os.environ), file, unauthenticated=unauthenticated):
+    if not restore(load_settings(os.environ), file, unauthenticated=unauthenticated):
         raise typer.Exit(1)
 
 
@@ -184,8 +184,8 @@ def messages(
     """Show what was sent to a phone, one-time codes too, the newest first. Not in production."""
     from tapgate.cli.messages import show  # noqa: PLC0415
 
-    settings = load(os.environ)
-    with supervisor.database_url(settings) as url:
+    settings = load_settings(os.environ)
+    with supervisor.provide_database_url(settings) as url:
         asyncio.run(show(settings, url, to))
 
 
@@ -199,7 +199,7 @@ def demo(
     """
     from tapgate.cli.demo import build  # noqa: PLC0415
 
-    build(load(os.environ), size)
+    build(load_settings(os.environ), size)
 
 
 @app.command()
@@ -221,7 +221,7 @@ def chat(
     """
     from tapgate.cli.chat import talk  # noqa: PLC0415
 
-    talk(load(os.environ), url=url, phone=phone, token=token, once=once)
+    talk(load_settings(os.environ), url=url, phone=phone, token=token, once=once)
 
 
 @app.command(hidden=True)
@@ -261,7 +261,7 @@ def _gateway(settings: Settings) -> Service:
         settings.host,
         settings.port,
         settings.workers,
-        withheld=_SECRETS_OF_THE_MESSENGER,
+        withheld_variables=_SECRETS_OF_THE_MESSENGER,
     )
 
 
@@ -274,7 +274,7 @@ async def _prepare_everything(settings: Settings, database_url: str) -> AsyncIte
     from tapgate import gateway  # noqa: PLC0415
     from tapgate.messenger import start  # noqa: PLC0415
 
-    for prepare in (gateway.prepare, start.prepare):
+    for prepare in (gateway.prepare_installation, start.prepare):
         async for line in prepare(settings, database_url):
             yield line
 
@@ -302,9 +302,9 @@ def _about_the_gateway(settings: Settings) -> list[str]:
 
 def _as_whom(settings: Settings) -> str:
     """Who may sign in, where the first start has made up a password."""
-    from tapgate.gateway import first_admin_file  # noqa: PLC0415
+    from tapgate.gateway import get_first_admin_path  # noqa: PLC0415
 
-    file = first_admin_file(settings.data_dir)
+    file = get_first_admin_path(settings.data_dir)
     return f" (sign in with what is in {file})" if file.exists() else ""
 
 

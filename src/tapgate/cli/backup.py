@@ -18,10 +18,10 @@ from tapgate.clock import system_clock
 from tapgate.settings import Settings
 from tapgate.store import StoreError, backup
 from tapgate.store import restore as restoring
-from tapgate.store.backup_file import BackupReader, Manifest, new_file
+from tapgate.store.backup_file import BackupReader, Manifest, open_new_file
+from tapgate.store.legacy_backup import LegacyBackupReader, is_archive
 from tapgate.store.migrate import migrate
 from tapgate.store.sealed_file import is_sealed
-from tapgate.store.unauthenticated import UnauthenticatedReader, is_archive
 from tapgate.vault import Vault
 
 T = TypeVar("T")
@@ -39,12 +39,14 @@ def save(settings: Settings, path: Path | None, *, replace: bool) -> None:
     with (
         _interruptible("nothing was saved"),
         _file(path, replace=replace) as file,
-        supervisor.database_url(settings) as url,
+        supervisor.provide_database_url(settings) as url,
         _progress("Saving") as tell,
     ):
         vault = Vault(settings.secret_key)
         manifest, size = _run(
-            backup.save(url, file, vault, lambda size, table: tell(f"{_size(size)}, {table}"))
+            backup.create_backup(
+                url, file, vault, lambda size, table: tell(f"{_size(size)}, {table}")
+            )
         )
     where = "the backup" if path == _STANDARD_OUTPUT else str(path)
     console.print(f"Saved {where}: {_size(size)}, {_contents(manifest)}.", markup=False)
@@ -63,12 +65,12 @@ def restore(settings: Settings, path: Path, *, unauthenticated: bool) -> bool:
         except StoreError as error:
             raise StoreError(f"{path} cannot be restored: {error}") from None
         manifest = source.manifest
-        restoring.refuse_unfit(
+        restoring.require_restorable(
             manifest, secret_fingerprint=vault.key_id, currency=settings.currency
         )
-        with supervisor.database_url(settings, alone=True) as url:
+        with supervisor.provide_database_url(settings, alone=True) as url:
             with _progress("Restoring") as tell:
-                left_out = _run(restoring.load(url, source, tell))
+                left_out = _run(restoring.restore_backup(url, source, tell))
             console.print(f"Restored {_contents(manifest)}.", markup=False)
             console.print("Every table has the rows, the books have the sums, that were saved.")
             for name in left_out:
@@ -81,7 +83,7 @@ def restore(settings: Settings, path: Path, *, unauthenticated: bool) -> bool:
 
 def _read(
     file: BinaryIO, vault: Vault, tell: Callable[[str], None], *, unauthenticated: bool
-) -> restoring.Source:
+) -> restoring.BackupSource:
     def report(percent: int) -> None:
         tell(f"{percent} %")
 
@@ -99,7 +101,7 @@ def _read(
         " administrators, keys. Restore it only if nobody else could have altered it.",
         file=sys.stderr,
     )
-    return UnauthenticatedReader(file, report)
+    return LegacyBackupReader(file, report)
 
 
 async def _bring_to_life(settings: Settings, url: str, manifest: Manifest) -> bool:
@@ -115,9 +117,9 @@ async def _bring_to_life(settings: Settings, url: str, manifest: Manifest) -> bo
 async def _record(settings: Settings, url: str, manifest: Manifest) -> None:
     """The audit log says itself where it lost some of its end."""
     from tapgate.audit.trail import record  # noqa: PLC0415
-    from tapgate.gateway import wired  # noqa: PLC0415
+    from tapgate.gateway import open_services  # noqa: PLC0415
 
-    async with wired(settings, url) as services, services.database.transaction() as tx:
+    async with open_services(settings, url) as services, services.database.transaction() as tx:
         await record(
             tx,
             services,
@@ -131,7 +133,7 @@ async def _record(settings: Settings, url: str, manifest: Manifest) -> None:
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
     async def until_told_to_stop() -> T:
-        supervisor.stop_on_signals()
+        supervisor.cancel_on_signals()
         return await work
 
     return asyncio.run(until_told_to_stop())
@@ -150,7 +152,7 @@ def _interruptible(outcome: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
     if path != _STANDARD_OUTPUT:
-        with new_file(path, replace=replace) as file:
+        with open_new_file(path, replace=replace) as file:
             yield file
     elif sys.stdout.isatty():
         raise StoreError("a backup is not for a terminal: name a file, or lead it elsewhere")

@@ -7,17 +7,17 @@ import uvloop
 from tapgate import supervisor
 from tapgate.demo import examples
 from tapgate.demo.build import DemoError
-from tapgate.gateway import build_demo, require_same_installation, wired
+from tapgate.gateway import build_demo, open_services, require_same_installation
 from tapgate.settings import Settings
 
 _INTERRUPTED = 130  # as shells have it
 
 
 def build(settings: Settings, size: str) -> None:
-    if settings.production:
+    if settings.is_production:
         sys.exit("tapgate: the demo is not for production")
     try:
-        with supervisor.database_url(settings) as url:
+        with supervisor.provide_database_url(settings) as url:
             shown = uvloop.run(_build(settings, url, size))
     except DemoError as error:
         sys.exit(f"tapgate: {error}")
@@ -30,6 +30,6 @@ def build(settings: Settings, size: str) -> None:
 
 
 async def _build(settings: Settings, url: str, size: str) -> list[str]:
-    async with wired(settings, url) as services:
+    async with open_services(settings, url) as services:
         await require_same_installation(services)
         return await build_demo(services, url, size)

@@ -13,7 +13,7 @@ from tapgate import ids, supervisor
 from tapgate.cli import operator
 from tapgate.clock import format_rfc3339
 from tapgate.errors import ApiError, Code, invalid_field
-from tapgate.settings import load
+from tapgate.settings import load_settings
 
 app = typer.Typer(help="Make, list and delete API keys.", no_args_is_help=True)
 
@@ -32,11 +32,11 @@ def create(
         from tapgate.admin import queries  # noqa: PLC0415
         from tapgate.admin.api_keys import operations  # noqa: PLC0415
         from tapgate.admin.api_keys.model import NewApiKey  # noqa: PLC0415
-        from tapgate.edge.reading import BodyReader  # noqa: PLC0415
+        from tapgate.edge.decoding import BodyDecoder  # noqa: PLC0415
 
         asked = {"name": name, "scopes": scope, "expires_at": expires_at}
-        reader = BodyReader(NewApiKey, services.settings.currency)
-        new = reader.read(msgspec.json.encode(asked))
+        reader = BodyDecoder(NewApiKey, services.settings.currency)
+        new = reader.decode(msgspec.json.encode(asked))
         admin_id = await queries.first_system_admin(services.database)
         if admin_id is None:
             raise ApiError(Code.NOT_FOUND, "there is no administrator yet: start Tapgate once")
@@ -87,14 +87,14 @@ def delete(
 
 
 def _with_services(work: Work) -> None:
-    from tapgate.gateway import require_same_installation, wired  # noqa: PLC0415
+    from tapgate.gateway import open_services, require_same_installation  # noqa: PLC0415
 
-    settings = load(os.environ)
+    settings = load_settings(os.environ)
 
     async def run(url: str) -> None:
-        async with wired(settings, url) as services:
+        async with open_services(settings, url) as services:
             await require_same_installation(services)
             await work(services)
 
-    with supervisor.database_url(settings) as url:
+    with supervisor.provide_database_url(settings) as url:
         asyncio.run(run(url))

@@ -11,7 +11,7 @@ from tapgate.vault import Vault
 
 
 async def show(settings: Settings, url: str, to: str) -> None:
-    if settings.production:
+    if settings.is_production:
         raise SettingsError("messages are not shown in production")
     database = await Database.connect(url)
     try:

@@ -9,7 +9,7 @@ import typer
 
 from tapgate import signing
 from tapgate.clock import format_rfc3339, system_clock
-from tapgate.settings import load
+from tapgate.settings import load_settings
 
 app = typer.Typer(
     help="Print the headers of a signed request, as options of curl.",
@@ -71,7 +71,7 @@ def service(
 ) -> None:
     """Sign as an internal service."""
     if secret is None:
-        known = load(os.environ).service_secrets
+        known = load_settings(os.environ).service_secrets
         if name not in known:
             raise typer.BadParameter(f"no secret is set for it; known: {', '.join(known)}")
         secret = known[name]

@@ -7,10 +7,10 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from tapgate.console.asked import cookies
-from tapgate.credentials.access_tokens import LIFETIME
+from tapgate.credentials.access_tokens import ACCESS_TOKEN_LIFETIME
 from tapgate.credentials.charges import Charge
 from tapgate.credentials.principals import Principal
-from tapgate.edge.call import Call
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 
 CSRF_HEADER: Final = b"x-csrf-token"
@@ -23,12 +23,12 @@ _SAID: Final = ("tapgate_said", "__Host-tapgate_said")
 _LONGEST_SAID: Final = 500
 
 
-def _name(call: Call, names: tuple[str, str]) -> str:
-    return names[call.services.settings.production]
+def _name(call: RequestContext, names: tuple[str, str]) -> str:
+    return names[call.services.settings.is_production]
 
 
-async def signed_in(call: Call, charge: Charge) -> Principal | None:
-    token = cookies(call.header(b"cookie")).get(_name(call, _SESSION))
+async def signed_in(call: RequestContext, charge: Charge) -> Principal | None:
+    token = cookies(call.get_header(b"cookie")).get(_name(call, _SESSION))
     if token is None:
         return None
     try:
@@ -39,23 +39,23 @@ async def signed_in(call: Call, charge: Charge) -> Principal | None:
         return None
 
 
-def begin(call: Call, token: str) -> str:
+def begin(call: RequestContext, token: str) -> str:
     """The `Set-Cookie` of a session. It ends with its token."""
-    return _cookie(call, _name(call, _SESSION), token, int(LIFETIME.total_seconds()))
+    return _cookie(call, _name(call, _SESSION), token, int(ACCESS_TOKEN_LIFETIME.total_seconds()))
 
 
-def end(call: Call) -> str:
+def end(call: RequestContext) -> str:
     return _cookie(call, _name(call, _SESSION), "", 0)
 
 
-def say(call: Call, sentence: str) -> str:
+def say(call: RequestContext, sentence: str) -> str:
     """The `Set-Cookie` of a sentence for the next page."""
     text = base64.urlsafe_b64encode(sentence[:_LONGEST_SAID].encode()).decode()
     return _cookie(call, _name(call, _SAID), text, _SAID_SECONDS)
 
 
-def said(call: Call) -> str | None:
-    text = cookies(call.header(b"cookie")).get(_name(call, _SAID))
+def said(call: RequestContext) -> str | None:
+    text = cookies(call.get_header(b"cookie")).get(_name(call, _SAID))
     if not text:
         return None
     try:
@@ -64,32 +64,32 @@ def said(call: Call) -> str | None:
         return None
 
 
-def nothing_said(call: Call) -> str:
+def nothing_said(call: RequestContext) -> str:
     return _cookie(call, _name(call, _SAID), "", 0)
 
 
-def _cookie(call: Call, name: str, value: str, seconds: int) -> str:
-    secure = "; Secure" if call.services.settings.production else ""
+def _cookie(call: RequestContext, name: str, value: str, seconds: int) -> str:
+    secure = "; Secure" if call.services.settings.is_production else ""
     return f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
 
 
-def csrf_token(call: Call, principal: Principal) -> str:
+def csrf_token(call: RequestContext, principal: Principal) -> str:
     """The same on all pages of a session, and of no use to any other."""
     session = str(principal.session_id).encode()
     return call.services.vault.keyed_hash("console_csrf", session).hex()
 
 
-def require_own_page(call: Call) -> None:
+def require_own_page(call: RequestContext) -> None:
     """Refuses what another site made the browser send.
 
     A browser that says from where a request comes knows it better than this server, which may see
     another host behind a proxy. An old one only says the origin.
     """
-    site, origin = call.header(b"sec-fetch-site"), call.header(b"origin")
+    site, origin = call.get_header(b"sec-fetch-site"), call.get_header(b"origin")
     if site:
         is_own = site in ("same-origin", "none")
     else:
-        is_own = not origin or _host_of(origin) == call.header(b"host")
+        is_own = not origin or _host_of(origin) == call.get_header(b"host")
     if not is_own:
         raise ApiError(Code.FORBIDDEN, "This form was sent by a page of another site")
 
@@ -101,8 +101,8 @@ def _host_of(origin: str) -> str | None:
         return None
 
 
-def require_csrf(call: Call, principal: Principal, in_form: str | None) -> None:
-    given = call.header(CSRF_HEADER) or in_form or ""
+def require_csrf(call: RequestContext, principal: Principal, in_form: str | None) -> None:
+    given = call.get_header(CSRF_HEADER) or in_form or ""
     expected = csrf_token(call, principal)
     if not hmac.compare_digest(given.encode(errors="replace"), expected.encode()):
         raise ApiError(

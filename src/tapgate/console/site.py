@@ -8,13 +8,13 @@ from jinja2 import Environment
 
 from tapgate.console import session
 from tapgate.console.visit import SIGN_IN, Visit
-from tapgate.credentials.charges import FREE
-from tapgate.edge.call import Call
+from tapgate.credentials.charges import NO_CHARGE
 from tapgate.edge.charges import LookupCharge
 from tapgate.edge.endpoint import MEBIBYTE, Reply
 from tapgate.edge.packaged_files import PackagedFiles
-from tapgate.edge.routing import Router
-from tapgate.edge.site import Inside
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.router import Router
+from tapgate.edge.site import InternalApi
 from tapgate.errors import ApiError, Code
 from tapgate.service import logs
 
@@ -71,35 +71,39 @@ class PageSite:
         for page in pages:
             self._router.add(page.method, page.path, page)
 
-    async def admit(self, inside: Inside, call: Call) -> int:
+    async def authorize(self, inside: InternalApi, call: RequestContext) -> int:
         if call.caller is not None:
-            call.caller = caller = await session.signed_in(call, FREE)
+            call.caller = caller = await session.signed_in(call, NO_CHARGE)
         else:
             charge = LookupCharge(call)
             call.caller = caller = await session.signed_in(call, charge)
             if caller is None:
                 await charge.charge()
             else:
-                await inside.take(call, caller.rate_key)
+                await inside.enforce_rate_limit(call, caller.rate_limit_key)
         return _LARGEST_OF_A_STRANGER if caller is None else _LARGEST_BODY
 
-    async def answer(self, inside: Inside, call: Call) -> Reply[bytes]:
+    async def respond(self, inside: InternalApi, call: RequestContext) -> Reply[bytes]:
         try:
             asset = self._asset(call)
             if asset is not None:
                 return asset
             visit = Visit(inside, call, self._templates)
         except ApiError as error:
-            return self.refused(inside, call, error)
+            return self.render_error(inside, call, error)
         try:
             return await self._shown(visit)
         except ApiError as error:
             return _refused(visit, error)
         except Exception as problem:
-            _log.error("page.failed", request_id=call.request_id, failure=logs.trace(problem))
+            _log.error(
+                "page.failed", request_id=call.request_id, failure=logs.describe_exception(problem)
+            )
             return _refused(visit, ApiError(Code.INTERNAL_ERROR))
 
-    def refused(self, inside: Inside, call: Call, error: ApiError) -> Reply[bytes]:
+    def render_error(
+        self, inside: InternalApi, call: RequestContext, error: ApiError
+    ) -> Reply[bytes]:
         """Before anything of the request was looked at."""
         visit = Visit(inside, _without_query(call), self._templates)
         if error.code is Code.PAYLOAD_TOO_LARGE and call.caller is None and call.path != SIGN_IN:
@@ -107,11 +111,11 @@ class PageSite:
             return visit.sign_in()
         return _refused(visit, error)
 
-    def _asset(self, call: Call) -> Reply[bytes] | None:
+    def _asset(self, call: RequestContext) -> Reply[bytes] | None:
         start = f"{self.prefix}/assets/"
         if call.method not in ("GET", "HEAD") or not call.path.startswith(start):
             return None
-        return self._assets.reply(call, call.path.removeprefix(start))
+        return self._assets.serve(call, call.path.removeprefix(start))
 
     async def _shown(self, visit: Visit) -> Reply[bytes]:
         call = visit.call
@@ -137,7 +141,7 @@ def _no_page(methods: Mapping[str, _Page]) -> ApiError:
     return ApiError(Code.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(allowed)})
 
 
-def _without_query(call: Call) -> Call:
+def _without_query(call: RequestContext) -> RequestContext:
     call.query = b""
     return call
 

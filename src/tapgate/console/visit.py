@@ -12,9 +12,9 @@ from tapgate.console import session
 from tapgate.console.asked import FORM, Fields
 from tapgate.console.rendering import page_of
 from tapgate.credentials.principals import Principal
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Reply
-from tapgate.edge.site import Inside
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.site import InternalApi
 from tapgate.errors import ApiError, Code
 
 #: A page runs this site's scripts, shows this site's pictures and talks to this site: nothing
@@ -38,7 +38,7 @@ SIGN_IN: Final = "/console/sign-in"
 class Visit:
     """Whoever is signed in asks the interface's operations through it, and only those."""
 
-    def __init__(self, inside: Inside, call: Call, templates: Environment) -> None:
+    def __init__(self, inside: InternalApi, call: RequestContext, templates: Environment) -> None:
         self.call = call
         self.query = Fields(call.query)
         self.form = Fields(b"")
@@ -52,11 +52,11 @@ class Visit:
     @property
     def is_part(self) -> bool:
         """Whether a page that is there already asks for a part of itself."""
-        return self.call.header(b"hx-request") == "true"
+        return self.call.get_header(b"hx-request") == "true"
 
     async def read_form(self) -> None:
         """What was sent; a file comes as the body itself."""
-        kind = (self.call.header(b"content-type") or "").partition(";")[0].strip().lower()
+        kind = (self.call.get_header(b"content-type") or "").partition(";")[0].strip().lower()
         sent = self.call.body if kind == FORM else b""
         if len(sent) > _LARGE:
             # With a photo in it that takes long, and payments would wait.
@@ -79,8 +79,8 @@ class Visit:
     async def _ask(self, method: str, path: str, query: bytes = b"", body: bytes = b"") -> Any:
         call = self.call
         headers = {b"content-type": call.headers.get(b"content-type", b"")}
-        answer = await self._inside.ask(
-            Call(
+        answer = await self._inside.dispatch(
+            RequestContext(
                 services=call.services,
                 method=method,
                 path=path,
@@ -98,13 +98,13 @@ class Visit:
 
     def may(self, endpoint: str, field: str | None = None) -> bool:
         """Whether this admin may: `POST /api/v1/agents/{id}/fund`."""
-        return self._inside.admits(self.principal, endpoint, field)
+        return self._inside.can_call(self.principal, endpoint, field)
 
     async def require(
         self, endpoint: str, field: str | None = None, sentence: str = "Your role may not do this"
     ) -> None:
         """Refuses who may not; the audit log knows it, as if the endpoint had been called."""
-        await self._inside.require(self.call, endpoint, field, sentence)
+        await self._inside.require_access(self.call, endpoint, field, sentence)
 
     async def get_file(self, path: str) -> Reply[bytes]:
         """A picture or a document, as the interface gives it."""
@@ -173,7 +173,7 @@ class Visit:
     @property
     def came_from(self) -> str:
         """The page that a part was asked from."""
-        return own_path(self.call.header(b"hx-current-url") or "")
+        return own_path(self.call.get_header(b"hx-current-url") or "")
 
     def sign_in(self) -> Reply[bytes]:
         """To where one signs in, and from there back to this page. What stood in a form that could

@@ -15,12 +15,12 @@ import msgspec
 from tapgate import ids
 from tapgate.errors import ApiError, Code
 
-LIFETIME = timedelta(days=1)
+ACCESS_TOKEN_LIFETIME = timedelta(days=1)
 
 _ALGORITHM = "HS256"
-_SESSION = "ses_"
+_SESSION_PREFIX = "ses_"
 #: The reader of base 64 skips every other letter: a token would have many spellings.
-_SHAPE = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
+_TOKEN_PATTERN = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,54 +31,54 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     exp: int
 
 
-class Token(msgspec.Struct, frozen=True):
+class VerifiedToken(msgspec.Struct, frozen=True):
     """What a genuine token says; whether its session goes on is asked elsewhere."""
 
     session_id: int
     admin_id: int
-    expires: int
+    expires_at: int
 
 
 class AccessTokens:
     def __init__(self, secret: str) -> None:
         self._secret = secret
         # Genuine once is genuine for ever, and a dashboard sends its token with every request.
-        self._genuine = lru_cache(maxsize=1000)(self._verify)
+        self._verify_cached = lru_cache(maxsize=1000)(self._verify)
 
-    def make(self, *, session_id: int, admin_id: int, email: str, role: str, now: datetime) -> str:
+    def issue(self, *, session_id: int, admin_id: int, email: str, role: str, now: datetime) -> str:
         issued = int(now.timestamp())
         claims = Claims(
             sub=ids.encode(ids.ADMIN, admin_id),
             email=email,
             role=role,
             iat=issued,
-            exp=issued + int(LIFETIME.total_seconds()),
+            exp=issued + int(ACCESS_TOKEN_LIFETIME.total_seconds()),
         )
         return jwt.encode(
             msgspec.to_builtins(claims),
             self._secret,
             algorithm=_ALGORITHM,
-            headers={"sid": ids.encode(_SESSION, session_id)},
+            headers={"sid": ids.encode(_SESSION_PREFIX, session_id)},
         )
 
-    def read(self, text: str, now: datetime) -> Token:
+    def verify(self, text: str, now: datetime) -> VerifiedToken:
         """A genuine and unexpired token."""
-        token = self._genuine(text)
-        if token.expires <= now.timestamp():
+        token = self._verify_cached(text)
+        if token.expires_at <= now.timestamp():
             raise ApiError(Code.UNAUTHORIZED, "The access token has expired")
         return token
 
-    def _verify(self, text: str) -> Token:
+    def _verify(self, text: str) -> VerifiedToken:
         header, claims = self._decode(text)
-        session_id = ids.decode(_SESSION, str(header.get("sid")))
+        session_id = ids.decode(_SESSION_PREFIX, str(header.get("sid")))
         admin_id = ids.decode(ids.ADMIN, claims.sub)
         if session_id is None or admin_id is None:
-            raise _not_genuine()
-        return Token(session_id, admin_id, claims.exp)
+            raise _build_invalid_token_error()
+        return VerifiedToken(session_id, admin_id, claims.exp)
 
     def _decode(self, text: str) -> tuple[dict[str, Any], Claims]:
-        if _SHAPE.fullmatch(text) is None:
-            raise _not_genuine()
+        if _TOKEN_PATTERN.fullmatch(text) is None:
+            raise _build_invalid_token_error()
         try:
             # Times are judged by our own clock, not by the library's.
             decoded = jwt.decode_complete(
@@ -89,8 +89,8 @@ class AccessTokens:
             )
             return decoded["header"], msgspec.convert(decoded["payload"], Claims)
         except (jwt.InvalidTokenError, msgspec.ValidationError):
-            raise _not_genuine() from None
+            raise _build_invalid_token_error() from None
 
 
-def _not_genuine() -> ApiError:
+def _build_invalid_token_error() -> ApiError:
     return ApiError(Code.UNAUTHORIZED, "The access token is malformed or its signature is wrong")

@@ -10,26 +10,26 @@ import msgspec
 from tapgate import ids
 from tapgate.clock import Clock
 from tapgate.credentials.cache import Cache
-from tapgate.credentials.charges import FREE, Charge
+from tapgate.credentials.charges import NO_CHARGE, Charge
 from tapgate.credentials.last_seen import LastSeen
 from tapgate.credentials.principals import Principal
 from tapgate.errors import ApiError, Code
-from tapgate.service.addresses import Network
+from tapgate.service.client_addresses import Network
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals, Ticket
 from tapgate.vault import Vault
 
 #: What every API key begins with, and no access token does.
-PREFIX = "svc_"
-LIVE, TEST = f"{PREFIX}live_", f"{PREFIX}test_"
+API_KEY_PREFIX = "svc_"
+LIVE_PREFIX, TEST_PREFIX = f"{API_KEY_PREFIX}live_", f"{API_KEY_PREFIX}test_"
 
 _TOPIC = "api_keys"
 _RANDOM_BYTES = 32
-_SHOWN_CHARACTERS = 4
+_VISIBLE_CHARACTERS = 4
 _COLUMNS = (
     "id, prefix, name, scopes, expires_at, created_at, rate_limit, burst, allowed_ips, last_used_at"
 )
-_FIND = """
+_SELECT_KEY = """
     SELECT id, name, scopes, rate_limit, burst, allowed_ips,
            least(expires_at, CASE WHEN key_hash <> $1 THEN previous_until END) AS valid_until
     FROM api_keys WHERE (key_hash = $1 OR previous_key_hash = $1) AND deleted_at IS NULL
@@ -51,7 +51,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
     last_used_at: datetime | None = None
 
 
-class _Known(msgspec.Struct, frozen=True):
+class _CachedKey(msgspec.Struct, frozen=True):
     principal: Principal
     valid_until: datetime | None
 
@@ -72,8 +72,8 @@ class ApiKeys:
         self._vault = vault
         self._clock = clock
         self._new_id = new_id
-        self._begins_with = LIVE if production else TEST
-        self._known: Cache[bytes, _Known] = Cache(signals, _TOPIC, self._load)
+        self._prefix = LIVE_PREFIX if production else TEST_PREFIX
+        self._cache: Cache[bytes, _CachedKey] = Cache(signals, _TOPIC, self._load)
         self.last_used = LastSeen(database, clock, "api_keys", "last_used_at")
 
     async def create(
@@ -89,7 +89,7 @@ class ApiKeys:
         allowed_ips: list[Network] | None = None,
     ) -> tuple[ApiKey, str]:
         """Return the record of a new key, and the key itself, which is not stored."""
-        key, prefix = self._new_secret()
+        key, prefix = self._generate_secret()
         record = ApiKey(
             id=self._new_id(),
             prefix=prefix,
@@ -140,7 +140,7 @@ class ApiKeys:
 
         The secret before it is valid until the grace period ends, the one before that no longer.
         """
-        secret, prefix = self._new_secret()
+        secret, prefix = self._generate_secret()
         await tx.execute(
             "UPDATE api_keys SET key_hash = $2, prefix = $3, previous_until = $4::timestamptz, "
             "previous_key_hash = CASE WHEN $4 IS NOT NULL THEN key_hash END WHERE id = $1",
@@ -169,7 +169,7 @@ class ApiKeys:
         )
         return None if row is None else ApiKey(**row)
 
-    async def page(self, *, before: int | None, limit: int) -> list[ApiKey]:
+    async def list_page(self, *, before: int | None, limit: int) -> list[ApiKey]:
         """List the keys that are not deleted, newest first, from below the key `before`."""
         rows = await self._database.fetch(
             f"SELECT {_COLUMNS} FROM api_keys WHERE deleted_at IS NULL "
@@ -179,18 +179,18 @@ class ApiKeys:
         )
         return [ApiKey(**row) for row in rows]
 
-    async def authenticate(self, key: str, charge: Charge = FREE) -> Principal:
-        if not key.startswith(self._begins_with):
+    async def authenticate(self, key: str, charge: Charge = NO_CHARGE) -> Principal:
+        if not key.startswith(self._prefix):
             raise ApiError(
-                Code.UNAUTHORIZED, f"API keys begin with {self._begins_with} in this environment"
+                Code.UNAUTHORIZED, f"API keys begin with {self._prefix} in this environment"
             )
-        known = await self._known.get(self._hash(key), charge)
+        known = await self._cache.get(self._hash(key), charge)
         if known is None or (known.valid_until is not None and known.valid_until <= self._clock()):
             raise ApiError(Code.UNAUTHORIZED, "Unknown, expired or deleted API key")
         return known.principal
 
-    async def _load(self, key_hash: bytes) -> _Known | None:
-        row = await self._database.fetchrow(_FIND, key_hash)
+    async def _load(self, key_hash: bytes) -> _CachedKey | None:
+        row = await self._database.fetchrow(_SELECT_KEY, key_hash)
         if row is None:
             return None
         principal = Principal(
@@ -203,12 +203,12 @@ class ApiKeys:
             burst=row["burst"],
             allowed_ips=tuple(row["allowed_ips"] or ()),
         )
-        return _Known(principal, row["valid_until"])
+        return _CachedKey(principal, row["valid_until"])
 
-    def _new_secret(self) -> tuple[str, str]:
+    def _generate_secret(self) -> tuple[str, str]:
         """Return a new key and the part of it that may be shown later."""
-        key = self._begins_with + secrets.token_urlsafe(_RANDOM_BYTES)
-        return key, key[: len(self._begins_with) + _SHOWN_CHARACTERS]
+        key = self._prefix + secrets.token_urlsafe(_RANDOM_BYTES)
+        return key, key[: len(self._prefix) + _VISIBLE_CHARACTERS]
 
     def _hash(self, key: str) -> bytes:
         return self._vault.keyed_hash("api_key", key.encode())

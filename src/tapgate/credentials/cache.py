@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
-from tapgate.credentials.charges import FREE, Charge
+from tapgate.credentials.charges import NO_CHARGE, Charge
 from tapgate.store.signals import Signals
 
 K = TypeVar("K", bound=Hashable)
@@ -32,25 +32,25 @@ class Cache(Generic[K, V]):
         self._size = size
         self._values: dict[K, V] = {}
         #: Good at their last lookup.
-        self._seen: dict[K, None] = {}
+        self._known_keys: dict[K, None] = {}
         self._generation = 0
-        signals.on(topic, lambda _: self._forget())
-        signals.on_gap(self._forget)
+        signals.subscribe(topic, lambda _: self._invalidate())
+        signals.on_reconnect(self._invalidate)
 
-    async def get(self, key: K, charge: Charge = FREE) -> V | None:
-        if self._signals.listening:
+    async def get(self, key: K, charge: Charge = NO_CHARGE) -> V | None:
+        if self._signals.is_listening:
             value = self._values.get(key)
             if value is not None:
                 return value
         generation = self._generation
-        value = await self._look_up(key, charge)
+        value = await self._load_charged(key, charge)
         # A change while it was being read may or may not be in it: good for this once only.
-        if value is not None and self._signals.listening and generation == self._generation:
-            self._keep(self._values, key, value)
+        if value is not None and self._signals.is_listening and generation == self._generation:
+            self._store(self._values, key, value)
         return value
 
-    async def _look_up(self, key: K, charge: Charge) -> V | None:
-        is_seen = key in self._seen
+    async def _load_charged(self, key: K, charge: Charge) -> V | None:
+        is_seen = key in self._known_keys
         if not is_seen:
             await charge.charge()
         try:
@@ -60,17 +60,17 @@ class Cache(Generic[K, V]):
                 await charge.refund()
             raise
         if value is None:
-            self._seen.pop(key, None)
+            self._known_keys.pop(key, None)
         elif not is_seen:
-            self._keep(self._seen, key, None)
+            self._store(self._known_keys, key, None)
             await charge.refund()
         return value
 
-    def _keep(self, kept: dict[K, T], key: K, value: T) -> None:
+    def _store(self, kept: dict[K, T], key: K, value: T) -> None:
         if len(kept) >= self._size:
             del kept[next(iter(kept))]
         kept[key] = value
 
-    def _forget(self) -> None:
+    def _invalidate(self) -> None:
         self._generation += 1
         self._values.clear()

@@ -11,7 +11,7 @@ class Charge(Protocol):
         """Return the payment: the caller turned out to be genuine."""
 
 
-class _Free:
+class _NoCharge:
     async def charge(self) -> None:
         pass
 
@@ -20,4 +20,4 @@ class _Free:
 
 
 #: For work on behalf of the platform itself.
-FREE: Charge = _Free()
+NO_CHARGE: Charge = _NoCharge()

@@ -20,10 +20,10 @@ from tapgate.store.database import Database
 Audience: TypeAlias = Principal | None
 Reader: TypeAlias = Database | asyncpg.Connection
 
-_RECEIVES_EVERYTHING: Final = ("service", "processor")
+_UNRESTRICTED_KINDS: Final = ("service", "processor")
 
 #: The accounts behind each subject of an event, an alert or an audit entry.
-_ACCOUNTS_OF_SUBJECTS: Final = """
+_SUBJECT_ACCOUNTS: Final = """
     SELECT 'subscriber' AS kind, id, NULL AS serial, account_id FROM subscribers
     WHERE id = ANY ({subscriber}::bigint[])
     UNION ALL
@@ -40,7 +40,7 @@ _ACCOUNTS_OF_SUBJECTS: Final = """
     FROM alerts alert JOIN transactions t ON t.id = alert.transaction_id
     WHERE alert.id = ANY ({alert}::bigint[])"""
 
-_PREFIXES: Final = {
+_ID_PREFIXES: Final = {
     "subscriber": ids.SUBSCRIBER,
     "transaction": ids.TRANSACTION,
     "alert": ids.ALERT,
@@ -55,15 +55,15 @@ class Subject(NamedTuple):
     public_id: str
 
 
-def receives_everything(audience: Audience) -> bool:
+def has_full_disclosure(audience: Audience) -> bool:
     """Return whether nobody's personal data is hidden from the audience."""
-    return audience is not None and audience.kind in _RECEIVES_EVERYTHING
+    return audience is not None and audience.kind in _UNRESTRICTED_KINDS
 
 
-def hidden_condition(conditions: Conditions, audience: Audience, now: datetime) -> str | None:
+def build_hidden_condition(conditions: Conditions, audience: Audience, now: datetime) -> str | None:
     """Return the SQL condition under which personal data of `subscribers s` is hidden from an
     audience; None when the audience receives everything."""
-    if receives_everything(audience):
+    if has_full_disclosure(audience):
         return None
     if audience is None or audience.kind != "admin":
         return "s.restricted"
@@ -77,7 +77,7 @@ def hidden_condition(conditions: Conditions, audience: Audience, now: datetime) 
 async def is_hidden(reader: Reader, audience: Audience, now: datetime, subscriber_id: int) -> bool:
     """Return whether personal data of a subscriber is hidden from the audience."""
     conditions = Conditions()
-    hidden = hidden_condition(conditions, audience, now)
+    hidden = build_hidden_condition(conditions, audience, now)
     if hidden is None:
         return False
     found: bool = await reader.fetchval(
@@ -88,12 +88,12 @@ async def is_hidden(reader: Reader, audience: Audience, now: datetime, subscribe
     return found
 
 
-async def hidden_accounts(
+async def find_hidden_accounts(
     reader: Reader, audience: Audience, now: datetime, account_ids: Collection[int | None]
 ) -> set[int]:
     """Return those of the accounts whose holders are hidden from the audience."""
     conditions = Conditions()
-    hidden = hidden_condition(conditions, audience, now)
+    hidden = build_hidden_condition(conditions, audience, now)
     if hidden is None or not account_ids:
         return set()
     rows = await reader.fetch(
@@ -105,22 +105,22 @@ async def hidden_accounts(
     return {row["account_id"] for row in rows}
 
 
-async def hidden_subjects(
+async def find_hidden_subjects(
     reader: Reader, audience: Audience, now: datetime, subjects: Collection[Subject]
 ) -> set[Subject]:
     """Return those of the subjects that concern a subscriber hidden from the audience."""
     conditions = Conditions()
-    hidden = hidden_condition(conditions, audience, now)
+    hidden = build_hidden_condition(conditions, audience, now)
     if hidden is None or not subjects:
         return set()
 
     def numbers(kind: str) -> list[int | None]:
-        prefix = _PREFIXES[kind]
+        prefix = _ID_PREFIXES[kind]
         return [ids.decode(prefix, one.public_id) for one in subjects if one.kind == kind]
 
-    accounts = _ACCOUNTS_OF_SUBJECTS.format(
+    accounts = _SUBJECT_ACCOUNTS.format(
         card=conditions.bind([one.public_id for one in subjects if one.kind == "card"]),
-        **{kind: conditions.bind(numbers(kind)) for kind in _PREFIXES},
+        **{kind: conditions.bind(numbers(kind)) for kind in _ID_PREFIXES},
     )
     rows = await reader.fetch(
         f"""SELECT DISTINCT concerned.kind, concerned.id, concerned.serial
@@ -129,6 +129,6 @@ async def hidden_subjects(
         *conditions.values,
     )
     return {
-        Subject(row["kind"], row["serial"] or ids.encode(_PREFIXES[row["kind"]], row["id"]))
+        Subject(row["kind"], row["serial"] or ids.encode(_ID_PREFIXES[row["kind"]], row["id"]))
         for row in rows
     }

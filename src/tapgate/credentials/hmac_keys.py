@@ -12,7 +12,7 @@ import msgspec
 from tapgate import ids
 from tapgate.clock import Clock
 from tapgate.credentials.cache import Cache
-from tapgate.credentials.charges import FREE, Charge
+from tapgate.credentials.charges import NO_CHARGE, Charge
 from tapgate.credentials.principals import Principal
 from tapgate.errors import Code
 from tapgate.store.database import Database
@@ -20,9 +20,9 @@ from tapgate.store.signals import Signals, Ticket
 from tapgate.vault import Vault
 
 #: Announced when a signing key, its owner or a terminal has changed.
-CHANGED = "hmac_keys"
+HMAC_KEYS_TOPIC = "hmac_keys"
 _RANDOM_BYTES = 32
-_FIND = """
+_SELECT_KEY = """
     SELECT key.id, key.secret, key.processor_id, key.terminal_id, key.partner_id,
            account.holder_name, account.status AS owner_status, terminal.status AS terminal_status,
            scopes.owner AS owner_scope, scopes.former AS former_scopes
@@ -62,9 +62,9 @@ class HmacKey(msgspec.Struct, frozen=True):
     secret: bytes
     principal: Principal
     #: What `X-Partner-ID` must be: the partner's, or absent.
-    partner: bytes | None
+    partner_header: bytes | None
     #: Why a right signature is refused nevertheless.
-    refusal: Code | None
+    rejection_code: Code | None
 
 
 class HmacKeys:
@@ -82,7 +82,7 @@ class HmacKeys:
         self._clock = clock
         self._new_id = new_id
         # By the header's bytes, so that a payment's request need not be read as a number.
-        self._known: Cache[bytes, HmacKey] = Cache(signals, CHANGED, self._load)
+        self._cache: Cache[bytes, HmacKey] = Cache(signals, HMAC_KEYS_TOPIC, self._load)
 
     async def create_for_processor(
         self, tx: asyncpg.Connection, processor_id: int, terminal_id: int | None = None
@@ -106,13 +106,13 @@ class HmacKeys:
         )
         if deleted is None:
             return None
-        return await self.owner_changed(tx)
+        return await self.publish_owner_change(tx)
 
-    async def owner_changed(self, tx: asyncpg.Connection) -> Ticket:
+    async def publish_owner_change(self, tx: asyncpg.Connection) -> Ticket:
         """A processor, partner or terminal was suspended, blocked, activated: its keys with it."""
-        return await self._signals.publish(tx, CHANGED, "")
+        return await self._signals.publish(tx, HMAC_KEYS_TOPIC, "")
 
-    async def page(self, owner_id: int, *, before: int, limit: int) -> list[SigningKey]:
+    async def list_page(self, owner_id: int, *, before: int, limit: int) -> list[SigningKey]:
         """List the keys of a partner, or of a processor and its terminals, newest first."""
         rows = await self._database.fetch(
             "SELECT id, terminal_id, created_at FROM hmac_keys "
@@ -124,8 +124,8 @@ class HmacKeys:
         )
         return [SigningKey(**row) for row in rows]
 
-    async def find(self, public_id: bytes, charge: Charge = FREE) -> HmacKey | None:
-        return await self._known.get(public_id, charge)
+    async def find(self, public_id: bytes, charge: Charge = NO_CHARGE) -> HmacKey | None:
+        return await self._cache.get(public_id, charge)
 
     async def _create(
         self,
@@ -144,26 +144,30 @@ class HmacKeys:
             processor_id,
             terminal_id,
             partner_id,
-            self._vault.seal(key.secret.encode(), _context(key.id)),
+            self._vault.seal(key.secret.encode(), _build_vault_context(key.id)),
             self._clock(),
         )
         return key
 
     async def _load(self, public_id: bytes) -> HmacKey | None:
         key_id = ids.decode(ids.KEY, public_id.decode("latin-1"))
-        row = None if key_id is None else await self._database.fetchrow(_FIND, key_id)
+        row = None if key_id is None else await self._database.fetchrow(_SELECT_KEY, key_id)
         if row is None:
             return None
         return HmacKey(
-            secret=self._vault.open(row["secret"], _context(row["id"])),
-            principal=_principal(row),
-            partner=_partner_header(row),
-            refusal=_refusal(row),
+            secret=self._vault.open(row["secret"], _build_vault_context(row["id"])),
+            principal=_build_principal(row),
+            partner_header=_get_partner_header(row),
+            rejection_code=_get_rejection_code(row),
         )
 
 
-def _principal(row: asyncpg.Record) -> Principal:
-    scope = _owner(row) if row["owner_scope"] is None else ids.encode(ids.KEY, row["owner_scope"])
+def _build_principal(row: asyncpg.Record) -> Principal:
+    scope = (
+        _get_owner_id(row)
+        if row["owner_scope"] is None
+        else ids.encode(ids.KEY, row["owner_scope"])
+    )
     former = [ids.encode(ids.KEY, key_id) for key_id in row["former_scopes"] or ()]
     own = ids.encode(ids.KEY, row["id"])
     return Principal(
@@ -179,7 +183,7 @@ def _principal(row: asyncpg.Record) -> Principal:
     )
 
 
-def _owner(row: asyncpg.Record) -> str:
+def _get_owner_id(row: asyncpg.Record) -> str:
     if row["partner_id"] is not None:
         return ids.encode(ids.PARTNER, row["partner_id"])
     if row["terminal_id"] is not None:
@@ -187,12 +191,12 @@ def _owner(row: asyncpg.Record) -> str:
     return ids.encode(ids.PROCESSOR, row["processor_id"])
 
 
-def _partner_header(row: asyncpg.Record) -> bytes | None:
+def _get_partner_header(row: asyncpg.Record) -> bytes | None:
     partner_id = row["partner_id"]
     return None if partner_id is None else ids.encode(ids.PARTNER, partner_id).encode()
 
 
-def _refusal(row: asyncpg.Record) -> Code | None:
+def _get_rejection_code(row: asyncpg.Record) -> Code | None:
     if row["owner_status"] != "active":
         return Code.PROCESSOR_SUSPENDED if row["partner_id"] is None else Code.PARTNER_SUSPENDED
     if row["terminal_status"] == "blocked":
@@ -200,5 +204,5 @@ def _refusal(row: asyncpg.Record) -> Code | None:
     return None
 
 
-def _context(key_id: int) -> bytes:
+def _build_vault_context(key_id: int) -> bytes:
     return b"hmac_key %d" % key_id

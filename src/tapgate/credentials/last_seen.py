@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NoReturn
 
 from tapgate.clock import Clock
-from tapgate.service.background import repeat
+from tapgate.service.background import run_periodically
 from tapgate.store.database import Database
 
 _FLUSH_SECONDS = 5.0
@@ -24,7 +24,7 @@ class LastSeen:
         self._clock = clock
         self._table = table
         # Rows are locked in one order, because other processes write their times as well.
-        self._update = f"""
+        self._update_sql = f"""
             WITH locked AS MATERIALIZED (
                 SELECT id FROM {table} WHERE id = ANY ($1::bigint[]) ORDER BY id
                 FOR NO KEY UPDATE
@@ -32,25 +32,27 @@ class LastSeen:
             UPDATE {table} SET {column} = greatest({column}, seen.at)
             FROM unnest($1::bigint[], $2::timestamptz[]) AS seen (id, at) JOIN locked USING (id)
             WHERE {table}.id = seen.id"""
-        self._seen: dict[int, datetime] = {}
+        self._pending: dict[int, datetime] = {}
 
     def touch(self, row_id: int) -> None:
-        self._seen[row_id] = self._clock()
+        self._pending[row_id] = self._clock()
 
     async def run(self) -> NoReturn:
         try:
-            await repeat(self.flush, every=_FLUSH_SECONDS, name=f"{self._table} last seen")
+            await run_periodically(
+                self.flush, every=_FLUSH_SECONDS, name=f"{self._table} last seen"
+            )
         finally:
             with contextlib.suppress(Exception):
                 async with asyncio.timeout(_LAST_FLUSH_TIMEOUT):
                     await self.flush()
 
     async def flush(self) -> None:
-        seen, self._seen = self._seen, {}
+        seen, self._pending = self._pending, {}
         if not seen:
             return
         try:
-            await self._database.execute(self._update, list(seen), list(seen.values()))
+            await self._database.execute(self._update_sql, list(seen), list(seen.values()))
         except BaseException:
-            self._seen = seen | self._seen
+            self._pending = seen | self._pending
             raise

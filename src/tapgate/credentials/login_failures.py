@@ -11,38 +11,40 @@ from typing import NamedTuple
 from tapgate.errors import ApiError, Code
 from tapgate.store.database import Database
 
-MOST = 5
-WINDOW = timedelta(minutes=15)
+MAX_FAILURES = 5
+FAILURE_WINDOW = timedelta(minutes=15)
 
-_RECENT = "ARRAY(SELECT moment FROM unnest(kept.failed_at) AS moment WHERE moment > $4 ORDER BY 1)"
+_RECENT_FAILURES = (
+    "ARRAY(SELECT moment FROM unnest(kept.failed_at) AS moment WHERE moment > $4 ORDER BY 1)"
+)
 
 
-class Source(NamedTuple):
+class LoginSource(NamedTuple):
     """Who tries to be whom."""
 
     email: str  # a keyed hash of it, since a password may have got into its field
     address: str
 
 
-async def reserve(database: Database, source: Source, now: datetime) -> None:
+async def reserve(database: Database, source: LoginSource, now: datetime) -> None:
     """Count one failure, or refuse the try."""
-    since = now - WINDOW
-    await _forget_old(database, since)
+    since = now - FAILURE_WINDOW
+    await _delete_expired(database, since)
     reserved = await database.fetchval(
         f"""INSERT INTO login_failures AS kept (email, address, failed_at)
             VALUES ($1, $2, ARRAY[$3::timestamptz])
-            ON CONFLICT (email, address) DO UPDATE SET failed_at = {_RECENT} || $3
-            WHERE cardinality({_RECENT}) < {MOST}
+            ON CONFLICT (email, address) DO UPDATE SET failed_at = {_RECENT_FAILURES} || $3
+            WHERE cardinality({_RECENT_FAILURES}) < {MAX_FAILURES}
             RETURNING true""",
         *source,
         now,
         since,
     )
     if not reserved:
-        raise await _refusal(database, source, now)
+        raise await _build_rate_limit_error(database, source, now)
 
 
-async def give_back(database: Database, source: Source) -> None:
+async def release(database: Database, source: LoginSource) -> None:
     """The try was no failure: it does not count. Those before it still do."""
     await database.execute(
         "UPDATE login_failures SET failed_at = trim_array(failed_at, 1) "
@@ -51,21 +53,23 @@ async def give_back(database: Database, source: Source) -> None:
     )
 
 
-async def _refusal(database: Database, source: Source, now: datetime) -> ApiError:
+async def _build_rate_limit_error(
+    database: Database, source: LoginSource, now: datetime
+) -> ApiError:
     oldest = await database.fetchval(
         "SELECT min(moment) FROM login_failures, unnest(failed_at) AS moment "
         "WHERE email = $1 AND address = $2 AND moment > $3",
         *source,
-        now - WINDOW,
+        now - FAILURE_WINDOW,
     )
     # None: given back in between.
-    seconds = 1 if oldest is None else math.ceil((oldest + WINDOW - now).total_seconds())
+    seconds = 1 if oldest is None else math.ceil((oldest + FAILURE_WINDOW - now).total_seconds())
     return ApiError(
         Code.RATE_LIMITED, "Too many failed logins", headers={"Retry-After": str(seconds)}
     )
 
 
-async def _forget_old(database: Database, since: datetime) -> None:
+async def _delete_expired(database: Database, since: datetime) -> None:
     """A few at every try, so that the table holds little more than what still counts."""
     await database.execute(
         """DELETE FROM login_failures WHERE (email, address) IN (

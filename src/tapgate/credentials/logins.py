@@ -5,11 +5,11 @@ from weakref import WeakValueDictionary
 
 from tapgate.clock import Clock
 from tapgate.credentials import login_failures
-from tapgate.credentials.charges import FREE, Charge
-from tapgate.credentials.login_failures import Source
+from tapgate.credentials.charges import NO_CHARGE, Charge
+from tapgate.credentials.login_failures import LoginSource
 from tapgate.credentials.passwords import Passwords
 from tapgate.errors import ApiError, Code
-from tapgate.service.addresses import counted_as
+from tapgate.service.client_addresses import get_address_key
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
@@ -22,20 +22,22 @@ class Logins:
         self._vault = vault
         self._passwords = passwords
         self._clock = clock
-        self._turns: WeakValueDictionary[Source, asyncio.Lock] = WeakValueDictionary()
+        self._source_locks: WeakValueDictionary[LoginSource, asyncio.Lock] = WeakValueDictionary()
 
-    async def check(self, email: str, password: str, address: str, charge: Charge = FREE) -> int:
+    async def authenticate(
+        self, email: str, password: str, address: str, charge: Charge = NO_CHARGE
+    ) -> int:
         """Return the id of the active admin with that password; else 401, or 429 after too many.
 
         `charge` pays for a failure; an attempt that is refused unchecked, or succeeds, is free.
         """
-        source = Source(self._hidden(email), counted_as(address))
+        source = LoginSource(self._hash_email(email), get_address_key(address))
         # One after the other: right passwords at the same time must not refuse each other by
         # what they have reserved.
-        async with self._turns.setdefault(source, asyncio.Lock()):
+        async with self._source_locks.setdefault(source, asyncio.Lock()):
             await charge.charge()
             try:
-                admin_id = await self._counted(source, email.lower(), password)
+                admin_id = await self._check_and_count(source, email.lower(), password)
             except ApiError:
                 await charge.refund()
                 raise
@@ -44,30 +46,30 @@ class Logins:
             await charge.refund()
             return admin_id
 
-    async def _counted(self, source: Source, email: str, password: str) -> int | None:
+    async def _check_and_count(self, source: LoginSource, email: str, password: str) -> int | None:
         """Check the password; a wrong one stays counted against the source."""
         await login_failures.reserve(self._database, source, self._clock())
         try:
-            admin_id = await self._admin_with(email, password, source.address)
+            admin_id = await self._find_admin(email, password, source.address)
         except ApiError:
-            await login_failures.give_back(self._database, source)
+            await login_failures.release(self._database, source)
             raise
         if admin_id is not None:
-            await login_failures.give_back(self._database, source)
+            await login_failures.release(self._database, source)
         return admin_id
 
-    async def shown(self, email: str) -> str:
+    async def get_loggable_email(self, email: str) -> str:
         """An admin's e-mail, or what tells one that nobody has from others: it may be a password
         that got into the wrong field."""
         known = await self._database.fetchval(
             "SELECT email FROM admins WHERE email = $1", email.lower()
         )
-        return known or f"unknown:{self._hidden(email)[:16]}"
+        return known or f"unknown:{self._hash_email(email)[:16]}"
 
-    def _hidden(self, email: str) -> str:
+    def _hash_email(self, email: str) -> str:
         return self._vault.keyed_hash("login", email.lower().encode()).hex()
 
-    async def _admin_with(self, email: str, password: str, address: str) -> int | None:
+    async def _find_admin(self, email: str, password: str, address: str) -> int | None:
         """As slow for an e-mail that nobody has as for a wrong password."""
         admin = await self._database.fetchrow(
             "SELECT id, password_hash, status FROM admins WHERE email = $1", email
@@ -78,10 +80,12 @@ class Logins:
         if admin is None or stored is None or admin["status"] != "active":
             return None
         if self._passwords.is_outdated(stored):
-            await self._renew(admin["id"], stored, password, address)
+            await self._rehash_password(admin["id"], stored, password, address)
         return int(admin["id"])
 
-    async def _renew(self, admin_id: int, outdated: str, password: str, address: str) -> None:
+    async def _rehash_password(
+        self, admin_id: int, outdated: str, password: str, address: str
+    ) -> None:
         await self._database.execute(
             "UPDATE admins SET password_hash = $3 WHERE id = $1 AND password_hash = $2",
             admin_id,

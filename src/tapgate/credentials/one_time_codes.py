@@ -2,7 +2,7 @@
 
 After fifteen wrong codes in a day no further code is issued that day; otherwise a caller that may
 request codes could guess one within hours. A phone number gets at most one code a minute and five
-an hour, over every route (`store/code_sends.py`).
+an hour, over every route (`store/code_send_limit.py`).
 """
 
 import hmac
@@ -16,17 +16,17 @@ from typing import Literal, NamedTuple
 import asyncpg
 
 from tapgate.errors import ApiError, Code
-from tapgate.store import code_sends
+from tapgate.store import code_send_limit
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
-LIFETIME = timedelta(minutes=5)
-TRIES = 3
-MOST_MISSED = 15
-MISSED_WITHIN = timedelta(days=1)
+CODE_LIFETIME = timedelta(minutes=5)
+MAX_ATTEMPTS = 3
+MAX_FAILURES = 15
+FAILURE_WINDOW = timedelta(days=1)
 
 
-class Question(NamedTuple):
+class CodeRequest(NamedTuple):
     """What a code allows, about whom, and whose asking it was."""
 
     purpose: Literal["reset_pin", "restricted_access"]
@@ -35,10 +35,10 @@ class Question(NamedTuple):
 
 
 async def issue(
-    tx: asyncpg.Connection, vault: Vault, question: Question, phone_number: str, now: datetime
+    tx: asyncpg.Connection, vault: Vault, question: CodeRequest, phone_number: str, now: datetime
 ) -> str:
     """Issue a code to be sent to this phone number; it replaces the previous one."""
-    wait = await code_sends.reserve(tx, phone_number, now)
+    wait = await code_send_limit.reserve(tx, phone_number, now)
     if wait is not None:
         raise ApiError(
             Code.RATE_LIMITED,
@@ -52,33 +52,35 @@ async def issue(
             VALUES ($1, $2, $3, $4, $5)
             ON CONFLICT (purpose, subscriber_id, asker) DO UPDATE
             SET code_hash = excluded.code_hash, expires_at = excluded.expires_at, failures = 0
-            WHERE kept.missed < {MOST_MISSED} OR kept.missed_since <= $6
+            WHERE kept.missed < {MAX_FAILURES} OR kept.missed_since <= $6
             RETURNING true""",
         *question,
         _hash(vault, question, code),
-        now + LIFETIME,
-        now - MISSED_WITHIN,
+        now + CODE_LIFETIME,
+        now - FAILURE_WINDOW,
     )
     if not issued:
-        raise await _too_many_missed(tx, question, now)
+        raise await _build_too_many_failures_error(tx, question, now)
     return code
 
 
-async def _too_many_missed(tx: asyncpg.Connection, question: Question, now: datetime) -> ApiError:
+async def _build_too_many_failures_error(
+    tx: asyncpg.Connection, question: CodeRequest, now: datetime
+) -> ApiError:
     since: datetime = await tx.fetchval(
         "SELECT missed_since FROM one_time_codes "
         "WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3",
         *question,
     )
-    seconds = max(1, math.ceil((since + MISSED_WITHIN - now).total_seconds()))
+    seconds = max(1, math.ceil((since + FAILURE_WINDOW - now).total_seconds()))
     return ApiError(
         Code.RATE_LIMITED, "Too many wrong codes", headers={"Retry-After": str(seconds)}
     )
 
 
 @asynccontextmanager
-async def redeeming(
-    database: Database, vault: Vault, question: Question, code: str, now: datetime
+async def redeem(
+    database: Database, vault: Vault, question: CodeRequest, code: str, now: datetime
 ) -> AsyncIterator[asyncpg.Connection]:
     """The database transaction in which to do what the code allows; it uses the code up.
 
@@ -86,15 +88,15 @@ async def redeeming(
     what is done inside fails, the code is as it was.
     """
     async with database.transaction() as tx:
-        remaining = await _try(tx, vault, question, code, now)
+        remaining = await _attempt(tx, vault, question, code, now)
         if remaining is None:
             yield tx
             return
     raise ApiError(Code.INVALID_OTP, details={"attempts_remaining": remaining})
 
 
-async def _try(
-    tx: asyncpg.Connection, vault: Vault, question: Question, code: str, now: datetime
+async def _attempt(
+    tx: asyncpg.Connection, vault: Vault, question: CodeRequest, code: str, now: datetime
 ) -> int | None:
     """None: it is right and used up. Else how many tries are left."""
     # The lock makes tries at the same time queue, each seeing the count of the one before.
@@ -103,7 +105,7 @@ async def _try(
         "WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3 FOR UPDATE",
         *question,
     )
-    if stored is None or stored["failures"] >= TRIES or stored["expires_at"] <= now:
+    if stored is None or stored["failures"] >= MAX_ATTEMPTS or stored["expires_at"] <= now:
         return 0
     if not hmac.compare_digest(stored["code_hash"], _hash(vault, question, code)):
         return await _count_failure(tx, question, now)
@@ -114,7 +116,7 @@ async def _try(
     return None
 
 
-async def _count_failure(tx: asyncpg.Connection, question: Question, now: datetime) -> int:
+async def _count_failure(tx: asyncpg.Connection, question: CodeRequest, now: datetime) -> int:
     failures: int = await tx.fetchval(
         """UPDATE one_time_codes
            SET failures = failures + 1,
@@ -122,11 +124,11 @@ async def _count_failure(tx: asyncpg.Connection, question: Question, now: dateti
                missed_since = CASE WHEN missed_since > $4 THEN missed_since ELSE $5 END
            WHERE purpose = $1 AND subscriber_id = $2 AND asker = $3 RETURNING failures""",
         *question,
-        now - MISSED_WITHIN,
+        now - FAILURE_WINDOW,
         now,
     )
-    return TRIES - failures
+    return MAX_ATTEMPTS - failures
 
 
-def _hash(vault: Vault, question: Question, code: str) -> bytes:
+def _hash(vault: Vault, question: CodeRequest, code: str) -> bytes:
     return vault.keyed_hash("one_time_code", repr((*question, code)).encode())

@@ -14,7 +14,7 @@ from tapgate.service.fair_limit import FairLimit
 T = TypeVar("T")
 
 #: OWASP's first choice for Argon2id: 19 MiB, two passes, one lane.
-OWASP = argon2.Parameters(
+OWASP_PARAMETERS = argon2.Parameters(
     type=argon2.Type.ID,
     version=19,
     memory_cost=19 * 1024,
@@ -31,14 +31,14 @@ _MAX_WAITING = 64
 _MAX_WAITING_PER_ADDRESS = 8
 _TIMEOUT_SECONDS = 10.0
 #: Passwords of new admins wait in a group of their own.
-PLATFORM = ""
+PLATFORM_GROUP = ""
 
 
 class Passwords:
-    def __init__(self, parameters: argon2.Parameters = OWASP) -> None:
+    def __init__(self, parameters: argon2.Parameters = OWASP_PARAMETERS) -> None:
         self._hasher = argon2.PasswordHasher.from_parameters(parameters)
-        self._nobodys_hash = _unmatchable(parameters)
-        self._threads = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="passwords")
+        self._dummy_hash = _build_dummy_hash(parameters)
+        self._executor = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="passwords")
         self._limit = FairLimit(
             "Too many passwords are being checked",
             slots=_MAX_THREADS,
@@ -48,17 +48,19 @@ class Passwords:
             timeout=_TIMEOUT_SECONDS,
         )
 
-    async def hash(self, password: str, address: str = PLATFORM) -> str:
+    async def hash(self, password: str, address: str = PLATFORM_GROUP) -> str:
         return await self._run(address, self._hasher.hash, password)
 
-    async def matches(self, stored: str | None, password: str, address: str = PLATFORM) -> bool:
+    async def matches(
+        self, stored: str | None, password: str, address: str = PLATFORM_GROUP
+    ) -> bool:
         """Compare with a stored hash; None, for an unknown account, takes as long and is False."""
-        return await self._run(address, self._matches, stored or self._nobodys_hash, password)
+        return await self._run(address, self._matches, stored or self._dummy_hash, password)
 
     async def _run(self, address: str, work: Callable[..., T], *arguments: object) -> T:
         async with self._limit.slot(address):
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, work, *arguments)
+            return await loop.run_in_executor(self._executor, work, *arguments)
 
     def is_outdated(self, stored: str) -> bool:
         """Made with other parameters than are used now."""
@@ -71,13 +73,13 @@ class Passwords:
             return False
 
 
-def _unmatchable(parameters: argon2.Parameters) -> str:
+def _build_dummy_hash(parameters: argon2.Parameters) -> str:
     """A hash that takes as long as any to compare with, and that no password gives."""
     p = parameters
-    salt, digest = (_base64(bytes(length)) for length in (p.salt_len, p.hash_len))
+    salt, digest = (_encode_base64(bytes(length)) for length in (p.salt_len, p.hash_len))
     costs = f"m={p.memory_cost},t={p.time_cost},p={p.parallelism}"
     return f"$argon2id$v={p.version}${costs}${salt}${digest}"
 
 
-def _base64(data: bytes) -> str:
+def _encode_base64(data: bytes) -> str:
     return base64.b64encode(data).decode().rstrip("=")

@@ -14,10 +14,10 @@ from tapgate.vault import Vault
 
 _SALT_BYTES = 16
 
-_RUNS = "0123456789", "9876543210", "02468", "86420", "13579", "97531"
+_DIGIT_SEQUENCES = "0123456789", "9876543210", "02468", "86420", "13579", "97531"
 _BIRTH_CENTURIES = "19", "20"
 #: Chosen very often without following a rule: down the keypad, love in letters, an agent's number.
-_MOST_COMMON = frozenset({"0007", "0852", "1004", "1230", "1236", "1342", "2580", "5683", "7890"})
+_COMMON_PINS = frozenset({"0007", "0852", "1004", "1230", "1236", "1342", "2580", "5683", "7890"})
 
 
 class StoredPin(msgspec.Struct, frozen=True):
@@ -30,25 +30,25 @@ class PinVerifier:
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
 
-    def make(self, pin: str) -> StoredPin:
+    def hash(self, pin: str) -> StoredPin:
         salt = os.urandom(_SALT_BYTES)
-        return StoredPin(self._vault.key_id, salt, self._verifier(salt, pin))
+        return StoredPin(self._vault.key_id, salt, self._compute_verifier(salt, pin))
 
     def matches(self, stored: PinHash, pin: str) -> bool:
         # Another secret key would make every PIN wrong and lock everyone out.
         self._vault.require_key(stored.key_id)
-        return hmac.compare_digest(stored.verifier, self._verifier(stored.salt, pin))
+        return hmac.compare_digest(stored.verifier, self._compute_verifier(stored.salt, pin))
 
-    def _verifier(self, salt: bytes, pin: str) -> bytes:
+    def _compute_verifier(self, salt: bytes, pin: str) -> bytes:
         return self._vault.keyed_hash("pin", salt + pin.encode())
 
 
-def is_weak(pin: str) -> bool:
+def is_weak_pin(pin: str) -> bool:
     """Whether a PIN is among the first that a thief would try."""
     return (
         pin[:2] == pin[2:]  # 7777 and 1212
         or (pin[0] == pin[1] and pin[2] == pin[3])  # 1122
-        or any(pin in run for run in _RUNS)
+        or any(pin in run for run in _DIGIT_SEQUENCES)
         or pin.startswith(_BIRTH_CENTURIES)
-        or pin in _MOST_COMMON
+        or pin in _COMMON_PINS
     )

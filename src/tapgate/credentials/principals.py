@@ -4,9 +4,9 @@ from typing import Literal
 
 import msgspec
 
-from tapgate.service.addresses import Network
+from tapgate.service.client_addresses import Network
 
-Kind = Literal["api_key", "admin", "processor", "partner", "service"]
+PrincipalKind = Literal["api_key", "admin", "processor", "partner", "service"]
 
 
 class Principal(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,7 +16,7 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     partner's signing key, `adm_...` for an admin, the name for a service.
     """
 
-    kind: Kind
+    kind: PrincipalKind
     id: str
     name: str
     role: str | None = None
@@ -38,11 +38,11 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     allowed_ips: tuple[Network, ...] = ()
 
     @property
-    def scope(self) -> str:
+    def idempotency_scope(self) -> str:
         """The scope of the caller's idempotency keys: the owner of the credential."""
-        return self.owner_scope or self.rate_key
+        return self.owner_scope or self.rate_limit_key
 
     @property
-    def rate_key(self) -> str:
+    def rate_limit_key(self) -> str:
         """The name of the caller's rate limit bucket: one per credential."""
         return f"service:{self.id}" if self.kind == "service" else self.id

@@ -8,9 +8,9 @@ import msgspec
 
 from tapgate import ids
 from tapgate.clock import Clock
-from tapgate.credentials.access_tokens import LIFETIME, AccessTokens
+from tapgate.credentials.access_tokens import ACCESS_TOKEN_LIFETIME, AccessTokens
 from tapgate.credentials.cache import Cache
-from tapgate.credentials.charges import FREE, Charge
+from tapgate.credentials.charges import NO_CHARGE, Charge
 from tapgate.credentials.principals import Principal
 from tapgate.errors import ApiError, Code
 from tapgate.store.database import Database
@@ -39,7 +39,7 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True):
     expires_in: int
 
 
-class ReusedTokenError(ApiError):
+class TokenReuseError(ApiError):
     """A refresh token came a second time: one of the two who had it has stolen it."""
 
     def __init__(self, admin_id: int, session_id: int) -> None:
@@ -67,7 +67,7 @@ class Sessions:
         self._clock = clock
         self._new_id = new_id
         self._access_tokens = access_tokens
-        self._alive: Cache[int, Principal] = Cache(signals, _TOPIC, self._load)
+        self._cache: Cache[int, Principal] = Cache(signals, _TOPIC, self._load)
 
     async def start(self, tx: asyncpg.Connection, admin_id: int) -> Tokens:
         """Log in an admin whose password was right."""
@@ -80,7 +80,7 @@ class Sessions:
         )
         if admin is None:
             raise ApiError(Code.UNAUTHORIZED, "The admin has been disabled")
-        await _forget_expired(tx, admin_id, now)
+        await _delete_expired(tx, admin_id, now)
         session_id = self._new_id()
         await tx.execute(
             "INSERT INTO sessions (id, admin_id, created_at) VALUES ($1, $2, $3)",
@@ -88,8 +88,8 @@ class Sessions:
             admin_id,
             now,
         )
-        await self._remove_oldest(tx, admin_id)
-        return await self._issue(tx, session_id, admin, now)
+        await self._delete_oldest(tx, admin_id)
+        return await self._issue_tokens(tx, session_id, admin, now)
 
     async def refresh(self, refresh_token: str) -> Tokens:
         """New tokens for an old one, once. A second use ends the session, here and everywhere.
@@ -99,18 +99,18 @@ class Sessions:
         """
         now = self._clock()
         async with self._database.transaction() as tx:
-            found = await self._lock(tx, refresh_token)
-            if found is None or not _is_alive(found, now):
+            found = await self._lock_token(tx, refresh_token)
+            if found is None or not _is_active(found, now):
                 raise ApiError(
                     Code.UNAUTHORIZED, "Unknown or expired refresh token, or its session has ended"
                 )
             is_reused = found["used_at"] is not None
-            if not is_reused and await _count_used(tx, found["session_id"]) < MAX_REFRESHES:
-                return await self._exchange(tx, found, now)
+            if not is_reused and await _count_used_tokens(tx, found["session_id"]) < MAX_REFRESHES:
+                return await self._rotate_token(tx, found, now)
             ticket = await self.end(tx, found["session_id"])
-        await self._signals.settled(ticket)
+        await self._signals.wait_for_acks(ticket)
         if is_reused:
-            raise ReusedTokenError(found["admin_id"], found["session_id"])
+            raise TokenReuseError(found["admin_id"], found["session_id"])
         raise ApiError(
             Code.UNAUTHORIZED, "The session was refreshed too often and has ended; log in again"
         )
@@ -133,15 +133,15 @@ class Sessions:
         )
         return await self._signals.publish(tx, _TOPIC, "")
 
-    async def authenticate(self, access_token: str, charge: Charge = FREE) -> Principal:
+    async def authenticate(self, access_token: str, charge: Charge = NO_CHARGE) -> Principal:
         """Role and name are what the database says now, not what the token said then."""
-        token = self._access_tokens.read(access_token, self._clock())
-        principal = await self._alive.get(token.session_id, charge)
+        token = self._access_tokens.verify(access_token, self._clock())
+        principal = await self._cache.get(token.session_id, charge)
         if principal is None or principal.admin_id != token.admin_id:
             raise ApiError(Code.UNAUTHORIZED, "The session has ended")
         return principal
 
-    async def _remove_oldest(self, tx: asyncpg.Connection, admin_id: int) -> None:
+    async def _delete_oldest(self, tx: asyncpg.Connection, admin_id: int) -> None:
         """Bound the sessions of an admin, however often someone logs in."""
         removed = await tx.fetch(
             """DELETE FROM sessions WHERE id IN (
@@ -170,7 +170,9 @@ class Sessions:
             session_id=session_id,
         )
 
-    async def _lock(self, tx: asyncpg.Connection, refresh_token: str) -> asyncpg.Record | None:
+    async def _lock_token(
+        self, tx: asyncpg.Connection, refresh_token: str
+    ) -> asyncpg.Record | None:
         """The token's row stays locked, so that of two uses at once the second sees the first."""
         return await tx.fetchrow(
             """SELECT token_hash, expires_at, used_at, session_id, ended_at,
@@ -183,7 +185,7 @@ class Sessions:
             self._hash(refresh_token),
         )
 
-    async def _exchange(
+    async def _rotate_token(
         self, tx: asyncpg.Connection, found: asyncpg.Record, now: datetime
     ) -> Tokens:
         await tx.execute(
@@ -191,9 +193,9 @@ class Sessions:
             found["token_hash"],
             now,
         )
-        return await self._issue(tx, found["session_id"], found, now)
+        return await self._issue_tokens(tx, found["session_id"], found, now)
 
-    async def _issue(
+    async def _issue_tokens(
         self, tx: asyncpg.Connection, session_id: int, admin: asyncpg.Record, now: datetime
     ) -> Tokens:
         refresh_token = secrets.token_urlsafe(_RANDOM_BYTES)
@@ -204,7 +206,7 @@ class Sessions:
             now + REFRESH_LIFETIME,
         )
         return Tokens(
-            token=self._access_tokens.make(
+            token=self._access_tokens.issue(
                 session_id=session_id,
                 admin_id=admin["admin_id"],
                 email=admin["email"],
@@ -212,14 +214,14 @@ class Sessions:
                 now=now,
             ),
             refresh_token=refresh_token,
-            expires_in=int(LIFETIME.total_seconds()),
+            expires_in=int(ACCESS_TOKEN_LIFETIME.total_seconds()),
         )
 
     def _hash(self, refresh_token: str) -> bytes:
         return self._vault.keyed_hash("refresh_token", refresh_token.encode())
 
 
-def _is_alive(found: asyncpg.Record, now: datetime) -> bool:
+def _is_active(found: asyncpg.Record, now: datetime) -> bool:
     return bool(
         found["expires_at"] > now
         and found["began_at"] + SESSION_LIFETIME > now
@@ -228,7 +230,7 @@ def _is_alive(found: asyncpg.Record, now: datetime) -> bool:
     )
 
 
-async def _count_used(tx: asyncpg.Connection, session_id: int) -> int:
+async def _count_used_tokens(tx: asyncpg.Connection, session_id: int) -> int:
     count: int = await tx.fetchval(
         "SELECT count(*) FROM refresh_tokens WHERE session_id = $1 AND used_at IS NOT NULL",
         session_id,
@@ -236,7 +238,7 @@ async def _count_used(tx: asyncpg.Connection, session_id: int) -> int:
     return count
 
 
-async def _forget_expired(tx: asyncpg.Connection, admin_id: int, now: datetime) -> None:
+async def _delete_expired(tx: asyncpg.Connection, admin_id: int, now: datetime) -> None:
     """Remove the admin's sessions that nothing can bring back, and their tokens with them.
 
     A day late, so that none is removed while its last token is being used.

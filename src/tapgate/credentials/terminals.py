@@ -4,7 +4,7 @@ import msgspec
 
 from tapgate.clock import Clock
 from tapgate.credentials.cache import Cache
-from tapgate.credentials.hmac_keys import CHANGED
+from tapgate.credentials.hmac_keys import HMAC_KEYS_TOPIC
 from tapgate.credentials.last_seen import LastSeen
 from tapgate.errors import Code
 from tapgate.store.database import Database
@@ -19,13 +19,13 @@ class Terminal(msgspec.Struct, frozen=True):
 class Terminals:
     def __init__(self, database: Database, signals: Signals, clock: Clock) -> None:
         self._database = database
-        self._known: Cache[int, Terminal] = Cache(signals, CHANGED, self._load)
+        self._cache: Cache[int, Terminal] = Cache(signals, HMAC_KEYS_TOPIC, self._load)
         last_seen = LastSeen(database, clock, "terminals", "last_seen_at")
-        self.saw, self.write_down, self.run = last_seen.touch, last_seen.flush, last_seen.run
+        self.touch, self.flush_last_seen, self.run = last_seen.touch, last_seen.flush, last_seen.run
 
-    async def objection(self, terminal_id: int, *, processor_id: int) -> Code | None:
+    async def rejection(self, terminal_id: int, *, processor_id: int) -> Code | None:
         """Why a processor cannot have a payment made at this terminal."""
-        terminal = await self._known.get(terminal_id)
+        terminal = await self._cache.get(terminal_id)
         if terminal is None or terminal.processor_id != processor_id:
             return Code.TERMINAL_NOT_FOUND
         return Code.TERMINAL_BLOCKED if terminal.status == "blocked" else None

@@ -9,9 +9,9 @@ from tapgate import signing
 from tapgate.vault import Vault
 
 _RANDOM_BYTES = 32
-_NOBODY = 0
+_DUMMY_PARTNER_ID = 0
 #: The current secret, and the previous one during its grace period.
-_MAX_VALID = 2
+_MAX_VALID_SECRETS = 2
 
 
 class NewWebhookSecret(msgspec.Struct, frozen=True):
@@ -24,13 +24,15 @@ class NewWebhookSecret(msgspec.Struct, frozen=True):
 class WebhookSecrets:
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
-        self._nobodys = self.make(_NOBODY).sealed
+        self._dummy_sealed_secret = self.create(_DUMMY_PARTNER_ID).sealed
 
-    def make(self, partner_id: int) -> NewWebhookSecret:
+    def create(self, partner_id: int) -> NewWebhookSecret:
         secret = secrets.token_urlsafe(_RANDOM_BYTES)
-        return NewWebhookSecret(secret, self._vault.seal(secret.encode(), _context(partner_id)))
+        return NewWebhookSecret(
+            secret, self._vault.seal(secret.encode(), _build_vault_context(partner_id))
+        )
 
-    def is_genuine(
+    def is_valid_signature(
         self, partner_id: int, sealed: Sequence[bytes], signature: str | None, body: bytes
     ) -> bool:
         """Return whether one of the partner's valid secrets made the signature.
@@ -39,14 +41,16 @@ class WebhookSecrets:
         reveals neither whether a partner exists nor whether its secret was rotated.
         """
         candidates = [(partner_id, one) for one in sealed]
-        candidates += [(_NOBODY, self._nobodys)] * (_MAX_VALID - len(sealed))
+        candidates += [(_DUMMY_PARTNER_ID, self._dummy_sealed_secret)] * (
+            _MAX_VALID_SECRETS - len(sealed)
+        )
         genuine = False
         for owner, one in candidates:
-            secret = self._vault.open(one, _context(owner))
+            secret = self._vault.open(one, _build_vault_context(owner))
             matches = signing.verify_webhook(secret, signature or "", body)
-            genuine |= matches and owner != _NOBODY
+            genuine |= matches and owner != _DUMMY_PARTNER_ID
         return genuine
 
 
-def _context(partner_id: int) -> bytes:
+def _build_vault_context(partner_id: int) -> bytes:
     return b"webhook_secret %d" % partner_id

@@ -18,7 +18,7 @@ from tapgate.demo.past import PastClock
 from tapgate.demo.residents import Country
 from tapgate.edge.services import Services
 from tapgate.settings import NO_RECEIPTS, Settings
-from tapgate.store.database import FAILURES, Database
+from tapgate.store.database import DATABASE_ERRORS, Database
 
 _SEED: Final = 23225
 _LOCK: Final = 0x64_656D_6F  # "demo"
@@ -64,7 +64,7 @@ async def alone(database: Database) -> AsyncIterator[None]:
             yield
         finally:
             # A connection that is lost has given the lock back by that.
-            with contextlib.suppress(*FAILURES):
+            with contextlib.suppress(*DATABASE_ERRORS):
                 await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK)
 
 
@@ -91,5 +91,5 @@ async def build(
     await life.live(today, end, zone)
     clock.move_to(end)
     await life.prepare_examples()
-    await past.authenticator.terminals.write_down()
+    await past.authenticator.terminals.flush_last_seen()
     return country

@@ -23,7 +23,7 @@ from tapgate.ledger.commands import (
 class Dealings:
     def __init__(self, services: Services, country: Country, chance: Random) -> None:
         self._ledger = services.ledger
-        self._saw_terminal = services.authenticator.terminals.saw
+        self._saw_terminal = services.authenticator.terminals.touch
         self._country = country
         self._chance = chance
         self._numbers = 0

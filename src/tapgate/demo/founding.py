@@ -16,7 +16,7 @@ from tapgate.credentials.principals import Principal
 from tapgate.demo import country, residents
 from tapgate.demo.country import Person, Size
 from tapgate.demo.residents import Agent, ChildCard, Country, Resident, Shop, Terminal
-from tapgate.edge.call import Call
+from tapgate.edge.request_context import RequestContext
 from tapgate.edge.services import Services
 from tapgate.partners import operations as partners
 from tapgate.partners.model import NewPartner
@@ -55,9 +55,9 @@ def phone_of(resident: Resident) -> str:
     return f"+{_PHONE + resident.number + 1}"
 
 
-def caller(services: Services) -> Call:
+def caller(services: Services) -> RequestContext:
     """The platform itself, in the name of the demo."""
-    return Call(
+    return RequestContext(
         services=services,
         method="",
         path="",
@@ -70,7 +70,7 @@ def caller(services: Services) -> Call:
 
 
 class Founder:
-    def __init__(self, call: Call, chance: Random, size: Size) -> None:
+    def __init__(self, call: RequestContext, chance: Random, size: Size) -> None:
         self._call = call
         self._chance = chance
         self._size = size

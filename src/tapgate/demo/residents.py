@@ -7,7 +7,7 @@ from typing import Final
 
 from tapgate import ids
 from tapgate.credentials.hmac_keys import NewHmacKey
-from tapgate.credentials.pins import is_weak
+from tapgate.credentials.pins import is_weak_pin
 from tapgate.demo.country import Merchant, Person
 
 
@@ -115,5 +115,5 @@ def pin(chance: Random) -> str:
     """One that is accepted also where weak ones are refused."""
     while True:
         drawn = "".join(chance.choices(_DIGITS, k=4))
-        if not is_weak(drawn):
+        if not is_weak_pin(drawn):
             return drawn

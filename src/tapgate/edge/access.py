@@ -4,7 +4,7 @@ from tapgate.credentials.principals import Principal
 from tapgate.edge.endpoint import Access
 from tapgate.errors import ApiError, Code
 
-_SIGNERS = {"processor": "pos", "partner": "partner"}
+_HMAC_BY_KIND = {"processor": "pos", "partner": "partner"}
 
 
 class Guard:
@@ -13,42 +13,42 @@ class Guard:
     def __init__(self, access: Access) -> None:
         self._scope = access.scope
         self._roles = access.role_names
-        self._service = access.service
+        self._allows_service = access.service
         self._hmac = access.hmac
-        self._only_hmac = access.hmac is not None and not (
+        self._is_hmac_only = access.hmac is not None and not (
             access.scope or access.roles or access.service
         )
 
-    def refusal(self, principal: Principal) -> ApiError | None:
-        if self._admits(principal):
+    def get_rejection(self, principal: Principal) -> ApiError | None:
+        if self._allows(principal):
             return None
-        if self._only_hmac and principal.kind not in _SIGNERS:
+        if self._is_hmac_only and principal.kind not in _HMAC_BY_KIND:
             return ApiError(
                 Code.UNAUTHORIZED, "X-API-Key-ID, X-Timestamp and X-Signature are required"
             )
         return ApiError(
             Code.FORBIDDEN,
             "The credential lacks the right to do this",
-            details={"required": self._required(principal)},
+            details={"required": self._list_required_access(principal)},
         )
 
-    def _admits(self, principal: Principal) -> bool:
+    def _allows(self, principal: Principal) -> bool:
         match principal.kind:
             case "api_key":
                 return self._scope is not None and self._scope in principal.scopes
             case "admin":
                 return principal.role in self._roles
             case "service":
-                return self._service
+                return self._allows_service
             case signer:
-                return self._hmac == _SIGNERS[signer]
+                return self._hmac == _HMAC_BY_KIND[signer]
 
-    def _required(self, principal: Principal) -> list[str]:
+    def _list_required_access(self, principal: Principal) -> list[str]:
         """Any one of these would do: of the caller's own kind where the endpoint takes it."""
         if principal.kind == "api_key" and self._scope is not None:
             return [self._scope]
         if principal.kind == "admin" and self._roles:
             return sorted(self._roles)
         others = [self._scope, self._hmac and f"{self._hmac}_signature"]
-        service = ["service_signature"] if self._service else []
+        service = ["service_signature"] if self._allows_service else []
         return [other for other in others if other] + sorted(self._roles) + service

@@ -17,32 +17,32 @@ from typing import Any
 import structlog
 
 from tapgate.credentials.principals import Principal
-from tapgate.edge import answers
+from tapgate.edge import responses
 from tapgate.edge.body_limits import DEFAULT_BODY_BYTES
-from tapgate.edge.call import Call
-from tapgate.edge.charges import LookupCharge, rate_limited
+from tapgate.edge.charges import LookupCharge, build_rate_limit_error
 from tapgate.edge.endpoint import Endpoint
-from tapgate.edge.metrics import DISCONNECTED, UNMATCHED, Metrics
-from tapgate.edge.openapi import described
+from tapgate.edge.metrics import CLIENT_CLOSED_REQUEST, UNMATCHED_ROW, Metrics
+from tapgate.edge.openapi import render_openapi_document
 from tapgate.edge.openapi_webhooks import WebhookEvent
-from tapgate.edge.route import Place, Route
-from tapgate.edge.routing import Router
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.route import Route, RouteLabel
+from tapgate.edge.router import Router
 from tapgate.edge.services import Services
 from tapgate.edge.site import Site
-from tapgate.edge.system import system_endpoints
+from tapgate.edge.system import build_system_endpoints
 from tapgate.errors import ApiError, Code
 from tapgate.service import logs
-from tapgate.service.addresses import Addresses, counted_as
 from tapgate.service.asgi import AsgiApp
-from tapgate.service.http import Answer, Disconnected, Request
-from tapgate.service.node_files import shared_folder
-from tapgate.service.overload import AtOnce, OverloadError
-from tapgate.service.request_ids import RequestIds
+from tapgate.service.client_addresses import ClientAddresses, get_address_key
+from tapgate.service.http import ClientDisconnectedError, Request, Response
+from tapgate.service.node_files import get_shared_folder
+from tapgate.service.overload import ConcurrencyLimit, OverloadError
+from tapgate.service.tracing import RequestIdSource
 
 _log = structlog.get_logger()
 
 
-_NOWHERE = Place(UNMATCHED, "unmatched")
+_UNMATCHED_LABEL = RouteLabel(UNMATCHED_ROW, "unmatched")
 
 
 class App(AsgiApp):
@@ -55,72 +55,76 @@ class App(AsgiApp):
         sites: Iterable[Site] = (),
         events: Sequence[WebhookEvent] = (),
     ) -> None:
-        about_itself = [*system_endpoints(self)]
+        about_itself = [*build_system_endpoints(self)]
         declared = [*about_itself, *endpoints]
         self._services = services
-        self._declared = declared
+        self._endpoints = declared
         self._events = events
         self._sites = [
-            (site, Place(row, site.prefix)) for row, site in enumerate(sites, len(declared))
+            (site, RouteLabel(row, site.prefix)) for row, site in enumerate(sites, len(declared))
         ]
         self.metrics = Metrics(
-            shared_folder(services.settings.data_dir),
+            get_shared_folder(services.settings.data_dir),
             [
                 *((endpoint.method, endpoint.path) for endpoint in declared),
                 *(("", place.name) for _, place in self._sites),
             ],
         )
-        services.count_message = self.metrics.count_message
-        self._addresses = Addresses(services.settings.trusted_proxies)
-        self._request_ids = RequestIds()
-        self._at_once = AtOnce()
+        services.count_message_status = self.metrics.count_message_status
+        self._client_addresses = ClientAddresses(services.settings.trusted_proxies)
+        self._request_ids = RequestIdSource()
+        self._concurrency_limit = ConcurrencyLimit()
         self._router: Router[Route] = Router()
-        self._named: dict[str, Route] = {}
+        self._routes_by_name: dict[str, Route] = {}
         for row, endpoint in enumerate(declared):
-            always = endpoint in about_itself
-            route = Route(endpoint, services.settings.currency, row, always=always)
+            ignores_overload = endpoint in about_itself
+            route = Route(
+                endpoint, services.settings.currency, row, ignores_overload=ignores_overload
+            )
             self._router.add(endpoint.method, endpoint.path, route)
-            self._named[endpoint.name] = route
+            self._routes_by_name[endpoint.name] = route
             if endpoint.method == "GET":
                 self._router.add("HEAD", endpoint.path, route)
 
     @cached_property
-    def description(self) -> bytes:
+    def openapi_document(self) -> bytes:
         """Written when somebody first asks for it: few processes are ever asked."""
-        return described(self._declared, self._services.settings.currency, self._events)
+        return render_openapi_document(
+            self._endpoints, self._services.settings.currency, self._events
+        )
 
-    async def respond(self, request: Request) -> Answer:
+    async def respond(self, request: Request) -> Response:
         started = perf_counter()
-        call = self._call(request)
+        call = self._build_context(request)
         methods, names = self._router.find(call.path) or ({}, [])
         route = methods.get(call.method)
-        place = _NOWHERE if route is None else route.place
+        place = _UNMATCHED_LABEL if route is None else route.label
         try:
             if route is not None:
-                answer = await self._work(route, names, call, request)
+                answer = await self._handle(route, names, call, request)
             else:
-                site, place = self._site(call.path, methods)
-                answer = await self._visited(site, call, request)
+                site, place = self._find_site(call.path, methods)
+                answer = await self._serve_site(site, call, request)
         except OverloadError as error:
-            answer = answers.of_refusal(error)._replace(pause=error.pause)
+            answer = responses.render_error(error)._replace(pause=error.pause)
         except ApiError as error:
             await self._record_denial(route, call, error)
-            answer = answers.of_refusal(error)
-        except Disconnected:
-            self._record(place, call, DISCONNECTED, started)
+            answer = responses.render_error(error)
+        except ClientDisconnectedError:
+            self._record_request(place, call, CLIENT_CLOSED_REQUEST, started)
             raise
         except Exception as error:
-            answer = _failed(call, error)
-        self._record(place, call, answer.status, started)
-        return self._signed_off(call, answer)
+            answer = _render_internal_error(call, error)
+        self._record_request(place, call, answer.status, started)
+        return self._add_common_headers(call, answer)
 
-    async def ask(self, call: Call) -> Any:
+    async def dispatch(self, call: RequestContext) -> Any:
         methods, names = self._router.find(call.path) or ({}, [])
         route = methods.get(call.method)
         if route is None:
-            raise _no_route(methods)
+            raise _build_no_route_error(methods)
         try:
-            refusal = None if route.public else route.refusal(call.principal)
+            refusal = None if route.is_public else route.get_rejection(call.principal)
             if refusal is not None:
                 raise refusal
             if len(call.body) > route.body_limit:
@@ -130,93 +134,105 @@ class App(AsgiApp):
             await self._record_denial(route, call, error)
             raise
 
-    def admits(self, principal: Principal, endpoint: str, field: str | None = None) -> bool:
-        return self._named[endpoint].refusal(principal, field) is None
+    def can_call(self, principal: Principal, endpoint: str, field: str | None = None) -> bool:
+        return self._routes_by_name[endpoint].get_rejection(principal, field) is None
 
-    async def require(self, call: Call, endpoint: str, field: str | None, sentence: str) -> None:
-        route = self._named[endpoint]
-        refusal = route.refusal(call.principal, field)
+    async def require_access(
+        self, call: RequestContext, endpoint: str, field: str | None, sentence: str
+    ) -> None:
+        route = self._routes_by_name[endpoint]
+        refusal = route.get_rejection(call.principal, field)
         if refusal is not None:
             refusal.message = sentence
             await self._record_denial(route, call, refusal)
             raise refusal
 
-    def _site(self, path: str, methods: Mapping[str, Route]) -> tuple[Site, Place]:
+    def _find_site(self, path: str, methods: Mapping[str, Route]) -> tuple[Site, RouteLabel]:
         for site, place in self._sites:
             if path == site.prefix or path.startswith(f"{site.prefix}/"):
                 return site, place
-        raise _no_route(methods)
+        raise _build_no_route_error(methods)
 
-    async def _visited(self, site: Site, call: Call, request: Request) -> Answer:
-        self._at_once.require_room()
+    async def _serve_site(self, site: Site, call: RequestContext, request: Request) -> Response:
+        self._concurrency_limit.require_capacity()
         try:
-            was_complete = request.complete
-            call.body = await request.body(await site.admit(self, call))
+            was_complete = request.is_complete
+            call.body = await request.read_body(await site.authorize(self, call))
             if call.caller is not None and not was_complete:
                 # The session may have ended while the body arrived.
-                limit = await site.admit(self, call)
+                limit = await site.authorize(self, call)
                 if len(call.body) > limit:
                     raise ApiError(Code.PAYLOAD_TOO_LARGE)
         except ApiError as error:
-            return answers.of_result(200, site.refused(self, call, error))
-        with self._at_once:
-            return answers.of_result(200, await site.answer(self, call))
+            return responses.render_result(200, site.render_error(self, call, error))
+        with self._concurrency_limit:
+            return responses.render_result(200, await site.respond(self, call))
 
-    def _call(self, request: Request) -> Call:
+    def _build_context(self, request: Request) -> RequestContext:
         headers = request.headers
-        return Call(
+        return RequestContext(
             services=self._services,
             method=request.method,
             path=request.path,
             query=request.query,
             headers=headers,
-            ip=self._addresses.of(request.peer, headers),
-            request_id=self._request_ids.of(headers),
+            ip=self._client_addresses.resolve(request.peer, headers),
+            request_id=self._request_ids.get_or_create(headers),
         )
 
-    def _signed_off(self, call: Call, answer: Answer) -> Answer:
+    def _add_common_headers(self, call: RequestContext, answer: Response) -> Response:
         """With what every answer says: its id for tracing, and what is left of the rate."""
         status, head, body, pause = answer
-        rate = b"" if call.taken is None else answers.rate_headers(call.taken)
+        rate = (
+            b""
+            if call.rate_limit_result is None
+            else responses.render_rate_limit_headers(call.rate_limit_result)
+        )
         named = b"%bx-request-id: %b\r\n%b" % (head, call.request_id.encode(), rate)
-        return Answer(status, named, body, pause)
+        return Response(status, named, body, pause)
 
-    async def _work(self, route: Route, names: list[str], call: Call, request: Request) -> Answer:
-        if route.always:
-            call.body = await request.body(route.body_limit)
-            return await self._done(route, names, call)
-        self._at_once.require_room()
+    async def _handle(
+        self, route: Route, names: list[str], call: RequestContext, request: Request
+    ) -> Response:
+        if route.ignores_overload:
+            call.body = await request.read_body(route.body_limit)
+            return await self._run_route(route, names, call)
+        self._concurrency_limit.require_capacity()
         unproven_refusal = None
-        if not request.complete:
-            request.require_length(route.body_limit)
-            if not route.public:
-                unproven_refusal = await self._admit(route, call, has_body=False)
+        if not request.is_complete:
+            request.check_content_length(route.body_limit)
+            if not route.is_public:
+                unproven_refusal = await self._authorize(route, call, has_body=False)
         if unproven_refusal is None or route.body_limit <= DEFAULT_BODY_BYTES:
-            call.body = await request.body(route.body_limit)
+            call.body = await request.read_body(route.body_limit)
         else:
-            call.body = await self._small_body(call, request, unproven_refusal)
-        with self._at_once:
-            return await self._done(route, names, call)
+            call.body = await self._receive_small_body(call, request, unproven_refusal)
+        with self._concurrency_limit:
+            return await self._run_route(route, names, call)
 
-    async def _small_body(self, call: Call, request: Request, refusal: ApiError) -> bytes:
+    async def _receive_small_body(
+        self, call: RequestContext, request: Request, refusal: ApiError
+    ) -> bytes:
         """Receive a body only to verify its signature: the route does not accept the signer. A
         large body is refused without that."""
         try:
-            return await request.body(DEFAULT_BODY_BYTES)
+            return await request.read_body(DEFAULT_BODY_BYTES)
         except ApiError as error:
             if error.code is not Code.PAYLOAD_TOO_LARGE:
                 raise
         await LookupCharge(call).charge()
         raise refusal
 
-    async def _done(self, route: Route, names: list[str], call: Call) -> Answer:
-        if route.public:
-            await self._take_of_address(call)
+    async def _run_route(self, route: Route, names: list[str], call: RequestContext) -> Response:
+        if route.is_public:
+            await self._enforce_address_rate_limit(call)
         else:
-            await self._admit(route, call)
-        return answers.of_result(route.status, await route.run(call, names))
+            await self._authorize(route, call)
+        return responses.render_result(route.status, await route.run(call, names))
 
-    async def _admit(self, route: Route, call: Call, *, has_body: bool = True) -> ApiError | None:
+    async def _authorize(
+        self, route: Route, call: RequestContext, *, has_body: bool = True
+    ) -> ApiError | None:
         """Authenticate and charge the caller. Without the body, this is done again when it has
         arrived: the credential may have been revoked since.
 
@@ -226,8 +242,10 @@ class App(AsgiApp):
         charge = LookupCharge(call)
         is_charged = call.caller is not None
         try:
-            if not has_body and authenticator.signs_body(call.headers):
-                return route.refusal(await authenticator.require_known_key(call.headers, charge))
+            if not has_body and authenticator.has_body_signature(call.headers):
+                return route.get_rejection(
+                    await authenticator.require_known_key(call.headers, charge)
+                )
             principal = await authenticator.authenticate(
                 call.method, call.path, call.query, call.headers, call.body, charge
             )
@@ -235,7 +253,7 @@ class App(AsgiApp):
                 raise ApiError(Code.UNAUTHORIZED, "A credential is required")
             call.caller = principal
             if principal.kind == "api_key":
-                authenticator.admit_api_key(principal, call.ip)
+                authenticator.authorize_api_key(principal, call.ip)
         except ApiError as error:
             if error.status in (401, 403):
                 # Credentials cannot be probed beyond the address's rate.
@@ -243,42 +261,48 @@ class App(AsgiApp):
             raise
         if not is_charged:
             throttle = self._services.throttle
-            rate = throttle.rate_of(principal) if principal.kind == "api_key" else None
-            call.taken = taken = await throttle.take(principal.rate_key, rate)
-            if not taken.allowed:
-                raise rate_limited(taken)
-        refusal = route.refusal(principal)
+            rate = throttle.get_limit(principal) if principal.kind == "api_key" else None
+            call.rate_limit_result = taken = await throttle.take(principal.rate_limit_key, rate)
+            if not taken.is_allowed:
+                raise build_rate_limit_error(taken)
+        refusal = route.get_rejection(principal)
         if refusal is not None:
             raise refusal
         return None
 
-    async def _take_of_address(self, call: Call) -> None:
-        await self.take(call, f"ip:{counted_as(call.ip)}")
+    async def _enforce_address_rate_limit(self, call: RequestContext) -> None:
+        await self.enforce_rate_limit(call, f"ip:{get_address_key(call.ip)}")
 
-    async def take(self, call: Call, key: str) -> None:
-        call.taken = taken = await self._services.throttle.take(key)
-        if not taken.allowed:
-            raise rate_limited(taken)
+    async def enforce_rate_limit(self, call: RequestContext, key: str) -> None:
+        call.rate_limit_result = taken = await self._services.throttle.take(key)
+        if not taken.is_allowed:
+            raise build_rate_limit_error(taken)
 
-    async def _record_denial(self, route: Route | None, call: Call, error: ApiError) -> None:
-        if route is None or (call.caller is None and not route.public):
+    async def _record_denial(
+        self, route: Route | None, call: RequestContext, error: ApiError
+    ) -> None:
+        if route is None or (call.caller is None and not route.is_public):
             return  # nobody is proven to have tried
         if error.code is Code.FORBIDDEN:
             try:
-                await self._services.denied(call.origin, route.endpoint.name, error)
+                await self._services.on_denied(call.origin, route.endpoint.name, error)
             except Exception as problem:
                 # What cannot be recorded is refused all the same.
                 _log.error(
-                    "denied.not_recorded", request_id=call.request_id, failure=logs.trace(problem)
+                    "audit.denial_not_recorded",
+                    request_id=call.request_id,
+                    failure=logs.describe_exception(problem),
                 )
 
-    def _record(self, place: Place, call: Call, status: int, started: float) -> None:
+    def _record_request(
+        self, place: RouteLabel, call: RequestContext, status: int, started: float
+    ) -> None:
         seconds = perf_counter() - started
-        self.metrics.count(place.row, status, seconds)
+        self.metrics.count_request(place.metrics_row, status, seconds)
         if place.moves_money:
-            self._services.recent.add_request(seconds)
-        logs.write(
-            logs.RequestLine(
+            self._services.latency_samples.add_request(seconds)
+        logs.write_request(
+            logs.RequestLogLine(
                 time=logs.now(),
                 level="info" if status < 500 else "error",
                 request_id=call.request_id,
@@ -292,15 +316,15 @@ class App(AsgiApp):
         )
 
 
-def _no_route(methods: Mapping[str, Route]) -> ApiError:
+def _build_no_route_error(methods: Mapping[str, Route]) -> ApiError:
     if not methods:
         return ApiError(Code.NOT_FOUND)
     return ApiError(Code.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(sorted(methods))})
 
 
-def _failed(call: Call, error: Exception) -> Answer:
-    _log.error("request.failed", request_id=call.request_id, failure=logs.trace(error))
-    return answers.of_refusal(
+def _render_internal_error(call: RequestContext, error: Exception) -> Response:
+    _log.error("request.failed", request_id=call.request_id, failure=logs.describe_exception(error))
+    return responses.render_error(
         ApiError(
             Code.INTERNAL_ERROR,
             "The request failed and was logged under this id",

@@ -8,7 +8,7 @@ from typing import Any, Final, get_args, get_origin
 
 import msgspec
 
-from tapgate.edge.checks import is_struct, rule_and_type
+from tapgate.edge.checks import get_rule_and_type, is_struct
 
 KIBIBYTE: Final = 1024
 #: The limit of most endpoints, and the step in which larger limits grow.
@@ -17,28 +17,31 @@ MAX_JSON_BYTES: Final = 1024 * KIBIBYTE
 
 #: White space and unknown fields, which are ignored, beside those that are declared.
 _SLACK_BYTES: Final = 2 * KIBIBYTE
-_FIELD_BYTES: Final = 16  # quotes, colon, comma and indentation
-_NUMBER_BYTES: Final = 32
+_FIELD_OVERHEAD_BYTES: Final = 16  # quotes, colon, comma and indentation
+_MAX_NUMBER_BYTES: Final = 32
 #: Of a list without a rule about its length.
-_USUAL_ITEMS: Final = 100
+_DEFAULT_MAX_ITEMS: Final = 100
 
 
-def body_limit(kind: Any) -> int:
+def compute_body_limit(kind: Any) -> int:
     """Return the limit for bodies of this type."""
     if not is_struct(kind):
         return DEFAULT_BODY_BYTES
-    steps = -(-(_largest(kind) + _SLACK_BYTES) // DEFAULT_BODY_BYTES)
+    steps = -(-(_compute_max_json_bytes(kind) + _SLACK_BYTES) // DEFAULT_BODY_BYTES)
     return min(steps * DEFAULT_BODY_BYTES, MAX_JSON_BYTES)
 
 
-def _largest(kind: Any) -> int:
-    rule, bare = rule_and_type(kind)
+def _compute_max_json_bytes(kind: Any) -> int:
+    rule, bare = get_rule_and_type(kind)
     if is_struct(bare):
         fields = msgspec.structs.fields(bare)
-        return sum(len(one.encode_name) + _FIELD_BYTES + _largest(one.type) for one in fields)
+        return sum(
+            len(one.encode_name) + _FIELD_OVERHEAD_BYTES + _compute_max_json_bytes(one.type)
+            for one in fields
+        )
     if get_origin(bare) is list:
-        items = getattr(rule, "maximum", _USUAL_ITEMS)
-        return int(items) * (_largest(get_args(bare)[0]) + _FIELD_BYTES)
+        items = getattr(rule, "maximum", _DEFAULT_MAX_ITEMS)
+        return int(items) * (_compute_max_json_bytes(get_args(bare)[0]) + _FIELD_OVERHEAD_BYTES)
     if rule is None or bare is int:
-        return _NUMBER_BYTES
+        return _MAX_NUMBER_BYTES
     return rule.max_json_bytes

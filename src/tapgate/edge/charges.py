@@ -1,17 +1,17 @@
 """Charges for work that callers cause before they have proven who they are, paid by address."""
 
-from tapgate.edge.call import Call
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
-from tapgate.service.addresses import counted_as
-from tapgate.service.buckets import SECOND, Rate, Taken
+from tapgate.service.client_addresses import get_address_key
 from tapgate.service.throttle import Throttle
+from tapgate.service.token_buckets import MICROSECONDS_PER_SECOND, RateLimit, RateLimitResult
 
 #: Failed logins of one address: one a second, and an office full of typing errors now and then.
-LOGIN_RATE = Rate(1, 30)
+LOGIN_RATE_LIMIT = RateLimit(1, 30)
 
 
-def rate_limited(taken: Taken, message: str | None = None) -> ApiError:
-    seconds = -(-taken.retry_in // SECOND)
+def build_rate_limit_error(taken: RateLimitResult, message: str | None = None) -> ApiError:
+    seconds = -(-taken.retry_in_us // MICROSECONDS_PER_SECOND)
     return ApiError(Code.RATE_LIMITED, message, headers={"Retry-After": str(seconds)})
 
 
@@ -22,26 +22,28 @@ class LookupCharge:
     work beyond the address's rate.
     """
 
-    __slots__ = ("_call", "_is_charged")
+    __slots__ = ("_context", "_is_charged")
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    def __init__(self, call: RequestContext) -> None:
+        self._context = call
         self._is_charged = False
 
     @property
-    def _key(self) -> str:
-        return f"ip:{counted_as(self._call.ip)}"
+    def _bucket_key(self) -> str:
+        return f"ip:{get_address_key(self._context.ip)}"
 
     async def charge(self) -> None:
         if self._is_charged:
             return
-        self._call.taken = taken = await self._call.services.throttle.take(self._key)
-        if not taken.allowed:
-            raise rate_limited(taken)
+        self._context.rate_limit_result = taken = await self._context.services.throttle.take(
+            self._bucket_key
+        )
+        if not taken.is_allowed:
+            raise build_rate_limit_error(taken)
         self._is_charged = True
 
     async def refund(self) -> None:
-        await self._call.services.throttle.give_back(self._key)
+        await self._context.services.throttle.refund(self._bucket_key)
         self._is_charged = False
 
 
@@ -50,12 +52,12 @@ class LoginCharge:
 
     def __init__(self, throttle: Throttle, address: str) -> None:
         self._throttle = throttle
-        self._key = f"login:{counted_as(address)}"
+        self._bucket_key = f"login:{get_address_key(address)}"
 
     async def charge(self) -> None:
-        taken = await self._throttle.take(self._key, LOGIN_RATE)
-        if not taken.allowed:
-            raise rate_limited(taken, "Too many failed logins from this address")
+        taken = await self._throttle.take(self._bucket_key, LOGIN_RATE_LIMIT)
+        if not taken.is_allowed:
+            raise build_rate_limit_error(taken, "Too many failed logins from this address")
 
     async def refund(self) -> None:
-        await self._throttle.give_back(self._key, LOGIN_RATE)
+        await self._throttle.refund(self._bucket_key, LOGIN_RATE_LIMIT)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
 
-from tapgate.edge.fields import ANY_OBJECT, ANY_WHOLE, TEXT, Rule, Unacceptable
+from tapgate.edge.fields import INTEGER_RULE, OBJECT_RULE, TEXT_RULE, InvalidValueError, Rule
 
 #: Gives back the value as it is kept, or raises Unacceptable with everything that is wrong.
 Check = Callable[[Any], Any]
@@ -15,11 +15,11 @@ Check = Callable[[Any], Any]
 #: Of one list that are reported: a body of empty strings must not become a response of megabytes.
 _MAX_PROBLEMS = 20
 
-_BY_DEFAULT: dict[Any, Rule] = {str: TEXT, int: ANY_WHOLE, dict: ANY_OBJECT}
-_ANY_VALUE_WILL_DO = frozenset({bool, float})
+_DEFAULT_RULES: dict[Any, Rule] = {str: TEXT_RULE, int: INTEGER_RULE, dict: OBJECT_RULE}
+_UNCHECKED_TYPES = frozenset({bool, float})
 
 
-def rule_and_type(kind: Any) -> tuple[Rule | None, Any]:
+def get_rule_and_type(kind: Any) -> tuple[Rule | None, Any]:
     """What `Annotated[X, rule] | None` says: the rule, and X."""
     rule: Rule | None = None
     while True:
@@ -35,28 +35,28 @@ def rule_and_type(kind: Any) -> tuple[Rule | None, Any]:
                 return rule, kind  # its rule knows what to make of each
             (kind,) = choices
         else:
-            return rule or _BY_DEFAULT.get(origin or kind), kind
+            return rule or _DEFAULT_RULES.get(origin or kind), kind
 
 
 def is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
-def compiled(kind: Any, currency: str) -> Check | None:
+def compile_check(kind: Any, currency: str) -> Check | None:
     """None: there is nothing to check beyond the type."""
-    rule, bare = rule_and_type(kind)
+    rule, bare = get_rule_and_type(kind)
     own = None if rule is None else rule.for_currency(currency).check
     if is_struct(bare):
-        return _struct_check(bare, currency)
+        return _compile_struct_check(bare, currency)
     if get_origin(bare) is list:
-        return _list_check(compiled(get_args(bare)[0], currency), own)
-    if own is None and bare not in _ANY_VALUE_WILL_DO:
+        return _compile_list_check(compile_check(get_args(bare)[0], currency), own)
+    if own is None and bare not in _UNCHECKED_TYPES:
         raise TypeError(f"{bare} has no rule: it needs one that says which values are acceptable")
     return own
 
 
 @cache
-def _struct_check(kind: type[msgspec.Struct], currency: str) -> Check:
+def _compile_struct_check(kind: type[msgspec.Struct], currency: str) -> Check:
     if kind.__struct_config__.frozen:
         raise TypeError(f"{kind.__name__} is frozen: the checks keep values in their normal form")
     fields = msgspec.structs.fields(kind)
@@ -68,7 +68,7 @@ def _struct_check(kind: type[msgspec.Struct], currency: str) -> Check:
     plan = [
         (field.name, field.encode_name, check)
         for field in fields
-        if (check := compiled(field.type, currency)) is not None
+        if (check := compile_check(field.type, currency)) is not None
     ]
 
     def check_struct(struct: Any) -> Any:
@@ -79,19 +79,19 @@ def _struct_check(kind: type[msgspec.Struct], currency: str) -> Check:
                 continue
             try:
                 kept = check(value)
-            except Unacceptable as refusal:
-                problems.update(refusal.under(shown))
+            except InvalidValueError as refusal:
+                problems.update(refusal.prefix_paths(shown))
             else:
                 if kept is not value:
                     setattr(struct, name, kept)
         if problems:
-            raise Unacceptable(problems)
+            raise InvalidValueError(problems)
         return struct
 
     return check_struct
 
 
-def _list_check(item_check: Check | None, own: Check | None) -> Check:
+def _compile_list_check(item_check: Check | None, own: Check | None) -> Check:
     def check_list(items: list[Any]) -> list[Any]:
         if own is not None:
             items = own(items)  # before the items: there may be too many
@@ -100,12 +100,12 @@ def _list_check(item_check: Check | None, own: Check | None) -> Check:
             for position, item in enumerate(items):
                 try:
                     items[position] = item_check(item)
-                except Unacceptable as refusal:
-                    problems.update(refusal.under(f"[{position}]"))
+                except InvalidValueError as refusal:
+                    problems.update(refusal.prefix_paths(f"[{position}]"))
                     if len(problems) >= _MAX_PROBLEMS:
                         break
         if problems:
-            raise Unacceptable(problems)
+            raise InvalidValueError(problems)
         return items
 
     return check_list

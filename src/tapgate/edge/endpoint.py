@@ -18,18 +18,18 @@ from typing import (
 
 import msgspec
 
-from tapgate.edge.body_limits import body_limit
-from tapgate.edge.call import Call
+from tapgate.edge.body_limits import compute_body_limit
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 
 T = TypeVar("T")
 Handler = Callable[..., Awaitable[Any]]
 H = TypeVar("H", bound=Handler)
-Requirement = Callable[[Call, Any], None]
+Requirement = Callable[[RequestContext, Any], None]
 
 MEBIBYTE = 1024 * 1024
 
-ROLES: Mapping[str, str] = {
+ROLES_BY_LETTER: Mapping[str, str] = {
     "A": "system_admin",
     "C": "compliance_user",
     "S": "support_user",
@@ -50,13 +50,13 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
         names_somebody = bool(self.scope or self.roles or self.service or self.hmac)
         if self.public == names_somebody:
             raise TypeError("an endpoint is either public or names who may call it")
-        unknown = set(self.roles) - set(ROLES)
+        unknown = set(self.roles) - set(ROLES_BY_LETTER)
         if unknown:
             raise TypeError(f"unknown roles: {unknown}")
 
     @property
     def role_names(self) -> frozenset[str]:
-        return frozenset(ROLES[letter] for letter in self.roles)
+        return frozenset(ROLES_BY_LETTER[letter] for letter in self.roles)
 
 
 class Reply(msgspec.Struct, Generic[T]):
@@ -79,8 +79,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     errors: tuple[Code, ...]
     body_type: Any  # a Struct, `bytes` for the body as it came, or None
     query_type: type[msgspec.Struct] | None
-    path_names: tuple[str, ...]
-    answer_type: Any  # None: no content
+    path_parameters: tuple[str, ...]
+    response_type: Any  # None: no content
     media: tuple[str, ...]
     body_limit: int
     body_media: tuple[str, ...]
@@ -111,7 +111,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return (inspect.getdoc(self.handler) or "").partition("\n")[2].strip()
 
 
-class Options(TypedDict, total=False):
+class EndpointOptions(TypedDict, total=False):
     """What a declaration may say beside method and path.
 
     `other_statuses` are those with which the same kind of answer is given too; `media` is the
@@ -147,24 +147,26 @@ class Endpoints:
 
     def __init__(self, tag: str) -> None:
         self.tag = tag
-        self._declared: list[Endpoint] = []
+        self._endpoints: list[Endpoint] = []
 
     def __iter__(self) -> Iterator[Endpoint]:
-        return iter(self._declared)
+        return iter(self._endpoints)
 
-    def get(self, path: str, **options: Unpack[Options]) -> Callable[[H], H]:
+    def get(self, path: str, **options: Unpack[EndpointOptions]) -> Callable[[H], H]:
         return self.declare("GET", path, **options)
 
-    def post(self, path: str, **options: Unpack[Options]) -> Callable[[H], H]:
+    def post(self, path: str, **options: Unpack[EndpointOptions]) -> Callable[[H], H]:
         return self.declare("POST", path, **options)
 
-    def put(self, path: str, **options: Unpack[Options]) -> Callable[[H], H]:
+    def put(self, path: str, **options: Unpack[EndpointOptions]) -> Callable[[H], H]:
         return self.declare("PUT", path, **options)
 
-    def delete(self, path: str, **options: Unpack[Options]) -> Callable[[H], H]:
+    def delete(self, path: str, **options: Unpack[EndpointOptions]) -> Callable[[H], H]:
         return self.declare("DELETE", path, **options)
 
-    def declare(self, method: str, path: str, **options: Unpack[Options]) -> Callable[[H], H]:
+    def declare(
+        self, method: str, path: str, **options: Unpack[EndpointOptions]
+    ) -> Callable[[H], H]:
         def add(handler: H) -> H:
             types = get_type_hints(handler, include_extras=True)
             answer = types.pop("return", None)
@@ -172,7 +174,7 @@ class Endpoints:
                 (answer,) = get_args(answer)
             nothing = answer in (None, type(None))
             declared = options.get("body_schema") or types.get("body")
-            self._declared.append(
+            self._endpoints.append(
                 Endpoint(
                     method=method,
                     path=path,
@@ -184,10 +186,10 @@ class Endpoints:
                     errors=options.get("errors", ()),
                     body_type=types.get("body"),
                     query_type=types.get("query"),
-                    path_names=_path_names(path, handler, types),
-                    answer_type=None if nothing else answer,
+                    path_parameters=_parse_path_parameters(path, handler, types),
+                    response_type=None if nothing else answer,
                     media=options.get("media", ("application/json",)),
-                    body_limit=options.get("body_limit") or body_limit(declared),
+                    body_limit=options.get("body_limit") or compute_body_limit(declared),
                     body_media=options.get("body_media", ("application/json",)),
                     body_schema=options.get("body_schema"),
                     operation_id=options.get("operation_id", handler.__name__),
@@ -203,11 +205,13 @@ class Endpoints:
         return add
 
 
-def _path_names(path: str, handler: Handler, types: Mapping[str, Any]) -> tuple[str, ...]:
+def _parse_path_parameters(
+    path: str, handler: Handler, types: Mapping[str, Any]
+) -> tuple[str, ...]:
     names = tuple(part[1:-1] for part in path.split("/") if part.startswith("{"))
     call, *parameters = inspect.signature(handler).parameters
     asked = [name for name in parameters if name not in ("body", "query")]
     wrong_type = [name for name in asked if types[name] is not str]
-    if types[call] is not Call or sorted(asked) != sorted(names) or wrong_type:
+    if types[call] is not RequestContext or sorted(asked) != sorted(names) or wrong_type:
         raise TypeError(f"{handler.__qualname__} does not fit {path}: {names}")
     return names

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Final, get_args, get_origin
 import msgspec
 
 from tapgate import ids
-from tapgate.edge.checks import is_struct, rule_and_type
-from tapgate.edge.fields import RequestIdRule, TextRule
+from tapgate.edge.checks import get_rule_and_type, is_struct
+from tapgate.edge.fields import IdempotencyKeyRule, TextRule
 
 #: Examples of plain text by field name: its rule does not know what the text is about.
 _TEXT_EXAMPLES: Final = {
@@ -79,39 +79,39 @@ _PATH_EXAMPLES: Final = {
 }
 
 
-def example(kind: Any, name: str = "") -> Any:
+def build_example(kind: Any, name: str = "") -> Any:
     """Return a valid value of a request type."""
-    given = _given_example(kind)
-    rule, bare = rule_and_type(kind)
+    given = _get_declared_example(kind)
+    rule, bare = get_rule_and_type(kind)
     if given is not None:
         return given
     if is_struct(bare):
         names = [(field.encode_name, field.type) for field in msgspec.structs.fields(bare)]
         omitted = getattr(bare, "OMITTED_IN_EXAMPLES", ())
-        return {name: example(type_, name) for name, type_ in names if name not in omitted}
+        return {name: build_example(type_, name) for name, type_ in names if name not in omitted}
     if get_origin(bare) is list:
-        return [example(get_args(bare)[0], name)]
-    if isinstance(rule, TextRule) and not isinstance(rule, RequestIdRule):
+        return [build_example(get_args(bare)[0], name)]
+    if isinstance(rule, TextRule) and not isinstance(rule, IdempotencyKeyRule):
         return _TEXT_EXAMPLES.get(name, rule.example)
     return True if bare is bool else 1.5 if rule is None else rule.example
 
 
-def path_example(path: str, name: str) -> str:
+def get_path_example(path: str, name: str) -> str:
     """Return a value for `{name}` in a path."""
     before = path.partition(f"/{{{name}}}")[0].rpartition("/")[2]
     return _PATH_EXAMPLES.get(before, name)
 
 
-def _given_example(kind: Any) -> Any:
+def _get_declared_example(kind: Any) -> Any:
     """Return the example in the declaration itself, `msgspec.Meta(examples=[...])`."""
     if get_origin(kind) is Annotated:
         notes = get_args(kind)[1:]
         metas = [note for note in notes if isinstance(note, msgspec.Meta) and note.examples]
         return metas[0].examples[0] if metas and metas[0].examples else None
-    choices = [_given_example(choice) for choice in get_args(kind)]
+    choices = [_get_declared_example(choice) for choice in get_args(kind)]
     return next((choice for choice in choices if choice is not None), None)
 
 
-def text_example(name: str) -> str | None:
+def get_text_example(name: str) -> str | None:
     """Return the example of a text field, None for an unknown name."""
     return _TEXT_EXAMPLES.get(name)

@@ -15,18 +15,18 @@ from tapgate.edge import free_form
 from tapgate.errors import ApiError, Code
 
 
-class Unacceptable(Exception):  # noqa: N818 - a verdict on a value, not a failure of this program
+class InvalidValueError(Exception):
     """A well-typed value that breaks a rule: path below the value -> sentence."""
 
     def __init__(self, problems: str | dict[str, str]) -> None:
         super().__init__()
         self.problems = {"": problems} if isinstance(problems, str) else problems
 
-    def under(self, name: str) -> dict[str, str]:
-        return {_joined(name, path): sentence for path, sentence in self.problems.items()}
+    def prefix_paths(self, name: str) -> dict[str, str]:
+        return {_join_path(name, path): sentence for path, sentence in self.problems.items()}
 
 
-def _joined(name: str, path: str) -> str:
+def _join_path(name: str, path: str) -> str:
     return f"{name}{path}" if not path or path.startswith("[") else f"{name}.{path}"
 
 
@@ -42,7 +42,7 @@ class Rule(ABC):
         """The value as it is kept, or Unacceptable."""
 
     @abstractmethod
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         """The rule in words of JSON Schema."""
 
     def for_currency(self, currency: str) -> "Rule":
@@ -61,18 +61,18 @@ class TextRule(Rule):
 
     def check(self, value: str) -> str:
         if not self.minimum <= len(value) <= self.maximum:
-            raise Unacceptable(f"must have {self.minimum} to {self.maximum} characters")
+            raise InvalidValueError(f"must have {self.minimum} to {self.maximum} characters")
         if "\0" in value:
-            raise Unacceptable("must not contain NUL or a lone surrogate")
+            raise InvalidValueError("must not contain NUL or a lone surrogate")
         if value.isspace():
-            raise Unacceptable("must not be blank")
+            raise InvalidValueError("must not be blank")
         return value
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"minLength": self.minimum, "maxLength": self.maximum}
 
 
-class RequestIdRule(TextRule):
+class IdempotencyKeyRule(TextRule):
     """A client's own name for a request that moves money."""
 
     example = "7d4f1c1e-3d0b-4f5e-9a53-0f6f3a1c2b4d"
@@ -98,22 +98,22 @@ class Choice(Rule):
     """
 
     def __init__(self, *words: str, name: str | None = None) -> None:
-        self.words = words
+        self.values = words
         self.name = name
-        self._known = frozenset(words)
+        self._allowed = frozenset(words)
         self.example = words[0]
         self.max_json_bytes = 6 * max(map(len, words))
 
     def check(self, value: str) -> str:
-        if value not in self._known:
-            raise Unacceptable(f"must be one of {', '.join(self.words)}")
+        if value not in self._allowed:
+            raise InvalidValueError(f"must be one of {', '.join(self.values)}")
         return value
 
-    def schema(self) -> dict[str, Any]:
-        return {"enum": [str(word) for word in self.words]}
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"enum": [str(word) for word in self.values]}
 
 
-class Whole(Rule):
+class IntegerRange(Rule):
     """A whole number from one to another: `Annotated[int, Whole(1, 3)]`."""
 
     def __init__(self, minimum: int = -(2**63), maximum: int = 2**63 - 1) -> None:
@@ -123,14 +123,14 @@ class Whole(Rule):
 
     def check(self, value: int) -> int:
         if not self.minimum <= value <= self.maximum:
-            raise Unacceptable(f"must be from {self.minimum} to {self.maximum}")
+            raise InvalidValueError(f"must be from {self.minimum} to {self.maximum}")
         return value
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"minimum": self.minimum, "maximum": self.maximum}
 
 
-class Count(Rule):
+class ListLength(Rule):
     """How many there may be in a list: `Annotated[list[Text], Count(1, 20)]`."""
 
     def __init__(self, minimum: int, maximum: int) -> None:
@@ -139,10 +139,10 @@ class Count(Rule):
 
     def check(self, value: list[Any]) -> list[Any]:
         if not self.minimum <= len(value) <= self.maximum:
-            raise Unacceptable(f"must have {self.minimum} to {self.maximum} items")
+            raise InvalidValueError(f"must have {self.minimum} to {self.maximum} items")
         return value
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"minItems": self.minimum, "maxItems": self.maximum}
 
 
@@ -155,38 +155,40 @@ class Digits(Rule):
 
     def check(self, value: str) -> str:
         if len(value) != self.count or not (value.isascii() and value.isdigit()):
-            raise Unacceptable(f"must be {self.count} digits")
+            raise InvalidValueError(f"must be {self.count} digits")
         return value
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"pattern": f"^[0-9]{{{self.count}}}$", "description": f"{self.count} digits"}
 
 
-_SHORTEST_PHONE, _LONGEST_PHONE = 7, 15
+_MIN_PHONE_DIGITS, _MAX_PHONE_DIGITS = 7, 15
 
 
 class PhoneRule(Rule):
     example = "+23276123456"
-    _written_with = frozenset("0123456789 -.()")
+    _allowed_characters = frozenset("0123456789 -.()")
 
     def check(self, value: str) -> str:
         if (
             not value.startswith("+")
             or len(value) > 32
-            or not self._written_with.issuperset(value[1:])
+            or not self._allowed_characters.issuperset(value[1:])
         ):
-            raise Unacceptable("must be a phone number in international form, such as +23276123456")
+            raise InvalidValueError(
+                "must be a phone number in international form, such as +23276123456"
+            )
         try:
             number = phonenumbers.parse(value)
         except phonenumbers.NumberParseException:
-            raise Unacceptable("is not a phone number of any country") from None
+            raise InvalidValueError("is not a phone number of any country") from None
         shown = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
         # Numbering plans change faster than anybody's table of them: only E.164's own bounds.
-        if not _SHORTEST_PHONE <= len(shown) - 1 <= _LONGEST_PHONE:
-            raise Unacceptable(f"must have {_SHORTEST_PHONE} to {_LONGEST_PHONE} digits")
+        if not _MIN_PHONE_DIGITS <= len(shown) - 1 <= _MAX_PHONE_DIGITS:
+            raise InvalidValueError(f"must have {_MIN_PHONE_DIGITS} to {_MAX_PHONE_DIGITS} digits")
         return shown
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"maxLength": 32, "description": "E.164; spaces and dashes are removed"}
 
 
@@ -197,7 +199,7 @@ class EmailRule(Rule):
     max_json_bytes = 12 * 254
 
     def __init__(self, *, within_a_company: bool = False) -> None:
-        self._fewest_labels = 1 if within_a_company else 2
+        self._min_labels = 1 if within_a_company else 2
 
     def check(self, value: str) -> str:
         local, _, domain = value.rpartition("@")
@@ -208,13 +210,13 @@ class EmailRule(Rule):
             or not value.isprintable()
             or any(sign in value for sign in ' "(),:;<>[\\]')
             or "@" in local
-            or len(labels) < self._fewest_labels
+            or len(labels) < self._min_labels
             or not all(labels)
         ):
-            raise Unacceptable("must be an e-mail address")
+            raise InvalidValueError("must be an e-mail address")
         return value.lower()
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"format": "email", "maxLength": 254}
 
 
@@ -234,10 +236,10 @@ class AmountRule(Rule):
         try:
             minor = money.parse(value, self._currency, allow_zero=self._allow_zero)
         except money.AmountError as error:
-            raise Unacceptable(str(error)) from None
+            raise InvalidValueError(str(error)) from None
         return money.format_decimal(minor, self._currency)
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"pattern": r"^[0-9]+(\.[0-9]+)?$", "description": "Decimal, major units"}
 
 
@@ -250,10 +252,10 @@ class IdRule(Rule):
 
     def check(self, value: str) -> str:
         if ids.decode(self._prefix, value) is None:
-            raise Unacceptable(f"must be an id that begins with {self._prefix}")
+            raise InvalidValueError(f"must be an id that begins with {self._prefix}")
         return value
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"pattern": f"^{self._prefix}[0-9a-z]{{13}}$"}
 
 
@@ -274,11 +276,11 @@ class CurrencyRule(Rule):
             )
         return value
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"description": "The platform's currency, ISO 4217"}
 
 
-class DayRule(Rule):
+class DateRule(Rule):
     example = "1990-01-31"
 
     def check(self, value: str) -> str:
@@ -288,13 +290,13 @@ class DayRule(Rule):
                 raise ValueError
             return date.fromisoformat(value).isoformat()
         except ValueError:
-            raise Unacceptable("must be a date such as 2026-01-31") from None
+            raise InvalidValueError("must be a date such as 2026-01-31") from None
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"format": "date"}
 
 
-class MomentRule(Rule):
+class TimestampRule(Rule):
     example = "2027-01-31T12:00:00.000Z"
 
     def check(self, value: str) -> str:
@@ -304,9 +306,9 @@ class MomentRule(Rule):
                 raise ValueError
             return clock.format_rfc3339(moment.astimezone(UTC))
         except (ValueError, OverflowError):
-            raise Unacceptable("must be a time such as 2026-01-31T12:00:00Z") from None
+            raise InvalidValueError("must be a time such as 2026-01-31T12:00:00Z") from None
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"format": "date-time"}
 
 
@@ -319,10 +321,10 @@ class CardSerialRule(Rule):
             or not value.isascii()
             or not value.replace("-", "0").isalnum()
         ):
-            raise Unacceptable("must be 1 to 32 letters, digits or dashes")
+            raise InvalidValueError("must be 1 to 32 letters, digits or dashes")
         return value
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {
             "pattern": "^[A-Za-z0-9-]{1,32}$",
             "description": "1 to 32 letters, digits or dashes",
@@ -340,24 +342,24 @@ class ObjectRule(Rule):
     def check(self, value: dict[str, Any]) -> dict[str, Any]:
         problem = free_form.find_problem(value)
         if problem is not None:
-            raise Unacceptable(problem)
+            raise InvalidValueError(problem)
         return value
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {
             "description": "At most 4 KiB as stored; integers up to 2^53, other numbers up to 1e15"
         }
 
 
-TEXT = TextRule(255)
-ANY_WHOLE = Whole()
-ANY_OBJECT = ObjectRule()
+TEXT_RULE = TextRule(255)
+INTEGER_RULE = IntegerRange()
+OBJECT_RULE = ObjectRule()
 
-Text = Annotated[str, TEXT]
+Text = Annotated[str, TEXT_RULE]
 SearchText = Annotated[str, TextRule(255, minimum=3)]
-Name = Annotated[str, NameRule(255)]
+PersonName = Annotated[str, NameRule(255)]
 FreeText = Annotated[str, TextRule(500)]
-RequestId = Annotated[str, RequestIdRule()]
+IdempotencyKey = Annotated[str, IdempotencyKeyRule()]
 Password = Annotated[str, TextRule(255, minimum=12)]
 Phone = Annotated[str, PhoneRule()]
 Email = Annotated[str, EmailRule()]
@@ -368,7 +370,7 @@ OneTimeCode = Annotated[str, Digits(6, example="402917")]
 Currency = Annotated[str, CurrencyRule()]
 Amount = Annotated[str, AmountRule()]
 AmountOrZero = Annotated[str, AmountRule(allow_zero=True)]
-Day = Annotated[str, DayRule()]
-Moment = Annotated[str, MomentRule()]
+Date = Annotated[str, DateRule()]
+Timestamp = Annotated[str, TimestampRule()]
 CardSerial = Annotated[str, CardSerialRule()]
-Metadata = Annotated[dict[str, Any], ANY_OBJECT]
+Metadata = Annotated[dict[str, Any], OBJECT_RULE]

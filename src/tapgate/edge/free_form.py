@@ -27,22 +27,22 @@ def find_problem(value: dict[str, Any]) -> str | None:
         if not level:
             return _TOO_LARGE if size > MAX_BYTES else None
         for item in level:
-            problem = _problem_of(item)
+            problem = _find_item_problem(item)
             if problem is not None:
                 return problem
             if type(item) is float:
-                size += _expansion(item)
-        level = [member for item in level for member in _members(item)]
+                size += _count_extra_characters(item)
+        level = [member for item in level for member in _list_children(item)]
     return "is nested too deeply"
 
 
-def _members(item: Any) -> list[Any]:
+def _list_children(item: Any) -> list[Any]:
     if type(item) is dict:
         return [*item.keys(), *item.values()]
     return item if type(item) is list else []
 
 
-def _problem_of(item: Any) -> str | None:
+def _find_item_problem(item: Any) -> str | None:
     kind = type(item)
     if kind is str:
         return "must not contain NUL or a lone surrogate" if "\0" in item else None
@@ -51,7 +51,7 @@ def _problem_of(item: Any) -> str | None:
     return None
 
 
-def _expansion(number: float) -> int:
+def _count_extra_characters(number: float) -> int:
     """Return by how many characters PostgreSQL writes a number longer than it was sent: jsonb has
     no exponents, so `1e-300` becomes 302 characters."""
     written = repr(number)

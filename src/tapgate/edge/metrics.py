@@ -19,20 +19,20 @@ from tapgate.service.node_files import WorkerFile
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 #: The row of requests to no endpoint: the last one.
-UNMATCHED = -1
+UNMATCHED_ROW = -1
 
 #: The client was gone before it could be answered.
-DISCONNECTED = 499
+CLIENT_CLOSED_REQUEST = 499
 
 _STATUSES = sorted(
-    {status for status, _ in TABLE.values()} | {200, 201, 202, 204, 304, DISCONNECTED}
+    {status for status, _ in TABLE.values()} | {200, 201, 202, 204, 304, CLIENT_CLOSED_REQUEST}
 )
-_STATUS_CELL = {status: cell for cell, status in enumerate(_STATUSES)}
+_STATUS_CELLS = {status: cell for cell, status in enumerate(_STATUSES)}
 _OTHER_STATUS_CELL = len(_STATUSES)
-_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
-_FIRST_BUCKET = _OTHER_STATUS_CELL + 1
-_SUM = _FIRST_BUCKET + len(_BOUNDS) + 1
-_ROW = _SUM + 1
+_BUCKET_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+_FIRST_BUCKET_CELL = _OTHER_STATUS_CELL + 1
+_SUM_CELL = _FIRST_BUCKET_CELL + len(_BUCKET_BOUNDS) + 1
+_CELLS_PER_ROW = _SUM_CELL + 1
 
 
 #: The delivery statuses of messages to people.
@@ -44,29 +44,31 @@ class Metrics:
 
     def __init__(self, folder: Path, rows: Sequence[tuple[str, str]]) -> None:
         self._rows = [*rows, ("", "unmatched")]
-        self._first_message = _ROW * len(self._rows)
-        self._size = self._first_message + len(MESSAGE_STATUSES)
-        layout = repr((self._rows, _STATUSES, _BOUNDS, MESSAGE_STATUSES))
-        self._file = WorkerFile(folder / "metrics", float(zlib.crc32(layout.encode())), self._size)
-        self._cells = self._file.numbers
+        self._first_message_cell = _CELLS_PER_ROW * len(self._rows)
+        self._cell_count = self._first_message_cell + len(MESSAGE_STATUSES)
+        layout = repr((self._rows, _STATUSES, _BUCKET_BOUNDS, MESSAGE_STATUSES))
+        self._file = WorkerFile(
+            folder / "metrics", float(zlib.crc32(layout.encode())), self._cell_count
+        )
+        self._cells = self._file.values
         self.registry = CollectorRegistry()
         self.registry.register(self)
 
-    def count(self, row: int, status: int, seconds: float) -> None:
-        cells, first = self._cells, (row % len(self._rows)) * _ROW
-        cells[first + _STATUS_CELL.get(status, _OTHER_STATUS_CELL)] += 1
-        cells[first + _FIRST_BUCKET + bisect_left(_BOUNDS, seconds)] += 1
-        cells[first + _SUM] += seconds
+    def count_request(self, row: int, status: int, seconds: float) -> None:
+        cells, first = self._cells, (row % len(self._rows)) * _CELLS_PER_ROW
+        cells[first + _STATUS_CELLS.get(status, _OTHER_STATUS_CELL)] += 1
+        cells[first + _FIRST_BUCKET_CELL + bisect_left(_BUCKET_BOUNDS, seconds)] += 1
+        cells[first + _SUM_CELL] += seconds
 
-    def count_message(self, status: str) -> None:
+    def count_message_status(self, status: str) -> None:
         """Count a message that reached this delivery status."""
-        self._cells[self._first_message + MESSAGE_STATUSES.index(status)] += 1
+        self._cells[self._first_message_cell + MESSAGE_STATUSES.index(status)] += 1
 
-    def exposition(self) -> bytes:
+    def render(self) -> bytes:
         return generate_latest(self.registry)
 
     def collect(self) -> Iterable[Metric]:
-        cells = self._sum_of_workers()
+        cells = self._sum_workers()
         requests = CounterMetricFamily(
             "tapgate_http_requests", "Answered requests", labels=["method", "endpoint", "status"]
         )
@@ -74,22 +76,22 @@ class Metrics:
             "tapgate_http_request_seconds", "From headers to answer", labels=["method", "endpoint"]
         )
         for number, labels in enumerate(self._rows):
-            row = cells[number * _ROW : (number + 1) * _ROW]
+            row = cells[number * _CELLS_PER_ROW : (number + 1) * _CELLS_PER_ROW]
             if any(row):
                 _add_row(requests, durations, list(labels), row)
         messages = CounterMetricFamily(
             "tapgate_message_statuses", "Messages that reached a delivery status", labels=["status"]
         )
-        for number, status in enumerate(MESSAGE_STATUSES, self._first_message):
+        for number, status in enumerate(MESSAGE_STATUSES, self._first_message_cell):
             messages.add_metric([status], cells[number])
         return [requests, durations, messages]
 
     def close(self) -> None:
         self._file.close()
 
-    def _sum_of_workers(self) -> Sequence[float]:
-        total: Sequence[float] = [0.0] * self._size
-        for counted in self._file.of_all():
+    def _sum_workers(self) -> Sequence[float]:
+        total: Sequence[float] = [0.0] * self._cell_count
+        for counted in self._file.read_all():
             total = [one + other for one, other in zip(total, counted, strict=True)]
         return total
 
@@ -100,12 +102,12 @@ def _add_row(
     labels: list[str],
     row: Sequence[float],
 ) -> None:
-    for status, cell in [*_STATUS_CELL.items(), ("other", _OTHER_STATUS_CELL)]:
+    for status, cell in [*_STATUS_CELLS.items(), ("other", _OTHER_STATUS_CELL)]:
         if row[cell]:
             requests.add_metric([*labels, str(status)], row[cell])
     buckets: list[tuple[str, float]] = []
     below = 0.0
-    for position, bound in enumerate([*map(str, _BOUNDS), "+Inf"]):
-        below += row[_FIRST_BUCKET + position]
+    for position, bound in enumerate([*map(str, _BUCKET_BOUNDS), "+Inf"]):
+        below += row[_FIRST_BUCKET_CELL + position]
         buckets.append((bound, below))
-    durations.add_metric(labels, buckets, sum_value=row[_SUM])
+    durations.add_metric(labels, buckets, sum_value=row[_SUM_CELL])

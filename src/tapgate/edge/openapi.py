@@ -8,24 +8,28 @@ import msgspec
 from tapgate import VERSION
 from tapgate.edge.body_limits import KIBIBYTE
 from tapgate.edge.endpoint import Access, Endpoint
-from tapgate.edge.examples import example, path_example
-from tapgate.edge.fields import Choice, RequestIdRule
+from tapgate.edge.examples import build_example, get_path_example
+from tapgate.edge.fields import Choice, IdempotencyKeyRule
 from tapgate.edge.openapi_text import INTRODUCTION, TAG_DESCRIPTIONS
-from tapgate.edge.openapi_webhooks import WebhookEvent, webhook_operations, webhook_parameters
-from tapgate.edge.response_examples import response_example
+from tapgate.edge.openapi_webhooks import (
+    WebhookEvent,
+    build_webhook_operations,
+    build_webhook_parameters,
+)
+from tapgate.edge.response_examples import build_response_example
 from tapgate.edge.schemas import Schemas
 from tapgate.errors import TABLE, ApiError, Code
-from tapgate.service.json_schema import Schema, require_plain_names
+from tapgate.service.json_schema import Schema, require_unique_names
 
 _JSON = "application/json"
-_SUCCESS = {200: "Success", 201: "Created", 204: "Success, without a body"}
-_BINARY: Schema = {"type": "string", "format": "binary"}
+_SUCCESS_DESCRIPTIONS = {200: "Success", 201: "Created", 204: "Success, without a body"}
+_BINARY_SCHEMA: Schema = {"type": "string", "format": "binary"}
 
-_SIGNATURES = {
+_SIGNATURE_SCHEMES = {
     "pos": ("signingKey", "signingTime", "posSignature"),
     "partner": ("signingKey", "partnerId", "signingTime", "partnerSignature"),
 }
-_SERVICE_SIGNATURE = ("serviceName", "serviceTime", "serviceSignature")
+_SERVICE_SIGNATURE_SCHEMES = ("serviceName", "serviceTime", "serviceSignature")
 
 
 class ErrorBody(msgspec.Struct, omit_defaults=True):
@@ -35,23 +39,25 @@ class ErrorBody(msgspec.Struct, omit_defaults=True):
     details: dict[str, Any] | None = None
 
 
-def described(
+def render_openapi_document(
     endpoints: Sequence[Endpoint], currency: str, events: Sequence[WebhookEvent] = ()
 ) -> bytes:
     taken = [kind for one in endpoints for kind in (one.body_struct, one.query_type)]
-    given = [*(one.answer_type for one in endpoints), *(event.record_type for event in events)]
+    given = [*(one.response_type for one in endpoints), *(event.record_type for event in events)]
     schemas = Schemas(
         [kind for kind in taken if kind is not None],
         [ErrorBody, *(kind for kind in given if kind not in (None, bytes))],
         currency,
     )
     queries = dict.fromkeys(kind for one in endpoints if (kind := one.query_type) is not None)
-    writer = _Writer(schemas, {kind: schemas.taken_apart(kind) for kind in queries})
-    require_plain_names(schemas.components)
+    writer = _OperationBuilder(
+        schemas, {kind: schemas.pop_query_parameters(kind) for kind in queries}
+    )
+    require_unique_names(schemas.components)
     _require_unique_ids(endpoints)
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
-        operation = writer.operation(endpoint)
+        operation = writer.build(endpoint)
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
     document = {
         "openapi": "3.1.0",
@@ -63,24 +69,24 @@ def described(
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
-        "tags": [_tag(name) for name in dict.fromkeys(one.tag for one in endpoints)],
+        "tags": [_build_tag(name) for name in dict.fromkeys(one.tag for one in endpoints)],
         "paths": paths,
-        "webhooks": webhook_operations(events, schemas),
+        "webhooks": build_webhook_operations(events, schemas),
         "components": {
             "schemas": schemas.components,
-            "securitySchemes": _security_schemes(),
+            "securitySchemes": _build_security_schemes(),
             "parameters": {
-                "RequestId": _request_id(),
-                "IdempotencyKey": _idempotency_key(),
-                **webhook_parameters(),
+                "RequestId": _build_request_id_parameter(),
+                "IdempotencyKey": _build_idempotency_key_parameter(),
+                **build_webhook_parameters(),
             },
-            "headers": _answer_headers(),
+            "headers": _build_response_headers(),
         },
     }
     return msgspec.json.encode(document)
 
 
-def _tag(name: str) -> dict[str, str]:
+def _build_tag(name: str) -> dict[str, str]:
     described = TAG_DESCRIPTIONS.get(name)
     return {"name": name} if described is None else {"name": name, "description": described}
 
@@ -93,98 +99,107 @@ def _require_unique_ids(endpoints: Sequence[Endpoint]) -> None:
             raise TypeError(f"{other} and {endpoint.name} share an operation id")
 
 
-class _Writer:
+class _OperationBuilder:
     """Renders operations. `queries` has the parameters of each query struct."""
 
     def __init__(self, schemas: Schemas, queries: dict[Any, dict[str, Schema]]) -> None:
         self._schemas = schemas
         self._queries = queries
 
-    def operation(self, endpoint: Endpoint) -> dict[str, Any]:
+    def build(self, endpoint: Endpoint) -> dict[str, Any]:
         operation: dict[str, Any] = {
             "operationId": endpoint.operation_id,
             "tags": [endpoint.tag],
             "summary": endpoint.summary,
-            "description": "\n\n".join(filter(None, [endpoint.description, _who(endpoint)])),
-            "security": _security(endpoint.access),
-            "parameters": self._parameters(endpoint),
-            "responses": self._responses(endpoint),
+            "description": "\n\n".join(
+                filter(None, [endpoint.description, _describe_access(endpoint)])
+            ),
+            "security": _build_security(endpoint.access),
+            "parameters": self._build_parameters(endpoint),
+            "responses": self._build_responses(endpoint),
         }
         if endpoint.body_type is not None:
-            operation["requestBody"] = self._body(endpoint)
+            operation["requestBody"] = self._build_request_body(endpoint)
         return operation
 
-    def _parameters(self, endpoint: Endpoint) -> list[dict[str, Any]]:
+    def _build_parameters(self, endpoint: Endpoint) -> list[dict[str, Any]]:
         parameters: list[dict[str, Any]] = [{"$ref": "#/components/parameters/RequestId"}]
         if endpoint.moves_money:
             parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
-        for name in endpoint.path_names:
+        for name in endpoint.path_parameters:
             schema: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
-            schema["examples"] = [path_example(endpoint.path, name)]
+            schema["examples"] = [get_path_example(endpoint.path, name)]
             parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
         for name, schema in self._queries.get(endpoint.query_type, {}).items():
             parameters.append({"name": name, "in": "query", "schema": schema})
         return parameters
 
-    def _body(self, endpoint: Endpoint) -> dict[str, Any]:
+    def _build_request_body(self, endpoint: Endpoint) -> dict[str, Any]:
         limit = {"description": f"At most {endpoint.body_limit // KIBIBYTE:,} KiB"}
         if isinstance(endpoint.body_schema, Mapping):
             return limit | {"required": True, "content": endpoint.body_schema}
         kind = endpoint.body_struct
         if kind is None:
-            content: dict[str, Any] = {"schema": _file_schema(endpoint.body_media[0])}
+            content: dict[str, Any] = {"schema": _build_file_schema(endpoint.body_media[0])}
             file = {"required": True, "content": dict.fromkeys(endpoint.body_media, content)}
             return limit | file
         required = any(field.required for field in msgspec.structs.fields(kind))
         # Fields that need further access are left out: every caller may send the example.
         limited = endpoint.field_access
-        value = {name: one for name, one in example(kind).items() if name not in limited}
-        content = {"schema": self._schemas.of(kind), "example": value}
+        value = {name: one for name, one in build_example(kind).items() if name not in limited}
+        content = {"schema": self._schemas.get(kind), "example": value}
         body = {"required": required, "content": dict.fromkeys(endpoint.body_media, content)}
         return limit | body
 
-    def _responses(self, endpoint: Endpoint) -> dict[str, Any]:
-        headers = _HEADERS | (_REPLAYED if endpoint.moves_money else {})
-        success = {"description": _SUCCESS.get(endpoint.status, "Success"), "headers": headers}
-        responses = {str(endpoint.status): success | self._content(endpoint)}
+    def _build_responses(self, endpoint: Endpoint) -> dict[str, Any]:
+        headers = _HEADER_REFERENCES | (_REPLAY_HEADER if endpoint.moves_money else {})
+        success = {
+            "description": _SUCCESS_DESCRIPTIONS.get(endpoint.status, "Success"),
+            "headers": headers,
+        }
+        responses = {str(endpoint.status): success | self._build_response_content(endpoint)}
         by_status: dict[int, list[Code]] = {}
-        for code in _codes(endpoint):
+        for code in _list_error_codes(endpoint):
             by_status.setdefault(TABLE[code][0], []).append(code)
         for status, codes in sorted(by_status.items()):
-            responses[str(status)] = self._refusals(codes)
+            responses[str(status)] = self._build_error_response(codes)
         for status in endpoint.other_statuses:
-            responses[str(status)] = success | self._content(endpoint)
+            responses[str(status)] = success | self._build_response_content(endpoint)
         return responses
 
-    def _content(self, endpoint: Endpoint) -> dict[str, Any]:
-        kind = endpoint.answer_type
+    def _build_response_content(self, endpoint: Endpoint) -> dict[str, Any]:
+        kind = endpoint.response_type
         if kind is None:
             return {}
         if kind is bytes:
-            return {"content": {media: {"schema": _file_schema(media)} for media in endpoint.media}}
-        content = {"schema": self._schemas.of(kind), "example": response_example(kind)}
+            return {
+                "content": {
+                    media: {"schema": _build_file_schema(media)} for media in endpoint.media
+                }
+            }
+        content = {"schema": self._schemas.get(kind), "example": build_response_example(kind)}
         return {"content": dict.fromkeys(endpoint.media, content)}
 
-    def _refusals(self, codes: list[Code]) -> dict[str, Any]:
+    def _build_error_response(self, codes: list[Code]) -> dict[str, Any]:
         content = {
-            "schema": self._schemas.of(ErrorBody),
+            "schema": self._schemas.get(ErrorBody),
             "examples": {str(code): {"value": ApiError(code).body()} for code in codes},
         }
         return {
             "description": "; ".join(dict.fromkeys(TABLE[code][1] for code in codes)),
-            "headers": _HEADERS,
+            "headers": _HEADER_REFERENCES,
             "content": {_JSON: content},
         }
 
 
-def _file_schema(media: str) -> Schema:
+def _build_file_schema(media: str) -> Schema:
     """Return the schema of a body that is sent as bytes."""
     if media == _JSON:
         return {"type": "object"}
-    return {"type": "string"} if media.startswith("text/") else _BINARY
+    return {"type": "string"} if media.startswith("text/") else _BINARY_SCHEMA
 
 
-def _codes(endpoint: Endpoint) -> list[Code]:
+def _list_error_codes(endpoint: Endpoint) -> list[Code]:
     """What the endpoint itself declares, and what follows from its declaration."""
     codes: list[Code] = []
     access = endpoint.access
@@ -201,26 +216,26 @@ def _codes(endpoint: Endpoint) -> list[Code]:
     if endpoint.moves_money:
         codes += [Code.CURRENCY_NOT_SUPPORTED, Code.DUPLICATE_REQUEST]
     codes += endpoint.errors
-    if endpoint.path_names:
+    if endpoint.path_parameters:
         codes.append(Code.NOT_FOUND)  # nothing that exists has such a name: too long, say
     codes += [Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.SERVICE_UNAVAILABLE]
     return list(dict.fromkeys(codes))
 
 
-def _who(endpoint: Endpoint) -> str:
+def _describe_access(endpoint: Endpoint) -> str:
     access = endpoint.access
     if access.public:
         return "Public."
-    sentences = [f"Access: {_callers(access)}."]
+    sentences = [f"Access: {_describe_callers(access)}."]
     fields: dict[Access, list[str]] = {}
     for name, fewer in endpoint.field_access.items():
         fields.setdefault(fewer, []).append(f"`{name}`")
     for fewer, names in fields.items():
-        sentences.append(f"{', '.join(names)} only from: {_callers(fewer)}.")
+        sentences.append(f"{', '.join(names)} only from: {_describe_callers(fewer)}.")
     return " ".join(sentences)
 
 
-def _callers(access: Access) -> str:
+def _describe_callers(access: Access) -> str:
     kinds = [
         access.scope and f"an API key with the scope `{access.scope}`",
         access.roles and f"an admin ({', '.join(sorted(access.role_names))})",
@@ -231,7 +246,7 @@ def _callers(access: Access) -> str:
     return "; ".join(kind for kind in kinds if kind)
 
 
-def _security(access: Access) -> list[dict[str, list[str]]]:
+def _build_security(access: Access) -> list[dict[str, list[str]]]:
     """Any one of these; all parts of it together."""
     choices: list[dict[str, list[str]]] = []
     if access.scope:
@@ -239,13 +254,13 @@ def _security(access: Access) -> list[dict[str, list[str]]]:
     if access.roles:
         choices.append({"adminToken": sorted(access.role_names)})
     if access.hmac:
-        choices.append({name: [] for name in _SIGNATURES[access.hmac]})
+        choices.append({name: [] for name in _SIGNATURE_SCHEMES[access.hmac]})
     if access.service:
-        choices.append({name: [] for name in _SERVICE_SIGNATURE})
+        choices.append({name: [] for name in _SERVICE_SIGNATURE_SCHEMES})
     return choices
 
 
-def _security_schemes() -> dict[str, Any]:
+def _build_security_schemes() -> dict[str, Any]:
     def bearer(description: str, **more: str) -> dict[str, str]:
         return {"type": "http", "scheme": "bearer", "description": description, **more}
 
@@ -269,7 +284,7 @@ def _security_schemes() -> dict[str, Any]:
     }
 
 
-def _request_id() -> dict[str, Any]:
+def _build_request_id_parameter() -> dict[str, Any]:
     return {
         "name": "X-Request-ID",
         "in": "header",
@@ -282,7 +297,7 @@ def _request_id() -> dict[str, Any]:
     }
 
 
-def _idempotency_key() -> dict[str, Any]:
+def _build_idempotency_key_parameter() -> dict[str, Any]:
     return {
         "name": "Idempotency-Key",
         "in": "header",
@@ -291,12 +306,12 @@ def _idempotency_key() -> dict[str, Any]:
             "type": "string",
             "minLength": 1,
             "maxLength": 64,
-            "examples": [RequestIdRule.example],
+            "examples": [IdempotencyKeyRule.example],
         },
     }
 
 
-def _answer_headers() -> dict[str, Any]:
+def _build_response_headers() -> dict[str, Any]:
     whole = {"type": "integer"}
     return {
         "X-Request-ID": {"description": "The request's id", "schema": {"type": "string"}},
@@ -309,8 +324,10 @@ def _answer_headers() -> dict[str, Any]:
     }
 
 
-_HEADERS = {name: {"$ref": f"#/components/headers/{name}"} for name in _answer_headers()}
-_REPLAYED = {
+_HEADER_REFERENCES = {
+    name: {"$ref": f"#/components/headers/{name}"} for name in _build_response_headers()
+}
+_REPLAY_HEADER = {
     "Idempotent-Replayed": {
         "description": "`true` on a replay: the original response, and no money moved",
         "schema": {"type": "string"},

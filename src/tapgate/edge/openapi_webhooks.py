@@ -7,9 +7,9 @@ from typing import Any, Final
 import msgspec
 
 from tapgate.edge.schemas import Schemas
-from tapgate.service.json_schema import reference
+from tapgate.service.json_schema import build_reference
 
-_SIGNATURE: Final = (
+_SIGNATURE_DESCRIPTION: Final = (
     "One or more signatures separated by spaces (two during the grace of a secret rotation), each"
     " `v1,` and the base64 HMAC-SHA-256 of `{webhook-id}.{webhook-timestamp}.{body}`. The key is"
     " the bytes that the part of the endpoint's secret after `whsec_` encodes in base64. Accept the"
@@ -26,11 +26,11 @@ _HEADERS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
         {"type": "string", "pattern": "^[0-9]+$", "examples": ["1769854531"]},
     ),
     "webhook-signature": (
-        _SIGNATURE,
+        _SIGNATURE_DESCRIPTION,
         {"type": "string", "examples": ["v1,OFMG/rig9XoevJpN3u7miD6NgViOWV3GKBm7YfiL5TQ="]},
     ),
 }
-_RESPONSES: Final = {
+_RESPONSE_DESCRIPTIONS: Final = {
     "2XX": "Delivered. Respond within 10 seconds. The first 1 KiB of the body is kept.",
     "410": "The endpoint is disabled and receives nothing more.",
     "429": "Retried, not before the time in `Retry-After`.",
@@ -47,10 +47,10 @@ class WebhookEvent(msgspec.Struct, frozen=True, kw_only=True):
     record_type: type[msgspec.Struct]
 
 
-def webhook_parameters() -> dict[str, Any]:
+def build_webhook_parameters() -> dict[str, Any]:
     """Return the request headers, for `components.parameters`."""
     return {
-        _component(name): {
+        _get_component_name(name): {
             "name": name,
             "in": "header",
             "required": True,
@@ -61,38 +61,39 @@ def webhook_parameters() -> dict[str, Any]:
     }
 
 
-def webhook_operations(events: Iterable[WebhookEvent], schemas: Schemas) -> dict[str, Any]:
+def build_webhook_operations(events: Iterable[WebhookEvent], schemas: Schemas) -> dict[str, Any]:
     """Return the `webhooks` object, one operation per event type."""
-    return {event.name: {"post": _operation(event, schemas)} for event in events}
+    return {event.name: {"post": _build_operation(event, schemas)} for event in events}
 
 
-def _operation(event: WebhookEvent, schemas: Schemas) -> dict[str, Any]:
+def _build_operation(event: WebhookEvent, schemas: Schemas) -> dict[str, Any]:
     return {
         "operationId": f"on_{event.name.replace('.', '_')}",
         "summary": event.description.rstrip("."),
         "security": [],  # the signature header authenticates the sender
         "parameters": [
-            {"$ref": f"#/components/parameters/{_component(name)}"} for name in _HEADERS
+            {"$ref": f"#/components/parameters/{_get_component_name(name)}"} for name in _HEADERS
         ],
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": _named(event, schemas)}},
+            "content": {"application/json": {"schema": _add_payload_component(event, schemas)}},
         },
         "responses": {
-            status: {"description": description} for status, description in _RESPONSES.items()
+            status: {"description": description}
+            for status, description in _RESPONSE_DESCRIPTIONS.items()
         },
     }
 
 
-def _named(event: WebhookEvent, schemas: Schemas) -> dict[str, Any]:
+def _add_payload_component(event: WebhookEvent, schemas: Schemas) -> dict[str, Any]:
     """Add the payload to the components, such as `TransactionCompletedEvent`."""
     words = re.split(r"[._]", event.name)
     name = "".join(word.capitalize() for word in (*words, "event"))
-    schemas.components[name] = {"title": name, **_payload(event, schemas)}
-    return reference(name)
+    schemas.components[name] = {"title": name, **_build_payload_schema(event, schemas)}
+    return build_reference(name)
 
 
-def _payload(event: WebhookEvent, schemas: Schemas) -> dict[str, Any]:
+def _build_payload_schema(event: WebhookEvent, schemas: Schemas) -> dict[str, Any]:
     return {
         "type": "object",
         "required": ["type", "timestamp", "data"],
@@ -103,10 +104,10 @@ def _payload(event: WebhookEvent, schemas: Schemas) -> dict[str, Any]:
                 "format": "date-time",
                 "description": "When the event occurred",
             },
-            "data": schemas.of(event.record_type),
+            "data": schemas.get(event.record_type),
         },
     }
 
 
-def _component(header: str) -> str:
+def _get_component_name(header: str) -> str:
     return "".join(word.capitalize() for word in header.split("-"))

@@ -15,10 +15,10 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 #: What the platform does by itself, in the background.
-SYSTEM = Origin(actor={"type": "system", "id": "system"}, actor_id="system")
+SYSTEM_ORIGIN = Origin(actor={"type": "system", "id": "system"}, actor_id="system")
 
 
-def actor_of(principal: Principal) -> dict[str, str]:
+def build_actor(principal: Principal) -> dict[str, str]:
     actor = {"type": str(principal.kind), "id": principal.id}
     if principal.name:
         actor["name"] = principal.name

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Reply
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 
 _CONTENT_TYPES: Final = {
@@ -22,7 +22,7 @@ _CONTENT_TYPES: Final = {
 }
 
 
-class _File(msgspec.Struct, frozen=True):
+class _PackagedFile(msgspec.Struct, frozen=True):
     content: bytes
     content_type: str
     headers: Mapping[str, str]
@@ -35,26 +35,28 @@ class PackagedFiles:
         self._folder = files(package) / folder
         self._headers = headers
 
-    def reply(self, call: Call, name: str) -> Reply[bytes]:
+    def serve(self, call: RequestContext, name: str) -> Reply[bytes]:
         file = self._files.get(name)
         if file is None:
             raise ApiError(Code.NOT_FOUND)
-        if call.header(b"if-none-match") == file.headers["ETag"]:
+        if call.get_header(b"if-none-match") == file.headers["ETag"]:
             return Reply(b"", status=304, headers=file.headers, content_type=file.content_type)
         return Reply(file.content, headers=file.headers, content_type=file.content_type)
 
     @cached_property
-    def _files(self) -> Mapping[str, _File]:
+    def _files(self) -> Mapping[str, _PackagedFile]:
         return {
-            file.name: self._read(file.read_bytes(), _CONTENT_TYPES[PurePath(file.name).suffix])
+            file.name: self._build_file(
+                file.read_bytes(), _CONTENT_TYPES[PurePath(file.name).suffix]
+            )
             for file in self._folder.iterdir()
             if PurePath(file.name).suffix in _CONTENT_TYPES
         }
 
-    def _read(self, content: bytes, content_type: str) -> _File:
+    def _build_file(self, content: bytes, content_type: str) -> _PackagedFile:
         headers = {
             "ETag": f'"{sha256(content).hexdigest()[:32]}"',
             "Cache-Control": "no-cache",  # kept, but asked about: an upgrade shows at once
             "Referrer-Policy": "no-referrer",
         }
-        return _File(content, content_type, headers | dict(self._headers))
+        return _PackagedFile(content, content_type, headers | dict(self._headers))

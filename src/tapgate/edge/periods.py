@@ -4,51 +4,51 @@ from datetime import date, datetime, time, timedelta
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
-from tapgate.edge.fields import DayRule, MomentRule, Rule, Unacceptable
+from tapgate.edge.fields import DateRule, InvalidValueError, Rule, TimestampRule
 
-_DAY_LENGTH = len("2026-01-31")
+_DATE_LENGTH = len("2026-01-31")
 #: Leaves room on both sides, so that no time zone moves a bound out of what can be counted.
-_YEARS = range(1000, 9999)
+_ALLOWED_YEARS = range(1000, 9999)
 
 
-class BoundRule(Rule):
+class PeriodBoundRule(Rule):
     example = "2026-01-31"
-    _day = DayRule()
-    _moment = MomentRule()
+    _date_rule = DateRule()
+    _timestamp_rule = TimestampRule()
 
     def check(self, value: str) -> str:
-        rule: Rule = self._day if len(value) <= _DAY_LENGTH else self._moment
+        rule: Rule = self._date_rule if len(value) <= _DATE_LENGTH else self._timestamp_rule
         try:
             kept: str = rule.check(value)
-            if int(kept[:4]) not in _YEARS:
-                raise Unacceptable("")
-        except Unacceptable:
-            raise Unacceptable(
+            if int(kept[:4]) not in _ALLOWED_YEARS:
+                raise InvalidValueError("")
+        except InvalidValueError:
+            raise InvalidValueError(
                 "must be a time such as 2026-01-31T12:00:00Z or a date such as 2026-01-31"
             ) from None
         return kept
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"description": "RFC 3339 time or date, inclusive"}
 
 
-Bound = Annotated[str, BoundRule()]
+PeriodBound = Annotated[str, PeriodBoundRule()]
 
 
-def start_of(bound: str | None, zone: ZoneInfo) -> datetime | None:
+def parse_period_start(bound: str | None, zone: ZoneInfo) -> datetime | None:
     """The first moment that belongs to a period from this bound on."""
     if bound is None:
         return None
-    if len(bound) == _DAY_LENGTH:
+    if len(bound) == _DATE_LENGTH:
         return datetime.combine(date.fromisoformat(bound), time(), zone)
     return datetime.fromisoformat(bound)
 
 
-def end_of(bound: str | None, zone: ZoneInfo) -> datetime | None:
+def parse_period_end(bound: str | None, zone: ZoneInfo) -> datetime | None:
     """The first moment that no longer belongs to a period up to this bound."""
     if bound is None:
         return None
-    if len(bound) == _DAY_LENGTH:
+    if len(bound) == _DATE_LENGTH:
         return datetime.combine(date.fromisoformat(bound) + timedelta(days=1), time(), zone)
     # Moments are shown in milliseconds: all of the last one belongs.
     return datetime.fromisoformat(bound) + timedelta(milliseconds=1)

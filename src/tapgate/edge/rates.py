@@ -4,9 +4,9 @@ percent."""
 import re
 from typing import Annotated, Any, Final
 
-from tapgate.edge.fields import Rule, Unacceptable
+from tapgate.edge.fields import InvalidValueError, Rule
 
-_RATE: Final = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3})?", re.ASCII)
+_RATE_PATTERN: Final = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3})?", re.ASCII)
 _MAX_RATE: Final = 100_000
 
 
@@ -16,11 +16,11 @@ class RateRule(Rule):
     example = "1.5"
 
     def check(self, value: str) -> str:
-        if _RATE.fullmatch(value) is None or parse_rate(value) > _MAX_RATE:
-            raise Unacceptable("must be a percentage from 0 to 100 with at most 3 decimals")
+        if _RATE_PATTERN.fullmatch(value) is None or parse_rate(value) > _MAX_RATE:
+            raise InvalidValueError("must be a percentage from 0 to 100 with at most 3 decimals")
         return format_rate(parse_rate(value))
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"pattern": r"^[0-9]{1,3}(\.[0-9]{1,3})?$", "description": "Percent, 0 to 100"}
 
 

@@ -7,19 +7,19 @@ from typing import Annotated, Any, Final, get_args, get_origin
 import msgspec
 
 from tapgate import VERSION, ids, money
-from tapgate.edge.examples import text_example
-from tapgate.edge.fields import RequestIdRule, Rule
-from tapgate.service.json_schema import struct_of
+from tapgate.edge.examples import get_text_example
+from tapgate.edge.fields import IdempotencyKeyRule, Rule
+from tapgate.service.json_schema import get_struct
 
-_NUMBER: Final = 1 << 58
-_AMOUNT: Final = re.compile(r"[0-9]+\.[0-9]{2}")
-_CREATED: Final = "2026-01-31T09:15:00.000Z"
-_LATER: Final = "2026-01-31T12:00:00.000Z"
+_EXAMPLE_ID: Final = 1 << 58
+_AMOUNT_PATTERN: Final = re.compile(r"[0-9]+\.[0-9]{2}")
+_CREATED_AT: Final = "2026-01-31T09:15:00.000Z"
+_LATER_AT: Final = "2026-01-31T12:00:00.000Z"
 _HASH: Final = "9f86d081" * 8
 _SECRET: Final = "shown once; store it safely"  # noqa: S105 - an example
 
 #: The fields that are null in examples where they may be.
-_NULL: Final = frozenset(
+_NULL_FIELDS: Final = frozenset(
     {
         "balance_after", "direction", "error_code", "expires_at", "failure_code", "first_broken",
         "last_status", "next_cursor", "original", "original_transaction_id", "parent_agent_id",
@@ -28,20 +28,20 @@ _NULL: Final = frozenset(
     }
 )  # fmt: skip
 #: The fields that only some responses have.
-_ABSENT: Final = frozenset(
+_ABSENT_FIELDS: Final = frozenset(
     {
         "masked", "failure_details", "DisclosedCard.restricted",
         "StatementRecord.statement_url", "StatementRecord.expires_at",
     }
 )  # fmt: skip
 
-_BY_NAME: Final[dict[str, Any]] = {
-    "account_id": ids.encode(ids.ACCOUNT, _NUMBER),
-    "alert_id": ids.encode(ids.ALERT, _NUMBER),
+_EXAMPLES_BY_NAME: Final[dict[str, Any]] = {
+    "account_id": ids.encode(ids.ACCOUNT, _EXAMPLE_ID),
+    "alert_id": ids.encode(ids.ALERT, _EXAMPLE_ID),
     "allowed_ips": ["203.0.113.0/24"],
-    "api_key_id": ids.encode(ids.KEY, _NUMBER),
+    "api_key_id": ids.encode(ids.KEY, _EXAMPLE_ID),
     "approval_code": "A1B2C3",
-    "as_of": _LATER,
+    "as_of": _LATER_AT,
     "attempts": 1,
     "available": "1250.00",
     "balance": "1250.00",
@@ -51,7 +51,7 @@ _BY_NAME: Final[dict[str, Any]] = {
     "clearing": "0.00",
     "closing_balance": "1250.00",
     "commission_earned": "5.00",
-    "completed_at": _CREATED,
+    "completed_at": _CREATED_AT,
     "credit": "0.00",
     "currency": "SLE",
     "date": "2026-01-31",
@@ -59,8 +59,8 @@ _BY_NAME: Final[dict[str, Any]] = {
     "debit": "500.00",
     "details": {},
     "changes": {"status": ["ACTIVE", "BLOCKED"]},
-    "actor": {"type": "admin", "id": ids.encode(ids.ADMIN, _NUMBER), "name": "Ada Cole"},
-    "document_id": ids.encode(ids.DOCUMENT, _NUMBER),
+    "actor": {"type": "admin", "id": ids.encode(ids.ADMIN, _EXAMPLE_ID), "name": "Ada Cole"},
+    "document_id": ids.encode(ids.DOCUMENT, _EXAMPLE_ID),
     "email": "aminata@example.com",
     "expires_in": 900,
     "fee_amount": "5.00",
@@ -70,45 +70,45 @@ _BY_NAME: Final[dict[str, Any]] = {
     "hash": _HASH,
     "held": "0.00",
     "hmac_secret": _SECRET,
-    "holder_id": ids.encode(ids.SUBSCRIBER, _NUMBER),
+    "holder_id": ids.encode(ids.SUBSCRIBER, _EXAMPLE_ID),
     "holder_name": "Aminata Kamara",
     "ip": "203.0.113.7",
     "key": _SECRET,
     "language": "en",
     "mac_address": "04:A2:24:5B:6C:80:90",
-    "message_id": ids.encode(ids.MESSAGE, _NUMBER),
+    "message_id": ids.encode(ids.MESSAGE, _EXAMPLE_ID),
     "metadata": {"order": "A-17"},
     "next_cursor": ids.encode("cur_", 1 << 60),
     "phone_number": "+23276123456",
     "prefix": "svc_live_aB3k",
     "previous_hash": _HASH,
-    "processor_id": ids.encode(ids.PROCESSOR, _NUMBER),
+    "processor_id": ids.encode(ids.PROCESSOR, _EXAMPLE_ID),
     "refunded_amount": "0.00",
-    "request_id": RequestIdRule.example,
+    "request_id": IdempotencyKeyRule.example,
     "secret": _SECRET,
     "serial": "TAP-000001",
     "service": "tapgate",
-    "statement_id": ids.encode(ids.STATEMENT, _NUMBER),
+    "statement_id": ids.encode(ids.STATEMENT, _EXAMPLE_ID),
     "template": "verification_code",
     "timezone": "Africa/Freetown",
     "token": _SECRET,
     "total": "505.00",
     "total_debits": "500.00",
-    "user_id": ids.encode(ids.SUBSCRIBER, _NUMBER),
+    "user_id": ids.encode(ids.SUBSCRIBER, _EXAMPLE_ID),
     "version": VERSION,
-    "webhook_endpoint_id": ids.encode(ids.WEBHOOK_ENDPOINT, _NUMBER),
+    "webhook_endpoint_id": ids.encode(ids.WEBHOOK_ENDPOINT, _EXAMPLE_ID),
     "webhook_secret": _SECRET,
 }
 
 #: Where a name alone does not say it, by struct and field.
-_BY_FIELD: Final[dict[str, Any]] = {
-    "ApiKeyRecord.id": ids.encode(ids.KEY, _NUMBER),
-    "ApiKeyWithSecret.id": ids.encode(ids.KEY, _NUMBER),
+_EXAMPLES_BY_FIELD: Final[dict[str, Any]] = {
+    "ApiKeyRecord.id": ids.encode(ids.KEY, _EXAMPLE_ID),
+    "ApiKeyWithSecret.id": ids.encode(ids.KEY, _EXAMPLE_ID),
     "Admin.email": "ada@example.com",
-    "Admin.id": ids.encode(ids.ADMIN, _NUMBER),
+    "Admin.id": ids.encode(ids.ADMIN, _EXAMPLE_ID),
     "Admin.name": "Ada Cole",
-    "AgentRecord.id": ids.encode(ids.AGENT, _NUMBER),
-    "AlertRecord.id": ids.encode(ids.ALERT, _NUMBER),
+    "AgentRecord.id": ids.encode(ids.AGENT, _EXAMPLE_ID),
+    "AlertRecord.id": ids.encode(ids.ALERT, _EXAMPLE_ID),
     "CardRecord.daily_limit": None,
     "CardRecord.spent_today": None,
     "CardRecord.status": "ACTIVE",
@@ -118,97 +118,99 @@ _BY_FIELD: Final[dict[str, Any]] = {
     "DisclosedCard.status_reason": "lost",
     "DisclosedSubscriber.status": "BLOCKED",
     "DisclosedSubscriber.status_reason": "Asked for by the customer",
-    "DisclosedSubscriber.id": ids.encode(ids.SUBSCRIBER, _NUMBER),
-    "WebhookDelivery.id": ids.encode(ids.DELIVERY, _NUMBER),
-    "WebhookEndpointRecord.id": ids.encode(ids.WEBHOOK_ENDPOINT, _NUMBER),
-    "WebhookEndpointWithSecret.id": ids.encode(ids.WEBHOOK_ENDPOINT, _NUMBER),
-    "AuditEntry.id": ids.encode(ids.AUDIT_ENTRY, _NUMBER),
-    "AuditEntry.resource_id": ids.encode(ids.SUBSCRIBER, _NUMBER),
-    "StatementHolder.id": ids.encode(ids.SUBSCRIBER, _NUMBER),
+    "DisclosedSubscriber.id": ids.encode(ids.SUBSCRIBER, _EXAMPLE_ID),
+    "WebhookDelivery.id": ids.encode(ids.DELIVERY, _EXAMPLE_ID),
+    "WebhookEndpointRecord.id": ids.encode(ids.WEBHOOK_ENDPOINT, _EXAMPLE_ID),
+    "WebhookEndpointWithSecret.id": ids.encode(ids.WEBHOOK_ENDPOINT, _EXAMPLE_ID),
+    "AuditEntry.id": ids.encode(ids.AUDIT_ENTRY, _EXAMPLE_ID),
+    "AuditEntry.resource_id": ids.encode(ids.SUBSCRIBER, _EXAMPLE_ID),
+    "StatementHolder.id": ids.encode(ids.SUBSCRIBER, _EXAMPLE_ID),
     "StatementHolder.name": "Aminata Kamara",
     "Me.email": "ada@example.com",
-    "Me.id": ids.encode(ids.ADMIN, _NUMBER),
+    "Me.id": ids.encode(ids.ADMIN, _EXAMPLE_ID),
     "Me.name": "Ada Cole",
     "Overview.from": "2026-01-31T00:00:00.000Z",
-    "Overview.to": _LATER,
-    "PartnerRecord.id": ids.encode(ids.PARTNER, _NUMBER),
-    "PartyRecord.id": ids.encode(ids.SUBSCRIBER, _NUMBER),
+    "Overview.to": _LATER_AT,
+    "PartnerRecord.id": ids.encode(ids.PARTNER, _EXAMPLE_ID),
+    "PartyRecord.id": ids.encode(ids.SUBSCRIBER, _EXAMPLE_ID),
     "PartyRecord.name": "Aminata Kamara",
-    "ProcessorRecord.id": ids.encode(ids.PROCESSOR, _NUMBER),
-    "RuleRecord.id": ids.encode(ids.RULE, _NUMBER),
+    "ProcessorRecord.id": ids.encode(ids.PROCESSOR, _EXAMPLE_ID),
+    "RuleRecord.id": ids.encode(ids.RULE, _EXAMPLE_ID),
     "RuleRecord.name": "Large payments",
     "RuleRecord.threshold": "500.00",
-    "SubscriberRecord.id": ids.encode(ids.SUBSCRIBER, _NUMBER),
-    "TerminalRecord.id": ids.encode(ids.TERMINAL, _NUMBER),
+    "SubscriberRecord.id": ids.encode(ids.SUBSCRIBER, _EXAMPLE_ID),
+    "TerminalRecord.id": ids.encode(ids.TERMINAL, _EXAMPLE_ID),
     "TerminalRecord.name": "Till 1",
-    "TransactionRecord.id": ids.encode(ids.TRANSACTION, _NUMBER),
+    "TransactionRecord.id": ids.encode(ids.TRANSACTION, _EXAMPLE_ID),
     "TransactionRecord.memo": None,
     "TransactionRecord.to": {
         "type": "processor",
-        "id": ids.encode(ids.PROCESSOR, _NUMBER),
+        "id": ids.encode(ids.PROCESSOR, _EXAMPLE_ID),
         "name": "Kamara Stores",
     },
     "TransactionRecord.type": "pos_payment",
 }
 
 
-def response_example(kind: Any, owner: str = "", name: str = "") -> Any:
+def build_response_example(kind: Any, owner: str = "", name: str = "") -> Any:
     """Return an example of a response type, or of the field `name` of the struct `owner`."""
-    members = [one for one in _members(kind) if one is not msgspec.UnsetType]
+    members = [one for one in _list_union_members(kind) if one is not msgspec.UnsetType]
     bare = next(one for one in members if one is not NoneType)
     nullable = NoneType in members
     notes = get_args(bare)[1:] if get_origin(bare) is Annotated else ()
     if notes:
         bare = get_args(bare)[0]
-    if f"{owner}.{name}" in _BY_FIELD:
-        return _BY_FIELD[f"{owner}.{name}"]
-    if nullable and name in _NULL:
+    if f"{owner}.{name}" in _EXAMPLES_BY_FIELD:
+        return _EXAMPLES_BY_FIELD[f"{owner}.{name}"]
+    if nullable and name in _NULL_FIELDS:
         return None
-    found = _BY_NAME.get(name)
-    if found is not None and _fits(found, bare):
-        return _amount(owner, found)
-    struct = struct_of(bare)
+    found = _EXAMPLES_BY_NAME.get(name)
+    if found is not None and _is_instance_of(found, bare):
+        return _format_amount(owner, found)
+    struct = get_struct(bare)
     if struct is not None:
-        return _object(bare, struct.__name__)
+        return _build_object(bare, struct.__name__)
     if get_origin(bare) is list:
-        return [response_example(get_args(bare)[0], owner, name)]
+        return [build_response_example(get_args(bare)[0], owner, name)]
     rule = next((note for note in notes if isinstance(note, Rule)), None)
-    return rule.example if rule is not None else _amount(owner, _plain(bare, name))
+    return rule.example if rule is not None else _format_amount(owner, _build_default(bare, name))
 
 
-def _amount(owner: str, value: Any) -> Any:
+def _format_amount(owner: str, value: Any) -> Any:
     """Receipts and card checks have amounts for people, with the currency."""
-    if (owner.endswith("Receipt") or owner == "VerifyCardResponse") and _AMOUNT.fullmatch(
+    if (owner.endswith("Receipt") or owner == "VerifyCardResponse") and _AMOUNT_PATTERN.fullmatch(
         str(value)
     ):
         return f"{money.format_money(money.parse(value, 'SLE'), 'SLE')}"
     return value
 
 
-def _object(kind: Any, owner: str) -> dict[str, Any]:
+def _build_object(kind: Any, owner: str) -> dict[str, Any]:
     example = {}
     for field in msgspec.structs.fields(kind):
-        if field.encode_name in _ABSENT or f"{owner}.{field.encode_name}" in _ABSENT:
+        if field.encode_name in _ABSENT_FIELDS or f"{owner}.{field.encode_name}" in _ABSENT_FIELDS:
             continue
         default = field.default
         if default in (msgspec.NODEFAULT, msgspec.UNSET, None):
-            example[field.encode_name] = response_example(field.type, owner, field.encode_name)
+            example[field.encode_name] = build_response_example(
+                field.type, owner, field.encode_name
+            )
         else:
             example[field.encode_name] = default
     return example
 
 
-def _members(kind: Any) -> tuple[Any, ...]:
-    plain = get_origin(kind) in (None, Annotated, list, dict) or struct_of(kind) is not None
+def _list_union_members(kind: Any) -> tuple[Any, ...]:
+    plain = get_origin(kind) in (None, Annotated, list, dict) or get_struct(kind) is not None
     return (kind,) if plain else get_args(kind)
 
 
-def _fits(value: Any, kind: Any) -> bool:
+def _is_instance_of(value: Any, kind: Any) -> bool:
     expected = get_origin(kind) or kind
     return isinstance(expected, type) and isinstance(value, expected)
 
 
-def _plain(kind: Any, name: str) -> Any:
+def _build_default(kind: Any, name: str) -> Any:
     if kind is bool:
         return name in ("allowed", "healthy", "holds", "is_active", "valid", "verified")
     if kind in (int, float):
@@ -216,13 +218,13 @@ def _plain(kind: Any, name: str) -> Any:
     if kind is not str:
         return {}
     if name.endswith(("_at", "_until", "start")):
-        return _CREATED
-    if name.endswith(("balance", "amount", "limit")) or name in _AMOUNTS:
+        return _CREATED_AT
+    if name.endswith(("balance", "amount", "limit")) or name in _AMOUNT_FIELDS:
         return "500.00"
-    return text_example(name) or "Done"
+    return get_text_example(name) or "Done"
 
 
-_AMOUNTS: Final = frozenset(
+_AMOUNT_FIELDS: Final = frozenset(
     {
         "used", "remaining", "max_transaction", "daily", "monthly", "per_transaction", "wallets",
         "agent_floats", "agent_commissions", "settlements", "under_review", "spent_today",

@@ -8,70 +8,79 @@ import msgspec
 
 from tapgate.credentials.principals import Principal
 from tapgate.edge.access import Guard
-from tapgate.edge.call import Call
+from tapgate.edge.decoding import BodyDecoder, QueryDecoder
 from tapgate.edge.endpoint import Endpoint
-from tapgate.edge.reading import BodyReader, QueryReader
-from tapgate.edge.request_ids import require_one_name
+from tapgate.edge.idempotency import require_consistent_idempotency_key
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
-from tapgate.service.addresses import counted_as
+from tapgate.service.client_addresses import get_address_key
 
 #: Readers are immutable, and making one inspects every field of its type: all apps share them.
-_make_body_reader: Final = cache(BodyReader)
-_make_query_reader: Final = cache(QueryReader)
+_make_body_reader: Final = cache(BodyDecoder)
+_make_query_reader: Final = cache(QueryDecoder)
 
 
-class Place(NamedTuple):
+class RouteLabel(NamedTuple):
     """Where requests are counted, and what log lines call it."""
 
-    row: int
+    metrics_row: int
     name: str
     moves_money: bool = False
 
 
 class Route:
-    """`row` is where its requests are counted. `always`: it answers at overload too, as whoever
-    looks after the gateway needs most then."""
+    """An endpoint bound to its path.
 
-    def __init__(self, endpoint: Endpoint, currency: str, row: int, *, always: bool) -> None:
+    `row` is its row in the metrics. `ignores_overload`: it is served at overload too, because
+    operators need it most then.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, currency: str, row: int, *, ignores_overload: bool
+    ) -> None:
         self.endpoint = endpoint
-        self.place = Place(row, endpoint.path, endpoint.moves_money)
-        self.always = always
+        self.label = RouteLabel(row, endpoint.path, endpoint.moves_money)
+        self.ignores_overload = ignores_overload
         self.status = endpoint.status
-        self.public = endpoint.access.public
+        self.is_public = endpoint.access.public
         self._guard = Guard(endpoint.access)
         self.body_limit = endpoint.body_limit
         self._heavy = endpoint.heavy
         self._handler = endpoint.handler
-        self._names = endpoint.path_names
+        self._path_parameters = endpoint.path_parameters
         self._field_guards = {name: Guard(access) for name, access in endpoint.field_access.items()}
-        self._read_body = _body_reader(endpoint, currency)
-        self._read_query = (
-            _make_query_reader(endpoint.query_type, currency).read if endpoint.query_type else None
+        self._decode_body = _build_body_decoder(endpoint, currency)
+        self._decode_query = (
+            _make_query_reader(endpoint.query_type, currency).decode
+            if endpoint.query_type
+            else None
         )
 
-    def refusal(self, principal: Principal, field: str | None = None) -> ApiError | None:
+    def get_rejection(self, principal: Principal, field: str | None = None) -> ApiError | None:
         """Why somebody may not call it, or may not send one of its fields."""
-        refusal = self._guard.refusal(principal)
+        refusal = self._guard.get_rejection(principal)
         if refusal is None and field in self._field_guards:
-            return self._field_guards[field].refusal(principal)
+            return self._field_guards[field].get_rejection(principal)
         return refusal
 
-    async def run(self, call: Call, names: list[str]) -> Any:
+    async def run(self, call: RequestContext, names: list[str]) -> Any:
         """Reads what the endpoint takes and lets it work."""
-        arguments: dict[str, Any] = dict(zip(self._names, names, strict=True)) if names else {}
+        arguments: dict[str, Any] = (
+            dict(zip(self._path_parameters, names, strict=True)) if names else {}
+        )
         if self._field_guards:
-            self._require_field_access(call, _first_look(call.body))
-        if self._read_body is not None:
-            arguments["body"] = body = self._read_body(call)
+            self._require_field_access(call, _peek_fields(call.body))
+        if self._decode_body is not None:
+            arguments["body"] = body = self._decode_body(call)
             if self._field_guards:
                 # What a first look cannot read may still be read: what is used decides.
                 self._require_field_access(call, msgspec.structs.asdict(body))
-        if self._read_query is not None:
-            arguments["query"] = self._read_query(call.query)
+        if self._decode_query is not None:
+            arguments["query"] = self._decode_query(call.query)
         if not self._is_heavy(arguments.get("query")):
             return await self._handler(call, **arguments)
-        group = counted_as(call.ip) if call.caller is None else call.caller.scope
-        async with call.services.heavy.slot(group):
+        group = get_address_key(call.ip) if call.caller is None else call.caller.idempotency_scope
+        async with call.services.heavy_read_limit.slot(group):
             return await self._handler(call, **arguments)
 
     def _is_heavy(self, query: Any) -> bool:
@@ -79,14 +88,14 @@ class Route:
             return getattr(query, self._heavy) is not None
         return self._heavy
 
-    def _require_field_access(self, call: Call, sent: Mapping[str, Any]) -> None:
+    def _require_field_access(self, call: RequestContext, sent: Mapping[str, Any]) -> None:
         for name, guard in self._field_guards.items():
-            refusal = None if sent.get(name) is None else guard.refusal(call.principal)
+            refusal = None if sent.get(name) is None else guard.get_rejection(call.principal)
             if refusal is not None:
                 raise refusal
 
 
-def _first_look(body: bytes) -> Mapping[str, Any]:
+def _peek_fields(body: bytes) -> Mapping[str, Any]:
     """Before the values are looked at: who may not send a field is not told more about it."""
     try:
         sent = msgspec.json.decode(body)
@@ -95,22 +104,27 @@ def _first_look(body: bytes) -> Mapping[str, Any]:
     return sent if isinstance(sent, dict) else {}
 
 
-def _body_reader(endpoint: Endpoint, currency: str) -> Callable[[Call], Any] | None:
+def _build_body_decoder(
+    endpoint: Endpoint, currency: str
+) -> Callable[[RequestContext], Any] | None:
     if endpoint.body_type is None:
         return None
     if endpoint.body_type is bytes:
         return lambda call: call.body
     invalid = Code.INVALID_REQUEST if endpoint.invalid_is_400 else Code.VALIDATION_FAILED
     reader = _make_body_reader(endpoint.body_type, currency, invalid=invalid)
-    requires = (*((require_one_name,) if endpoint.moves_money else ()), *endpoint.requires)
+    requires = (
+        *((require_consistent_idempotency_key,) if endpoint.moves_money else ()),
+        *endpoint.requires,
+    )
     if not requires:
-        return lambda call: reader.read(call.body)
+        return lambda call: reader.decode(call.body)
 
-    def read(call: Call) -> Any:
+    def read(call: RequestContext) -> Any:
         def require(body: Any) -> None:
             for requirement in requires:
                 requirement(call, body)
 
-        return reader.read(call.body, require)
+        return reader.decode(call.body, require)
 
     return read

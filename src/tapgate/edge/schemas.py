@@ -6,11 +6,11 @@ from typing import Annotated, Any, Final, get_args, get_origin
 
 import msgspec
 
-from tapgate.edge.checks import is_struct, rule_and_type
-from tapgate.edge.examples import example
+from tapgate.edge.checks import get_rule_and_type, is_struct
+from tapgate.edge.examples import build_example
 from tapgate.edge.fields import Choice, Rule
 from tapgate.service import json_schema
-from tapgate.service.json_schema import Schema, name_in, reference
+from tapgate.service.json_schema import Schema, build_reference, get_component_name
 
 #: Formats of response fields by name. Times end in `_at` or `_until`.
 _RESPONSE_FORMATS: Final = {
@@ -29,116 +29,118 @@ class Schemas:
 
     def __init__(self, taken: Iterable[Any], given: Iterable[Any], currency: str) -> None:
         self._currency = currency
-        inputs = list(dict.fromkeys(struct for kind in taken for struct in _structs(kind)))
+        inputs = list(dict.fromkeys(struct for kind in taken for struct in _iter_structs(kind)))
         given = list(given)
-        outputs = [one for kind in given for one in _structs(kind) if one not in inputs]
+        outputs = [one for kind in given for one in _iter_structs(kind) if one not in inputs]
         kinds = dict.fromkeys([*inputs, *outputs, *given])
-        self._of, self.components = json_schema.components_of(list(kinds))
+        self._references, self.components = json_schema.build_components(list(kinds))
         self._enums: dict[str, Choice] = {}
         for struct in inputs:
             self._describe_request(struct)
         for kind in dict.fromkeys(outputs):
             self._describe_response(kind)
         for name, choice in sorted(self._enums.items()):
-            self.components[name] = {"title": name, "type": "string", **choice.schema()}
+            self.components[name] = {"title": name, "type": "string", **choice.to_json_schema()}
 
-    def of(self, kind: Any) -> Schema:
-        return self._of[kind]
+    def get(self, kind: Any) -> Schema:
+        return self._references[kind]
 
-    def taken_apart(self, struct: type[msgspec.Struct]) -> dict[str, Schema]:
+    def pop_query_parameters(self, struct: type[msgspec.Struct]) -> dict[str, Schema]:
         """Return the parameters of a query, whose struct is not a component."""
-        properties: dict[str, Schema] = self.components.pop(name_in(self.of(struct)))["properties"]
+        properties: dict[str, Schema] = self.components.pop(get_component_name(self.get(struct)))[
+            "properties"
+        ]
         return json_schema.tidy_query(properties)
 
     def _describe_request(self, struct: type[msgspec.Struct]) -> None:
-        component = self.components[name_in(self.of(struct))]
+        component = self.components[get_component_name(self.get(struct))]
         for field in msgspec.structs.fields(struct):
             schema = component["properties"][field.encode_name]
             self._add_rule(schema, field.type, field.encode_name)
         json_schema.tidy_request(component)
 
     def _describe_response(self, kind: Any) -> None:
-        component = self.components[name_in(self.of(kind))]
+        component = self.components[get_component_name(self.get(kind))]
         for field in msgspec.structs.fields(kind):
             schema = component["properties"][field.encode_name]
-            self._add_values(schema, field.type, field.encode_name)
+            self._add_response_rules(schema, field.type, field.encode_name)
         json_schema.tidy_response(component, kind)
 
     def _add_rule(self, schema: Schema, kind: Any, name: str) -> None:
-        rule, bare = rule_and_type(kind)
+        rule, bare = get_rule_and_type(kind)
         if is_struct(bare):
             return
-        for choice in _choices(schema):
+        for choice in _list_non_null(schema):
             if get_origin(bare) is list:
                 self._add_rule(choice["items"], get_args(bare)[0], name)
             if rule is not None:
-                self._apply(choice, rule)
-        schema.setdefault("examples", [example(kind, name)])
+                self._apply_rule(choice, rule)
+        schema.setdefault("examples", [build_example(kind, name)])
 
-    def _add_values(self, schema: Schema, kind: Any, name: str) -> None:
+    def _add_response_rules(self, schema: Schema, kind: Any, name: str) -> None:
         """Add the rules that a response declares, and the format that its name implies."""
-        notes = list(_notes(kind))
-        for choice in _choices(schema):
+        notes = list(_iter_rules(kind))
+        for choice in _list_non_null(schema):
             for rule in notes:
-                self._apply(choice, rule)
+                self._apply_rule(choice, rule)
             if "items" in choice:
-                self._add_values(choice["items"], _items(kind), "")
+                self._add_response_rules(choice["items"], _get_item_type(kind), "")
             if choice.get("type") == "string" and "format" not in choice:
-                choice.update(_format(name))
+                choice.update(_infer_format(name))
 
-    def _apply(self, schema: Schema, rule: Rule) -> None:
+    def _apply_rule(self, schema: Schema, rule: Rule) -> None:
         rule = rule.for_currency(self._currency)
         if not isinstance(rule, Choice) or rule.name is None:
-            schema.update(rule.schema())
+            schema.update(rule.to_json_schema())
             return
         known = self._enums.setdefault(rule.name, rule)
-        if known.words != rule.words:
+        if known.values != rule.values:
             raise TypeError(f"two different enums are named {rule.name}")
         schema.pop("type", None)
-        schema.update(reference(rule.name))
+        schema.update(build_reference(rule.name))
 
 
-def _choices(schema: Schema) -> list[Schema]:
+def _list_non_null(schema: Schema) -> list[Schema]:
     return [choice for choice in schema.get("anyOf", [schema]) if choice.get("type") != "null"]
 
 
-def _format(name: str) -> Schema:
+def _infer_format(name: str) -> Schema:
     found = "date-time" if name.endswith(("_at", "_until")) else _RESPONSE_FORMATS.get(name)
     return {} if found is None else {"format": found}
 
 
-def _members(kind: Any) -> Iterator[Any]:
+def _iter_union_members(kind: Any) -> Iterator[Any]:
     """Yield the members of a union except null and `Unset`, or the type if it is no union."""
     origin = get_origin(kind)
-    if origin is None or origin in (Annotated, list, dict) or json_schema.struct_of(kind):
+    if origin is None or origin in (Annotated, list, dict) or json_schema.get_struct(kind):
         yield kind
         return
     for member in get_args(kind):
         if member not in (NoneType, msgspec.UnsetType):
-            yield from _members(member)
+            yield from _iter_union_members(member)
 
 
-def _notes(kind: Any) -> Iterator[Rule]:
-    for member in _members(kind):
+def _iter_rules(kind: Any) -> Iterator[Rule]:
+    for member in _iter_union_members(kind):
         if get_origin(member) is Annotated:
             yield from (note for note in get_args(member)[1:] if isinstance(note, Rule))
 
 
-def _items(kind: Any) -> Any:
-    for member in _members(kind):
+def _get_item_type(kind: Any) -> Any:
+    for member in _iter_union_members(kind):
         bare = get_args(member)[0] if get_origin(member) is Annotated else member
         if get_origin(bare) is list:
             return get_args(bare)[0]
     return Any
 
 
-def _structs(kind: Any) -> Iterator[Any]:
+def _iter_structs(kind: Any) -> Iterator[Any]:
     """A struct and all structs inside it."""
-    for member in _members(kind):
+    for member in _iter_union_members(kind):
         bare = get_args(member)[0] if get_origin(member) is Annotated else member
-        if json_schema.struct_of(bare):
+        if json_schema.get_struct(bare):
             yield bare
             for field in msgspec.structs.fields(bare):
-                yield from _structs(field.type)
+                yield from _iter_structs(field.type)
         elif get_origin(bare) is list:
-            yield from _structs(get_args(bare)[0])
+            yield from _iter_structs(get_args(bare)[0])

@@ -12,10 +12,10 @@ from tapgate.service.fair_limit import FairLimit
 
 if TYPE_CHECKING:
     from tapgate.clock import Clock
-    from tapgate.credentials.authenticate import Authenticator
+    from tapgate.credentials.authenticator import Authenticator
     from tapgate.credentials.pins import PinVerifier
+    from tapgate.edge.latency_samples import LatencySamples
     from tapgate.edge.origin import Origin
-    from tapgate.edge.recent import Recent
     from tapgate.errors import ApiError
     from tapgate.ids import IdGenerator
     from tapgate.ledger.engine import Ledger
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from tapgate.vault import Vault
 
     #: Told about every 403 FORBIDDEN: who, at which endpoint, and what was answered.
-    Denied = Callable[[Origin, str, ApiError], Awaitable[None]]
+    DenialHook = Callable[[Origin, str, ApiError], Awaitable[None]]
 
 
-def heavy_limit() -> FairLimit:
+def create_heavy_read_limit() -> FairLimit:
     """Slots for expensive reads: fewer than pooled connections, and not all for one caller."""
     return FairLimit(
         "Too many large requests are being worked on",
@@ -41,7 +41,7 @@ def heavy_limit() -> FairLimit:
     )
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class RejectedRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A refused request as the audit log records it."""
 
     event: str
@@ -51,31 +51,31 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None
 
 
-class RefusalLog(Protocol):
-    async def record(self, origin: Origin, refusal: Refusal) -> None:
+class RejectionLog(Protocol):
+    async def record(self, origin: Origin, refusal: RejectedRequest) -> None:
         """Add an entry, or count the refusal where there are too many of its kind."""
 
     async def run(self) -> NoReturn:
         """Store counts until cancelled."""
 
 
-async def _not_recorded(origin: Origin, endpoint: str, error: ApiError) -> None:
+async def _ignore_denial(origin: Origin, endpoint: str, error: ApiError) -> None:
     """Until the gateway sets a hook, a refusal is only answered and logged."""
 
 
-def _not_counted(status: str) -> None:
+def _ignore_message_status(status: str) -> None:
     """Until the application sets a hook, message statuses are not counted."""
 
 
-class _Unrecorded:
-    async def record(self, origin: Origin, refusal: Refusal) -> None:
+class _NullRejectionLog:
+    async def record(self, origin: Origin, refusal: RejectedRequest) -> None:
         pass
 
     async def run(self) -> NoReturn:
         raise NotImplementedError
 
 
-_NOT_RECORDED: RefusalLog = _Unrecorded()
+_NULL_REJECTION_LOG: RejectionLog = _NullRejectionLog()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,15 +84,15 @@ class Services:
     database: Database
     signals: Signals
     vault: Vault
-    pins: PinVerifier
+    pin_verifier: PinVerifier
     authenticator: Authenticator
     ledger: Ledger
     clock: Clock
     new_id: IdGenerator
     throttle: Throttle
-    recent: Recent
-    denied: Denied = _not_recorded
+    latency_samples: LatencySamples
+    on_denied: DenialHook = _ignore_denial
     #: Counts a new delivery status of a message in the metrics.
-    count_message: Callable[[str], None] = _not_counted
-    refusals: RefusalLog = _NOT_RECORDED
-    heavy: FairLimit = field(default_factory=heavy_limit)
+    count_message_status: Callable[[str], None] = _ignore_message_status
+    rejection_log: RejectionLog = _NULL_REJECTION_LOG
+    heavy_read_limit: FairLimit = field(default_factory=create_heavy_read_limit)

@@ -4,25 +4,27 @@ of the application. A site knows the interface's operations and nothing beneath 
 from typing import Any, Protocol
 
 from tapgate.credentials.principals import Principal
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Reply
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError
 
 
-class Inside(Protocol):
+class InternalApi(Protocol):
     """The application, for somebody whom the site has already found out to be an admin."""
 
-    async def ask(self, call: Call) -> Any:
+    async def dispatch(self, call: RequestContext) -> Any:
         """What the endpoint answers that the call names, to whoever is its caller."""
 
-    def admits(self, principal: Principal, endpoint: str, field: str | None = None) -> bool:
+    def can_call(self, principal: Principal, endpoint: str, field: str | None = None) -> bool:
         """Whether somebody may call an endpoint, `POST /api/v1/agents/{id}/fund`, or may send a
         field that fewer callers may send."""
 
-    async def require(self, call: Call, endpoint: str, field: str | None, sentence: str) -> None:
+    async def require_access(
+        self, call: RequestContext, endpoint: str, field: str | None, sentence: str
+    ) -> None:
         """Refuses whom `admits` does not admit, in these words, and records that it did."""
 
-    async def take(self, call: Call, key: str) -> None:
+    async def enforce_rate_limit(self, call: RequestContext, key: str) -> None:
         """One request of a rate; refused where none is left."""
 
 
@@ -30,14 +32,16 @@ class Site(Protocol):
     #: How the paths of its pages begin.
     prefix: str
 
-    async def admit(self, inside: Inside, call: Call) -> int:
+    async def authorize(self, inside: InternalApi, call: RequestContext) -> int:
         """Authenticate and charge the caller; return the largest body to accept.
 
         Called again for an authenticated caller whose body arrived later, without a second charge.
         """
 
-    async def answer(self, inside: Inside, call: Call) -> Reply[bytes]:
+    async def respond(self, inside: InternalApi, call: RequestContext) -> Reply[bytes]:
         """Also where something went wrong that people can be told about."""
 
-    def refused(self, inside: Inside, call: Call, error: ApiError) -> Reply[bytes]:
+    def render_error(
+        self, inside: InternalApi, call: RequestContext, error: ApiError
+    ) -> Reply[bytes]:
         """What a person sees who was not let in, or whose request was too large to read."""

@@ -5,10 +5,10 @@ from typing import Protocol
 import msgspec
 
 from tapgate import VERSION
-from tapgate.edge.call import Call
-from tapgate.edge.docs import page_file
+from tapgate.edge.docs import serve_docs_file
 from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.metrics import CONTENT_TYPE, Metrics
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 
 _PUBLIC = Access(public=True)
@@ -26,20 +26,20 @@ class Health(msgspec.Struct):
     wallet_core: WalletCore
 
 
-class Subject(Protocol):
+class SystemSource(Protocol):
     """The application that these endpoints are about, and a part of."""
 
     metrics: Metrics
 
     @property
-    def description(self) -> bytes: ...
+    def openapi_document(self) -> bytes: ...
 
 
-def system_endpoints(app: Subject) -> Endpoints:
+def build_system_endpoints(app: SystemSource) -> Endpoints:
     endpoints = Endpoints("System")
 
     @endpoints.get("/health", access=_PUBLIC, other_statuses=(503,))
-    async def get_health(call: Call) -> Reply[Health]:
+    async def get_health(call: RequestContext) -> Reply[Health]:
         """Tell whether the gateway and its ledger work.
 
         Answers 503 with the same body while the ledger or its database cannot be reached.
@@ -49,14 +49,14 @@ def system_endpoints(app: Subject) -> Endpoints:
         return Reply(body, status=200 if healthy else 503)
 
     @endpoints.get("/openapi.json", access=_PUBLIC)
-    async def get_openapi_document(call: Call) -> Reply[bytes]:
+    async def get_openapi_document(call: RequestContext) -> Reply[bytes]:
         """Describe the interface in OpenAPI 3.1."""
-        return Reply(app.description)
+        return Reply(app.openapi_document)
 
     @endpoints.get("/docs", access=_PUBLIC, media=("text/html",))
-    async def get_docs_page(call: Call) -> Reply[bytes]:
+    async def get_docs_page(call: RequestContext) -> Reply[bytes]:
         """Show the interface as a page to read and to try out."""
-        return page_file(call, "index.html")
+        return serve_docs_file(call, "index.html")
 
     @endpoints.get(
         "/docs/{file}",
@@ -64,13 +64,13 @@ def system_endpoints(app: Subject) -> Endpoints:
         media=("text/html", "text/css", "text/javascript"),
         errors=(Code.NOT_FOUND,),
     )
-    async def get_docs_file(call: Call, file: str) -> Reply[bytes]:
+    async def get_docs_file(call: RequestContext, file: str) -> Reply[bytes]:
         """Give one of the files that the page is made of."""
-        return page_file(call, file)
+        return serve_docs_file(call, file)
 
     @endpoints.get("/metrics", access=_PUBLIC, media=(CONTENT_TYPE,))
-    async def get_metrics(call: Call) -> Reply[bytes]:
+    async def get_metrics(call: RequestContext) -> Reply[bytes]:
         """Give the numbers of this node in Prometheus's text format."""
-        return Reply(app.metrics.exposition(), content_type=CONTENT_TYPE)
+        return Reply(app.metrics.render(), content_type=CONTENT_TYPE)
 
     return endpoints

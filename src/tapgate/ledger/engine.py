@@ -107,8 +107,8 @@ class Ledger:
         self._rules_version = 0
         self.batch_stats = BatchStats()
         self.replay_counter = ReplayCounter(clock)
-        signals.on(ledger_rules.RULES_CHANGED, lambda _: self._invalidate_rules())
-        signals.on_gap(self._invalidate_rules)
+        signals.subscribe(ledger_rules.RULES_CHANGED, lambda _: self._invalidate_rules())
+        signals.on_reconnect(self._invalidate_rules)
 
     @classmethod
     async def start(
@@ -298,7 +298,7 @@ class Ledger:
         return decision
 
     async def _get_rules(self, tx: asyncpg.Connection) -> Rules:
-        if self._rules is not None and self._signals.listening:
+        if self._rules is not None and self._signals.is_listening:
             return self._rules
         version = self._rules_version
         rules = await ledger_rules.load_rules(

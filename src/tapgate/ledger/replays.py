@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, NoReturn
 
 from tapgate.clock import Clock
 from tapgate.ledger.commands import Outcome
-from tapgate.service.background import repeat
+from tapgate.service.background import run_periodically
 from tapgate.store.database import Database
 
 _FLUSH_INTERVAL_SECONDS: Final = 1.0
@@ -35,7 +35,9 @@ class ReplayCounter:
                 self._add(outcome.result.transaction_id, ReplayCount(1, self._clock()))
 
     async def run(self, database: Database) -> NoReturn:
-        await repeat(lambda: self.flush(database), every=_FLUSH_INTERVAL_SECONDS, name="replays")
+        await run_periodically(
+            lambda: self.flush(database), every=_FLUSH_INTERVAL_SECONDS, name="replays"
+        )
 
     async def flush(self, database: Database) -> None:
         counted, self._counts = self._counts, {}

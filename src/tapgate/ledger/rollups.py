@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from tapgate.clock import Clock
 from tapgate.ledger.state import Decision, State
-from tapgate.service.background import repeat
+from tapgate.service.background import run_periodically
 from tapgate.store.database import Database
 
 #: What was counted of times that are over, by whomever.
@@ -105,7 +105,7 @@ class RollupCompactor:
         self._clock = clock
 
     async def run(self) -> NoReturn:
-        await repeat(self.compact, every=_COMPACT_INTERVAL_SECONDS, name="ledger.rollups")
+        await run_periodically(self.compact, every=_COMPACT_INTERVAL_SECONDS, name="ledger.rollups")
 
     async def compact(self) -> None:
         before = self._clock() - _COMPACT_AFTER

@@ -8,13 +8,13 @@ from tapgate.messenger.wire import Wire
 from tapgate.messenger.wiring import wired
 from tapgate.service import logs, worker
 from tapgate.service.connection_limit import ConnectionLimit
-from tapgate.settings import load
+from tapgate.settings import load_settings
 
 
 async def main() -> None:
-    settings = with_forms(load(os.environ))
+    settings = with_forms(load_settings(os.environ))
     logs.configure()
-    logs.take_over_from_the_interpreter()
+    logs.install_exception_hooks()
     assert settings.database_url is not None, "the supervisor says where the database is"
     async with wired(settings, settings.database_url) as services:
         await worker.serve(App(services), protocol=Wire, limit=ConnectionLimit(settings))

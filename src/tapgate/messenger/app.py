@@ -19,12 +19,12 @@ from tapgate.messenger.routes.access import ANYBODY
 from tapgate.messenger.routes.route import Refusal, Request, Route, encoded_answer, refused
 from tapgate.messenger.services import Services
 from tapgate.service import http, logs
-from tapgate.service.addresses import Addresses, counted_as
 from tapgate.service.asgi import AsgiApp
-from tapgate.service.buckets import SECOND
-from tapgate.service.http import Answer, Disconnected, header
-from tapgate.service.overload import AtOnce, OverloadError
-from tapgate.service.request_ids import RequestIds
+from tapgate.service.client_addresses import ClientAddresses, get_address_key
+from tapgate.service.http import ClientDisconnectedError, Response, encode_header
+from tapgate.service.overload import ConcurrencyLimit, OverloadError
+from tapgate.service.token_buckets import MICROSECONDS_PER_SECOND
+from tapgate.service.tracing import RequestIdSource
 
 _log = structlog.get_logger()
 
@@ -39,7 +39,11 @@ class App(AsgiApp):
     def __init__(self, services: Services, routes: Iterable[Route] = ROUTES) -> None:
         self._services = services
         self._routes = [
-            *(route for route in routes if route.in_production or not services.settings.production),
+            *(
+                route
+                for route in routes
+                if route.in_production or not services.settings.is_production
+            ),
             Route(
                 method="GET",
                 path="/openapi.json",
@@ -54,19 +58,19 @@ class App(AsgiApp):
             methods[route.method] = route
             if route.method == "GET":
                 methods["HEAD"] = route
-        self._addresses = Addresses(services.settings.trusted_proxies)
-        self._request_ids = RequestIds()
-        self._at_once = AtOnce()
+        self._addresses = ClientAddresses(services.settings.trusted_proxies)
+        self._request_ids = RequestIdSource()
+        self._at_once = ConcurrencyLimit()
 
     @cached_property
     def _description(self) -> bytes:
         return described(self._routes)
 
-    async def get_openapi_document(self, _request: Request) -> Answer:
+    async def get_openapi_document(self, _request: Request) -> Response:
         """Describe the interface in OpenAPI 3.1."""
         return encoded_answer(200, self._description)
 
-    async def respond(self, asked: http.Request) -> Answer:
+    async def respond(self, asked: http.Request) -> Response:
         started = perf_counter()
         request = self._request(asked)
         methods = self._by_path.get(request.path, {})
@@ -81,28 +85,32 @@ class App(AsgiApp):
             answer = _later(error)._replace(pause=error.pause)
         except ApiError as error:
             answer = _of_kernel(request, error)
-        except Disconnected:
+        except ClientDisconnectedError:
             _record(route, request, _DISCONNECTED, started)
             raise
         except Exception as error:
-            _log.error("request.failed", request_id=request.request_id, failure=logs.trace(error))
+            _log.error(
+                "request.failed",
+                request_id=request.request_id,
+                failure=logs.describe_exception(error),
+            )
             answer = refused(Refusal(500, "Internal error"))
         _record(route, request, answer.status, started)
-        return answer._replace(head=answer.head + header("x-request-id", request.request_id))
+        return answer._replace(head=answer.head + encode_header("x-request-id", request.request_id))
 
-    async def _work(self, route: Route, request: Request, asked: http.Request) -> Answer:
+    async def _work(self, route: Route, request: Request, asked: http.Request) -> Response:
         if route.access is ANYBODY:
             await self._take_of_address(request)
             return await route.handler(request)
-        self._at_once.require_room()
-        asked.require_length(route.body_limit)
+        self._at_once.require_capacity()
+        asked.check_content_length(route.body_limit)
         access = route.access
         if access.check_body is None:
             await self._admit(request, access.check)
-            request.body = await asked.body(route.body_limit)
+            request.body = await asked.read_body(route.body_limit)
         else:
             await self._charge_refusals(request, access.check)
-            request.body = await asked.body(route.body_limit)
+            request.body = await asked.read_body(route.body_limit)
             await self._admit(request, access.check_body)
         with self._at_once:
             return await route.handler(request)
@@ -129,9 +137,13 @@ class App(AsgiApp):
             raise
 
     async def _take_of_address(self, request: Request) -> None:
-        taken = await self._services.throttle.take(f"messenger ip:{counted_as(request.ip)}")
-        if not taken.allowed:
-            raise Refusal(429, "Too many requests", retry_after=-(-taken.retry_in // SECOND))
+        taken = await self._services.throttle.take(f"messenger ip:{get_address_key(request.ip)}")
+        if not taken.is_allowed:
+            raise Refusal(
+                429,
+                "Too many requests",
+                retry_after=-(-taken.retry_in_us // MICROSECONDS_PER_SECOND),
+            )
 
     def _request(self, asked: http.Request) -> Request:
         return Request(
@@ -140,8 +152,8 @@ class App(AsgiApp):
             path=asked.path,
             query=asked.query,
             headers=asked.headers,
-            ip=self._addresses.of(asked.peer, asked.headers),
-            request_id=self._request_ids.of(asked.headers),
+            ip=self._addresses.resolve(asked.peer, asked.headers),
+            request_id=self._request_ids.get_or_create(asked.headers),
         )
 
 
@@ -151,22 +163,24 @@ def _no_route(methods: Mapping[str, Route]) -> Refusal:
     return Refusal(405, "Method not allowed", headers={"Allow": ", ".join(sorted(methods))})
 
 
-def _of_kernel(request: Request, error: ApiError) -> Answer:
+def _of_kernel(request: Request, error: ApiError) -> Response:
     """The database is away, too much is waiting, or the body is too large."""
     if error.status < 500:
         return refused(Refusal(error.status, error.error, headers=error.headers))
-    _log.error("request.failed", request_id=request.request_id, failure=logs.trace(error))
+    _log.error(
+        "request.failed", request_id=request.request_id, failure=logs.describe_exception(error)
+    )
     return _later(error)
 
 
-def _later(error: ApiError) -> Answer:
+def _later(error: ApiError) -> Response:
     sentence = "The messenger cannot do this at the moment. Please try again soon."
     return refused(Refusal(error.status, sentence, headers=error.headers))
 
 
 def _record(route: Route | None, request: Request, status: int, started: float) -> None:
-    logs.write(
-        logs.RequestLine(
+    logs.write_request(
+        logs.RequestLogLine(
             time=logs.now(),
             level="info" if status < 500 else "error",
             request_id=request.request_id,

@@ -10,7 +10,7 @@ from tapgate.messenger.model.events import Answered, Refused
 from tapgate.messenger.model.people import Person
 from tapgate.messenger.model.replies import Template
 from tapgate.messenger.services import Services
-from tapgate.store import code_sends
+from tapgate.store import code_send_limit
 
 LIFETIME = timedelta(minutes=5)
 TRIES = 3
@@ -43,7 +43,7 @@ async def send(services: Services, person: Person, phone: str) -> None:
         return
     code = f"{secrets.randbelow(10**6):06d}"
     async with services.database.transaction() as tx:
-        if await code_sends.reserve(tx, phone, now) is not None:
+        if await code_send_limit.reserve(tx, phone, now) is not None:
             return
         await tx.execute(
             """INSERT INTO messenger.codes (address, phone, code_hash, tries_left, expires_at)

@@ -33,7 +33,7 @@ from tapgate.messenger.model.incoming import (
 )
 from tapgate.messenger.services import Services
 from tapgate.service import logs
-from tapgate.service.background import repeat
+from tapgate.service.background import run_periodically
 
 SWEEP_SECONDS = 1.0
 
@@ -75,7 +75,7 @@ class Handler:
     async def run(self) -> NoReturn:
         """Until it is cancelled; what is under way then is cut off and handled again later."""
         try:
-            await repeat(self.sweep, every=SWEEP_SECONDS, name="messenger.inbox")
+            await run_periodically(self.sweep, every=SWEEP_SECONDS, name="messenger.inbox")
         finally:
             self._stopped = True
             tasks = list(self._at_work.values())
@@ -122,7 +122,7 @@ class Handler:
                     pass
         except Exception as error:
             # It is still waiting, and the sweep finds it again.
-            _log.warning("inbox.put_off", failure=logs.trace(error))
+            _log.warning("inbox.put_off", failure=logs.describe_exception(error))
 
     async def _handle_next(self, address: str) -> bool:
         """Whether there may be more."""

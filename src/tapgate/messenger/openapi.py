@@ -11,9 +11,9 @@ from tapgate import VERSION
 from tapgate.messenger.routes.access import SECURITY_SCHEMES
 from tapgate.messenger.routes.route import JSON, ErrorBody, Route
 from tapgate.service.json_schema import (
-    components_of,
-    name_in,
-    require_plain_names,
+    build_components,
+    get_component_name,
+    require_unique_names,
     tidy_request,
     tidy_response,
 )
@@ -88,12 +88,12 @@ class _Schemas:
         given = (one for route in routes for one in route.answers.values() if _is_struct(one))
         outputs = dict.fromkeys([ErrorBody, *given])
         requests, responses = list(_nested(inputs)), list(_nested(outputs))
-        self._of, self.components = components_of([*requests, *responses])
-        require_plain_names(self.components)
+        self._of, self.components = build_components([*requests, *responses])
+        require_unique_names(self.components)
         for kind in requests:
-            tidy_request(self.components[name_in(self._of[kind])])
+            tidy_request(self.components[get_component_name(self._of[kind])])
         for kind in responses:
-            tidy_response(self.components[name_in(self._of[kind])], kind)
+            tidy_response(self.components[get_component_name(self._of[kind])], kind)
 
     def content(self, kind: Any) -> dict[str, Any]:
         """What is sent, by its media type."""

@@ -9,12 +9,12 @@ from typing import Final, Protocol
 
 from tapgate.images import EncodedImage, ImageError, decode_data_uri, reencode
 from tapgate.messenger.model.incoming import ImageFile
-from tapgate.service.threads import Threads
+from tapgate.service.thread_pool import BoundedThreadPool
 
 LARGEST_BYTES: Final = 5 * 1024 * 1024
 
 #: Each may take a hundred megabytes while it is looked at.
-looking: Final = Threads("pictures", at_once=2, most=8)
+looking: Final = BoundedThreadPool("pictures", at_once=2, most=8)
 
 #: The second is no type, but many say it.
 _TYPES: Final = {"image/jpeg": "image/jpeg", "image/jpg": "image/jpeg", "image/png": "image/png"}

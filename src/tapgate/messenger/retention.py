@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Final, NamedTuple, NoReturn
 
 from tapgate.clock import Clock
-from tapgate.service.background import repeat
+from tapgate.service.background import run_periodically
 from tapgate.store.database import Database
 
 BATCH: Final = 1_000
@@ -62,7 +62,7 @@ class Retention:
         self._clock = clock
 
     async def run(self) -> NoReturn:
-        await repeat(self.remove_old, every=_EVERY_SECONDS, name="messenger.retention")
+        await run_periodically(self.remove_old, every=_EVERY_SECONDS, name="messenger.retention")
 
     async def remove_old(self) -> None:
         for kept in KEPT:

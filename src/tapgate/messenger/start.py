@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from tapgate.made_secrets import made_form_key
+from tapgate.dev_secrets import load_dev_form_key
 from tapgate.settings import Settings, SettingsError
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
@@ -30,7 +30,7 @@ def with_forms(settings: Settings) -> Settings:
     """Where nothing goes to a provider the only phones are simulated ones: they get forms for PINs
     too, with a key that is made once. At a provider it would not be known."""
     wanted = not (
-        settings.production
+        settings.is_production
         or settings.messenger_flow_private_key is not None
         or settings.messenger_graph_url is not None
         or settings.messenger_text_pin
@@ -38,7 +38,7 @@ def with_forms(settings: Settings) -> Settings:
     if not wanted:
         return settings
     try:
-        key = made_form_key(settings.data_dir)
+        key = load_dev_form_key(settings.data_dir)
     except OSError as error:
         raise SettingsError(f"{settings.data_dir} cannot be used: {error.strerror}") from error
     return msgspec.structs.replace(settings, messenger_flow_private_key=key)
@@ -48,11 +48,11 @@ def warnings(settings: Settings) -> list[str]:
     """What the messenger starts without, and should not stay without."""
     lines = []
     if settings.messenger_app_secret is None:
-        meaning = "refuses all deliveries" if settings.production else "believes everybody"
+        meaning = "refuses all deliveries" if settings.is_production else "believes everybody"
         lines.append(
             f"Warning: without TAPGATE_MESSENGER_APP_SECRET the messenger's webhook {meaning}."
         )
-    if settings.production and settings.messenger_bridge_token is None:
+    if settings.is_production and settings.messenger_bridge_token is None:
         lines.append(
             "Warning: without TAPGATE_MESSENGER_BRIDGE_TOKEN the messenger refuses all bridges."
         )
@@ -68,6 +68,6 @@ def _about_the_channel(settings: Settings) -> list[str]:
     missing = [name for name, value in needed.items() if value is None]
     if not missing:
         return []
-    if missing == list(needed) and not settings.production:
+    if missing == list(needed) and not settings.is_production:
         return ["The messenger sends nothing: its replies stay in its outbox."]
     return [f"Warning: without {', '.join(missing)} the messenger's replies stay in its outbox."]

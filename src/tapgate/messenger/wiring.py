@@ -18,7 +18,7 @@ from tapgate.messenger.outbox.sender import Sender
 from tapgate.messenger.retention import Retention
 from tapgate.messenger.services import Services
 from tapgate.messenger.understanding.model import Understanding
-from tapgate.service.background import running
+from tapgate.service.background import run_background_tasks
 from tapgate.service.throttle import Throttle
 from tapgate.settings import Settings, SettingsError
 from tapgate.store.database import Database
@@ -56,11 +56,11 @@ async def wired(
             services.vault,
             services.graph,
             clock,
-            keep=not settings.production,
+            keep=not settings.is_production,
         )
         services.wake_sender = sender.wake
         await stack.enter_async_context(
-            running(
+            run_background_tasks(
                 Handler(services).run(),
                 sender.run(),
                 Reporter(services.database, gateway, clock).run(),

@@ -7,9 +7,9 @@ import asyncpg
 import msgspec
 
 from tapgate import ids
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.fields import Choice, Count, IdRule, TextRule
+from tapgate.edge.fields import Choice, IdRule, ListLength, TextRule
+from tapgate.edge.request_context import RequestContext
 from tapgate.store.database import Database
 
 endpoints = Endpoints("Messages")
@@ -32,7 +32,7 @@ class StatusReport(msgspec.Struct, kw_only=True):
 
 
 class StatusReports(msgspec.Struct, kw_only=True):
-    data: Annotated[list[StatusReport], Count(1, MAX_REPORTS)]
+    data: Annotated[list[StatusReport], ListLength(1, MAX_REPORTS)]
 
 
 class ReportsTaken(msgspec.Struct, kw_only=True):
@@ -40,7 +40,7 @@ class ReportsTaken(msgspec.Struct, kw_only=True):
 
 
 @endpoints.post("/api/v1/messages/statuses", access=Access(service=True))
-async def report_message_statuses(call: Call, body: StatusReports) -> ReportsTaken:
+async def report_message_statuses(call: RequestContext, body: StatusReports) -> ReportsTaken:
     """Report what became of messages to people.
 
     For the messenger, about the messages that the gateway gave it. A status only moves forward:
@@ -50,11 +50,13 @@ async def report_message_statuses(call: Call, body: StatusReports) -> ReportsTak
     async with call.services.database.transaction() as tx:
         changed = await _store(tx, call, body.data)
     for status in changed:
-        call.services.count_message(status)
+        call.services.count_message_status(status)
     return ReportsTaken(updated=len(changed))
 
 
-async def _store(tx: asyncpg.Connection, call: Call, reports: list[StatusReport]) -> list[str]:
+async def _store(
+    tx: asyncpg.Connection, call: RequestContext, reports: list[StatusReport]
+) -> list[str]:
     """Return the new status of every message that changed."""
     furthest: dict[int, StatusReport] = {}
     for report in sorted(reports, key=lambda report: ORDER.index(report.status)):

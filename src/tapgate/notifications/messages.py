@@ -20,7 +20,7 @@ import structlog
 from tapgate import ids, signing
 from tapgate.edge.services import Services
 from tapgate.notifications import claims
-from tapgate.service.background import repeat
+from tapgate.service.background import run_periodically
 from tapgate.store.database import Database
 from tapgate.vault import Vault, VaultError
 
@@ -145,7 +145,9 @@ class Courier:
         if self._secret is None:
             _log.warning("messages.not_delivered", missing_service_secret=SERVICE_NAME)
         async with httpx2.AsyncClient(timeout=_PATIENCE_SECONDS, trust_env=False) as client:
-            await repeat(partial(self.tick, client), every=TICK_SECONDS, name="messages.courier")
+            await run_periodically(
+                partial(self.tick, client), every=TICK_SECONDS, name="messages.courier"
+            )
 
     async def tick(self, client: httpx2.AsyncClient) -> None:
         """Tries every message that is due, and gives up those whose time is over."""

@@ -9,12 +9,12 @@ from datetime import timedelta
 from typing import Any, Final, NoReturn
 
 from tapgate import ids, money
-from tapgate.credentials.disclosure import hidden_accounts
+from tapgate.credentials.disclosure import find_hidden_accounts
 from tapgate.edge.services import Services
 from tapgate.ledger.receipts import MONEY_RECEIVED, PAYMENT_MADE
 from tapgate.notifications.messages import Message, send_templates
-from tapgate.service.background import repeat
-from tapgate.settings import ALL_RECEIPTS, NO_RECEIPTS, RECEIVED_ONLY
+from tapgate.service.background import run_periodically
+from tapgate.settings import ALL_RECEIPTS, NO_RECEIPTS, RECEIVED_RECEIPTS
 
 TICK_SECONDS: Final = 0.5
 AT_ONCE: Final = 200
@@ -24,7 +24,7 @@ LIFETIME: Final = timedelta(hours=24)
 #: What is told under each value of the setting. A kind is also its template's name.
 KINDS: Final[Mapping[str, frozenset[str]]] = {
     NO_RECEIPTS: frozenset(),
-    RECEIVED_ONLY: frozenset({MONEY_RECEIVED}),
+    RECEIVED_RECEIPTS: frozenset({MONEY_RECEIVED}),
     ALL_RECEIPTS: frozenset({MONEY_RECEIVED, PAYMENT_MADE}),
 }
 
@@ -60,7 +60,7 @@ class Receipts:
         self._services = services
 
     async def run(self) -> NoReturn:
-        await repeat(self.send_due, every=TICK_SECONDS, name="notifications.receipts")
+        await run_periodically(self.send_due, every=TICK_SECONDS, name="notifications.receipts")
 
     async def send_due(self) -> None:
         while await self._send_some():
@@ -70,7 +70,7 @@ class Receipts:
         """Whether there may be more."""
         async with self._services.database.transaction() as tx:
             rows = await tx.fetch(_TAKE, AT_ONCE)
-            hidden = await hidden_accounts(
+            hidden = await find_hidden_accounts(
                 tx, None, self._services.clock(), {row["other_account"] for row in rows}
             )
             await send_templates(tx, self._services, [_message(row, hidden) for row in rows])

@@ -5,7 +5,7 @@ from typing import Any, Final, NoReturn
 
 from tapgate.clock import Clock
 from tapgate.edge.services import Services
-from tapgate.service.background import repeat
+from tapgate.service.background import run_periodically
 from tapgate.store.database import Database
 
 KEPT: Final = timedelta(days=30)
@@ -24,7 +24,9 @@ class Retention:
         self._clock: Clock = services.clock
 
     async def run(self) -> NoReturn:
-        await repeat(self.remove_old, every=_EVERY_SECONDS, name="notifications.retention")
+        await run_periodically(
+            self.remove_old, every=_EVERY_SECONDS, name="notifications.retention"
+        )
 
     async def remove_old(self) -> None:
         now = self._clock()

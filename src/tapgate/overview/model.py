@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate import clock
 from tapgate.edge.fields import Choice
-from tapgate.edge.recent import Sample
+from tapgate.edge.latency_samples import Sample
 from tapgate.ledger import proofs, verify
 from tapgate.transactions.model import TransactionType
 

@@ -5,8 +5,8 @@ from time import perf_counter
 from typing import Final
 
 from tapgate import clock
-from tapgate.audit.trail import Trail
-from tapgate.edge.call import Call
+from tapgate.audit.trail import AuditTrail
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import proofs
 from tapgate.ledger.verify import Proof, verify
@@ -22,15 +22,15 @@ from tapgate.overview.model import (
 from tapgate.overview.rollups import load_rollups
 from tapgate.overview.snapshot import get_snapshot
 from tapgate.store.database import Database
-from tapgate.store.exclusive import AlreadyRunningError, ExclusiveJob
+from tapgate.store.exclusive_job import AlreadyRunningError, ExclusiveJob
 
-_trail: Final = Trail("ledger")
+_trail: Final = AuditTrail("ledger")
 _LOCK_KEY: Final = 0x7467_7072  # "tgpr"
 _verify_job: Final = ExclusiveJob(_LOCK_KEY)
 _ALERT_ROLES: Final = frozenset({"system_admin", "compliance_user"})
 
 
-async def get_overview(call: Call, period: str) -> Overview:
+async def get_overview(call: RequestContext, period: str) -> Overview:
     services = call.services
     settings, now = services.settings, services.clock()
     starts = periods.list_bucket_starts(period, now, settings.timezone)
@@ -51,15 +51,17 @@ async def get_overview(call: Call, period: str) -> Overview:
         standing=await get_snapshot(services),
         alerts=alerts,
         ledger=await _get_ledger_state(services.database),
-        engine=build_engine_stats(services.recent.batches(), services.recent.requests()),
+        engine=build_engine_stats(
+            services.latency_samples.list_batches(), services.latency_samples.list_requests()
+        ),
     )
 
 
-async def verify_ledger(call: Call) -> tuple[proofs.StoredProof, Proof]:
+async def verify_ledger(call: RequestContext) -> tuple[proofs.StoredProof, Proof]:
     """Prove the books, one proof at a time over all processes: it reads everything."""
     services = call.services
     try:
-        async with _verify_job.connection(services.database) as connection:
+        async with _verify_job.acquire_connection(services.database) as connection:
             began, started = services.clock(), perf_counter()
             proof = await verify(connection)
             seconds = perf_counter() - started

@@ -1,7 +1,7 @@
 """The endpoints about the platform as a whole."""
 
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.request_context import RequestContext
 from tapgate.overview import operations
 from tapgate.overview.model import LedgerProof, Overview, OverviewQuery, to_ledger_proof
 
@@ -9,7 +9,7 @@ endpoints = Endpoints("Overview")
 
 
 @endpoints.get("/api/v1/overview", access=Access(roles="ACSF"))
-async def get_overview(call: Call, query: OverviewQuery) -> Overview:
+async def get_overview(call: RequestContext, query: OverviewQuery) -> Overview:
     """Tell how the platform is doing.
 
     What moved in the last 24 hours by hour, or in the last 7 or 30 days by day of the platform's
@@ -22,7 +22,7 @@ async def get_overview(call: Call, query: OverviewQuery) -> Overview:
 
 
 @endpoints.post("/api/v1/ledger/verify", access=Access(roles="A"))
-async def verify_ledger(call: Call) -> LedgerProof:
+async def verify_ledger(call: RequestContext) -> LedgerProof:
     """Prove the books now.
 
     The same as `tapgate verify` does for the books, in one snapshot, and recorded like it. With

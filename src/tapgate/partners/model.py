@@ -7,9 +7,9 @@ from typing import Annotated, Final, Literal, get_args
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import AmountOrZero, Choice, Name, SearchText
-from tapgate.edge.pages import PageQuery
-from tapgate.edge.states import Move
+from tapgate.edge.fields import AmountOrZero, Choice, PersonName, SearchText
+from tapgate.edge.pagination import PageQuery
+from tapgate.edge.transitions import Transition
 from tapgate.errors import ApiError, Code
 
 Status = Literal["active", "suspended"]
@@ -66,17 +66,21 @@ class PartnerFilters(PageQuery, kw_only=True):
 
 
 class NewPartner(msgspec.Struct, kw_only=True):
-    name: Name
+    name: PersonName
     overdraft_limit: AmountOrZero | None = None
 
 
-SUSPEND: Final[Move[Status]] = Move("suspended", {"active": "suspended"}, Code.ALREADY_SUSPENDED)
-ACTIVATE: Final[Move[Status]] = Move("activated", {"suspended": "active"}, Code.NOT_SUSPENDED)
+SUSPEND: Final[Transition[Status]] = Transition(
+    "suspended", {"active": "suspended"}, Code.ALREADY_SUSPENDED
+)
+ACTIVATE: Final[Transition[Status]] = Transition(
+    "activated", {"suspended": "active"}, Code.NOT_SUSPENDED
+)
 
 
-def moved(partner: Partner, move: Move[Status]) -> Partner:
+def moved(partner: Partner, move: Transition[Status]) -> Partner:
     """The partner in its next state, or a refusal by name."""
-    status = move.after(partner.status)
+    status = move.apply(partner.status)
     return msgspec.structs.replace(partner, status=status)
 
 

@@ -4,17 +4,17 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from tapgate import ids, money
-from tapgate.audit.changes import changes_between
-from tapgate.audit.trail import Trail
+from tapgate.audit.changes import diff_records
+from tapgate.audit.trail import AuditTrail
 from tapgate.credentials.hmac_keys import NewHmacKey
-from tapgate.edge.call import Call
-from tapgate.edge.states import Move
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.transitions import Transition
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.partners import model, queries
 from tapgate.partners.model import NewPartner, Partner, Status
 
-_trail = Trail("partner")
+_trail = AuditTrail("partner")
 
 
 class Created(NamedTuple):
@@ -23,7 +23,7 @@ class Created(NamedTuple):
     webhook_secret: str
 
 
-async def create(call: Call, new: NewPartner) -> Created:
+async def create(call: RequestContext, new: NewPartner) -> Created:
     """With its signing key and the secret of its webhook."""
     services, currency = call.services, call.services.settings.currency
     partner = Partner(
@@ -34,7 +34,7 @@ async def create(call: Call, new: NewPartner) -> Created:
         created_at=services.clock(),
         overdraft=money.parse(new.overdraft_limit or "0", currency, allow_zero=True),
     )
-    webhook_secret = services.authenticator.webhook_secrets.make(partner.id)
+    webhook_secret = services.authenticator.webhook_secrets.create(partner.id)
     async with services.database.transaction() as tx:
         await open_account(
             tx,
@@ -64,19 +64,19 @@ async def create(call: Call, new: NewPartner) -> Created:
     return Created(partner, key, webhook_secret.secret)
 
 
-async def suspend(call: Call, partner_id: int, reason: str | None) -> Partner:
+async def suspend(call: RequestContext, partner_id: int, reason: str | None) -> Partner:
     """From the moment that this returns, no process lets its keys or its webhook in."""
     return await _move(call, partner_id, model.SUSPEND, reason)
 
 
-async def activate(call: Call, partner_id: int, reason: str | None) -> Partner:
+async def activate(call: RequestContext, partner_id: int, reason: str | None) -> Partner:
     return await _move(call, partner_id, model.ACTIVATE, reason)
 
 
-async def rotate_webhook_secret(call: Call, partner_id: int, grace_seconds: int) -> str:
+async def rotate_webhook_secret(call: RequestContext, partner_id: int, grace_seconds: int) -> str:
     """Return a new secret. The previous one verifies until the grace period ends."""
     services = call.services
-    new = services.authenticator.webhook_secrets.make(partner_id)
+    new = services.authenticator.webhook_secrets.create(partner_id)
     until = services.clock() + timedelta(seconds=grace_seconds) if grace_seconds else None
     async with services.database.transaction() as tx:
         if not await queries.rotate_webhook_secret(tx, partner_id, new.sealed, until):
@@ -91,7 +91,9 @@ async def rotate_webhook_secret(call: Call, partner_id: int, grace_seconds: int)
     return new.secret
 
 
-async def _move(call: Call, partner_id: int, move: Move[Status], reason: str | None) -> Partner:
+async def _move(
+    call: RequestContext, partner_id: int, move: Transition[Status], reason: str | None
+) -> Partner:
     services = call.services
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, partner_id)
@@ -102,10 +104,10 @@ async def _move(call: Call, partner_id: int, move: Move[Status], reason: str | N
             tx,
             call,
             record.id,
-            move.done,
+            move.event,
             reason=reason,
-            changes=changes_between(model.shown(before), record),
+            changes=diff_records(model.shown(before), record),
         )
-        ticket = await services.authenticator.hmac_keys.owner_changed(tx)
-    await services.signals.settled(ticket)
+        ticket = await services.authenticator.hmac_keys.publish_owner_change(tx)
+    await services.signals.wait_for_acks(ticket)
     return after

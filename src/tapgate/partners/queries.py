@@ -42,7 +42,7 @@ async def lock(tx: asyncpg.Connection, partner_id: int) -> Partner:
 async def page(database: Database, filters: PartnerFilters) -> list[Partner]:
     """The newest of those that match; one more than the limit."""
     conditions = Conditions()
-    conditions.where("p.id < {}", filters.before)
+    conditions.where("p.id < {}", filters.before_id)
     conditions.where("a.status = {}", filters.status and ACCOUNT_STATUS[filters.status])
     conditions.search(filters.search, "p.search_text", id_column="p.id", prefix=ids.PARTNER)
     limit = conditions.bind(filters.limit + 1)

@@ -3,11 +3,11 @@
 import msgspec
 
 from tapgate import ids
-from tapgate.edge.bodies import OptionalReason, Rotation
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.fields import Amount
-from tapgate.edge.pages import Page, cut
+from tapgate.edge.pagination import Page, paginate
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.shared_structs import OptionalReason, Rotation
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
@@ -60,7 +60,7 @@ class PartnerDepositReceipt(Receipt, kw_only=True):
 
 
 @endpoints.post("/api/v1/admin/partners", access=_ACCESS, status=201)
-async def create_partner(call: Call, body: NewPartner) -> PartnerCreated:
+async def create_partner(call: RequestContext, body: NewPartner) -> PartnerCreated:
     """Create a partner, with its signing key and the secret of its webhook.
 
     The secrets are shown this once.
@@ -75,18 +75,18 @@ async def create_partner(call: Call, body: NewPartner) -> PartnerCreated:
 
 
 @endpoints.get("/api/v1/admin/partners", access=_ACCESS, heavy="search")
-async def list_partners(call: Call, query: PartnerFilters) -> Page[PartnerRecord]:
+async def list_partners(call: RequestContext, query: PartnerFilters) -> Page[PartnerRecord]:
     """List partners, newest first.
 
     `search` is a whole partner identifier, or words that each occur, in any case, in the name; one
     of the words has at least 3 characters.
     """
     rows = await queries.page(call.services.database, query)
-    return cut(rows, query.limit, key=lambda row: row.id, show=shown)
+    return paginate(rows, query.limit, key=lambda row: row.id, show=shown)
 
 
 @endpoints.get("/api/v1/admin/partners/{id}", access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND,))
-async def get_partner(call: Call, id: str) -> PartnerRecord:
+async def get_partner(call: RequestContext, id: str) -> PartnerRecord:
     """Get a partner."""
     return shown(await queries.get(call.services.database, read_id(id)))
 
@@ -97,7 +97,9 @@ async def get_partner(call: Call, id: str) -> PartnerRecord:
     moves_money=True,
     errors=(Code.PARTNER_NOT_FOUND, Code.PARTNER_SUSPENDED),
 )
-async def fund_partner(call: Call, id: str, body: PartnerDeposit) -> Reply[PartnerDepositReceipt]:
+async def fund_partner(
+    call: RequestContext, id: str, body: PartnerDeposit
+) -> Reply[PartnerDepositReceipt]:
     """Put money on a partner's account, to fund subscribers with."""
 
     def receipt(shown: ReceiptFields) -> PartnerDepositReceipt:
@@ -125,7 +127,7 @@ async def fund_partner(call: Call, id: str, body: PartnerDeposit) -> Reply[Partn
     access=_ACCESS,
     errors=(Code.PARTNER_NOT_FOUND, Code.ALREADY_SUSPENDED),
 )
-async def suspend_partner(call: Call, id: str, body: OptionalReason) -> PartnerResponse:
+async def suspend_partner(call: RequestContext, id: str, body: OptionalReason) -> PartnerResponse:
     """Suspend a partner: its keys and its webhook are refused at once."""
     partner = await operations.suspend(call, read_id(id), body.reason)
     return PartnerResponse(message="Partner suspended", partner=shown(partner))
@@ -136,7 +138,7 @@ async def suspend_partner(call: Call, id: str, body: OptionalReason) -> PartnerR
     access=_ACCESS,
     errors=(Code.PARTNER_NOT_FOUND, Code.NOT_SUSPENDED),
 )
-async def activate_partner(call: Call, id: str, body: OptionalReason) -> PartnerResponse:
+async def activate_partner(call: RequestContext, id: str, body: OptionalReason) -> PartnerResponse:
     """Activate a partner that was suspended."""
     partner = await operations.activate(call, read_id(id), body.reason)
     return PartnerResponse(message="Partner activated", partner=shown(partner))
@@ -148,7 +150,7 @@ async def activate_partner(call: Call, id: str, body: OptionalReason) -> Partner
     errors=(Code.PARTNER_NOT_FOUND,),
 )
 async def rotate_partner_webhook_secret(
-    call: Call, id: str, body: Rotation
+    call: RequestContext, id: str, body: Rotation
 ) -> PartnerWebhookSecret:
     """Rotate the secret of a partner's webhook.
 

@@ -8,7 +8,7 @@ import msgspec
 from tapgate import money
 from tapgate.cards import queries as cards
 from tapgate.cards.model import Card, PublicStatus, PublicType
-from tapgate.edge.call import Call
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.pins import check_pin
 from tapgate.names import mask_name
@@ -42,7 +42,7 @@ class LookupCardResponse(msgspec.Struct, kw_only=True):
     holder_name: str | None
 
 
-async def verify_with_pin(call: Call, serial: str, pin: str) -> VerifyCardResponse:
+async def verify_with_pin(call: RequestContext, serial: str, pin: str) -> VerifyCardResponse:
     """The PIN is judged under the lock that every payment takes, and its count is kept whatever
     the verdict."""
     _touch_terminal(call)
@@ -56,7 +56,7 @@ async def verify_with_pin(call: Call, serial: str, pin: str) -> VerifyCardRespon
                 tx,
                 card.pin_holder_id,
                 pin,
-                services.pins.matches,
+                services.pin_verifier.matches,
                 services.clock(),
                 services.new_id,
             )
@@ -65,13 +65,13 @@ async def verify_with_pin(call: Call, serial: str, pin: str) -> VerifyCardRespon
     return _build_verify_response(call, card, wallet, with_balance=True)
 
 
-async def verify_without_pin(call: Call, serial: str) -> VerifyCardResponse:
+async def verify_without_pin(call: RequestContext, serial: str) -> VerifyCardResponse:
     card = await cards.get(call.services.database, serial)
     wallet = await _get_wallet(call.services.database, card)
     return _build_verify_response(call, card, wallet, with_balance=False)
 
 
-async def look_up(call: Call, identifier: str) -> LookupCardResponse:
+async def look_up(call: RequestContext, identifier: str) -> LookupCardResponse:
     _touch_terminal(call)
     card = await cards.find(call.services.database, identifier)
     if card is None:
@@ -84,9 +84,9 @@ async def look_up(call: Call, identifier: str) -> LookupCardResponse:
     )
 
 
-def _touch_terminal(call: Call) -> None:
+def _touch_terminal(call: RequestContext) -> None:
     if call.principal.terminal_id is not None:
-        call.services.authenticator.terminals.saw(call.principal.terminal_id)
+        call.services.authenticator.terminals.touch(call.principal.terminal_id)
 
 
 async def _get_wallet(reader: Database | asyncpg.Connection, card: Card) -> Wallet | None:
@@ -97,7 +97,7 @@ async def _get_wallet(reader: Database | asyncpg.Connection, card: Card) -> Wall
 
 
 def _build_verify_response(
-    call: Call, card: Card, wallet: Wallet | None, *, with_balance: bool
+    call: RequestContext, card: Card, wallet: Wallet | None, *, with_balance: bool
 ) -> VerifyCardResponse:
     check = VerifyCardResponse(
         message="Card is not active",

@@ -3,10 +3,10 @@
 from typing import Any
 
 from tapgate import ids, money
-from tapgate.audit.trail import Trail
-from tapgate.edge.call import Call
+from tapgate.audit.trail import AuditTrail
 from tapgate.edge.endpoint import Reply
 from tapgate.edge.fields import Amount, CardSerial, FreeText, Metadata, Pin, Text
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, TransactionResult
@@ -21,7 +21,7 @@ from tapgate.transactions.submit import (
     to_minor_units,
 )
 
-_trail = Trail("transaction")
+_trail = AuditTrail("transaction")
 
 
 class InAppPaymentRequest(MoneyRequest, kw_only=True):
@@ -58,7 +58,7 @@ class RefundReceipt(Receipt, kw_only=True):
     refundable_amount: str
 
 
-async def pay_at_terminal(call: Call, body: PosPaymentRequest) -> Reply[PaymentReceipt]:
+async def pay_at_terminal(call: RequestContext, body: PosPaymentRequest) -> Reply[PaymentReceipt]:
     terminal_id, objection = await _resolve_terminal(call, body.terminal_id)
     return await _submit_payment(
         call,
@@ -71,28 +71,30 @@ async def pay_at_terminal(call: Call, body: PosPaymentRequest) -> Reply[PaymentR
     )
 
 
-async def pay_in_app(call: Call, body: InAppPaymentRequest) -> Reply[PaymentReceipt]:
+async def pay_in_app(call: RequestContext, body: InAppPaymentRequest) -> Reply[PaymentReceipt]:
     return await _submit_payment(call, body, type=chart.ONLINE_PAYMENT, channel="in_app")
 
 
-async def _resolve_terminal(call: Call, named: str | None) -> tuple[int | None, Code | None]:
+async def _resolve_terminal(
+    call: RequestContext, named: str | None
+) -> tuple[int | None, Code | None]:
     """A terminal's key fixes the terminal; otherwise the one that is named must be the caller's."""
     caller, terminals = call.principal, call.services.authenticator.terminals
     if caller.terminal_id is not None:
-        terminals.saw(caller.terminal_id)
+        terminals.touch(caller.terminal_id)
         return caller.terminal_id, None
     if named is None:
         return None, None
     assert caller.processor_id is not None
     terminal_id = decode_id(ids.TERMINAL, named)
-    objection = await terminals.objection(terminal_id, processor_id=caller.processor_id)
+    objection = await terminals.rejection(terminal_id, processor_id=caller.processor_id)
     if objection is None:
-        terminals.saw(terminal_id)
+        terminals.touch(terminal_id)
     return terminal_id, objection
 
 
 async def _submit_payment(
-    call: Call,
+    call: RequestContext,
     body: InAppPaymentRequest,
     *,
     type: str,
@@ -143,7 +145,9 @@ def _build_context(body: InAppPaymentRequest, terminal_id: int | None) -> dict[s
     return context or None
 
 
-async def refund(call: Call, body: RefundRequest, *, channel: str) -> Reply[RefundReceipt]:
+async def refund(
+    call: RequestContext, body: RefundRequest, *, channel: str
+) -> Reply[RefundReceipt]:
     """Any key of the processor that was paid may give back, also what another key took."""
 
     def receipt(shown: ReceiptFields) -> RefundReceipt:
@@ -172,7 +176,9 @@ async def refund(call: Call, body: RefundRequest, *, channel: str) -> Reply[Refu
     return await submit(call, command, receipt)
 
 
-async def _record_refund(tx: Any, call: Call, answer: TransactionResult, reason: str) -> None:
+async def _record_refund(
+    tx: Any, call: RequestContext, answer: TransactionResult, reason: str
+) -> None:
     """What became of the payment, in the audit log."""
     assert answer.original_id is not None
     assert answer.refundable_amount is not None

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.fields import CardSerial, Pin, Text
-from tapgate.edge.request_ids import require_a_name
+from tapgate.edge.idempotency import require_idempotency_key
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.pos import cards, payments
 from tapgate.pos.cards import LookupCardResponse, VerifyCardResponse
@@ -62,10 +62,10 @@ class LookupCardRequest(msgspec.Struct, kw_only=True):
     "/api/v1/pos/payment",
     access=_SIGNED,
     moves_money=True,
-    requires=(require_a_name,),
+    requires=(require_idempotency_key,),
     errors=(Code.TERMINAL_NOT_FOUND, *_PIN_ERRORS, *_PAYMENT_ERRORS),
 )
-async def pay_at_terminal(call: Call, body: PosPaymentRequest) -> Reply[PaymentReceipt]:
+async def pay_at_terminal(call: RequestContext, body: PosPaymentRequest) -> Reply[PaymentReceipt]:
     """Take a payment by card.
 
     Needs a `request_id`. Above the no-PIN limit of the holder's KYC level the PIN is needed. The
@@ -77,7 +77,7 @@ async def pay_at_terminal(call: Call, body: PosPaymentRequest) -> Reply[PaymentR
 @pos_endpoints.post(
     "/api/v1/pos/verify-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND, *_PIN_ERRORS)
 )
-async def verify_terminal_card(call: Call, body: VerifyCardRequest) -> VerifyCardResponse:
+async def verify_terminal_card(call: RequestContext, body: VerifyCardRequest) -> VerifyCardResponse:
     """Verify a card and its PIN before a payment.
 
     A card that cannot be used is answered with `is_active: false` and without a balance.
@@ -86,7 +86,9 @@ async def verify_terminal_card(call: Call, body: VerifyCardRequest) -> VerifyCar
 
 
 @pos_endpoints.post("/api/v1/pos/lookup-card", access=_SIGNED, errors=(Code.CARD_NOT_FOUND,))
-async def look_up_terminal_card(call: Call, body: LookupCardRequest) -> LookupCardResponse:
+async def look_up_terminal_card(
+    call: RequestContext, body: LookupCardRequest
+) -> LookupCardResponse:
     """Look up a card by its serial or its NFC UID."""
     return await cards.look_up(call, body.card_identifier)
 
@@ -95,10 +97,12 @@ async def look_up_terminal_card(call: Call, body: LookupCardRequest) -> LookupCa
     "/api/v1/pos/refund",
     access=_SIGNED,
     moves_money=True,
-    requires=(require_a_name,),
+    requires=(require_idempotency_key,),
     errors=_REFUND_ERRORS,
 )
-async def refund_terminal_payment(call: Call, body: RefundRequest) -> Reply[RefundReceipt]:
+async def refund_terminal_payment(
+    call: RequestContext, body: RefundRequest
+) -> Reply[RefundReceipt]:
     """Give back a payment, or a part of it.
 
     Needs a `request_id`. Without `amount`: all that remains.
@@ -115,11 +119,11 @@ for _prefix, _suffix in _PREFIXES:
         _prefix,
         access=_SIGNED,
         moves_money=True,
-        requires=(require_a_name,),
+        requires=(require_idempotency_key,),
         errors=_PAYMENT_ERRORS,
         operation_id=f"pay_in_app{_suffix}",
     )
-    async def pay_in_app(call: Call, body: InAppPaymentRequest) -> Reply[PaymentReceipt]:
+    async def pay_in_app(call: RequestContext, body: InAppPaymentRequest) -> Reply[PaymentReceipt]:
         """Take a payment in an app.
 
         Needs a `request_id`. There is no PIN: the no-PIN limits always apply.
@@ -132,7 +136,9 @@ for _prefix, _suffix in _PREFIXES:
         errors=(Code.CARD_NOT_FOUND,),
         operation_id=f"verify_in_app_card{_suffix}",
     )
-    async def verify_in_app_card(call: Call, body: VerifyInAppCardRequest) -> VerifyCardResponse:
+    async def verify_in_app_card(
+        call: RequestContext, body: VerifyInAppCardRequest
+    ) -> VerifyCardResponse:
         """Verify a card before a payment in an app; answers no balance."""
         return await cards.verify_without_pin(call, body.card_serial)
 
@@ -142,7 +148,9 @@ for _prefix, _suffix in _PREFIXES:
         errors=(Code.CARD_NOT_FOUND,),
         operation_id=f"look_up_in_app_card{_suffix}",
     )
-    async def look_up_in_app_card(call: Call, body: LookupCardRequest) -> LookupCardResponse:
+    async def look_up_in_app_card(
+        call: RequestContext, body: LookupCardRequest
+    ) -> LookupCardResponse:
         """Look up a card by its serial or its NFC UID, for an app."""
         return await cards.look_up(call, body.card_identifier)
 
@@ -150,11 +158,13 @@ for _prefix, _suffix in _PREFIXES:
         f"{_prefix}/refund",
         access=_SIGNED,
         moves_money=True,
-        requires=(require_a_name,),
+        requires=(require_idempotency_key,),
         errors=_REFUND_ERRORS,
         operation_id=f"refund_in_app_payment{_suffix}",
     )
-    async def refund_in_app_payment(call: Call, body: RefundRequest) -> Reply[RefundReceipt]:
+    async def refund_in_app_payment(
+        call: RequestContext, body: RefundRequest
+    ) -> Reply[RefundReceipt]:
         """Give back a payment, or a part of it, from an app.
 
         Needs a `request_id`. Without `amount`: all that remains.

@@ -7,9 +7,9 @@ from typing import Annotated, Final, Literal, get_args
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import Choice, Email, Name, Phone, SearchText
-from tapgate.edge.pages import PageQuery
-from tapgate.edge.states import Move
+from tapgate.edge.fields import Choice, Email, PersonName, Phone, SearchText
+from tapgate.edge.pagination import PageQuery
+from tapgate.edge.transitions import Transition
 from tapgate.errors import ApiError, Code
 
 Status = Literal["active", "suspended"]
@@ -68,7 +68,7 @@ def shown(processor: Processor) -> ProcessorRecord:
 
 
 class NewProcessor(msgspec.Struct, kw_only=True):
-    name: Name
+    name: PersonName
     phone_number: Phone
     email: Email
 
@@ -80,13 +80,17 @@ class ProcessorFilters(PageQuery, kw_only=True):
     search: SearchText | None = None
 
 
-SUSPEND: Final[Move[Status]] = Move("suspended", {"active": "suspended"}, Code.ALREADY_SUSPENDED)
-ACTIVATE: Final[Move[Status]] = Move("activated", {"suspended": "active"}, Code.NOT_SUSPENDED)
+SUSPEND: Final[Transition[Status]] = Transition(
+    "suspended", {"active": "suspended"}, Code.ALREADY_SUSPENDED
+)
+ACTIVATE: Final[Transition[Status]] = Transition(
+    "activated", {"suspended": "active"}, Code.NOT_SUSPENDED
+)
 
 
-def moved(processor: Processor, move: Move[Status], reason: str | None) -> Processor:
+def moved(processor: Processor, move: Transition[Status], reason: str | None) -> Processor:
     """The processor in its next state, or a refusal by name."""
-    status = move.after(processor.status)
+    status = move.apply(processor.status)
     suspend_reason = reason if status == "suspended" else None
     return msgspec.structs.replace(processor, status=status, suspend_reason=suspend_reason)
 

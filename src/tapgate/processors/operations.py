@@ -5,18 +5,18 @@ from typing import NamedTuple
 import msgspec
 
 from tapgate import ids
-from tapgate.audit.changes import changes_between
-from tapgate.audit.trail import Trail
+from tapgate.audit.changes import diff_records
+from tapgate.audit.trail import AuditTrail
 from tapgate.credentials.hmac_keys import NewHmacKey
-from tapgate.edge.call import Call
-from tapgate.edge.states import Move
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.transitions import Transition
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.notifications import events
 from tapgate.processors import model, queries
 from tapgate.processors.model import NewProcessor, Processor, Status
 
-_trail = Trail("processor")
+_trail = AuditTrail("processor")
 
 
 class Created(NamedTuple):
@@ -24,7 +24,7 @@ class Created(NamedTuple):
     key: NewHmacKey
 
 
-async def create(call: Call, new: NewProcessor) -> Created:
+async def create(call: RequestContext, new: NewProcessor) -> Created:
     """With its first signing key."""
     services, now = call.services, call.services.clock()
     processor = Processor(
@@ -63,16 +63,18 @@ async def create(call: Call, new: NewProcessor) -> Created:
     return Created(processor, key)
 
 
-async def suspend(call: Call, processor_id: int, reason: str) -> Processor:
+async def suspend(call: RequestContext, processor_id: int, reason: str) -> Processor:
     """From the moment that this returns, no process lets its keys in."""
     return await _move(call, processor_id, model.SUSPEND, reason)
 
 
-async def activate(call: Call, processor_id: int, reason: str | None) -> Processor:
+async def activate(call: RequestContext, processor_id: int, reason: str | None) -> Processor:
     return await _move(call, processor_id, model.ACTIVATE, reason)
 
 
-async def _move(call: Call, processor_id: int, move: Move[Status], reason: str | None) -> Processor:
+async def _move(
+    call: RequestContext, processor_id: int, move: Transition[Status], reason: str | None
+) -> Processor:
     services = call.services
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, processor_id)
@@ -85,12 +87,12 @@ async def _move(call: Call, processor_id: int, move: Move[Status], reason: str |
             tx,
             call,
             record.id,
-            move.done,
+            move.event,
             reason=reason,
-            changes=changes_between(model.shown(before), record),
+            changes=diff_records(model.shown(before), record),
         )
         if move is model.SUSPEND:
             await events.publish(tx, services, "processor.suspended", record)
-        ticket = await services.authenticator.hmac_keys.owner_changed(tx)
-    await services.signals.settled(ticket)
+        ticket = await services.authenticator.hmac_keys.publish_owner_change(tx)
+    await services.signals.wait_for_acks(ticket)
     return after

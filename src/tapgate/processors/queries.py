@@ -49,7 +49,7 @@ async def lock(tx: asyncpg.Connection, processor_id: int) -> Processor:
 async def page(database: Database, filters: ProcessorFilters) -> list[Processor]:
     """The newest of those that match; one more than the limit."""
     conditions = Conditions()
-    conditions.where("p.id < {}", filters.before)
+    conditions.where("p.id < {}", filters.before_id)
     conditions.where("a.status = {}", filters.status and ACCOUNT_STATUS[filters.status])
     conditions.search(filters.search, "p.search_text", id_column="p.id", prefix=ids.PROCESSOR)
     limit = conditions.bind(filters.limit + 1)

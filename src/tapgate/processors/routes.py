@@ -3,11 +3,11 @@
 import msgspec
 
 from tapgate import ids
-from tapgate.edge.bodies import OptionalReason, Reason
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.fields import Amount, FreeText, Text
-from tapgate.edge.pages import Page, cut
+from tapgate.edge.pagination import Page, paginate
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.shared_structs import OptionalReason, Reason
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
@@ -66,7 +66,7 @@ class ProcessorTransferReceipt(Receipt, kw_only=True):
 
 
 @endpoints.post("/api/v1/processors", access=Access(roles="A"), status=201)
-async def create_processor(call: Call, body: NewProcessor) -> ProcessorCreated:
+async def create_processor(call: RequestContext, body: NewProcessor) -> ProcessorCreated:
     """Create a processor, with its first signing key.
 
     The secret is shown this once.
@@ -82,18 +82,18 @@ async def create_processor(call: Call, body: NewProcessor) -> ProcessorCreated:
 
 
 @endpoints.get("/api/v1/processors", access=_READ, heavy="search")
-async def list_processors(call: Call, query: ProcessorFilters) -> Page[ProcessorRecord]:
+async def list_processors(call: RequestContext, query: ProcessorFilters) -> Page[ProcessorRecord]:
     """List processors, newest first.
 
     `search` is a whole processor identifier, or words that each occur, in any case, in the name,
     the phone number or the e-mail address; one of the words has at least 3 characters.
     """
     rows = await queries.page(call.services.database, query)
-    return cut(rows, query.limit, key=lambda row: row.id, show=shown)
+    return paginate(rows, query.limit, key=lambda row: row.id, show=shown)
 
 
 @endpoints.get("/api/v1/processors/{id}", access=_READ, errors=(Code.PROCESSOR_NOT_FOUND,))
-async def get_processor(call: Call, id: str) -> ProcessorRecord:
+async def get_processor(call: RequestContext, id: str) -> ProcessorRecord:
     """Get a processor."""
     return shown(await queries.get(call.services.database, read_id(id)))
 
@@ -103,7 +103,7 @@ async def get_processor(call: Call, id: str) -> ProcessorRecord:
     access=_MOVE,
     errors=(Code.PROCESSOR_NOT_FOUND, Code.ALREADY_SUSPENDED),
 )
-async def suspend_processor(call: Call, id: str, body: Reason) -> ProcessorResponse:
+async def suspend_processor(call: RequestContext, id: str, body: Reason) -> ProcessorResponse:
     """Suspend a processor: all its keys are refused at once."""
     processor = await operations.suspend(call, read_id(id), body.reason)
     return ProcessorResponse(message="Processor suspended", processor=shown(processor))
@@ -114,7 +114,9 @@ async def suspend_processor(call: Call, id: str, body: Reason) -> ProcessorRespo
     access=_MOVE,
     errors=(Code.PROCESSOR_NOT_FOUND, Code.NOT_SUSPENDED),
 )
-async def activate_processor(call: Call, id: str, body: OptionalReason) -> ProcessorResponse:
+async def activate_processor(
+    call: RequestContext, id: str, body: OptionalReason
+) -> ProcessorResponse:
     """Activate a processor that was suspended."""
     processor = await operations.activate(call, read_id(id), body.reason)
     return ProcessorResponse(message="Processor activated", processor=shown(processor))
@@ -136,7 +138,7 @@ async def activate_processor(call: Call, id: str, body: OptionalReason) -> Proce
     ),
 )
 async def transfer_from_processor(
-    call: Call, id: str, body: ProcessorTransfer
+    call: RequestContext, id: str, body: ProcessorTransfer
 ) -> Reply[ProcessorTransferReceipt]:
     """Send money from a processor's settlement account to a subscriber."""
 

@@ -5,7 +5,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from tapgate.errors import ApiError, Code
-from tapgate.service.http import Answer, Disconnected, Request, add_header, require_length
+from tapgate.service.http import (
+    ClientDisconnectedError,
+    Request,
+    Response,
+    add_header,
+    check_content_length,
+)
 
 Message = dict[str, Any]
 Scope = Mapping[str, Any]
@@ -15,21 +21,21 @@ Send = Callable[[Message], Awaitable[None]]
 
 class AsgiApp:
     @abstractmethod
-    async def respond(self, request: Request) -> Answer:
+    async def respond(self, request: Request) -> Response:
         """Raises `Disconnected` where there is nobody to answer."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self._over_asgi(AsgiRequest(scope, receive), send)
+            await self._handle_http(AsgiRequest(scope, receive), send)
         elif scope["type"] == "lifespan":
-            await _live_and_die(receive, send)
+            await _handle_lifespan(receive, send)
         else:
             await send({"type": "websocket.close"})
 
-    async def _over_asgi(self, request: "AsgiRequest", send: Send) -> None:
+    async def _handle_http(self, request: "AsgiRequest", send: Send) -> None:
         try:
             answer = await self.respond(request)
-        except Disconnected:
+        except ClientDisconnectedError:
             return
         lines = answer.head.split(b"\r\n")[:-1]
         headers = [(name, value) for name, _, value in (line.partition(b": ") for line in lines)]
@@ -49,18 +55,18 @@ class AsgiRequest:
         for name, value in scope["headers"]:
             add_header(self.headers, name, value)
         self.peer: str = peer[0] if peer else "local"
-        self.complete = not {b"content-length", b"transfer-encoding"} & self.headers.keys()
+        self.is_complete = not {b"content-length", b"transfer-encoding"} & self.headers.keys()
 
-    def require_length(self, limit: int) -> None:
-        require_length(self.headers, limit)
+    def check_content_length(self, limit: int) -> None:
+        check_content_length(self.headers, limit)
 
-    async def body(self, limit: int) -> bytes:
+    async def read_body(self, limit: int) -> bytes:
         body = bytearray()
         more = True
         while more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise Disconnected
+                raise ClientDisconnectedError
             body += message.get("body", b"")
             if len(body) > limit:
                 raise ApiError(Code.PAYLOAD_TOO_LARGE)
@@ -68,7 +74,7 @@ class AsgiRequest:
         return bytes(body)
 
 
-async def _live_and_die(receive: Receive, send: Send) -> None:
+async def _handle_lifespan(receive: Receive, send: Send) -> None:
     """The lifespan protocol: there is nothing to do, the service starts and stops by itself."""
     while True:
         message = await receive()

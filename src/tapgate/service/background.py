@@ -14,9 +14,9 @@ _log = structlog.get_logger()
 
 
 @contextlib.asynccontextmanager
-async def running(*works: Coroutine[Any, Any, NoReturn]) -> AsyncIterator[None]:
+async def run_background_tasks(*works: Coroutine[Any, Any, NoReturn]) -> AsyncIterator[None]:
     """Works that go on for ever, cancelled in the end."""
-    tasks = [_begun(work) for work in works]
+    tasks = [_start_task(work) for work in works]
     try:
         yield
     finally:
@@ -25,19 +25,19 @@ async def running(*works: Coroutine[Any, Any, NoReturn]) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _begun(work: Coroutine[Any, Any, NoReturn]) -> asyncio.Task[NoReturn]:
+def _start_task(work: Coroutine[Any, Any, NoReturn]) -> asyncio.Task[NoReturn]:
     """If it does not go on for ever, nobody would notice for long what is missing."""
 
     def ended(task: asyncio.Task[NoReturn]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            _log.error("background.ended", failure=logs.trace(error))
+            _log.error("background.task_failed", failure=logs.describe_exception(error))
 
     task = asyncio.create_task(work)
     task.add_done_callback(ended)
     return task
 
 
-async def repeat(
+async def run_periodically(
     work: Callable[[], Awaitable[object]],
     *,
     every: float,
@@ -55,16 +55,16 @@ async def repeat(
             await work()
         except Exception as error:
             if not failing:
-                _log.warning("background.failing", work=name, error=_kind(error))
+                _log.warning("background.failing", work=name, error=_get_error_name(error))
             failing = True
         else:
             if failing:
                 _log.info("background.recovered", work=name)
             failing = False
-        await _pause(every, wake)
+        await _sleep_until_woken(every, wake)
 
 
-async def _pause(seconds: float, wake: asyncio.Event | None) -> None:
+async def _sleep_until_woken(seconds: float, wake: asyncio.Event | None) -> None:
     if wake is None:
         await asyncio.sleep(seconds)
         return
@@ -74,5 +74,5 @@ async def _pause(seconds: float, wake: asyncio.Event | None) -> None:
     wake.clear()
 
 
-def _kind(error: Exception) -> str:
+def _get_error_name(error: Exception) -> str:
     return str(error.code) if isinstance(error, ApiError) else type(error).__name__

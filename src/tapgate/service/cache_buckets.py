@@ -6,12 +6,12 @@ from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
 from redis.exceptions import RedisError
 
-from tapgate.service.buckets import CacheAwayError, Rate, Taken
+from tapgate.service.token_buckets import CacheUnavailableError, RateLimit, RateLimitResult
 
 _TIMEOUT_SECONDS = 0.25
 
 #: The same bucket as on a node, by the cache's own clock. Answers: allowed, full in microseconds.
-_TAKE = """
+_TAKE_SCRIPT = """
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local period, window = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -24,7 +24,7 @@ return {1, after - now}
 """
 
 #: A bucket that has no moment is full already.
-_GIVE_BACK = """
+_REFUND_SCRIPT = """
 if redis.call('EXISTS', KEYS[1]) == 0 then return end
 local full_at = tonumber(redis.call('GET', KEYS[1])) - tonumber(ARGV[1])
 redis.call('SET', KEYS[1], string.format('%.0f', full_at), 'KEEPTTL')
@@ -32,34 +32,36 @@ redis.call('SET', KEYS[1], string.format('%.0f', full_at), 'KEEPTTL')
 
 
 class CacheBuckets:
-    def __init__(self, url: str, rate: Rate) -> None:
-        self._rate = rate
+    def __init__(self, url: str, rate: RateLimit) -> None:
+        self._default_limit = rate
         self._redis: Redis = Redis.from_url(
             url, socket_timeout=_TIMEOUT_SECONDS, socket_connect_timeout=_TIMEOUT_SECONDS
         )
-        self._take = self._redis.register_script(_TAKE)
-        self._give_back = self._redis.register_script(_GIVE_BACK)
+        self._take_script = self._redis.register_script(_TAKE_SCRIPT)
+        self._refund_script = self._redis.register_script(_REFUND_SCRIPT)
 
-    async def take(self, key: str, rate: Rate | None = None) -> Taken:
-        rate = rate or self._rate
-        allowed, full_in = await self._run(self._take, key, rate.period, rate.window)
-        return rate.taken(bool(allowed), int(full_in))
+    async def take(self, key: str, rate: RateLimit | None = None) -> RateLimitResult:
+        rate = rate or self._default_limit
+        allowed, full_in = await self._run_script(
+            self._take_script, key, rate.period_us, rate.window_us
+        )
+        return rate.build_result(bool(allowed), int(full_in))
 
-    async def give_back(self, key: str, rate: Rate | None = None) -> None:
+    async def refund(self, key: str, rate: RateLimit | None = None) -> None:
         """Return a token that was taken."""
-        await self._run(self._give_back, key, (rate or self._rate).period)
+        await self._run_script(self._refund_script, key, (rate or self._default_limit).period_us)
 
-    async def _run(self, script: AsyncScript, key: str, *arguments: int) -> Any:
+    async def _run_script(self, script: AsyncScript, key: str, *arguments: int) -> Any:
         try:
             return await script(keys=[f"tapgate:rate:{key}"], args=list(arguments))
         except (RedisError, OSError) as error:
-            raise CacheAwayError(type(error).__name__) from error
+            raise CacheUnavailableError(type(error).__name__) from error
 
     async def require_reachable(self) -> None:
         try:
             await self._redis.ping()
         except (RedisError, OSError) as error:
-            raise CacheAwayError(type(error).__name__) from error
+            raise CacheUnavailableError(type(error).__name__) from error
 
     async def close(self) -> None:
         await self._redis.aclose()

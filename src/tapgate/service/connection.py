@@ -5,21 +5,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, cast
 
-from tapgate.service.bodies import BodyBudget
+from tapgate.service.body_budget import BodyBudget
 
 #: How much is parsed in one turn of the event loop; the rest waits for the next turn. One read can
 #: contain ten thousand pipelined requests.
 _SLICE_BYTES = 16 * 1024
 
-IDLE_SECONDS = 75.0
-_LONGEST_LOOK_SECONDS = 5.0  # how late a deadline may be noticed
+IDLE_TIMEOUT_SECONDS = 75.0
+_MAX_DEADLINE_CHECK_SECONDS = 5.0  # how late a deadline may be noticed
 
 #: How much of a body, and for how long, is still read and discarded after a response that did not
 #: wait for it: a client that is busy sending must come to read the response before the end.
 LINGER_BYTES = 16 * 1024 * 1024
 LINGER_SECONDS = 5.0
 
-NEVER = float("inf")
+NO_DEADLINE = float("inf")
 
 
 class ServerState(Protocol):
@@ -34,23 +34,25 @@ class BoundedConnection(ABC, asyncio.Protocol):
     """Parses what it receives in slices, and reads no more while slices are left."""
 
     #: Of the process: connections share it.
-    bodies: ClassVar = BodyBudget()
+    body_budget: ClassVar = BodyBudget()
 
     def __init__(self, server_state: ServerState, loop: asyncio.AbstractEventLoop | None) -> None:
         self._server = server_state
         self._loop = loop or asyncio.get_running_loop()
         self._transport: asyncio.Transport
         self._peer = "local"
-        self._reading = True
+        self._is_reading = True
         self._backlog = memoryview(b"")  # received and not parsed yet
-        self._is_receiving = True  # whether the transport reads
-        self._unheard: int | None = None  # bytes discarded since parsing ended; None: it goes on
-        self._resting: asyncio.TimerHandle | None = None  # the end of a pause in reading
-        self._held = 0  # bytes of bodies whose requests are not answered
-        self._charged = 0  # of them to the budget
-        self._deadline = NEVER
+        self._is_transport_reading = True  # whether the transport reads
+        self._discarded_bytes: int | None = (
+            None  # bytes discarded since parsing ended; None: it goes on
+        )
+        self._pause_timer: asyncio.TimerHandle | None = None  # the end of a pause in reading
+        self._held_bytes = 0  # bytes of bodies whose requests are not answered
+        self._charged_bytes = 0  # of them to the budget
+        self._deadline = NO_DEADLINE
         self._timer: asyncio.TimerHandle
-        self.closed = False
+        self.is_closed = False
         self.on_lost: Callable[[], None] | None = None
 
     @abstractmethod
@@ -58,7 +60,7 @@ class BoundedConnection(ABC, asyncio.Protocol):
         """Parse received data."""
 
     @abstractmethod
-    def _go_on_reading(self) -> None:
+    def _continue_reading(self) -> None:
         """Continue after a pause."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -67,99 +69,99 @@ class BoundedConnection(ABC, asyncio.Protocol):
         if isinstance(peer, tuple):
             self._peer = peer[0]
         self._server.connections.add(self)
-        self._deadline = self._loop.time() + IDLE_SECONDS
-        self._look_at_the_time()
+        self._deadline = self._loop.time() + IDLE_TIMEOUT_SECONDS
+        self._check_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.closed = True
+        self.is_closed = True
         self._timer.cancel()
-        self._stop_resting()
+        self._cancel_pause()
         self._server.connections.discard(self)
         self._drop_backlog()
-        self._held = 0
-        self._charge()
+        self._held_bytes = 0
+        self._charge_budget()
         if self.on_lost is not None:
             self.on_lost()
             self.on_lost = None
 
     def _close(self) -> None:
         """Close once the client has read what was written, or the deadline has passed."""
-        self._deadline = self._loop.time() + IDLE_SECONDS
-        self._stop_resting()
+        self._deadline = self._loop.time() + IDLE_TIMEOUT_SECONDS
+        self._cancel_pause()
         self._transport.close()
 
-    def _look_at_the_time(self) -> None:
+    def _check_deadline(self) -> None:
         left = self._deadline - self._loop.time()
         if left <= 0:
             self._transport.abort()
         else:
-            delay = min(left, _LONGEST_LOOK_SECONDS)
-            self._timer = self._loop.call_later(delay, self._look_at_the_time)
+            delay = min(left, _MAX_DEADLINE_CHECK_SECONDS)
+            self._timer = self._loop.call_later(delay, self._check_deadline)
 
     def data_received(self, data: bytes) -> None:
-        if self._unheard is not None:
-            self._unheard += len(data)
-            if self._unheard > LINGER_BYTES:
+        if self._discarded_bytes is not None:
+            self._discarded_bytes += len(data)
+            if self._discarded_bytes > LINGER_BYTES:
                 self._close()
             return
         if len(data) <= _SLICE_BYTES and not self._backlog:
             self._parse(data)
         else:
             self._backlog = memoryview(bytes(self._backlog) + data if self._backlog else data)
-            self._set_receiving()
+            self._update_flow_control()
             self._parse_backlog()
 
     def _parse_backlog(self) -> None:
-        if not self._backlog or not self._reading:
+        if not self._backlog or not self._is_reading:
             return
         part, self._backlog = self._backlog[:_SLICE_BYTES], self._backlog[_SLICE_BYTES:]
         self._parse(part)
-        self._set_receiving()
-        if self._backlog and self._reading:
+        self._update_flow_control()
+        if self._backlog and self._is_reading:
             self._loop.call_soon(self._parse_backlog)
 
     def _drop_backlog(self) -> None:
         self._backlog = memoryview(b"")
-        self._set_receiving()
+        self._update_flow_control()
 
     def _pause_reading(self) -> None:
-        self._reading = False
-        self._set_receiving()
+        self._is_reading = False
+        self._update_flow_control()
 
     def _resume_reading(self) -> None:
-        if not self._reading and not self.closed:
-            self._reading = True
-            self._set_receiving()
+        if not self._is_reading and not self.is_closed:
+            self._is_reading = True
+            self._update_flow_control()
             if self._backlog:
                 self._loop.call_soon(self._parse_backlog)
 
-    def _set_receiving(self) -> None:
+    def _update_flow_control(self) -> None:
         """Let the transport read while more is wanted and all that was received is parsed."""
-        wanted = self._reading and not self._backlog
-        if wanted != self._is_receiving and not self._transport.is_closing():
-            self._is_receiving = wanted
+        wanted = self._is_reading and not self._backlog
+        if wanted != self._is_transport_reading and not self._transport.is_closing():
+            self._is_transport_reading = wanted
             if wanted:
                 self._transport.resume_reading()
             else:
                 self._transport.pause_reading()
 
-    def _rest(self, seconds: float) -> None:
+    def _pause_reading_for(self, seconds: float) -> None:
         """Pause reading; the client's data stays in the network."""
         self._pause_reading()
-        self._resting = self._loop.call_later(seconds, self._end_rest)
+        self._pause_timer = self._loop.call_later(seconds, self._end_pause)
 
-    def _end_rest(self) -> None:
-        self._resting = None
-        self._go_on_reading()
+    def _end_pause(self) -> None:
+        self._pause_timer = None
+        self._continue_reading()
 
-    def _stop_resting(self) -> None:
-        if self._resting is not None:
-            self._resting.cancel()
-            self._resting = None
+    def _cancel_pause(self) -> None:
+        if self._pause_timer is not None:
+            self._pause_timer.cancel()
+            self._pause_timer = None
 
-    def _charge(self) -> bool:
+    def _charge_budget(self) -> bool:
         """Charge the budget for the bytes held; False where the budget is exhausted."""
-        charge = self.bodies.resize(self._peer, self._charged, self._held)
+        charge = self.body_budget.resize(self._peer, self._charged_bytes, self._held_bytes)
         if charge is not None:
-            self._charged = charge
+            self._charged_bytes = charge
         return charge is not None

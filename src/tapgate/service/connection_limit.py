@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from functools import partial
 
-from tapgate.service.addresses import Addresses, counted_as
-from tapgate.service.open_files import most_connections
+from tapgate.service.client_addresses import ClientAddresses, get_address_key
+from tapgate.service.open_files import get_max_connections
 from tapgate.settings import Settings
 
 #: One in so many connections is kept free for trusted proxies, so that direct clients cannot keep
 #: a load balancer and its health checks out.
-_RESERVED_SHARE = 8
+_RESERVED_SHARE_DIVISOR = 8
 
 
 class ConnectionLimit:
@@ -20,30 +20,30 @@ class ConnectionLimit:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.is_trusted = Addresses(settings.trusted_proxies).is_trusted
-        self._per_address = settings.max_connections_per_address
-        self._total = min(settings.max_connections, most_connections())
-        reserved = self._total // _RESERVED_SHARE if settings.trusted_proxies else 0
-        self._direct = self._total - reserved
+        self.is_trusted = ClientAddresses(settings.trusted_proxies).is_trusted
+        self._max_per_address = settings.max_connections_per_address
+        self._max_total = min(settings.max_connections, get_max_connections())
+        reserved = self._max_total // _RESERVED_SHARE_DIVISOR if settings.trusted_proxies else 0
+        self._max_direct = self._max_total - reserved
         self._counts: dict[str, int] = {}
-        self.open = 0
+        self.open_count = 0
 
-    def admit(self, address: str) -> Callable[[], None] | None:
+    def acquire(self, address: str) -> Callable[[], None] | None:
         """Count a connection; return what to call at its end, or None where it is one too many."""
-        key = counted_as(address)
+        key = get_address_key(address)
         count = self._counts.get(key, 0)
         if self.is_trusted(address):
-            is_full = self.open >= self._total
+            is_full = self.open_count >= self._max_total
         else:
-            is_full = self.open >= self._direct or count >= self._per_address
+            is_full = self.open_count >= self._max_direct or count >= self._max_per_address
         if is_full:
             return None
         self._counts[key] = count + 1
-        self.open += 1
+        self.open_count += 1
         return partial(self._release, key)
 
     def _release(self, key: str) -> None:
-        self.open -= 1
+        self.open_count -= 1
         if self._counts[key] == 1:
             del self._counts[key]
         else:

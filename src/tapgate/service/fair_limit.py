@@ -28,46 +28,46 @@ class FairLimit:
         queue_per_group: int,
         timeout: float,
     ) -> None:
-        self._busy = busy
-        self._free = slots
+        self._busy_message = busy
+        self._free_slots = slots
         self._slots_per_group = slots_per_group
-        self._queue = queue
-        self._queue_per_group = queue_per_group
+        self._max_queue = queue
+        self._max_queue_per_group = queue_per_group
         self._timeout = timeout
         self._running: Counter[Hashable] = Counter()
         #: In the order of the next turn; a group without waiting callers is not in it.
-        self._waiting: dict[Hashable, deque[_Waiter]] = {}
+        self._waiters: dict[Hashable, deque[_Waiter]] = {}
 
     @contextlib.asynccontextmanager
     async def slot(self, group: Hashable) -> AsyncIterator[None]:
         """Hold a slot, waiting for it up to the timeout."""
-        if self._can_run(group) and group not in self._waiting:
-            self._occupy(group)
+        if self._can_run(group) and group not in self._waiters:
+            self._acquire(group)
         else:
-            await self._wait(group)
+            await self._wait_for_slot(group)
         try:
             yield
         finally:
             self._release(group)
 
     def _can_run(self, group: Hashable) -> bool:
-        return self._free > 0 and self._running[group] < self._slots_per_group
+        return self._free_slots > 0 and self._running[group] < self._slots_per_group
 
-    def _occupy(self, group: Hashable) -> None:
-        self._free -= 1
+    def _acquire(self, group: Hashable) -> None:
+        self._free_slots -= 1
         self._running[group] += 1
 
     def _release(self, group: Hashable) -> None:
-        self._free += 1
+        self._free_slots += 1
         self._running[group] -= 1
         if not self._running[group]:
             del self._running[group]
-        self._hand_out()
+        self._grant_free_slots()
 
-    async def _wait(self, group: Hashable) -> None:
-        self._make_room(group)
+    async def _wait_for_slot(self, group: Hashable) -> None:
+        self._make_queue_room(group)
         waiter: _Waiter = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(group, deque()).append(waiter)
+        self._waiters.setdefault(group, deque()).append(waiter)
         try:
             async with asyncio.timeout(self._timeout):
                 await waiter
@@ -75,42 +75,42 @@ class FairLimit:
             if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
                 self._release(group)  # the slot came in the moment of the timeout
             else:
-                self._withdraw(group, waiter)
+                self._remove_waiter(group, waiter)
             if isinstance(error, TimeoutError):
-                raise unavailable(self._busy) from None
+                raise unavailable(self._busy_message) from None
             raise
 
-    def _make_room(self, group: Hashable) -> None:
-        own = len(self._waiting.get(group, ()))
-        if own >= self._queue_per_group:
-            raise unavailable(self._busy)
-        if sum(map(len, self._waiting.values())) < self._queue:
+    def _make_queue_room(self, group: Hashable) -> None:
+        own = len(self._waiters.get(group, ()))
+        if own >= self._max_queue_per_group:
+            raise unavailable(self._busy_message)
+        if sum(map(len, self._waiters.values())) < self._max_queue:
             return
-        longest = max(self._waiting, key=lambda other: len(self._waiting[other]))
-        if len(self._waiting[longest]) <= own + 1:
-            raise unavailable(self._busy)
-        displaced = self._waiting[longest][-1]
-        self._withdraw(longest, displaced)
+        longest = max(self._waiters, key=lambda other: len(self._waiters[other]))
+        if len(self._waiters[longest]) <= own + 1:
+            raise unavailable(self._busy_message)
+        displaced = self._waiters[longest][-1]
+        self._remove_waiter(longest, displaced)
         if not displaced.done():  # else it has just timed out
-            displaced.set_exception(unavailable(self._busy))
+            displaced.set_exception(unavailable(self._busy_message))
 
-    def _withdraw(self, group: Hashable, waiter: _Waiter) -> None:
-        queue = self._waiting.get(group)
+    def _remove_waiter(self, group: Hashable, waiter: _Waiter) -> None:
+        queue = self._waiters.get(group)
         if queue is not None and waiter in queue:
             queue.remove(waiter)
             if not queue:
-                del self._waiting[group]
+                del self._waiters[group]
 
-    def _hand_out(self) -> None:
-        for group in list(self._waiting):
+    def _grant_free_slots(self) -> None:
+        for group in list(self._waiters):
             if not self._can_run(group):
                 continue
-            queue = self._waiting.pop(group)
+            queue = self._waiters.pop(group)
             while queue and queue[0].done():  # timed out, but not withdrawn yet
                 queue.popleft()
             if not queue:
                 continue
-            self._occupy(group)
+            self._acquire(group)
             queue.popleft().set_result(None)
             if queue:
-                self._waiting[group] = queue  # behind all other groups
+                self._waiters[group] = queue  # behind all other groups

@@ -7,7 +7,7 @@ from tapgate.errors import ApiError, Code
 
 #: What every answer tells a browser that shows it: it is what its type says and nothing else, it
 #: loads nothing, and no page has it inside.
-FOR_BROWSERS: Final[Mapping[str, str]] = {
+SECURITY_HEADERS: Final[Mapping[str, str]] = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
 }
@@ -26,13 +26,13 @@ class Request(Protocol):
     headers: dict[bytes, bytes]
     peer: str
     #: Whether the whole body was received.
-    complete: bool
+    is_complete: bool
 
-    def require_length(self, limit: int) -> None:
+    def check_content_length(self, limit: int) -> None:
         """Refuse a body that is declared to be larger than this."""
         ...
 
-    async def body(self, limit: int) -> bytes:
+    async def read_body(self, limit: int) -> bytes:
         """Return the whole body.
 
         Raises 413 for a larger one, 503 where the process has no memory left for it, and
@@ -41,7 +41,7 @@ class Request(Protocol):
         ...
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     status: int
     head: bytes  # its header lines, each with its end
     body: bytes
@@ -49,7 +49,7 @@ class Answer(NamedTuple):
     pause: float = 0.0
 
 
-class Disconnected(Exception):  # noqa: N818 - an event, not a failure
+class ClientDisconnectedError(Exception):
     """The client went away before its request was complete."""
 
 
@@ -60,14 +60,14 @@ def add_header(headers: dict[bytes, bytes], name: bytes, value: bytes) -> None:
     headers[name] = value if before is None else b"%b, %b" % (before, value)
 
 
-def require_length(headers: Mapping[bytes, bytes], limit: int) -> None:
+def check_content_length(headers: Mapping[bytes, bytes], limit: int) -> None:
     """Raise 413 where Content-Length is above a limit."""
     declared = headers.get(b"content-length")
     if declared and declared.isdigit() and int(declared[:_MAX_LENGTH_DIGITS]) > limit:
         raise ApiError(Code.PAYLOAD_TOO_LARGE)
 
 
-def header(name: str, value: str) -> bytes:
+def encode_header(name: str, value: str) -> bytes:
     """One line of an answer's head."""
     line = f"{name.lower()}: {value}".encode("latin-1")
     if b"\n" in line or b"\r" in line:
@@ -75,6 +75,6 @@ def header(name: str, value: str) -> bytes:
     return line + b"\r\n"
 
 
-def lines(headers: Mapping[str, str]) -> bytes:
+def encode_headers(headers: Mapping[str, str]) -> bytes:
     """Several lines of an answer's head."""
-    return b"".join([header(name, value) for name, value in headers.items()])
+    return b"".join([encode_header(name, value) for name, value in headers.items()])

@@ -9,41 +9,41 @@ import msgspec
 Schema = dict[str, Any]
 
 REF_PREFIX: Final = "#/components/schemas/"
-_NULL: Final[Schema] = {"type": "null"}
-_PAGE: Final = re.compile(r"Page_(\w+?)(?:Record)?_")
+_NULL_SCHEMA: Final[Schema] = {"type": "null"}
+_PAGE_NAME: Final = re.compile(r"Page_(\w+?)(?:Record)?_")
 
 
-def struct_of(kind: Any) -> type[msgspec.Struct] | None:
+def get_struct(kind: Any) -> type[msgspec.Struct] | None:
     """Return the struct class of a type such as `Record` or `Page[Record]`."""
     found = get_origin(kind) or kind
     return found if isinstance(found, type) and issubclass(found, msgspec.Struct) else None
 
 
-def reference(name: str) -> Schema:
+def build_reference(name: str) -> Schema:
     return {"$ref": REF_PREFIX + name}
 
 
-def name_in(schema: Schema) -> str:
+def get_component_name(schema: Schema) -> str:
     """Return the component that a reference names."""
     return str(schema["$ref"].rpartition("/")[2])
 
 
-def components_of(kinds: Sequence[Any]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
+def build_components(kinds: Sequence[Any]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
     """Return a reference for each type, and the components by name.
 
     A component has the name of its class, `Page[CardRecord]` is `CardPage`. Classes with the same
     name stay apart by their module: the caller rejects such names where they are visible.
     """
     made, found = msgspec.json.schema_components(kinds, ref_template=REF_PREFIX + "{name}")
-    names = {name: _PAGE.sub(r"\1Page", name) for name in found}
-    components = {names[name]: _renamed(schema, names) for name, schema in found.items()}
+    names = {name: _PAGE_NAME.sub(r"\1Page", name) for name in found}
+    components = {names[name]: _rename_references(schema, names) for name, schema in found.items()}
     for name, schema in components.items():
         schema["title"] = name
-    references = [_renamed(schema, names) for schema in made]
+    references = [_rename_references(schema, names) for schema in made]
     return dict(zip(kinds, references, strict=True)), components
 
 
-def require_plain_names(names: Iterable[str]) -> None:
+def require_unique_names(names: Iterable[str]) -> None:
     """Reject components that share a class name: generators need one plain name for each."""
     qualified = [name for name in names if "." in name]
     if qualified:
@@ -55,17 +55,17 @@ def tidy_request(component: Schema) -> None:
     for name, schema in component["properties"].items():
         if schema.get("default", ...) is None:
             del schema["default"]
-        component["properties"][name] = _with_type_list(schema)
+        component["properties"][name] = _use_type_list(schema)
 
 
 def tidy_query(properties: dict[str, Schema]) -> dict[str, Schema]:
     """Return the parameters of a query, which can be absent and cannot be null."""
-    return {name: _not_null(schema) for name, schema in properties.items()}
+    return {name: _remove_null(schema) for name, schema in properties.items()}
 
 
 def tidy_response(component: Schema, kind: Any) -> None:
     """Require every field that is always there, and describe null only where it is sent."""
-    struct = struct_of(kind)
+    struct = get_struct(kind)
     assert struct is not None
     omits_defaults = struct.__struct_config__.omit_defaults
     required = []
@@ -75,38 +75,38 @@ def tidy_response(component: Schema, kind: Any) -> None:
         if field.required or not (omits_defaults or field.default is msgspec.UNSET):
             required.append(field.encode_name)
         elif omits_defaults and field.default is None:
-            schema = _not_null(schema)
-        component["properties"][field.encode_name] = _with_type_list(schema)
+            schema = _remove_null(schema)
+        component["properties"][field.encode_name] = _use_type_list(schema)
     component["required"] = required
 
 
-def _not_null(schema: Schema) -> Schema:
+def _remove_null(schema: Schema) -> Schema:
     choices = schema.get("anyOf", [])
-    if _NULL not in choices:
+    if _NULL_SCHEMA not in choices:
         return schema
     rest = {name: value for name, value in schema.items() if name != "anyOf"}
     if rest.get("default", ...) is None:
         del rest["default"]
-    others = [choice for choice in choices if choice != _NULL]
+    others = [choice for choice in choices if choice != _NULL_SCHEMA]
     return {**(others[0] if len(others) == 1 else {"anyOf": others}), **rest}
 
 
-def _with_type_list(schema: Schema) -> Schema:
+def _use_type_list(schema: Schema) -> Schema:
     """Write `X or null` as `type: [X, "null"]` where X is not a reference or an enum."""
-    if _NULL not in schema.get("anyOf", []):
+    if _NULL_SCHEMA not in schema.get("anyOf", []):
         return schema
-    plain = _not_null(schema)
+    plain = _remove_null(schema)
     if "enum" in plain or not isinstance(plain.get("type"), str):
         return schema
     return {**plain, "type": [plain["type"], "null"]}
 
 
-def _renamed(part: Any, names: dict[str, str]) -> Any:
+def _rename_references(part: Any, names: dict[str, str]) -> Any:
     if isinstance(part, list):
-        return [_renamed(one, names) for one in part]
+        return [_rename_references(one, names) for one in part]
     if not isinstance(part, dict):
         return part
-    renamed = {key: _renamed(value, names) for key, value in part.items()}
+    renamed = {key: _rename_references(value, names) for key, value in part.items()}
     if isinstance(part.get("$ref"), str):
-        renamed["$ref"] = REF_PREFIX + names[name_in(part)]
+        renamed["$ref"] = REF_PREFIX + names[get_component_name(part)]
     return renamed

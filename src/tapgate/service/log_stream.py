@@ -10,8 +10,8 @@ import os
 import select
 
 #: A pipe that can be written to takes this much without waiting.
-_CHUNK = 4096
-_CHUNK_PATIENCE_MS = 20
+_CHUNK_BYTES = 4096
+_CHUNK_TIMEOUT_MS = 20
 
 
 class LogStream:
@@ -20,7 +20,7 @@ class LogStream:
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLOUT)
         self._lines: list[bytes] = []
-        self._missing = 0
+        self._dropped_lines = 0
 
     def write(self, line: bytes) -> None:
         self._lines.append(line)
@@ -35,18 +35,18 @@ class LogStream:
         if not lines:
             return
         if not self._poll.poll(0):
-            self._missing += len(lines)
+            self._dropped_lines += len(lines)
             return
-        if self._missing:
-            lines.insert(0, b'{"event":"log.missing","lines":%d}\n' % self._missing)
-            self._missing = 0
+        if self._dropped_lines:
+            lines.insert(0, b'{"event":"log.missing","lines":%d}\n' % self._dropped_lines)
+            self._dropped_lines = 0
         with contextlib.suppress(OSError):  # whoever read it has gone
             self._write_all(b"".join(lines))
 
     def _write_all(self, text: bytes) -> None:
         while text:
-            written = os.write(self._descriptor, text[:_CHUNK])
+            written = os.write(self._descriptor, text[:_CHUNK_BYTES])
             text = text[written:]
-            if text and not self._poll.poll(_CHUNK_PATIENCE_MS):
-                self._missing += text.count(b"\n")  # of which the first is cut off
+            if text and not self._poll.poll(_CHUNK_TIMEOUT_MS):
+                self._dropped_lines += text.count(b"\n")  # of which the first is cut off
                 return

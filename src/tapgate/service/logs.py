@@ -23,13 +23,13 @@ _SECRET_WORDS = frozenset(
     {"authorization", "key", "otp", "password", "pin", "secret", "signature", "token"}
 )
 
-_IN_CALLBACK = re.compile(r"(callback) .*", re.DOTALL)
+_CALLBACK_PATTERN = re.compile(r"(callback) .*", re.DOTALL)
 _STDERR = 2
 _encoder = msgspec.json.Encoder()
-_written: "Stream | None" = None
+_stream: "Stream | None" = None
 
 
-class RequestLine(msgspec.Struct, tag_field="event", tag="request", kw_only=True):
+class RequestLogLine(msgspec.Struct, tag_field="event", tag="request", kw_only=True):
     """One answered request. Its shape is fixed, so it is written without the logger's machinery,
     which would cost more than the rest of the edge."""
 
@@ -51,24 +51,24 @@ class Stream(Protocol):
 
 def configure(stream: Stream | None = None) -> None:
     """Send every log line of this process to a stream, by default standard error."""
-    global _written  # noqa: PLW0603 - like structlog's own configuration, one per process
-    _written = stream or LogStream(_STDERR)
+    global _stream  # noqa: PLW0603 - like structlog's own configuration, one per process
+    _stream = stream or LogStream(_STDERR)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
             _add_time,
-            _without_exception_text,
-            _without_secrets,
-            structlog.processors.JSONRenderer(serializer=_serialized),
+            _remove_exception_text,
+            _mask_secrets,
+            structlog.processors.JSONRenderer(serializer=_serialize),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.BytesLoggerFactory(cast(BinaryIO, _written)),
+        logger_factory=structlog.BytesLoggerFactory(cast(BinaryIO, _stream)),
         cache_logger_on_first_use=True,
     )
-    logging.basicConfig(handlers=[_Forward()], level=logging.WARNING, force=True)
+    logging.basicConfig(handlers=[_StructlogHandler()], level=logging.WARNING, force=True)
 
 
-def take_over_from_the_interpreter() -> None:
+def install_exception_hooks() -> None:
     """What nobody caught is printed with its text, unless it is logged instead."""
 
     def failed(error: BaseException | None) -> None:
@@ -80,29 +80,29 @@ def take_over_from_the_interpreter() -> None:
     threading.excepthook = lambda what: failed(what.exc_value)
 
 
-def write(line: RequestLine) -> None:
-    if _written is not None:
-        _written.write(_encoder.encode(line) + b"\n")
+def write_request(line: RequestLogLine) -> None:
+    if _stream is not None:
+        _stream.write(_encoder.encode(line) + b"\n")
 
 
 def flush() -> None:
     """Before a process ends."""
-    if _written is not None:
-        _written.flush()
+    if _stream is not None:
+        _stream.flush()
 
 
 def now() -> str:
     """RFC 3339 in UTC, cheaply: this is on the way of every request."""
     seconds, milliseconds = divmod(time.time_ns() // 1_000_000, 1000)
-    return f"{_second(seconds)}.{milliseconds:03d}Z"
+    return f"{_format_second(seconds)}.{milliseconds:03d}Z"
 
 
 @lru_cache(maxsize=2)
-def _second(seconds: int) -> str:
+def _format_second(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
-def trace(error: BaseException) -> dict[str, Any]:
+def describe_exception(error: BaseException) -> dict[str, Any]:
     """An exception as it may be logged: its types, from the first cause on, and its places."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
@@ -119,20 +119,20 @@ def trace(error: BaseException) -> dict[str, Any]:
     }
 
 
-class _Forward(logging.Handler):
+class _StructlogHandler(logging.Handler):
     """Libraries log through the standard library: their words without the values put into them."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log = structlog.get_logger()
         error = record.exc_info[1] if record.exc_info else None
-        log.log(record.levelno, record.name, message=_words(record), exc_info=error)
+        log.log(record.levelno, record.name, message=_get_message(record), exc_info=error)
 
 
-def _words(record: logging.LogRecord) -> str:
+def _get_message(record: logging.LogRecord) -> str:
     """The event loop puts values into its words itself: what failed below the first line, what a
     callback was called with behind its name."""
     if record.name == "asyncio":
-        return _IN_CALLBACK.sub(r"\1", str(record.msg).partition("\n")[0])
+        return _CALLBACK_PATTERN.sub(r"\1", str(record.msg).partition("\n")[0])
     return str(record.msg)
 
 
@@ -141,36 +141,36 @@ def _add_time(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMappin
     return event
 
 
-def _without_exception_text(
+def _remove_exception_text(
     _: Any, __: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
     error = event.pop("exc_info", None)
     if error is True:
         error = sys.exc_info()[1]
     if isinstance(error, BaseException):
-        event["failure"] = trace(error)
+        event["failure"] = describe_exception(error)
     return event
 
 
-def _without_secrets(_: Any, __: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:
-    return _masked(event)
+def _mask_secrets(_: Any, __: str, event: MutableMapping[str, Any]) -> Mapping[str, Any]:
+    return _mask_mapping(event)
 
 
-def _masked(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _shown(name, value) for name, value in values.items()}
+def _mask_mapping(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _mask_value(name, value) for name, value in values.items()}
 
 
-def _shown(name: str, value: Any) -> Any:
-    if _names_a_secret(name):
+def _mask_value(name: str, value: Any) -> Any:
+    if _is_secret_name(name):
         return "***"
-    return _masked(value) if isinstance(value, Mapping) else value
+    return _mask_mapping(value) if isinstance(value, Mapping) else value
 
 
-def _names_a_secret(name: str) -> bool:
+def _is_secret_name(name: str) -> bool:
     """`pin`, `old_pin` and `hmac_secrets` do; `key_id` is public."""
     words = [word.removesuffix("s") for word in str(name).lower().replace("-", "_").split("_")]
     return words[-1] != "id" and not _SECRET_WORDS.isdisjoint(words)
 
 
-def _serialized(event: Mapping[str, Any], **_: Any) -> bytes:
+def _serialize(event: Mapping[str, Any], **_: Any) -> bytes:
     return msgspec.json.encode(event, enc_hook=lambda value: type(value).__name__)

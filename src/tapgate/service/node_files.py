@@ -14,10 +14,10 @@ from tapgate.store.file_lock import FileLock
 
 _log = structlog.get_logger()
 
-_MOST_WORKERS = 1024
+_MAX_WORKERS = 1024
 
 
-def shared_folder(data_dir: Path) -> Path:
+def get_shared_folder(data_dir: Path) -> Path:
     """A folder in the data folder; in the machine's temporary one when that cannot be written."""
     folder = data_dir / "shared"
     try:
@@ -59,37 +59,37 @@ class WorkerFile:
         self._size = 8 * (1 + numbers)
         self._lock = self._claim()
         self._map = mmap.mmap(self._lock.fileno(), self._size)
-        self._all = memoryview(self._map).cast("d")
+        self._cells = memoryview(self._map).cast("d")
         #: This worker's own.
-        self.numbers = self._all[1:]
+        self.values = self._cells[1:]
 
-    def of_all(self) -> Iterator[Sequence[float]]:
+    def read_all(self) -> Iterator[Sequence[float]]:
         """The numbers of every worker, also of those that have died."""
         for path in self._folder.glob("*.counts"):
-            found = self._read(path)
+            found = self._read_file(path)
             if found is not None:
                 yield found[1:]
 
     def close(self) -> None:
-        self.numbers.release()
-        self._all.release()
+        self.values.release()
+        self._cells.release()
         self._map.close()
         self._lock.release()
 
     def _claim(self) -> FileLock:
         """The first file that no living worker writes, emptied if it is laid out differently."""
-        for number in range(_MOST_WORKERS):
+        for number in range(_MAX_WORKERS):
             path = self._folder / f"{number}.counts"
             lock = FileLock(path)
-            if lock.take():
-                if self._read(path) is None:
+            if lock.acquire():
+                if self._read_file(path) is None:
                     os.truncate(lock.fileno(), 0)
                     allocate(lock.fileno(), self._size)
                     os.pwrite(lock.fileno(), array("d", [self._layout]).tobytes(), 0)
                 return lock
         raise RuntimeError("too many workers count in this folder")
 
-    def _read(self, path: Path) -> Sequence[float] | None:
+    def _read_file(self, path: Path) -> Sequence[float] | None:
         cells = array("d")
         data = path.read_bytes()
         if len(data) != self._size:

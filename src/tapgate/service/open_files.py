@@ -6,10 +6,10 @@ from typing import Final
 
 #: Kept for everything except accepted connections: the database's and outgoing connections, files,
 #: and a connection that is accepted only to be refused.
-_RESERVE: Final = 256
+_RESERVED_FILES: Final = 256
 
 
-def allow_as_many_as_may_be() -> None:
+def raise_open_file_limit() -> None:
     """What is usual is meant for programs with a few files: a thousand clients would use it up,
     and who cannot accept a connection cannot even refuse."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -18,10 +18,10 @@ def allow_as_many_as_may_be() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def most_connections() -> int:
+def get_max_connections() -> int:
     """Return how many accepted connections the limit of open files leaves room for."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return 1_000_000
     # A very low limit is divided: without any connection the process would be of no use.
-    return max(soft - _RESERVE, soft // 2)
+    return max(soft - _RESERVED_FILES, soft // 2)

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
-from tapgate.service.buckets import CacheAwayError, NodeBuckets, Rate, Taken
-from tapgate.service.node_files import shared_folder
+from tapgate.service.node_files import get_shared_folder
+from tapgate.service.token_buckets import (
+    CacheUnavailableError,
+    NodeBuckets,
+    RateLimit,
+    RateLimitResult,
+)
 from tapgate.settings import Settings
 
 if TYPE_CHECKING:
@@ -17,10 +22,10 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-_RETRY_AFTER_SECONDS = 1.0
+_CACHE_RETRY_SECONDS = 1.0
 
 
-class Caller(Protocol):
+class RateLimitedCaller(Protocol):
     """An authenticated caller, which may have a rate limit of its own."""
 
     @property
@@ -34,69 +39,72 @@ class Throttle:
     """Takes from the cache where there is one, and from this node's buckets while it is away."""
 
     def __init__(self, settings: Settings) -> None:
-        self.rate = Rate(settings.rate_limit, settings.rate_burst)
-        self._node = NodeBuckets(shared_folder(settings.data_dir) / "buckets", self.rate)
-        self._cache = self._shared(settings.cache_url)
-        self._cache_away_until: float | None = None
-        self._own_rate = lru_cache(maxsize=1024)(Rate)
+        self.default_limit = RateLimit(settings.rate_limit, settings.rate_burst)
+        self._node_buckets = NodeBuckets(
+            get_shared_folder(settings.data_dir) / "buckets", self.default_limit
+        )
+        self._cache_buckets = self._create_cache_buckets(settings.cache_url)
+        self._cache_retry_at: float | None = None
+        self._get_custom_limit = lru_cache(maxsize=1024)(RateLimit)
 
-    def rate_of(self, caller: Caller) -> Rate:
+    def get_limit(self, caller: RateLimitedCaller) -> RateLimit:
         """Return the rate limit of a caller: its own or the platform's."""
         if caller.rate_limit is None and caller.burst is None:
-            return self.rate
-        return self._own_rate(
-            caller.rate_limit or self.rate.per_second, caller.burst or self.rate.burst
+            return self.default_limit
+        return self._get_custom_limit(
+            caller.rate_limit or self.default_limit.per_second,
+            caller.burst or self.default_limit.burst,
         )
 
-    async def take(self, key: str, rate: Rate | None = None) -> Taken:
+    async def take(self, key: str, rate: RateLimit | None = None) -> RateLimitResult:
         """Take one token of a bucket, at the platform's rate unless another one is given."""
-        if self._cache is None or self._is_away():
-            return self._node.take(key, rate)
+        if self._cache_buckets is None or self._is_cache_unavailable():
+            return self._node_buckets.take(key, rate)
         try:
-            taken = await self._cache.take(key, rate)
-        except CacheAwayError as error:
-            if self._cache_away_until is None:
-                _log.warning("throttle.cache_away", error=str(error))
-            self._cache_away_until = time.monotonic() + _RETRY_AFTER_SECONDS
-            return self._node.take(key, rate)
-        if self._cache_away_until is not None:
-            _log.info("throttle.cache_back")
-            self._cache_away_until = None
+            taken = await self._cache_buckets.take(key, rate)
+        except CacheUnavailableError as error:
+            if self._cache_retry_at is None:
+                _log.warning("throttle.cache_unavailable", error=str(error))
+            self._cache_retry_at = time.monotonic() + _CACHE_RETRY_SECONDS
+            return self._node_buckets.take(key, rate)
+        if self._cache_retry_at is not None:
+            _log.info("throttle.cache_recovered")
+            self._cache_retry_at = None
         return taken
 
-    async def give_back(self, key: str, rate: Rate | None = None) -> None:
+    async def refund(self, key: str, rate: RateLimit | None = None) -> None:
         """Return a token. If the cache went away since it was taken, the token is lost."""
-        if self._cache is None or self._is_away():
-            self._node.give_back(key, rate)
+        if self._cache_buckets is None or self._is_cache_unavailable():
+            self._node_buckets.refund(key, rate)
             return
-        with contextlib.suppress(CacheAwayError):
-            await self._cache.give_back(key, rate)
+        with contextlib.suppress(CacheUnavailableError):
+            await self._cache_buckets.refund(key, rate)
 
-    async def warnings(self) -> list[str]:
+    async def list_warnings(self) -> list[str]:
         """Return what an operator should know at start: whether the cache can be reached."""
-        if self._cache is None:
+        if self._cache_buckets is None:
             return []
         try:
-            await self._cache.require_reachable()
-        except CacheAwayError as error:
+            await self._cache_buckets.require_reachable()
+        except CacheUnavailableError as error:
             return [
                 f"Warning: TAPGATE_CACHE_URL cannot be reached ({error}). Until it can be,"
                 " each node enforces rate limits on its own."
             ]
         return []
 
-    def _shared(self, url: str | None) -> "CacheBuckets | None":
+    def _create_cache_buckets(self, url: str | None) -> "CacheBuckets | None":
         if url is None:
             return None
         # Here, because most processes have no cache and it takes long to import.
         from tapgate.service.cache_buckets import CacheBuckets  # noqa: PLC0415
 
-        return CacheBuckets(url, self.rate)
+        return CacheBuckets(url, self.default_limit)
 
-    def _is_away(self) -> bool:
-        return self._cache_away_until is not None and time.monotonic() < self._cache_away_until
+    def _is_cache_unavailable(self) -> bool:
+        return self._cache_retry_at is not None and time.monotonic() < self._cache_retry_at
 
     async def close(self) -> None:
-        self._node.close()
-        if self._cache is not None:
-            await self._cache.close()
+        self._node_buckets.close()
+        if self._cache_buckets is not None:
+            await self._cache_buckets.close()

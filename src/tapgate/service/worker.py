@@ -26,24 +26,24 @@ from tapgate.errors import ApiError, Code
 from tapgate.service import logs, open_files
 from tapgate.service.connection import BoundedConnection
 from tapgate.service.connection_limit import ConnectionLimit
-from tapgate.service.encoding import encoded
 from tapgate.service.handover import DRAIN_SECONDS, LIFELINE, LISTENER, READY
-from tapgate.service.http import Answer
-from tapgate.service.overload import RETRY_SECONDS
+from tapgate.service.http import Response
+from tapgate.service.overload import RETRY_AFTER_SECONDS
+from tapgate.service.response_encoding import encode_response
 from tapgate.settings import SettingsError
 from tapgate.store import StoreError
 
-_ACCEPT_AT_FIRST = 2
-_ACCEPT_AT_MOST = 64
+_MIN_ACCEPT_BATCH = 2
+_MAX_ACCEPT_BATCH = 64
 #: As short as the event loop's timers can be.
 _ACCEPT_PAUSE_SECONDS = 0.001
 
-_REFUSED_READ_BYTES = 64 * 1024
-_REFUSAL_LOG_SECONDS = 60.0
+_REJECTED_READ_BYTES = 64 * 1024
+_REJECTION_LOG_SECONDS = 60.0
 
 #: How many objects more than before make the collector look for cycles. What requests leave behind
 #: is gone without it; at the usual 700 it would look through hundreds of live requests each time.
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+_GC_THRESHOLD = 50_000
 
 _log = structlog.get_logger()
 
@@ -52,7 +52,7 @@ App = Callable[[Any, Any, Any], Awaitable[None]]
 
 def run(main: Callable[[], Any]) -> None:
     """Run a service's main coroutine; what an operator can put right is told in one line."""
-    open_files.allow_as_many_as_may_be()
+    open_files.raise_open_file_limit()
     try:
         uvloop.run(main())
     except (SettingsError, StoreError) as error:
@@ -101,14 +101,14 @@ class _Server(uvicorn.Server):
         self._lifeline = lifeline
         self._limit = limit
         if limit is not None:
-            BoundedConnection.bodies.is_trusted = limit.is_trusted
-        self._refused = 0  # connections since the last log line about them
-        self._next_log = 0.0
-        self._accept_at_once = _ACCEPT_AT_FIRST
+            BoundedConnection.body_budget.is_trusted = limit.is_trusted
+        self._rejected_count = 0  # connections since the last log line about them
+        self._next_log_at = 0.0
+        self._accept_batch = _MIN_ACCEPT_BATCH
         self._connecting: set[asyncio.Task[None]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        _spare_the_collector()
+        _freeze_startup_objects()
         try:
             self._lifeline.sendall(READY)
         except OSError:  # the supervisor is gone: nobody is answered by what is about to end
@@ -131,66 +131,66 @@ class _Server(uvicorn.Server):
         """Take a few connections, then let the other processes take some: whoever is quickest
         would otherwise get them all, and keep them. While more wait than that, take more each
         time."""
-        for taken in range(self._accept_at_once):
+        for taken in range(self._accept_batch):
             try:
                 connection, address = listener.accept()
             except BlockingIOError:
-                self._accept_at_once = _ACCEPT_AT_FIRST
+                self._accept_batch = _MIN_ACCEPT_BATCH
                 if not taken:
                     return  # another was quicker
                 break
             except OSError:  # too many files are open, or the client has gone
                 break
-            self._take(connection, address[0])
+            self._admit_connection(connection, address[0])
         else:
-            self._accept_at_once = min(self._accept_at_once + 1, _ACCEPT_AT_MOST)
+            self._accept_batch = min(self._accept_batch + 1, _MAX_ACCEPT_BATCH)
         loop = asyncio.get_running_loop()
         loop.remove_reader(listener)
-        loop.call_later(_ACCEPT_PAUSE_SECONDS, self._go_on_accepting, listener)
+        loop.call_later(_ACCEPT_PAUSE_SECONDS, self._resume_accepting, listener)
 
-    def _go_on_accepting(self, listener: socket.socket) -> None:
+    def _resume_accepting(self, listener: socket.socket) -> None:
         if not self.should_exit:
             asyncio.get_running_loop().add_reader(listener, self._accept, listener)
 
-    def _take(self, connection: socket.socket, address: str) -> None:
+    def _admit_connection(self, connection: socket.socket, address: str) -> None:
         on_lost = None
         if self._limit is not None:
-            on_lost = self._limit.admit(address)
+            on_lost = self._limit.acquire(address)
             if on_lost is None:
-                self._refuse(connection)
+                self._reject_connection(connection)
                 return
         task = asyncio.create_task(self._connect(connection, on_lost))
         self._connecting.add(task)
         task.add_done_callback(self._connecting.discard)
 
-    def _refuse(self, connection: socket.socket) -> None:
+    def _reject_connection(self, connection: socket.socket) -> None:
         """Answer 503 without a transport or a task: a flood of connections must stay cheap."""
         with connection, contextlib.suppress(OSError):
             connection.setblocking(False)
-            connection.send(self._refusal)
+            connection.send(self._rejection_response)
             connection.shutdown(socket.SHUT_WR)
             # Closing with unread data would reset the connection, and the response be lost.
-            connection.recv(_REFUSED_READ_BYTES)
-        self._refused += 1
+            connection.recv(_REJECTED_READ_BYTES)
+        self._rejected_count += 1
         now = asyncio.get_running_loop().time()
-        if now >= self._next_log:
-            _log.warning("connections.refused", count=self._refused)
-            self._refused, self._next_log = 0, now + _REFUSAL_LOG_SECONDS
+        if now >= self._next_log_at:
+            _log.warning("connections.rejected", count=self._rejected_count)
+            self._rejected_count, self._next_log_at = 0, now + _REJECTION_LOG_SECONDS
 
     @functools.cached_property
-    def _refusal(self) -> bytes:
+    def _rejection_response(self) -> bytes:
         error = ApiError(
             Code.SERVICE_UNAVAILABLE,
             "Too many connections",
-            headers={"Retry-After": str(RETRY_SECONDS)},
+            headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
         )
-        answer: Answer = self._protocol_class.render_error(error)
-        return encoded(answer, self.server_state.default_headers, keep_alive=False)
+        answer: Response = self._protocol_class.render_error(error)
+        return encode_response(answer, self.server_state.default_headers, keep_alive=False)
 
     async def _connect(
         self, connection: socket.socket, on_lost: Callable[[], None] | None = None
     ) -> None:
-        protocol = self._protocol()
+        protocol = self._create_protocol()
         if on_lost is not None:
             protocol.on_lost = on_lost
         try:
@@ -208,7 +208,7 @@ class _Server(uvicorn.Server):
     def _protocol_class(self) -> Any:
         return self.config.http_protocol_class
 
-    def _protocol(self) -> Any:
+    def _create_protocol(self) -> Any:
         return self._protocol_class(self.config, self.server_state, self.lifespan.state)
 
     @contextlib.contextmanager
@@ -228,8 +228,8 @@ class _Server(uvicorn.Server):
         asyncio.get_running_loop().remove_reader(self._lifeline)
 
 
-def _spare_the_collector() -> None:
+def _freeze_startup_objects() -> None:
     """What there is when the first request comes stays until the end: it is not looked at again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    gc.set_threshold(_GC_THRESHOLD)

@@ -12,13 +12,13 @@ import asyncpg
 from tapgate import VERSION
 from tapgate.store import StoreError
 from tapgate.store.backup_file import BackupWriter, Manifest
-from tapgate.store.database import FAILURES
-from tapgate.store.migrate import connect, in_one_line
+from tapgate.store.database import DATABASE_ERRORS
+from tapgate.store.migrate import open_checked_connection, summarize_error
 from tapgate.store.schema import Schema, read_schema
 from tapgate.vault import Vault
 
 #: Checked after a restore, besides the number of rows, if the table exists.
-FIGURES = {
+CONTROL_TOTALS = {
     "entries: sum of amounts": ("entries", "SELECT sum(amount)::text FROM entries"),
     "accounts: sum of balances": ("accounts", "SELECT sum(balance)::text FROM accounts"),
     "accounts: sum of holds": ("accounts", "SELECT sum(held)::text FROM accounts"),
@@ -28,7 +28,7 @@ FIGURES = {
         "SELECT sequence || ' ' || encode(hash, 'hex') FROM audit_head",
     ),
 }
-NOTHING = "none"
+NO_VALUE = "none"
 
 #: Values are written and read the same way whatever a role or a database prefers.
 COPY_SETTINGS = """
@@ -40,18 +40,20 @@ COPY_SETTINGS = """
     SET row_security = off"""
 
 #: Receives the bytes written so far and the current table.
-Report = Callable[[int, str], None]
+ProgressCallback = Callable[[int, str], None]
 
 
-async def save(url: str, file: BinaryIO, vault: Vault, report: Report) -> tuple[Manifest, int]:
+async def create_backup(
+    url: str, file: BinaryIO, vault: Vault, report: ProgressCallback
+) -> tuple[Manifest, int]:
     """Write a backup of the whole database, sealed with the secret key of its installation.
 
     Returns its manifest and its size in bytes.
     """
     try:
-        async with _snapshot(url) as connection:
+        async with _open_snapshot(url) as connection:
             schema = await read_schema(connection)
-            manifest = await _manifest(connection, schema)
+            manifest = await _build_manifest(connection, schema)
             if manifest.secret_fingerprint not in (None, vault.key_id):
                 raise StoreError(
                     f"the database belongs to the secret key {manifest.secret_fingerprint}, and"
@@ -63,19 +65,23 @@ async def save(url: str, file: BinaryIO, vault: Vault, report: Report) -> tuple[
             for name in manifest.tables:
                 await _save_table(connection, schema, name, writer, report)
             writer.finish()
-            return manifest, writer.written
+            return manifest, writer.bytes_written
     except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        raise StoreError(f"the database cannot be saved: {in_one_line(error)}") from error
+        raise StoreError(f"the database cannot be saved: {summarize_error(error)}") from error
 
 
 async def _save_table(
-    connection: asyncpg.Connection, schema: Schema, name: str, writer: BackupWriter, report: Report
+    connection: asyncpg.Connection,
+    schema: Schema,
+    name: str,
+    writer: BackupWriter,
+    report: ProgressCallback,
 ) -> None:
     table = schema.tables[name]
 
     async def write(data: bytes) -> None:
         writer.write_rows(data)
-        report(writer.written, name)
+        report(writer.bytes_written, name)
 
     writer.begin_table(name, list(table.columns))
     await connection.copy_from_table(
@@ -85,18 +91,18 @@ async def _save_table(
 
 
 @contextlib.asynccontextmanager
-async def _snapshot(url: str) -> AsyncIterator[asyncpg.Connection]:
-    connection = await connect(url)
+async def _open_snapshot(url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await open_checked_connection(url)
     try:
         await connection.execute(COPY_SETTINGS)
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             yield connection
     finally:
-        with contextlib.suppress(*FAILURES):
+        with contextlib.suppress(*DATABASE_ERRORS):
             await connection.close(timeout=1)
 
 
-async def _manifest(connection: asyncpg.Connection, schema: Schema) -> Manifest:
+async def _build_manifest(connection: asyncpg.Connection, schema: Schema) -> Manifest:
     tables = schema.tables
     if "schema_migrations" not in tables:
         raise StoreError("there is nothing to save: the database has no tables of Tapgate")
@@ -123,8 +129,8 @@ async def _manifest(connection: asyncpg.Connection, schema: Schema) -> Manifest:
             for name, table in tables.items()
         },
         figures={
-            name: await connection.fetchval(sql) or NOTHING
-            for name, (table, sql) in FIGURES.items()
+            name: await connection.fetchval(sql) or NO_VALUE
+            for name, (table, sql) in CONTROL_TOTALS.items()
             if table in tables
         },
         sequences={name: (row["last_value"], row["is_called"]) for name, row in sequences.items()},

@@ -20,15 +20,15 @@ from tapgate.store import StoreError
 from tapgate.store.sealed_file import CHUNK_BYTES, SealedWriter, read_sealed
 from tapgate.vault import Vault
 
-FORMAT = 2
+FORMAT_VERSION = 2
 _LENGTH_BYTES = 4
 _MAX_RECORD_BYTES = 1 << 20
-_ROWS_BYTES = 1 << 18
+_ROWS_RECORD_BYTES = 1 << 18
 #: Higher levels cost the CPU time of payments and hardly shrink the file.
 _COMPRESSION_LEVEL = 1
 
 #: Receives the percentage of the file that was read.
-Report = Callable[[int], None]
+ProgressCallback = Callable[[int], None]
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,10 +53,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     figures: dict[str, str]
     #: sequence -> its last value, and whether that was given out
     sequences: dict[str, tuple[int, bool]] = {}
-    format: int = FORMAT
+    format: int = FORMAT_VERSION
 
 
-class _Format(msgspec.Struct):
+class _ManifestFormat(msgspec.Struct):
     format: int
 
 
@@ -78,8 +78,8 @@ class BackupWriter:
         self._rows = bytearray()
 
     @property
-    def written(self) -> int:
-        return self._sealed.written
+    def bytes_written(self) -> int:
+        return self._sealed.bytes_written
 
     def write_manifest(self, manifest: Manifest) -> None:
         self._write_record(msgspec.json.encode(manifest))
@@ -90,9 +90,9 @@ class BackupWriter:
     def write_rows(self, data: bytes) -> None:
         """Add data of COPY, in pieces of any size."""
         self._rows += data
-        while len(self._rows) >= _ROWS_BYTES:
-            self._write_record(bytes(self._rows[:_ROWS_BYTES]))
-            del self._rows[:_ROWS_BYTES]
+        while len(self._rows) >= _ROWS_RECORD_BYTES:
+            self._write_record(bytes(self._rows[:_ROWS_RECORD_BYTES]))
+            del self._rows[:_ROWS_RECORD_BYTES]
 
     def end_table(self) -> None:
         if self._rows:
@@ -117,12 +117,12 @@ class BackupReader:
     The second reading authenticates every chunk too: the file may have been exchanged.
     """
 
-    def __init__(self, file: BinaryIO, vault: Vault, report: Report) -> None:
+    def __init__(self, file: BinaryIO, vault: Vault, report: ProgressCallback) -> None:
         self._file, self._size = file, file.seek(0, os.SEEK_END)
         for _ in read_sealed(file, vault):
             report(self.percent)
-        self._records = _Records(read_sealed(file, vault))
-        self.manifest = decode_manifest(self._records.read(), FORMAT)
+        self._records = _RecordReader(read_sealed(file, vault))
+        self.manifest = decode_manifest(self._records.read(), FORMAT_VERSION)
 
     @property
     def percent(self) -> int:
@@ -132,35 +132,35 @@ class BackupReader:
     def sequences(self) -> Mapping[str, tuple[int, bool]]:
         return self.manifest.sequences
 
-    async def tables(self) -> AsyncGenerator[TableRows, None]:
+    async def iter_tables(self) -> AsyncGenerator[TableRows, None]:
         """Yield the tables. Consume each table's rows before advancing to the next."""
         for _ in self.manifest.tables:
             try:
                 header = msgspec.json.decode(self._records.read(), type=TableHeader)
             except msgspec.MsgspecError:
-                raise unreadable() from None
-            yield TableRows(header.table, header.columns, self._rows())
+                raise build_unreadable_error() from None
+            yield TableRows(header.table, header.columns, self._iter_rows())
         self._records.require_end()
 
-    async def _rows(self) -> AsyncIterator[bytes]:
+    async def _iter_rows(self) -> AsyncIterator[bytes]:
         while data := self._records.read():
             yield data
 
 
 def decode_manifest(data: bytes, newest: int) -> Manifest:
     try:
-        if msgspec.json.decode(data, type=_Format).format > newest:
+        if msgspec.json.decode(data, type=_ManifestFormat).format > newest:
             raise StoreError("it was made by a newer Tapgate")
         return msgspec.json.decode(data, type=Manifest)
     except msgspec.MsgspecError:
-        raise unreadable() from None
+        raise build_unreadable_error() from None
 
 
-def unreadable() -> StoreError:
+def build_unreadable_error() -> StoreError:
     return StoreError("its contents cannot be read")
 
 
-class _Records:
+class _RecordReader:
     """Records of a compressed stream. At most a few chunks are in memory."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
@@ -169,22 +169,22 @@ class _Records:
         self._buffer = bytearray()
 
     def read(self) -> bytes:
-        length = int.from_bytes(self._take(_LENGTH_BYTES), "big")
+        length = int.from_bytes(self._read_bytes(_LENGTH_BYTES), "big")
         if length > _MAX_RECORD_BYTES:
-            raise unreadable()
-        return self._take(length)
+            raise build_unreadable_error()
+        return self._read_bytes(length)
 
     def require_end(self) -> None:
         """The last chunk was authenticated as such, and nothing is left of it."""
         while self._fill():
             pass
         if self._buffer or self._decompressor.unused_data or not self._decompressor.eof:
-            raise unreadable()
+            raise build_unreadable_error()
 
-    def _take(self, size: int) -> bytes:
+    def _read_bytes(self, size: int) -> bytes:
         while len(self._buffer) < size:
             if not self._fill():
-                raise unreadable()
+                raise build_unreadable_error()
         data = bytes(self._buffer[:size])
         del self._buffer[:size]
         return data
@@ -197,16 +197,16 @@ class _Records:
                 return True
             rest = self._decompressor.flush()
         except zlib.error:
-            raise unreadable() from None
+            raise build_unreadable_error() from None
         self._buffer += rest
         return bool(rest)
 
 
 @contextlib.contextmanager
-def new_file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
+def open_new_file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
     """A file for its owner alone that has its name only once all of it is on the disk."""
     if not replace and path.exists():
-        raise _exists(path)
+        raise _build_file_exists_error(path)
     try:
         descriptor, draft = tempfile.mkstemp(".unfinished", f".{path.name}.", path.parent)
         try:
@@ -214,21 +214,21 @@ def new_file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
                 yield file
                 file.flush()
                 os.fsync(descriptor)
-            _name(Path(draft), path, replace=replace)
+            _move_into_place(Path(draft), path, replace=replace)
         finally:
             Path(draft).unlink(missing_ok=True)
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def _name(draft: Path, path: Path, *, replace: bool) -> None:
+def _move_into_place(draft: Path, path: Path, *, replace: bool) -> None:
     if replace:
         draft.replace(path)
     else:
         try:
             path.hardlink_to(draft)  # unlike a renaming, never over another file
         except FileExistsError:
-            raise _exists(path) from None
+            raise _build_file_exists_error(path) from None
         except OSError:  # a file system without such links
             draft.rename(path)
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
@@ -238,5 +238,5 @@ def _name(draft: Path, path: Path, *, replace: bool) -> None:
         os.close(folder)
 
 
-def _exists(path: Path) -> StoreError:
+def _build_file_exists_error(path: Path) -> StoreError:
     return StoreError(f"{path} exists already; --force replaces it")

@@ -12,7 +12,7 @@ from tapgate import ids
 from tapgate.errors import invalid_field
 
 MIN_SEARCH_LENGTH = 3
-SEARCH_RULE = f"must contain a word of at least {MIN_SEARCH_LENGTH} characters"
+SEARCH_ERROR = f"must contain a word of at least {MIN_SEARCH_LENGTH} characters"
 
 _WORD: Final = re.compile("[a-z0-9_]+")
 
@@ -42,7 +42,7 @@ class Conditions:
             assert _WORD.fullmatch(word), "not a word of a fixed set"
             self.add(f"{column} = '{word}'")
 
-    def hardly_ever_fails(self, condition: str) -> None:
+    def add_unselective(self, condition: str) -> None:
         """Guessed by PostgreSQL to let 199 of 200 rows through. Without that, what it knows nothing
         of, or what says nearly the same as another condition, makes it expect next to no rows: it
         then reads and sorts all there are instead of stopping when a page is full."""
@@ -72,13 +72,15 @@ class Conditions:
             return
         words = [[one for one in spellings(word) if one] for word in text.split()]
         if not any(map(_is_indexed, words)):
-            raise invalid_field("search", SEARCH_RULE)
+            raise invalid_field("search", SEARCH_ERROR)
         for word in words:
             indexed = _is_indexed(word)
-            found = [self._occurs(f"{fold}({self.bind(one)})", column, indexed) for one in word]
+            found = [
+                self._build_match(f"{fold}({self.bind(one)})", column, indexed) for one in word
+            ]
             self.add(f"({' OR '.join(found) or 'false'})")
 
-    def _occurs(self, text: str, column: str, indexed: bool) -> str:
+    def _build_match(self, text: str, column: str, indexed: bool) -> str:
         occurs = f"strpos({column}, {text}) > 0"
         # The index knows only which trigrams there are, not where.
         return f"{occurs} AND trigrams({column}) @> trigrams({text})" if indexed else occurs

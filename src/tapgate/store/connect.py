@@ -16,31 +16,31 @@ from tapgate.store.url import DatabaseUrl, parse_url
 
 #: How long the probe waits for a second connection. A pooler in session mode whose pool is used up
 #: does not serve it, which is the expected behavior of that mode.
-_PROBE_SECONDS = 2.0
-_ROUNDS = 3
+_PROBE_TIMEOUT_SECONDS = 2.0
+_PROBE_ROUNDS = 3
 _APPLICATION_NAME = "application_name"
 
-_SET_ALL = """
+_APPLY_SETTINGS = """
     SELECT pg_backend_pid(),
            (SELECT count(set_config(name, value, false))
             FROM unnest($1::text[], $2::text[]) AS setting (name, value))"""
 
 #: Failures after which another host of the URL is tried.
-_TRY_NEXT = (OSError, asyncpg.CannotConnectNowError, asyncpg.TargetServerAttributeNotMatched)
+_FAILOVER_ERRORS = (OSError, asyncpg.CannotConnectNowError, asyncpg.TargetServerAttributeNotMatched)
 #: Prepared statements break when clients share a connection between transactions.
-_SHARED = (
+_SHARED_CONNECTION_ERRORS = (
     asyncpg.DuplicatePreparedStatementError,
     asyncpg.InvalidSQLStatementNameError,
 )
 #: In PgBouncer's reason for ending a connection that begins a transaction in statement mode.
 _STATEMENT_MODE = "statement pooling mode"
-_NOT_A_SESSION = (
+_NOT_SESSION_MODE = (
     "the connection pooler in front of PostgreSQL shares connections between transactions: set"
     " pool_mode = session (PgBouncer), or connect to PostgreSQL directly"
 )
 
 #: URLs behind a pooler that keeps one connection for each session.
-_session_pooled: set[str] = set()
+_session_pooled_urls: set[str] = set()
 
 
 async def open_connection(
@@ -58,29 +58,29 @@ async def open_connection(
     session = {**target.settings, **(settings or {})}
     if _APPLICATION_NAME in target.settings:
         session[_APPLICATION_NAME] = target.settings[_APPLICATION_NAME]
-    seconds = _timeout(target, timeout)
+    seconds = _get_timeout(target, timeout)
     connection = await _connect(target, seconds, command_timeout)
     try:
-        _set_keepalives(connection, target.numbers)
+        _set_keepalives(connection, target.numeric_parameters)
         pid, _ = await connection.fetchrow(
-            _SET_ALL, list(session), list(session.values()), timeout=seconds
+            _APPLY_SETTINGS, list(session), list(session.values()), timeout=seconds
         )
         # A pooler reports a process id of its own to its clients.
-        if pid != connection.get_server_pid() and url not in _session_pooled:
-            await _require_session(connection, pid, target, seconds)
-            _session_pooled.add(url)
-    except _SHARED as error:
+        if pid != connection.get_server_pid() and url not in _session_pooled_urls:
+            await _require_session_mode(connection, pid, target, seconds)
+            _session_pooled_urls.add(url)
+    except _SHARED_CONNECTION_ERRORS as error:
         connection.terminate()
-        raise StoreError(_NOT_A_SESSION) from error
+        raise StoreError(_NOT_SESSION_MODE) from error
     except BaseException:
         connection.terminate()
         raise
     return connection
 
 
-def _timeout(target: DatabaseUrl, default: float) -> float:
+def _get_timeout(target: DatabaseUrl, default: float) -> float:
     """Return the timeout for one host: a silent host must not use up the time of the next."""
-    chosen = target.numbers.get("connect_timeout", 0)
+    chosen = target.numeric_parameters.get("connect_timeout", 0)
     return float(chosen) if chosen > 0 else default / len(target.hosts)
 
 
@@ -104,7 +104,7 @@ async def _connect(
                     timeout=seconds,
                     command_timeout=command_timeout,
                 )
-            except _TRY_NEXT as error:
+            except _FAILOVER_ERRORS as error:
                 failure = error
     assert failure is not None
     raise failure
@@ -129,7 +129,7 @@ def _set_keepalives(connection: asyncpg.Connection, numbers: Mapping[str, int]) 
             line.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), numbers[name])
 
 
-async def _require_session(
+async def _require_session_mode(
     connection: asyncpg.Connection, pid: int, target: DatabaseUrl, seconds: float
 ) -> None:
     """Raise one of _SHARED or a StoreError unless the connection keeps its PostgreSQL process.
@@ -141,21 +141,21 @@ async def _require_session(
     other = await _connect(target, seconds, None)
     try:
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_PROBE_SECONDS), other.transaction():
-                if await _pid(other) == pid:
-                    raise StoreError(_NOT_A_SESSION)
-                pids.add(await _pid(connection))
+            async with asyncio.timeout(_PROBE_TIMEOUT_SECONDS), other.transaction():
+                if await _get_backend_pid(other) == pid:
+                    raise StoreError(_NOT_SESSION_MODE)
+                pids.add(await _get_backend_pid(connection))
     except asyncpg.ConnectionDoesNotExistError as error:
         if _STATEMENT_MODE in str(error):
-            raise StoreError(_NOT_A_SESSION) from error
+            raise StoreError(_NOT_SESSION_MODE) from error
         raise
     finally:
         other.terminate()
-    for _ in range(_ROUNDS):
-        pids.add(await _pid(connection))
+    for _ in range(_PROBE_ROUNDS):
+        pids.add(await _get_backend_pid(connection))
     if pids != {pid}:
-        raise StoreError(_NOT_A_SESSION)
+        raise StoreError(_NOT_SESSION_MODE)
 
 
-async def _pid(connection: asyncpg.Connection) -> int:
+async def _get_backend_pid(connection: asyncpg.Connection) -> int:
     return int(await connection.fetchval("SELECT pg_backend_pid()"))

@@ -16,7 +16,7 @@ from tapgate.store.url import parse_url
 T = TypeVar("T")
 
 #: After this long a statement, or the wait for a connection, is given up.
-PATIENCE_SECONDS = 4.0
+DATABASE_TIMEOUT_SECONDS = 4.0
 
 _SESSION_SETTINGS = {
     "application_name": "tapgate",
@@ -27,14 +27,14 @@ _SESSION_SETTINGS = {
 }
 
 #: Every way in which opening, using or closing a connection can fail.
-FAILURES = (
+DATABASE_ERRORS = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
     OSError,
 )
 
-_LOSSES = (
+_CONNECTION_ERRORS = (
     asyncpg.PostgresConnectionError,
     asyncpg.InternalClientError,  # used between the server's farewell and the end of the stream
     asyncpg.OperatorInterventionError,  # shutting down, starting up, cancelled by the operator
@@ -63,12 +63,12 @@ class Database:
         async def opened() -> asyncpg.Connection:
             connection = await open_connection(
                 url,
-                timeout=PATIENCE_SECONDS,
-                command_timeout=PATIENCE_SECONDS,
+                timeout=DATABASE_TIMEOUT_SECONDS,
+                command_timeout=DATABASE_TIMEOUT_SECONDS,
                 settings={**_SESSION_SETTINGS, **(session or {})},
             )
             try:
-                await use_msgspec_for_jsonb(connection)
+                await register_jsonb_codec(connection)
             except BaseException:
                 connection.terminate()
                 raise
@@ -78,33 +78,33 @@ class Database:
 
     async def close(self) -> None:
         # A connection still in use after that time is one that PostgreSQL does not answer on.
-        with contextlib.suppress(TimeoutError, *FAILURES):
-            async with asyncio.timeout(PATIENCE_SECONDS):
+        with contextlib.suppress(TimeoutError, *DATABASE_ERRORS):
+            async with asyncio.timeout(DATABASE_TIMEOUT_SECONDS):
                 await self._pool.close()
         self._pool.terminate()
 
     @contextlib.asynccontextmanager
     async def connection(self) -> AsyncIterator[asyncpg.Connection]:
-        connection = await self._take()
+        connection = await self._acquire()
         try:
             yield connection
         except BaseException as error:
-            _look_after(connection, error)
+            _discard_if_broken(connection, error)
             raise
         finally:
-            self._pool.give_back(connection)
+            self._pool.release(connection)
 
     @contextlib.asynccontextmanager
-    async def apart(self) -> AsyncIterator[asyncpg.Connection]:
+    async def dedicated_connection(self) -> AsyncIterator[asyncpg.Connection]:
         """A connection for what takes long: those of the requests stay free."""
         try:
-            connection = await self._pool.apart()
-        except FAILURES as error:
-            raise _lost() from error
+            connection = await self._pool.open_dedicated()
+        except DATABASE_ERRORS as error:
+            raise _build_unavailable_error() from error
         try:
             yield connection
         except BaseException as error:
-            _look_after(connection, error)
+            _discard_if_broken(connection, error)
             raise
         finally:
             connection.terminate()
@@ -118,51 +118,51 @@ class Database:
             try:
                 yield tx
             except Exception as error:
-                if not _is_loss(error, tx):
+                if not _is_connection_loss(error, tx):
                     await transaction.rollback()
                 raise
             await transaction.commit()
 
     async def fetch(self, sql: str, *arguments: object) -> list[asyncpg.Record]:
-        return await self._alone(lambda connection: connection.fetch(sql, *arguments))
+        return await self._execute(lambda connection: connection.fetch(sql, *arguments))
 
     async def fetchrow(self, sql: str, *arguments: object) -> asyncpg.Record | None:
-        return await self._alone(lambda connection: connection.fetchrow(sql, *arguments))
+        return await self._execute(lambda connection: connection.fetchrow(sql, *arguments))
 
     async def fetchval(self, sql: str, *arguments: object) -> Any:
-        return await self._alone(lambda connection: connection.fetchval(sql, *arguments))
+        return await self._execute(lambda connection: connection.fetchval(sql, *arguments))
 
     async def execute(self, sql: str, *arguments: object) -> str:
-        return await self._alone(lambda connection: connection.execute(sql, *arguments))
+        return await self._execute(lambda connection: connection.execute(sql, *arguments))
 
-    async def _alone(self, statement: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+    async def _execute(self, statement: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
         """One statement on a connection of its own, which most requests need only one for."""
-        connection = await self._take()
+        connection = await self._acquire()
         try:
             return await statement(connection)
         except BaseException as error:
-            _look_after(connection, error)
+            _discard_if_broken(connection, error)
             raise
         finally:
-            self._pool.give_back(connection)
+            self._pool.release(connection)
 
-    async def _take(self) -> asyncpg.Connection:
+    async def _acquire(self) -> asyncpg.Connection:
         try:
-            return await self._pool.take(PATIENCE_SECONDS)
-        except FAILURES as error:
-            raise _lost() from error
+            return await self._pool.acquire(DATABASE_TIMEOUT_SECONDS)
+        except DATABASE_ERRORS as error:
+            raise _build_unavailable_error() from error
 
 
-def _look_after(connection: asyncpg.Connection, error: BaseException) -> None:
+def _discard_if_broken(connection: asyncpg.Connection, error: BaseException) -> None:
     """A connection on which something went wrong may be of no use any more."""
-    if _is_loss(error, connection):
-        _abandon(connection)
-        raise _lost() from error
+    if _is_connection_loss(error, connection):
+        _terminate(connection)
+        raise _build_unavailable_error() from error
     if not isinstance(error, Exception):
-        _abandon(connection)  # cancelled: a statement may still be running on it
+        _terminate(connection)  # cancelled: a statement may still be running on it
 
 
-async def use_msgspec_for_jsonb(connection: asyncpg.Connection) -> None:
+async def register_jsonb_codec(connection: asyncpg.Connection) -> None:
     await connection.set_type_codec(
         "jsonb",
         schema="pg_catalog",
@@ -172,18 +172,18 @@ async def use_msgspec_for_jsonb(connection: asyncpg.Connection) -> None:
     )
 
 
-def _is_loss(error: BaseException, connection: Any) -> bool:
+def _is_connection_loss(error: BaseException, connection: Any) -> bool:
     if isinstance(error, asyncpg.InterfaceError):
         # Also how asyncpg reports its wrong use, which must not look like an outage.
         return bool(connection.is_closed())
-    return isinstance(error, _LOSSES)
+    return isinstance(error, _CONNECTION_ERRORS)
 
 
-def _abandon(connection: Any) -> None:
+def _terminate(connection: Any) -> None:
     """No farewell, no wait: whoever does not answer is not asked again."""
     if not connection.is_closed():
         connection.terminate()
 
 
-def _lost() -> ApiError:
+def _build_unavailable_error() -> ApiError:
     return unavailable("The database cannot be reached")

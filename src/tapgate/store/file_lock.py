@@ -10,7 +10,7 @@ class FileLock:
         self._path = path
         self._descriptor: int | None = None
 
-    def take(self) -> bool:
+    def acquire(self) -> bool:
         """Whether the lock is now (or was already) held here."""
         if self._descriptor is not None:
             return True

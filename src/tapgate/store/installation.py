@@ -10,13 +10,13 @@ async def check_installation(database: Database, *, secret_fingerprint: str, cur
     With another secret key no PIN would match and nothing sealed could be opened; in another
     currency every amount in the books would change its meaning.
     """
-    await _must_be(
+    await _require_unchanged(
         database,
         "secret_fingerprint",
         secret_fingerprint,
         "TAPGATE_SECRET_KEY is not the one that this database was created with",
     )
-    await _must_be(
+    await _require_unchanged(
         database,
         "currency",
         currency,
@@ -24,7 +24,7 @@ async def check_installation(database: Database, *, secret_fingerprint: str, cur
     )
 
 
-async def _must_be(database: Database, name: str, value: str, refusal: str) -> None:
+async def _require_unchanged(database: Database, name: str, value: str, refusal: str) -> None:
     first = await database.fetchval(
         """INSERT INTO installation (name, value) VALUES ($1, $2)
            ON CONFLICT (name) DO UPDATE SET value = installation.value

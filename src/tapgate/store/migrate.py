@@ -9,13 +9,13 @@ import asyncpg
 
 from tapgate.store import StoreError
 from tapgate.store.connect import open_connection
-from tapgate.store.database import FAILURES
+from tapgate.store.database import DATABASE_ERRORS
 
-_FOLDER = Path(__file__).parent / "migrations"
-_CONNECT_SECONDS = 10.0
-_OLDEST_POSTGRES = 16  # what docs/running.md promises
+_MIGRATIONS_DIR = Path(__file__).parent / "migrations"
+_CONNECT_TIMEOUT_SECONDS = 10.0
+_MIN_POSTGRES_VERSION = 16  # what docs/running.md promises
 #: Held by whoever brings tables into a database.
-LOCK_KEY = 0x7461_7067_6174_65  # "tapgate"
+MIGRATION_LOCK_KEY = 0x7461_7067_6174_65  # "tapgate"
 
 _CREATE_TABLE = """
     CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -34,32 +34,32 @@ class Migration(NamedTuple):
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
-async def migrate(url: str, folder: Path = _FOLDER) -> list[str]:
+async def migrate(url: str, folder: Path = _MIGRATIONS_DIR) -> list[str]:
     """The names of what was applied. Several processes may call this at once."""
-    migrations = _read(folder)
-    connection = await connect(url)
+    migrations = _load_migrations(folder)
+    connection = await open_checked_connection(url)
     try:
         # A limit from the database URL is meant for requests.
         await connection.execute("SET statement_timeout = 0")
         # Held by the session and given up with it: the second process waits, then finds all done.
-        await connection.execute("SELECT pg_advisory_lock($1)", LOCK_KEY)
+        await connection.execute("SELECT pg_advisory_lock($1)", MIGRATION_LOCK_KEY)
         await connection.execute(_CREATE_TABLE)
         rows = await connection.fetch("SELECT name, sha256 FROM schema_migrations")
-        pending = outstanding(migrations, {row["name"]: row["sha256"] for row in rows})
+        pending = find_pending(migrations, {row["name"]: row["sha256"] for row in rows})
         for migration in pending:
             await _apply(connection, migration)
         return [migration.name for migration in pending]
-    except FAILURES as error:
-        raise StoreError(f"the database cannot be migrated: {in_one_line(error)}") from error
+    except DATABASE_ERRORS as error:
+        raise StoreError(f"the database cannot be migrated: {summarize_error(error)}") from error
     finally:
-        await connection.close(timeout=_CONNECT_SECONDS)
+        await connection.close(timeout=_CONNECT_TIMEOUT_SECONDS)
 
 
-def _read(folder: Path) -> list[Migration]:
+def _load_migrations(folder: Path) -> list[Migration]:
     return [Migration(file.name, file.read_text()) for file in sorted(folder.glob("*.sql"))]
 
 
-def outstanding(migrations: Sequence[Migration], applied: Mapping[str, str]) -> list[Migration]:
+def find_pending(migrations: Sequence[Migration], applied: Mapping[str, str]) -> list[Migration]:
     """What is still to be applied, in order, when that is possible at all."""
     known = {migration.name for migration in migrations}
     if newer := sorted(applied.keys() - known):
@@ -73,9 +73,9 @@ def outstanding(migrations: Sequence[Migration], applied: Mapping[str, str]) -> 
     return pending
 
 
-def refuse_unknown(applied: Mapping[str, str]) -> None:
+def require_known_migrations(applied: Mapping[str, str]) -> None:
     """Whether this code could bring a database with these migrations up to date."""
-    outstanding(_read(_FOLDER), applied)
+    find_pending(_load_migrations(_MIGRATIONS_DIR), applied)
 
 
 async def create_schema(connection: asyncpg.Connection, applied: Mapping[str, str]) -> None:
@@ -84,7 +84,7 @@ async def create_schema(connection: asyncpg.Connection, applied: Mapping[str, st
     They must have passed `refuse_unknown`. The rows of schema_migrations are left to the caller.
     """
     await connection.execute(_CREATE_TABLE)
-    for migration in _read(_FOLDER):
+    for migration in _load_migrations(_MIGRATIONS_DIR):
         if migration.name in applied:
             await connection.execute(migration.sql)
 
@@ -98,21 +98,21 @@ async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
                 migration.name,
                 migration.sha256,
             )
-    except FAILURES as error:
-        raise StoreError(f"{migration.name} cannot be applied: {in_one_line(error)}") from error
+    except DATABASE_ERRORS as error:
+        raise StoreError(f"{migration.name} cannot be applied: {summarize_error(error)}") from error
 
 
-async def connect(url: str) -> asyncpg.Connection:
+async def open_checked_connection(url: str) -> asyncpg.Connection:
     try:
-        connection = await open_connection(url, timeout=_CONNECT_SECONDS)
-    except (*FAILURES, ValueError) as error:
-        raise StoreError(f"the database cannot be reached: {in_one_line(error)}") from error
-    if connection.get_server_version().major < _OLDEST_POSTGRES:
-        await connection.close(timeout=_CONNECT_SECONDS)
-        raise StoreError(f"PostgreSQL {_OLDEST_POSTGRES} or newer is needed")
+        connection = await open_connection(url, timeout=_CONNECT_TIMEOUT_SECONDS)
+    except (*DATABASE_ERRORS, ValueError) as error:
+        raise StoreError(f"the database cannot be reached: {summarize_error(error)}") from error
+    if connection.get_server_version().major < _MIN_POSTGRES_VERSION:
+        await connection.close(timeout=_CONNECT_TIMEOUT_SECONDS)
+        raise StoreError(f"PostgreSQL {_MIN_POSTGRES_VERSION} or newer is needed")
     encoding = await connection.fetchval("SHOW server_encoding")
     if encoding != "UTF8":
-        await connection.close(timeout=_CONNECT_SECONDS)
+        await connection.close(timeout=_CONNECT_TIMEOUT_SECONDS)
         raise StoreError(
             f"the database's encoding is {encoding}: create it with ENCODING 'UTF8', so that it can"
             " store every name"
@@ -120,5 +120,5 @@ async def connect(url: str) -> asyncpg.Connection:
     return connection
 
 
-def in_one_line(error: Exception) -> str:
+def summarize_error(error: Exception) -> str:
     return str(error).partition("\n")[0] or type(error).__name__

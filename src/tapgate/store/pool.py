@@ -12,109 +12,109 @@ from typing import Final
 import asyncpg
 
 #: One that was not used for longer may have been forgotten by what is in between.
-_LONGEST_REST_SECONDS: Final = 300.0
+_MAX_IDLE_SECONDS: Final = 300.0
 
 
 class Pool:
     def __init__(self, connect: Callable[[], Awaitable[asyncpg.Connection]], size: int) -> None:
         self._connect = connect
         self._size = size
-        self._open = 0
+        self._open_count = 0
         #: With the moment since when each has rested; the last one is taken first.
-        self._resting: list[tuple[asyncpg.Connection, float]] = []
-        self._used: set[asyncpg.Connection] = set()
+        self._idle: list[tuple[asyncpg.Connection, float]] = []
+        self._in_use: set[asyncpg.Connection] = set()
         #: None is handed over where there is room to open another one.
-        self._waiting: deque[asyncio.Future[asyncpg.Connection | None]] = deque()
-        self._closing = False
-        self._all_back = asyncio.Event()
+        self._waiters: deque[asyncio.Future[asyncpg.Connection | None]] = deque()
+        self._is_closing = False
+        self._all_released = asyncio.Event()
 
-    async def take(self, patience: float) -> asyncpg.Connection:
+    async def acquire(self, patience: float) -> asyncpg.Connection:
         """TimeoutError: all of them were in use for that long."""
         self._require_open()
-        connection = self._rested()
+        connection = self._pop_idle()
         if connection is None:
             async with asyncio.timeout(patience):
                 while connection is None:
-                    connection = await self._another()
-            if self._closing:  # since it was asked for: nobody would close this one
+                    connection = await self._open_or_wait()
+            if self._is_closing:  # since it was asked for: nobody would close this one
                 connection.terminate()
-                self._open -= 1
+                self._open_count -= 1
             self._require_open()
-        self._used.add(connection)
+        self._in_use.add(connection)
         return connection
 
-    async def apart(self) -> asyncpg.Connection:
+    async def open_dedicated(self) -> asyncpg.Connection:
         """Another one, which is the caller's own to close."""
         return await self._connect()
 
-    def give_back(self, connection: asyncpg.Connection) -> None:
-        self._used.discard(connection)
+    def release(self, connection: asyncpg.Connection) -> None:
+        self._in_use.discard(connection)
         if connection.is_closed():
-            self._open -= 1
-            self._hand_over(None)
-        elif not self._hand_over(connection):
-            self._resting.append((connection, asyncio.get_running_loop().time()))
-        if self._closing and not self._used:
-            self._all_back.set()
+            self._open_count -= 1
+            self._hand_to_waiter(None)
+        elif not self._hand_to_waiter(connection):
+            self._idle.append((connection, asyncio.get_running_loop().time()))
+        if self._is_closing and not self._in_use:
+            self._all_released.set()
 
     async def close(self) -> None:
         """Waits for those that are in use."""
-        self._closing = True
-        if self._used:
-            await self._all_back.wait()
-        while self._resting:
-            connection, _ = self._resting.pop()
+        self._is_closing = True
+        if self._in_use:
+            await self._all_released.wait()
+        while self._idle:
+            connection, _ = self._idle.pop()
             await connection.close()
 
     def terminate(self) -> None:
-        for connection in (*self._used, *(connection for connection, _ in self._resting)):
+        for connection in (*self._in_use, *(connection for connection, _ in self._idle)):
             connection.terminate()
-        self._resting.clear()
+        self._idle.clear()
 
     def _require_open(self) -> None:
-        if self._closing:
+        if self._is_closing:
             raise asyncpg.InterfaceError("the connections are being closed")
 
-    def _rested(self) -> asyncpg.Connection | None:
+    def _pop_idle(self) -> asyncpg.Connection | None:
         now = asyncio.get_running_loop().time()
-        while self._resting:
-            connection, since = self._resting.pop()
+        while self._idle:
+            connection, since = self._idle.pop()
             if not connection.is_closed():
-                if now - since < _LONGEST_REST_SECONDS:
+                if now - since < _MAX_IDLE_SECONDS:
                     return connection
                 connection.terminate()
-            self._open -= 1
+            self._open_count -= 1
         return None
 
-    async def _another(self) -> asyncpg.Connection | None:
-        if self._open < self._size:
-            return await self._opened()
+    async def _open_or_wait(self) -> asyncpg.Connection | None:
+        if self._open_count < self._size:
+            return await self._open_connection()
         waiter: asyncio.Future[asyncpg.Connection | None]
         waiter = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiter)
+        self._waiters.append(waiter)
         try:
             return await waiter
         except BaseException:
             if not waiter.cancelled():  # handed over too late
                 if (connection := waiter.result()) is not None:
-                    self.give_back(connection)
+                    self.release(connection)
                 else:
-                    self._hand_over(None)
+                    self._hand_to_waiter(None)
             raise
 
-    async def _opened(self) -> asyncpg.Connection:
-        self._open += 1
+    async def _open_connection(self) -> asyncpg.Connection:
+        self._open_count += 1
         try:
             return await self._connect()
         except BaseException:
-            self._open -= 1
-            self._hand_over(None)
+            self._open_count -= 1
+            self._hand_to_waiter(None)
             raise
 
-    def _hand_over(self, connection: asyncpg.Connection | None) -> bool:
+    def _hand_to_waiter(self, connection: asyncpg.Connection | None) -> bool:
         """Whether there was somebody who waited."""
-        while self._waiting:
-            waiter = self._waiting.popleft()
+        while self._waiters:
+            waiter = self._waiters.popleft()
             if not waiter.done():
                 waiter.set_result(connection)
                 return True

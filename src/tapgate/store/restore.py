@@ -17,21 +17,27 @@ import asyncpg
 from tapgate.clock import Clock, system_clock
 from tapgate.ids import first_id_at
 from tapgate.store import StoreError
-from tapgate.store.backup import COPY_SETTINGS, FIGURES, NOTHING
+from tapgate.store.backup import CONTROL_TOTALS, COPY_SETTINGS, NO_VALUE
 from tapgate.store.backup_file import Manifest, TableRows
-from tapgate.store.database import FAILURES
-from tapgate.store.migrate import LOCK_KEY, connect, create_schema, in_one_line, refuse_unknown
+from tapgate.store.database import DATABASE_ERRORS
+from tapgate.store.migrate import (
+    MIGRATION_LOCK_KEY,
+    create_schema,
+    open_checked_connection,
+    require_known_migrations,
+    summarize_error,
+)
 from tapgate.store.schema import (
-    MESSENGER,
+    MESSENGER_SCHEMA,
     Schema,
-    main_schema,
+    get_main_schema,
     prepare_for_loading,
     read_schema,
 )
 
-_MAX_NAMES = 5
+_MAX_LISTED_NAMES = 5
 
-_FOUND = """
+_SELECT_OBJECTS = """
     SELECT c.oid::regclass::text
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = ANY ($1) AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
@@ -41,7 +47,7 @@ _FOUND = """
     ORDER BY c.relname"""
 
 #: Each may have been ended after the backup. Its owner can get another one.
-_ENDED = {
+_REVOKE_STATEMENTS = {
     "sessions": "UPDATE sessions SET ended_at = now() WHERE ended_at IS NULL",
     "refresh_tokens": "DELETE FROM refresh_tokens",
     "one_time_codes": "DELETE FROM one_time_codes",
@@ -51,17 +57,17 @@ _ENDED = {
 }
 #: Receivers deduplicate deliveries by number. Numbers assigned after the backup may be known to
 #: them, so the sequence continues above every number that was possible by now.
-_NEXT_DELIVERY = """
+_ADVANCE_DELIVERY_SEQUENCE = """
     SELECT setval('deliveries_id_seq', greatest(last_value, $1)) FROM deliveries_id_seq"""
 
 
-class Source(Protocol):
+class BackupSource(Protocol):
     """A backup that has been opened."""
 
     @property
     def manifest(self) -> Manifest: ...
 
-    def tables(self) -> AsyncGenerator[TableRows, None]:
+    def iter_tables(self) -> AsyncGenerator[TableRows, None]:
         """The tables in the order of the file; each table's rows before the next table."""
         ...
 
@@ -77,14 +83,14 @@ class Source(Protocol):
 
 
 #: Receives a description of the progress.
-Report = Callable[[str], None]
+ProgressCallback = Callable[[str], None]
 
 
-def refuse_unfit(
+def require_restorable(
     manifest: Manifest, *, secret_fingerprint: str, currency: str, clock: Clock = system_clock
 ) -> None:
     """Refuse a backup that could not be run afterwards, or that would reuse identifiers."""
-    refuse_unknown(manifest.migrations)
+    require_known_migrations(manifest.migrations)
     if manifest.secret_fingerprint not in (None, secret_fingerprint):
         raise StoreError(
             f"the backup belongs to the secret key {manifest.secret_fingerprint!a}, and that of"
@@ -97,22 +103,24 @@ def refuse_unfit(
         raise StoreError("the clock of this machine is behind the moment of the backup")
 
 
-async def load(url: str, source: Source, report: Report, clock: Clock = system_clock) -> list[str]:
+async def restore_backup(
+    url: str, source: BackupSource, report: ProgressCallback, clock: Clock = system_clock
+) -> list[str]:
     """Fill the database, which must be empty.
 
     Returns the names of tables that were saved but are not Tapgate's, and are not restored.
     """
-    connection = await connect(url)
+    connection = await open_checked_connection(url)
     try:
         await connection.execute(COPY_SETTINGS)
         transaction = connection.transaction()
         await transaction.start()
-        left_out = await _fill(connection, source, report, clock())
+        left_out = await _restore_all(connection, source, report, clock())
         tx = await connection.fetchval("SELECT pg_current_xact_id()::text")
     except StoreError as error:
         raise StoreError(f"nothing was restored: {error}") from error
-    except FAILURES as error:
-        raise StoreError(f"nothing was restored: {in_one_line(error)}") from error
+    except DATABASE_ERRORS as error:
+        raise StoreError(f"nothing was restored: {summarize_error(error)}") from error
     else:
         await _commit(transaction, connection, url, tx)
         return left_out
@@ -126,26 +134,26 @@ async def _commit(
     """Commit, and find out whether it happened if the answer is lost."""
     try:
         await transaction.commit()
-    except (asyncio.CancelledError, *FAILURES) as error:
+    except (asyncio.CancelledError, *DATABASE_ERRORS) as error:
         connection.terminate()
         if await _is_committed(url, tx):
             return  # interrupted or disconnected too late
         if isinstance(error, asyncio.CancelledError):
             raise
-        raise StoreError(f"nothing was restored: {in_one_line(error)}") from error
+        raise StoreError(f"nothing was restored: {summarize_error(error)}") from error
 
 
 async def _is_committed(url: str, tx: str) -> bool:
     """Return whether the transaction committed, as the database recorded it."""
     try:
-        connection = await connect(url)
+        connection = await open_checked_connection(url)
         try:
             # The other session holds this lock until its transaction is decided.
-            await connection.execute("SELECT pg_advisory_lock($1)", LOCK_KEY)
+            await connection.execute("SELECT pg_advisory_lock($1)", MIGRATION_LOCK_KEY)
             found = await connection.fetchval("SELECT pg_xact_status($1::text::xid8)", tx)
         finally:
             await connection.close(timeout=1)
-    except (StoreError, *FAILURES) as error:
+    except (StoreError, *DATABASE_ERRORS) as error:
         raise StoreError(
             "it is not known whether the database was restored, since it was lost on the last step:"
             " restore once more, which is refused if it was"
@@ -153,16 +161,16 @@ async def _is_committed(url: str, tx: str) -> bool:
     return bool(found == "committed")
 
 
-async def _fill(
-    connection: asyncpg.Connection, source: Source, report: Report, now: datetime
+async def _restore_all(
+    connection: asyncpg.Connection, source: BackupSource, report: ProgressCallback, now: datetime
 ) -> list[str]:
     manifest = source.manifest
-    await connection.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
+    await connection.execute("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK_KEY)
     await _require_empty(connection)
     await create_schema(connection, manifest.migrations)
     schema = await read_schema(connection)
     if missing := sorted(schema.tables.keys() - manifest.tables.keys()):
-        raise StoreError(f"the backup lacks {_names(missing)}")
+        raise StoreError(f"the backup lacks {_format_names(missing)}")
     removed = await prepare_for_loading(connection, schema)
     left_out = await _load_tables(connection, source, schema, report)
     for name, (last, is_called) in source.sequences.items():
@@ -174,24 +182,24 @@ async def _fill(
         report(f"{what}, {number} of {len(removed)} steps after the rows")
         await connection.execute(statement)
     report("comparing with what was saved")
-    await _compare(connection, manifest, schema)
-    for table, statement in _ENDED.items():
+    await _compare_with_manifest(connection, manifest, schema)
+    for table, statement in _REVOKE_STATEMENTS.items():
         if table in schema.tables:
             await connection.execute(statement)
     if "deliveries_id_seq" in schema.sequences:
-        await connection.execute(_NEXT_DELIVERY, first_id_at(now))
+        await connection.execute(_ADVANCE_DELIVERY_SEQUENCE, first_id_at(now))
     return left_out
 
 
 async def _require_empty(connection: asyncpg.Connection) -> None:
-    schemas = [await main_schema(connection), MESSENGER]
-    found = [row[0] for row in await connection.fetch(_FOUND, schemas)]
+    schemas = [await get_main_schema(connection), MESSENGER_SCHEMA]
+    found = [row[0] for row in await connection.fetch(_SELECT_OBJECTS, schemas)]
     if found:
-        raise StoreError(f"the database is not empty: it has {_names(found)}")
+        raise StoreError(f"the database is not empty: it has {_format_names(found)}")
 
 
 async def _load_tables(
-    connection: asyncpg.Connection, source: Source, schema: Schema, report: Report
+    connection: asyncpg.Connection, source: BackupSource, schema: Schema, report: ProgressCallback
 ) -> list[str]:
     async def reported(name: str, rows: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for data in rows:
@@ -199,7 +207,7 @@ async def _load_tables(
             yield data
 
     left_out, done = [], set()
-    async with contextlib.aclosing(source.tables()) as tables:
+    async with contextlib.aclosing(source.iter_tables()) as tables:
         async for name, columns, rows in tables:
             table = schema.tables.get(name)
             if table is None:
@@ -216,13 +224,15 @@ async def _load_tables(
     return left_out
 
 
-async def _compare(connection: asyncpg.Connection, manifest: Manifest, schema: Schema) -> None:
+async def _compare_with_manifest(
+    connection: asyncpg.Connection, manifest: Manifest, schema: Schema
+) -> None:
     for name, table in schema.tables.items():
         found = await connection.fetchval(f"SELECT count(*) FROM {table.quoted}")
         _require_same(f"{name}: rows", str(found), str(manifest.tables[name]))
-    for name, (table_name, sql) in FIGURES.items():
+    for name, (table_name, sql) in CONTROL_TOTALS.items():
         if name in manifest.figures and table_name in schema.tables:
-            found = await connection.fetchval(sql) or NOTHING
+            found = await connection.fetchval(sql) or NO_VALUE
             _require_same(name, found, manifest.figures[name])
     rows = await connection.fetch("SELECT name, sha256 FROM schema_migrations")
     if {row["name"]: row["sha256"] for row in rows} != manifest.migrations:
@@ -234,13 +244,13 @@ def _require_same(what: str, found: str, saved: str) -> None:
         raise StoreError(f"{what}: {found!a} came back, {saved!a} were saved")
 
 
-def _names(names: list[str]) -> str:
-    return f"{', '.join(names[:_MAX_NAMES])} ({len(names)} in all)"
+def _format_names(names: list[str]) -> str:
+    return f"{', '.join(names[:_MAX_LISTED_NAMES])} ({len(names)} in all)"
 
 
 async def analyze(url: str) -> None:
     """What plans are made from is no part of a backup."""
-    connection = await connect(url)
+    connection = await open_checked_connection(url)
     try:
         await connection.execute("ANALYZE")
     finally:

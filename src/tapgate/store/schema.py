@@ -12,9 +12,9 @@ import asyncpg
 from tapgate.store import StoreError
 
 #: The schema that migrations name. All other tables are in the first schema of the search path.
-MESSENGER = "messenger"
+MESSENGER_SCHEMA = "messenger"
 
-_TABLES = """
+_SELECT_TABLES = """
     SELECT n.nspname AS schema, c.relname AS name, format('%I.%I', n.nspname, c.relname) AS quoted,
            (SELECT coalesce(array_agg(attname::text ORDER BY attnum), '{}') FROM pg_attribute
             WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped
@@ -23,12 +23,12 @@ _TABLES = """
     WHERE n.nspname = ANY ($1) AND c.relkind = 'r'
     ORDER BY n.nspname = $2 DESC, c.relname"""
 
-_SEQUENCES = """
+_SELECT_SEQUENCES = """
     SELECT n.nspname AS schema, c.relname AS name, format('%I.%I', n.nspname, c.relname) AS quoted
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = ANY ($1) AND c.relkind = 'S' ORDER BY n.nspname, c.relname"""
 
-_FOREIGN_KEYS = """
+_SELECT_FOREIGN_KEYS = """
     SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) AS remove,
            format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname,
                   pg_get_constraintdef(c.oid)) AS restore
@@ -37,7 +37,7 @@ _FOREIGN_KEYS = """
     ORDER BY conrelid::regclass::text, conname"""
 
 #: Without those of constraints: rows are loaded roughly in the order of their primary keys.
-_INDEXES = """
+_SELECT_INDEXES = """
     SELECT format('DROP INDEX %s', indexrelid::regclass) AS remove,
            pg_get_indexdef(indexrelid) AS restore
     FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_namespace n ON n.oid = relnamespace
@@ -64,7 +64,7 @@ class Schema(NamedTuple):
     sequences: Mapping[str, str]
 
 
-async def main_schema(connection: asyncpg.Connection) -> str:
+async def get_main_schema(connection: asyncpg.Connection) -> str:
     name = await connection.fetchval("SELECT current_schema()")
     if name is None:
         path = await connection.fetchval("SELECT current_setting('search_path')")
@@ -73,14 +73,14 @@ async def main_schema(connection: asyncpg.Connection) -> str:
 
 
 async def read_schema(connection: asyncpg.Connection) -> Schema:
-    main = await main_schema(connection)
-    schemas = (main, MESSENGER)
+    main = await get_main_schema(connection)
+    schemas = (main, MESSENGER_SCHEMA)
 
     def named(schema: str, name: str) -> str:
         return name if schema == main else f"{schema}.{name}"
 
-    tables = [Table(*row) for row in await connection.fetch(_TABLES, schemas, main)]
-    sequences = await connection.fetch(_SEQUENCES, schemas)
+    tables = [Table(*row) for row in await connection.fetch(_SELECT_TABLES, schemas, main)]
+    sequences = await connection.fetch(_SELECT_SEQUENCES, schemas)
     return Schema(
         schemas,
         {named(table.schema, table.name): table for table in tables},
@@ -97,7 +97,8 @@ async def prepare_for_loading(
     """
     tables = [table.quoted for table in schema.tables.values()]
     keys, indexes = [
-        await connection.fetch(query, schema.schemas) for query in (_FOREIGN_KEYS, _INDEXES)
+        await connection.fetch(query, schema.schemas)
+        for query in (_SELECT_FOREIGN_KEYS, _SELECT_INDEXES)
     ]
     removals = [row["remove"] for row in (*keys, *indexes)]
     for table in tables:

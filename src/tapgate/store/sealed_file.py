@@ -31,10 +31,10 @@ class SealedWriter:
         salt = os.urandom(_SALT_BYTES)
         self._file = file
         self._header = MAGIC + bytes.fromhex(vault.key_id) + salt
-        self._cipher = _cipher(vault, salt)
-        self._chunks = 0
+        self._cipher = _create_cipher(vault, salt)
+        self._chunk_count = 0
         self._buffer = bytearray()
-        self.written = file.write(self._header)
+        self.bytes_written = file.write(self._header)
 
     def write(self, data: bytes) -> None:
         self._buffer += data
@@ -48,9 +48,9 @@ class SealedWriter:
         self._file.flush()
 
     def _write_chunk(self, data: bytes, *, is_last: bool) -> None:
-        nonce = _nonce(self._chunks, is_last=is_last)
-        self._chunks += 1
-        self.written += self._file.write(self._cipher.encrypt(nonce, data, self._header))
+        nonce = _build_nonce(self._chunk_count, is_last=is_last)
+        self._chunk_count += 1
+        self.bytes_written += self._file.write(self._cipher.encrypt(nonce, data, self._header))
 
 
 def is_sealed(file: BinaryIO) -> bool:
@@ -63,7 +63,7 @@ def read_sealed(file: BinaryIO, vault: Vault) -> Iterator[bytes]:
     file.seek(0)
     header = file.read(_HEADER_BYTES)
     if len(header) < _HEADER_BYTES or not header.startswith(MAGIC):
-        raise _altered()
+        raise _build_altered_error()
     key_id, salt = header[len(MAGIC) : -_SALT_BYTES].hex(), header[-_SALT_BYTES:]
     if key_id != vault.key_id:
         raise StoreError(
@@ -71,27 +71,27 @@ def read_sealed(file: BinaryIO, vault: Vault) -> Iterator[bytes]:
             f" {vault.key_id}: set the TAPGATE_SECRET_KEY of the installation it was made by, or"
             " put the secrets.json that was kept into the data folder"
         )
-    cipher = _cipher(vault, salt)
+    cipher = _create_cipher(vault, salt)
     chunk, number = file.read(CHUNK_BYTES + _TAG_BYTES), 0
     while True:
         following = file.read(CHUNK_BYTES + _TAG_BYTES)
         try:
-            yield cipher.decrypt(_nonce(number, is_last=not following), chunk, header)
+            yield cipher.decrypt(_build_nonce(number, is_last=not following), chunk, header)
         except (InvalidTag, ValueError):  # ValueError: shorter than a tag
-            raise _altered() from None
+            raise _build_altered_error() from None
         if not following:
             return
         chunk, number = following, number + 1
 
 
-def _cipher(vault: Vault, salt: bytes) -> AESGCM:
+def _create_cipher(vault: Vault, salt: bytes) -> AESGCM:
     return AESGCM(vault.derive_key(_PURPOSE, salt))
 
 
-def _nonce(number: int, *, is_last: bool) -> bytes:
+def _build_nonce(number: int, *, is_last: bool) -> bytes:
     """Never used twice with a key: every file has a key of its own."""
     return number.to_bytes(11, "big") + bytes([is_last])
 
 
-def _altered() -> StoreError:
+def _build_altered_error() -> StoreError:
     return StoreError("it is damaged, incomplete or was altered: it does not authenticate")

@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_OWN_USER = "tapgate"
-_LAST_RESORT = "nobody"
+_SYSTEM_USER = "tapgate"
+_FALLBACK_USER = "nobody"
 
 
 class ServerUser(NamedTuple):
@@ -17,24 +17,24 @@ class ServerUser(NamedTuple):
     gid: int
 
     @property
-    def is_this_process(self) -> bool:
+    def is_current_user(self) -> bool:
         return self.uid == os.geteuid()
 
     def popen_arguments(self) -> dict[str, Any]:
         """How `subprocess` starts a process as this user."""
-        if self.is_this_process:
+        if self.is_current_user:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
-    def give(self, folder: Path) -> None:
-        if not self.is_this_process:
+    def chown(self, folder: Path) -> None:
+        if not self.is_current_user:
             os.chown(folder, self.uid, self.gid)
 
     def can_search(self, folder: Path) -> bool:
         """Return whether this user may pass through `folder` and every folder above it, also
         where symbolic links lead."""
         real = folder.resolve()
-        return self.is_this_process or all(
+        return self.is_current_user or all(
             self._has_access(path, search_only=True)
             for path in {folder, *folder.parents, real, *real.parents}
         )
@@ -62,38 +62,43 @@ class ServerUser(NamedTuple):
         shift = 6 if status.st_uid == self.uid else 3 if status.st_gid == self.gid else 0
         granted = mode >> shift & 0o7
         needed = 0o1 if search_only else 0o5 if mode & stat.S_IXUSR else 0o4
-        return self.is_this_process or granted & needed == needed
+        return self.is_current_user or granted & needed == needed
 
 
-def server_user(pgdata: Path) -> ServerUser:
+def resolve_server_user(pgdata: Path) -> ServerUser:
     """This process's user; as root the owner of the database there is, else one of our own."""
     if os.geteuid() != 0:
         return ServerUser(os.geteuid(), os.getegid())
     if pgdata.exists() and (status := pgdata.stat()).st_uid != 0:
         return ServerUser(status.st_uid, status.st_gid)
-    return _find(_OWN_USER) or _create() or _find(_LAST_RESORT) or ServerUser(65534, 65534)
+    return (
+        _find_user(_SYSTEM_USER)
+        or _create_user()
+        or _find_user(_FALLBACK_USER)
+        or ServerUser(65534, 65534)
+    )
 
 
-def _create() -> ServerUser | None:
+def _create_user() -> ServerUser | None:
     """Create the system user. Parallel runs of `useradd` overwrite each other's entries, so a lock
     lets one process at a time create it; the others then find it."""
     command = ["useradd", "--system", "--user-group", "--no-create-home"]
     with Path("/etc/passwd").open() as accounts:
         fcntl.flock(accounts, fcntl.LOCK_EX)
-        if found := _find(_OWN_USER):
+        if found := _find_user(_SYSTEM_USER):
             return found
         try:
             subprocess.run(  # noqa: S603
-                [*command, "--shell", "/usr/sbin/nologin", _OWN_USER],
+                [*command, "--shell", "/usr/sbin/nologin", _SYSTEM_USER],
                 capture_output=True,
                 check=False,
             )
         except FileNotFoundError:
             return None
-        return _find(_OWN_USER)
+        return _find_user(_SYSTEM_USER)
 
 
-def _find(name: str) -> ServerUser | None:
+def _find_user(name: str) -> ServerUser | None:
     try:
         entry = pwd.getpwnam(name)
     except KeyError:

@@ -18,18 +18,18 @@ import msgspec
 import structlog
 
 from tapgate.store.connect import open_connection
-from tapgate.store.database import FAILURES
+from tapgate.store.database import DATABASE_ERRORS
 
 Ticket = NewType("Ticket", str)
 
-_CHANGES = "tapgate_changes"
-_QUESTIONS = "tapgate_questions"
-_LISTENER = "tapgate listener"
-_SETTLE_SECONDS = 1.0
-_ANSWER_SECONDS = 2.0
+_CHANGES_CHANNEL = "tapgate_changes"
+_ACK_REQUESTS_CHANNEL = "tapgate_questions"
+_LISTENER_APPLICATION_NAME = "tapgate listener"
+_ACK_TIMEOUT_SECONDS = 1.0
+_QUERY_TIMEOUT_SECONDS = 2.0
 _HEARTBEAT_SECONDS = 2.0
 _RETRY_SECONDS = 0.2
-_RECOUNT_SECONDS = 0.1
+_LISTENER_POLL_SECONDS = 0.1
 
 _log = structlog.get_logger()
 
@@ -37,76 +37,76 @@ _log = structlog.get_logger()
 class Signals:
     def __init__(self, url: str) -> None:
         self._url = url
-        self._answers = f"tapgate_answers_{secrets.token_hex(8)}"
+        self._ack_channel = f"tapgate_answers_{secrets.token_hex(8)}"
         self._handlers: dict[str, list[Callable[[str], None]]] = defaultdict(list)
-        self._gap_handlers: list[Callable[[], None]] = []
-        self._answered: dict[str, set[int]] = {}
-        self._news = asyncio.Event()  # somebody answered
-        self._up = asyncio.Event()
-        self._one_at_a_time = asyncio.Lock()
+        self._reconnect_handlers: list[Callable[[], None]] = []
+        self._acks: dict[str, set[int]] = {}
+        self._ack_received = asyncio.Event()  # somebody answered
+        self._connected = asyncio.Event()
+        self._query_lock = asyncio.Lock()
         self._connection: Any = None
         self._pid = 0  # PostgreSQL's process of the connection
-        self._answering: set[asyncio.Task[None]] = set()
+        self._ack_tasks: set[asyncio.Task[None]] = set()
         self._task: asyncio.Task[None] | None = None
         self._stopping = False
 
     @property
-    def listening(self) -> bool:
+    def is_listening(self) -> bool:
         """While this is False, changes are missed: what is remembered may be old."""
-        return self._up.is_set()
+        return self._connected.is_set()
 
-    def on(self, topic: str, handler: Callable[[str], None]) -> None:
+    def subscribe(self, topic: str, handler: Callable[[str], None]) -> None:
         self._handlers[topic].append(handler)
 
-    def on_gap(self, handler: Callable[[], None]) -> None:
+    def on_reconnect(self, handler: Callable[[], None]) -> None:
         """Called whenever listening begins (again): changes may have been missed before."""
-        self._gap_handlers.append(handler)
+        self._reconnect_handlers.append(handler)
 
     async def start(self) -> None:
         """Returns when it listens, or when that takes too long: it goes on trying by itself."""
         self._task = asyncio.create_task(self._keep_listening())
-        await _happens(self._up, within=_ANSWER_SECONDS)
+        await _wait_for_event(self._connected, within=_QUERY_TIMEOUT_SECONDS)
 
     async def stop(self) -> None:
         self._stopping = True
         if self._task is not None:
             self._task.cancel()
-            await asyncio.gather(self._task, *self._answering, return_exceptions=True)
+            await asyncio.gather(self._task, *self._ack_tasks, return_exceptions=True)
             self._task = None
 
     async def publish(self, tx: asyncpg.Connection, topic: str, payload: str) -> Ticket:
         """Part of the database transaction: told to everybody if and when it commits."""
         message = msgspec.json.encode((topic, payload)).decode()
-        await tx.execute("SELECT pg_notify($1, $2)", _CHANGES, message)
+        await tx.execute("SELECT pg_notify($1, $2)", _CHANGES_CHANNEL, message)
         return Ticket(secrets.token_hex(8))
 
-    async def settled(self, ticket: Ticket) -> None:
+    async def wait_for_acks(self, ticket: Ticket) -> None:
         """After the commit: returns when every listening process knows, or after a second."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_SETTLE_SECONDS):
+            async with asyncio.timeout(_ACK_TIMEOUT_SECONDS):
                 while True:
-                    await self._up.wait()
-                    with contextlib.suppress(*FAILURES):
-                        return await self._hear_from_everybody(ticket)
+                    await self._connected.wait()
+                    with contextlib.suppress(*DATABASE_ERRORS):
+                        return await self._collect_acks(ticket)
                     await asyncio.sleep(_RETRY_SECONDS)
 
-    async def _hear_from_everybody(self, ticket: Ticket) -> None:
-        answered = self._answered[ticket] = set()
+    async def _collect_acks(self, ticket: Ticket) -> None:
+        answered = self._acks[ticket] = set()
         try:
-            asked = await self._listeners()
-            await self._notify(_QUESTIONS, f"{self._answers} {ticket}")
+            asked = await self._list_listeners()
+            await self._notify(_ACK_REQUESTS_CHANNEL, f"{self._ack_channel} {ticket}")
             while not asked <= answered:
-                self._news.clear()
-                if not await _happens(self._news, within=_RECOUNT_SECONDS):
-                    asked &= await self._listeners()  # whoever has gone will not answer
+                self._ack_received.clear()
+                if not await _wait_for_event(self._ack_received, within=_LISTENER_POLL_SECONDS):
+                    asked &= await self._list_listeners()  # whoever has gone will not answer
         finally:
-            del self._answered[ticket]
+            del self._acks[ticket]
 
-    async def _listeners(self) -> set[int]:
+    async def _list_listeners(self) -> set[int]:
         rows = await self._query(
             """SELECT pid FROM pg_stat_activity
                WHERE application_name = $1 AND datname = current_database()""",
-            _LISTENER,
+            _LISTENER_APPLICATION_NAME,
         )
         return {row["pid"] for row in rows}
 
@@ -116,12 +116,12 @@ class Signals:
     async def _query(self, sql: str, *arguments: object) -> list[asyncpg.Record]:
         # Whoever asked may give up; the connection, which others use too, must not notice. Nor is
         # it a complaint to anybody if the query fails after that.
-        query = asyncio.ensure_future(self._query_in_turn(sql, *arguments))
+        query = asyncio.ensure_future(self._query_locked(sql, *arguments))
         query.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(query)
 
-    async def _query_in_turn(self, sql: str, *arguments: object) -> list[asyncpg.Record]:
-        async with self._one_at_a_time:
+    async def _query_locked(self, sql: str, *arguments: object) -> list[asyncpg.Record]:
+        async with self._query_lock:
             if self._connection is None:
                 raise ConnectionError("not connected")
             return await self._connection.fetch(sql, *arguments)  # type: ignore[no-any-return]
@@ -132,37 +132,37 @@ class Signals:
                 await self._listen()
             except Exception as error:
                 # Whatever it was: a process that stopped listening for good would be slow for good.
-                _log.warning("signals.lost", error=type(error).__name__)
+                _log.warning("signals.connection_lost", error=type(error).__name__)
             await asyncio.sleep(_RETRY_SECONDS)
 
     async def _listen(self) -> None:
         """Until the connection is lost."""
         connection = await open_connection(
-            self._url, timeout=_ANSWER_SECONDS, command_timeout=_ANSWER_SECONDS
+            self._url, timeout=_QUERY_TIMEOUT_SECONDS, command_timeout=_QUERY_TIMEOUT_SECONDS
         )
         lost = asyncio.Event()
 
         def on_loss(_connection: object) -> None:
-            self._up.clear()
+            self._connected.clear()
             lost.set()
 
         try:
             connection.add_termination_listener(on_loss)
-            await connection.add_listener(_CHANGES, self._on_change)
-            await connection.add_listener(_QUESTIONS, self._on_question)
-            await connection.add_listener(self._answers, self._on_answer)
+            await connection.add_listener(_CHANGES_CHANNEL, self._on_change)
+            await connection.add_listener(_ACK_REQUESTS_CHANNEL, self._on_ack_request)
+            await connection.add_listener(self._ack_channel, self._on_ack)
             # Not the connection's own idea of it, which behind a pooler is the pooler's.
             self._pid = await connection.fetchval("SELECT pg_backend_pid()")
-            await connection.execute(f"SET application_name = '{_LISTENER}'")
+            await connection.execute(f"SET application_name = '{_LISTENER_APPLICATION_NAME}'")
             self._connection = connection
-            for forget in self._gap_handlers:
+            for forget in self._reconnect_handlers:
                 forget()
-            self._up.set()
-            while not await _happens(lost, within=_HEARTBEAT_SECONDS):
+            self._connected.set()
+            while not await _wait_for_event(lost, within=_HEARTBEAT_SECONDS):
                 await self._query("SELECT")  # a connection can also be lost without a word
         finally:
             self._connection = None
-            self._up.clear()
+            self._connected.clear()
             if self._stopping:
                 await _close(connection)
             else:
@@ -176,33 +176,33 @@ class Signals:
             except Exception:
                 _log.exception("signals.handler_failed", topic=topic)
 
-    def _on_question(self, _connection: Any, _pid: int, _channel: str, question: str) -> None:
+    def _on_ack_request(self, _connection: Any, _pid: int, _channel: str, question: str) -> None:
         asker, _, ticket = question.partition(" ")
-        answering = asyncio.create_task(self._answer(asker, f"{ticket} {self._pid}"))
-        self._answering.add(answering)
-        answering.add_done_callback(self._answering.discard)
+        answering = asyncio.create_task(self._send_ack(asker, f"{ticket} {self._pid}"))
+        self._ack_tasks.add(answering)
+        answering.add_done_callback(self._ack_tasks.discard)
 
-    async def _answer(self, asker: str, answer: str) -> None:
-        with contextlib.suppress(*FAILURES):
+    async def _send_ack(self, asker: str, answer: str) -> None:
+        with contextlib.suppress(*DATABASE_ERRORS):
             await self._notify(asker, answer)
 
-    def _on_answer(self, _connection: object, _pid: int, _channel: str, answer: str) -> None:
+    def _on_ack(self, _connection: object, _pid: int, _channel: str, answer: str) -> None:
         ticket, _, pid = answer.partition(" ")
-        if ticket in self._answered:
-            self._answered[ticket].add(int(pid))
-            self._news.set()
+        if ticket in self._acks:
+            self._acks[ticket].add(int(pid))
+            self._ack_received.set()
 
 
 async def _close(connection: asyncpg.Connection) -> None:
     """End the session in order, or without the server if it does not respond."""
     try:
-        async with asyncio.timeout(_ANSWER_SECONDS):
+        async with asyncio.timeout(_QUERY_TIMEOUT_SECONDS):
             await connection.close()
-    except (TimeoutError, *FAILURES):
+    except (TimeoutError, *DATABASE_ERRORS):
         connection.terminate()
 
 
-async def _happens(event: asyncio.Event, *, within: float) -> bool:
+async def _wait_for_event(event: asyncio.Event, *, within: float) -> bool:
     try:
         async with asyncio.timeout(within):
             return await event.wait()

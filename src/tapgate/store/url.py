@@ -21,15 +21,15 @@ _DRIVER_PARAMETERS = frozenset(
     "gsslib krbsrvname passfile service ssl_max_protocol_version ssl_min_protocol_version sslcert"
     " sslcrl sslkey sslmode sslnegotiation sslpassword sslrootcert target_session_attrs".split()
 )
-_FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
+_FILE_PARAMETERS = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
 #: Where the database is and as which user; `database` is asyncpg's name for `dbname`.
-_LOCATION = frozenset("host port user password dbname database".split())
-_NUMBERS = frozenset(
+_LOCATION_PARAMETERS = frozenset("host port user password dbname database".split())
+_NUMERIC_PARAMETERS = frozenset(
     "connect_timeout keepalives keepalives_count keepalives_idle keepalives_interval"
     " tcp_user_timeout".split()
 )
 #: Without effect here. Any other value would ask for something that asyncpg cannot do.
-_IGNORED: Mapping[str, frozenset[str]] = {
+_IGNORED_PARAMETERS: Mapping[str, frozenset[str]] = {
     "channel_binding": frozenset({"disable", "prefer"}),
     "client_encoding": frozenset({"auto", "utf8", "utf-8"}),
     "gssdelegation": frozenset({"0"}),
@@ -40,7 +40,7 @@ _IGNORED: Mapping[str, frozenset[str]] = {
     "sslsni": frozenset({"1"}),
 }
 #: Settings of the session that may stand in a URL directly; `options=-c name=value` takes others.
-_SETTINGS = frozenset(
+_SESSION_SETTINGS = frozenset(
     "application_name idle_in_transaction_session_timeout lock_timeout search_path"
     " statement_timeout".split()
 )
@@ -49,10 +49,10 @@ _DANGEROUS_SETTINGS = frozenset(
     "client_encoding session_replication_role standard_conforming_strings synchronous_commit"
     " zero_damaged_pages".split()
 )
-_SETTING = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)=(.*)", re.DOTALL)
-_WORD = re.compile(r"(?:\\.|\S)+", re.DOTALL)
-_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-_PORT = re.compile(r":\d*$")
+_SETTING_PATTERN = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)=(.*)", re.DOTALL)
+_WORD_PATTERN = re.compile(r"(?:\\.|\S)+", re.DOTALL)
+_ESCAPE_PATTERN = re.compile(r"\\(.)", re.DOTALL)
+_PORT_PATTERN = re.compile(r":\d*$")
 
 
 class DatabaseUrl(NamedTuple):
@@ -65,7 +65,7 @@ class DatabaseUrl(NamedTuple):
     target_session_attrs: str | None
     settings: Mapping[str, str]
     #: By name, as libpq has them: seconds, counts, and milliseconds for tcp_user_timeout.
-    numbers: Mapping[str, int]
+    numeric_parameters: Mapping[str, int]
 
 
 @functools.lru_cache(maxsize=16)
@@ -74,30 +74,32 @@ def parse_url(url: str) -> DatabaseUrl:
     try:
         return _parse(urlsplit(url))
     except ValueError:  # its text may have the password
-        raise _error("is not valid: percent-encode what is special in it") from None
+        raise _build_url_error("is not valid: percent-encode what is special in it") from None
 
 
 def _parse(parts: SplitResult) -> DatabaseUrl:
     query = {name: value for name, value in parse_qsl(parts.query) if value}
     if "@" in parts.path or parts.fragment:
-        raise _error("has one of @ : / ? # in its user or password: percent-encode it")
+        raise _build_url_error("has one of @ : / ? # in its user or password: percent-encode it")
     _translate_jdbc(query)
-    _refuse_unsupported(query)
+    _require_supported(query)
     settings = _parse_settings(query)
     driver = {name: value for name, value in query.items() if name in _DRIVER_PARAMETERS}
     attributes = driver.pop("target_session_attrs", None)
     login, _, hosts = parts.netloc.rpartition("@")
     user, _, password = login.partition(":")
     return DatabaseUrl(
-        tls=_system_certificates(driver),
+        tls=_build_system_tls(driver),
         dsn=f"postgresql://?{urlencode(driver, quote_via=quote)}",
         hosts=_parse_hosts(hosts, query),
         user=unquote(user) or query.get("user"),
         password=unquote(password) or query.get("password"),
-        database=_database(parts, query),
+        database=_get_database(parts, query),
         target_session_attrs=attributes,
         settings=settings,
-        numbers={name: _parse_number(name, query[name]) for name in _NUMBERS & query.keys()},
+        numeric_parameters={
+            name: _parse_number(name, query[name]) for name in _NUMERIC_PARAMETERS & query.keys()
+        },
     )
 
 
@@ -108,65 +110,76 @@ def _translate_jdbc(query: dict[str, str]) -> None:
         query.setdefault("sslmode", "require")
 
 
-def _refuse_unsupported(query: Mapping[str, str]) -> None:
+def _require_supported(query: Mapping[str, str]) -> None:
     for name, value in query.items():
-        if name in _IGNORED:
+        if name in _IGNORED_PARAMETERS:
             is_bound = name == "channel_binding" and query.get("sslmode") == "verify-full"
-            if value.lower() not in _IGNORED[name] and not (is_bound and value == "require"):
-                raise _unsupported(name, value)
-        elif name not in _DRIVER_PARAMETERS | _LOCATION | _NUMBERS | _SETTINGS | {
-            "options",
-            "fallback_application_name",
-        }:
-            raise _error(
+            if value.lower() not in _IGNORED_PARAMETERS[name] and not (
+                is_bound and value == "require"
+            ):
+                raise _build_unsupported_error(name, value)
+        elif (
+            name
+            not in _DRIVER_PARAMETERS
+            | _LOCATION_PARAMETERS
+            | _NUMERIC_PARAMETERS
+            | _SESSION_SETTINGS
+            | {
+                "options",
+                "fallback_application_name",
+            }
+        ):
+            raise _build_url_error(
                 f"has the unsupported parameter {name!r};"
                 " settings of the session go into options=-c%20name=value"
             )
-    for name in _FILES:
+    for name in _FILE_PARAMETERS:
         value = query.get(name, "system")
         if value != "system" and not Path(value).is_file():
-            raise _error(f"names a file that does not exist: {name}={value}")
+            raise _build_url_error(f"names a file that does not exist: {name}={value}")
 
 
-def _unsupported(name: str, value: str) -> StoreError:
+def _build_unsupported_error(name: str, value: str) -> StoreError:
     if name == "channel_binding" and value == "require":
-        return _error(
+        return _build_url_error(
             "asks for channel_binding=require, which the driver does not support; with"
             " sslmode=verify-full the server's certificate is verified instead and it is accepted"
         )
-    accepted = " or ".join(sorted(_IGNORED[name]))
-    return _error(f"has {name}={value}, which is not supported; leave it out, or set {accepted}")
+    accepted = " or ".join(sorted(_IGNORED_PARAMETERS[name]))
+    return _build_url_error(
+        f"has {name}={value}, which is not supported; leave it out, or set {accepted}"
+    )
 
 
 def _parse_settings(query: Mapping[str, str]) -> dict[str, str]:
     settings = _parse_options(query.get("options", ""))
-    settings |= {name: query[name] for name in _SETTINGS & query.keys()}
+    settings |= {name: query[name] for name in _SESSION_SETTINGS & query.keys()}
     if fallback := query.get("fallback_application_name"):
         settings.setdefault("application_name", fallback)
     if dangerous := sorted(_DANGEROUS_SETTINGS & settings.keys()):
-        raise _error(f"must not set {dangerous[0]}: Tapgate depends on it")
+        raise _build_url_error(f"must not set {dangerous[0]}: Tapgate depends on it")
     return settings
 
 
 def _parse_options(options: str) -> dict[str, str]:
     """Settings of the session from what libpq would give the server as command-line options."""
     settings = {}
-    words = (_ESCAPED.sub(r"\1", word) for word in _WORD.findall(options))
+    words = (_ESCAPE_PATTERN.sub(r"\1", word) for word in _WORD_PATTERN.findall(options))
     for word in words:
         text = next(words, "") if word == "-c" else word.removeprefix("--").removeprefix("-c")
-        found = _SETTING.fullmatch(text)
+        found = _SETTING_PATTERN.fullmatch(text)
         if found is None or text == word:
-            raise _error("has options other than -c name=value and --name=value")
+            raise _build_url_error("has options other than -c name=value and --name=value")
         settings[found[1].replace("-", "_").lower()] = found[2]
     return settings
 
 
-def _system_certificates(driver: dict[str, str]) -> ssl.SSLContext | None:
+def _build_system_tls(driver: dict[str, str]) -> ssl.SSLContext | None:
     """`sslrootcert=system`, as libpq has it: the system's authorities and the full verification."""
     if driver.get("sslrootcert") != "system":
         return None
     if driver.pop("sslmode", "verify-full") != "verify-full":
-        raise _error("has sslrootcert=system, which needs sslmode=verify-full")
+        raise _build_url_error("has sslrootcert=system, which needs sslmode=verify-full")
     del driver["sslrootcert"]
     context = ssl.create_default_context()
     context.set_alpn_protocols(["postgresql"])
@@ -182,9 +195,9 @@ def _parse_hosts(
     if location:
         split = [urlsplit(f"//{host}") for host in location.split(",")]
         if not all(one.hostname for one in split):
-            raise _error("has an empty host")
+            raise _build_url_error("has an empty host")
         # Not `hostname`, which is in lower case: a folder of sockets may be percent-encoded here.
-        names = [unquote(_PORT.sub("", one.netloc)).strip("[]") for one in split]
+        names = [unquote(_PORT_PATTERN.sub("", one.netloc)).strip("[]") for one in split]
         ports = [one.port for one in split]
         if "port" in query and not any(ports):
             ports = _parse_ports(query["port"], len(names))
@@ -199,20 +212,20 @@ def _parse_ports(text: str, count: int) -> list[int | None]:
     if len(ports) == 1:
         return ports * count
     if len(ports) != count:
-        raise _error("does not have as many ports as hosts")
+        raise _build_url_error("does not have as many ports as hosts")
     return ports
 
 
-def _database(parts: SplitResult, query: Mapping[str, str]) -> str | None:
+def _get_database(parts: SplitResult, query: Mapping[str, str]) -> str | None:
     name = unquote(parts.path.removeprefix("/"))
     return name or query.get("dbname") or query.get("database")
 
 
 def _parse_number(name: str, text: str) -> int:
     if not re.fullmatch(r"-?\d{1,9}", text):
-        raise _error(f"needs a whole number for {name}")
+        raise _build_url_error(f"needs a whole number for {name}")
     return int(text)
 
 
-def _error(sentence: str) -> StoreError:
+def _build_url_error(sentence: str) -> StoreError:
     return StoreError(f"the database URL {sentence}")

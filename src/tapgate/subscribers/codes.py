@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 import asyncpg
 
 from tapgate.credentials import one_time_codes
-from tapgate.credentials.one_time_codes import Question
-from tapgate.edge.call import Call
+from tapgate.credentials.one_time_codes import CodeRequest
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.notifications.messages import send_template
 from tapgate.subscribers.model import Subscriber
@@ -17,7 +17,7 @@ TEMPLATE = "one_time_code"
 
 
 async def send(
-    tx: asyncpg.Connection, call: Call, subscriber: Subscriber, question: Question
+    tx: asyncpg.Connection, call: RequestContext, subscriber: Subscriber, question: CodeRequest
 ) -> None:
     now = call.services.clock()
     code = await one_time_codes.issue(
@@ -29,18 +29,18 @@ async def send(
         to=subscriber.phone_number,
         template=TEMPLATE,
         parameters=[code],
-        expires_at=now + one_time_codes.LIFETIME,
+        expires_at=now + one_time_codes.CODE_LIFETIME,
     )
 
 
 @asynccontextmanager
 async def redeeming(
-    call: Call, question: Question, code: str, action: str
+    call: RequestContext, question: CodeRequest, code: str, action: str
 ) -> AsyncIterator[asyncpg.Connection]:
     """The database transaction of what the code allows; a wrong code never gets inside."""
     services = call.services
     try:
-        async with one_time_codes.redeeming(
+        async with one_time_codes.redeem(
             services.database, services.vault, question, code, services.clock()
         ) as tx:
             yield tx

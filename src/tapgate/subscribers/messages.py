@@ -5,10 +5,10 @@ from typing import Annotated, Any
 import msgspec
 
 from tapgate import clock, ids
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.fields import Choice, TextRule
-from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.edge.pagination import Page, PageQuery, paginate
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.notifications import message_statuses
 from tapgate.subscribers import queries
@@ -40,7 +40,9 @@ class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
     access=Access(roles="ACSF"),
     errors=(Code.SUBSCRIBER_NOT_FOUND,),
 )
-async def list_subscriber_messages(call: Call, id: str, query: Filters) -> Page[MessageRecord]:
+async def list_subscriber_messages(
+    call: RequestContext, id: str, query: Filters
+) -> Page[MessageRecord]:
     """List the messages to a subscriber's phone, newest first, without what they say.
 
     Messages from before the subscriber had the phone number belong to its previous owner and are
@@ -61,13 +63,13 @@ async def list_subscriber_messages(call: Call, id: str, query: Filters) -> Page[
         subscriber.phone_number,
         since=await queries.phone_number_owned_since(call.services.database, subscriber.id),
         template=template,
-        before=query.before,
+        before=query.before_id,
         limit=query.limit + 1,
     )
-    return cut(rows, query.limit, key=lambda row: int(row["id"]), show=_shown)
+    return paginate(rows, query.limit, key=lambda row: int(row["id"]), show=_shown)
 
 
-async def _is_open(call: Call, subscriber: Subscriber) -> bool:
+async def _is_open(call: RequestContext, subscriber: Subscriber) -> bool:
     try:
         await require_open(
             call.services.database, call, subscriber.id, restricted=subscriber.restricted

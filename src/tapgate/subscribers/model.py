@@ -9,23 +9,23 @@ import msgspec
 from tapgate import clock, ids, money
 from tapgate.edge.fields import (
     Choice,
-    Day,
+    Date,
     Email,
-    Name,
+    IntegerRange,
+    PersonName,
     Phone,
     PhoneRule,
     Pin,
     SearchText,
     Text,
-    Whole,
 )
-from tapgate.edge.pages import PageQuery
-from tapgate.edge.states import Move
+from tapgate.edge.pagination import PageQuery
+from tapgate.edge.transitions import Transition
 from tapgate.errors import ApiError, Code, invalid_field
 
 Category = Annotated[str, Choice("standard", "vip", "corporate", name="SubscriberCategory")]
 IdType = Annotated[str, Choice("NATIONAL_ID", "PASSPORT", "DRIVERS_LICENSE", name="IdType")]
-KycLevel = Annotated[int, Whole(1, 3)]
+KycLevel = Annotated[int, IntegerRange(1, 3)]
 KycStatus = Annotated[str, Choice("NONE", "PENDING", "VERIFIED", "REJECTED", name="KycStatus")]
 PublicStatus = Annotated[str, Choice("ACTIVE", "BLOCKED", "CLOSED", name="SubscriberStatus")]
 #: As the account has it; clients see it in upper case.
@@ -182,11 +182,11 @@ def shown(subscriber: Subscriber, now: datetime) -> SubscriberRecord:
 
 class Registration(msgspec.Struct, kw_only=True):
     phone_number: Phone
-    first_name: Name
-    last_name: Name
+    first_name: PersonName
+    last_name: PersonName
     pin: Pin
     email: Email | None = None
-    date_of_birth: Day | None = None
+    date_of_birth: Date | None = None
     address: Text | None = None
     id_type: IdType | None = None
     id_number: Text | None = None
@@ -197,10 +197,10 @@ class SubscriberUpdate(msgspec.Struct, kw_only=True):
     """What is to be changed; what is left out stays as it is."""
 
     phone_number: Phone | None = None
-    first_name: Name | None = None
-    last_name: Name | None = None
+    first_name: PersonName | None = None
+    last_name: PersonName | None = None
     email: Email | None = None
-    date_of_birth: Day | None = None
+    date_of_birth: Date | None = None
     address: Text | None = None
     id_type: IdType | None = None
     id_number: Text | None = None
@@ -269,17 +269,21 @@ def require_plausible(subscriber: Subscriber, today: date) -> None:
         raise invalid_field("date_of_birth", "must be a day between 1900 and today")
 
 
-BLOCK: Final[Move[Status]] = Move("blocked", {"active": "blocked"}, Code.ALREADY_BLOCKED)
-UNBLOCK: Final[Move[Status]] = Move("unblocked", {"blocked": "active"}, Code.NOT_BLOCKED)
-CLOSE: Final[Move[Status]] = Move(
+BLOCK: Final[Transition[Status]] = Transition(
+    "blocked", {"active": "blocked"}, Code.ALREADY_BLOCKED
+)
+UNBLOCK: Final[Transition[Status]] = Transition(
+    "unblocked", {"blocked": "active"}, Code.NOT_BLOCKED
+)
+CLOSE: Final[Transition[Status]] = Transition(
     "closed", {"active": "closed", "blocked": "closed"}, Code.NOT_CLOSABLE
 )
 
 
-def moved(subscriber: Subscriber, move: Move[Status], reason: str | None) -> Subscriber:
+def moved(subscriber: Subscriber, move: Transition[Status], reason: str | None) -> Subscriber:
     """The subscriber in its next state, or a refusal by name."""
     require_not_closed(subscriber)
-    status = move.after(subscriber.status)
+    status = move.apply(subscriber.status)
     if status == "closed" and (subscriber.balance or subscriber.held):
         raise ApiError(Code.NOT_CLOSABLE, "The wallet still has money in it")
     return msgspec.structs.replace(subscriber, status=status, status_reason=reason)

@@ -5,10 +5,10 @@ from datetime import date
 import asyncpg
 import msgspec
 
-from tapgate.audit.changes import changes_between
+from tapgate.audit.changes import diff_records
 from tapgate.clock import get_platform_day
-from tapgate.edge.call import Call
-from tapgate.edge.states import Move
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.transitions import Transition
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.pins import set_pin
@@ -21,7 +21,7 @@ from tapgate.subscribers.restriction import require_changeable
 from tapgate.subscribers.trail import record
 
 
-async def register(call: Call, registration: Registration) -> Subscriber:
+async def register(call: RequestContext, registration: Registration) -> Subscriber:
     services = call.services
     require_strong(call, "pin", registration.pin)
     subscriber = model.registered(
@@ -44,14 +44,14 @@ async def register(call: Call, registration: Registration) -> Subscriber:
             kyc_level=subscriber.kyc_level,
         )
         await queries.add(tx, subscriber)
-        await set_pin(tx, subscriber.id, services.pins.make(registration.pin))
+        await set_pin(tx, subscriber.id, services.pin_verifier.hash(registration.pin))
         state = {"status": (None, subscriber.status.upper())}
         await record(tx, call, subscriber.id, "created", changes=state)
         await publish(tx, services, "subscriber.created", model.shown(subscriber, services.clock()))
     return subscriber
 
 
-async def update(call: Call, subscriber_id: int, update: SubscriberUpdate) -> Subscriber:
+async def update(call: RequestContext, subscriber_id: int, update: SubscriberUpdate) -> Subscriber:
     """What is already as asked for is no change; without any, nothing is written."""
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
@@ -65,21 +65,21 @@ async def update(call: Call, subscriber_id: int, update: SubscriberUpdate) -> Su
         return await save(tx, call, before, after, action="updated")
 
 
-async def block(call: Call, subscriber_id: int, reason: str) -> Subscriber:
+async def block(call: RequestContext, subscriber_id: int, reason: str) -> Subscriber:
     """Open to whoever may block at all, also for restricted subscribers: it protects them."""
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
         return await _move(tx, call, before, model.BLOCK, reason)
 
 
-async def unblock(call: Call, subscriber_id: int, reason: str | None) -> Subscriber:
+async def unblock(call: RequestContext, subscriber_id: int, reason: str | None) -> Subscriber:
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
         await require_changeable(tx, call, before)
         return await _move(tx, call, before, model.UNBLOCK, reason)
 
 
-async def close(call: Call, subscriber_id: int, reason: str) -> Subscriber:
+async def close(call: RequestContext, subscriber_id: int, reason: str) -> Subscriber:
     """For good, once the wallet is empty."""
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
@@ -88,15 +88,19 @@ async def close(call: Call, subscriber_id: int, reason: str) -> Subscriber:
 
 
 async def _move(
-    tx: asyncpg.Connection, call: Call, before: Subscriber, move: Move[Status], reason: str | None
+    tx: asyncpg.Connection,
+    call: RequestContext,
+    before: Subscriber,
+    move: Transition[Status],
+    reason: str | None,
 ) -> Subscriber:
     after = model.moved(before, move, reason)
-    return await save(tx, call, before, after, action=move.done, reason=reason)
+    return await save(tx, call, before, after, action=move.event, reason=reason)
 
 
 async def save(
     tx: asyncpg.Connection,
-    call: Call,
+    call: RequestContext,
     before: Subscriber,
     after: Subscriber,
     *,
@@ -110,12 +114,12 @@ async def save(
     if after.restricted and not before.restricted:
         await queries.end_statement_links(tx, after.id)
     shown = model.shown(after, now)
-    changes = changes_between(model.shown(before, now), shown)
+    changes = diff_records(model.shown(before, now), shown)
     await record(tx, call, after.id, action, reason=reason, changes=changes)
     for event in model.events_of(before, after):
         await publish(tx, call.services, event, shown)
     return after
 
 
-def _today(call: Call) -> date:
+def _today(call: RequestContext) -> date:
     return get_platform_day(call.services.clock(), call.services.settings.timezone)

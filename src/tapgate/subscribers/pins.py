@@ -3,9 +3,9 @@
 import asyncpg
 
 from tapgate.audit.entry import MASK
-from tapgate.credentials.one_time_codes import Question
-from tapgate.credentials.pins import is_weak
-from tapgate.edge.call import Call
+from tapgate.credentials.one_time_codes import CodeRequest
+from tapgate.credentials.pins import is_weak_pin
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.pin_attempts import PinVerdict
 from tapgate.ledger.pins import check_pin, set_pin
@@ -18,14 +18,14 @@ from tapgate.subscribers.trail import record
 _CHANGED = {"pin": (MASK, MASK)}
 
 
-async def verify_pin(call: Call, subscriber_id: int, pin: str) -> None:
+async def verify_pin(call: RequestContext, subscriber_id: int, pin: str) -> None:
     async with call.services.database.transaction() as tx:
         subscriber = await _lock(tx, call, subscriber_id)
         verdict = await judge(tx, call, subscriber, pin, "pin_verified")
     _require_right(verdict)
 
 
-async def change_pin(call: Call, subscriber_id: int, old_pin: str, new_pin: str) -> None:
+async def change_pin(call: RequestContext, subscriber_id: int, old_pin: str, new_pin: str) -> None:
     # The interface answers 400 to every new PIN that is not acceptable.
     require_strong(call, "new_pin", new_pin, refusal=Code.INVALID_REQUEST)
     is_same = new_pin == old_pin
@@ -33,14 +33,14 @@ async def change_pin(call: Call, subscriber_id: int, old_pin: str, new_pin: str)
         subscriber = await _lock(tx, call, subscriber_id)
         verdict = await judge(tx, call, subscriber, old_pin, "pin_changed")
         if verdict.code is None and not is_same:
-            await set_pin(tx, subscriber.id, call.services.pins.make(new_pin))
+            await set_pin(tx, subscriber.id, call.services.pin_verifier.hash(new_pin))
             await record(tx, call, subscriber.id, "pin_changed", changes=_CHANGED)
     _require_right(verdict)
     if is_same:
         raise ApiError(Code.SAME_PIN)
 
 
-async def request_pin_reset(call: Call, subscriber_id: int) -> None:
+async def request_pin_reset(call: RequestContext, subscriber_id: int) -> None:
     async with call.services.database.transaction() as tx:
         # Without the account's lock: redeeming a code locks the code first, then the account, and
         # the two must not wait for each other.
@@ -50,27 +50,27 @@ async def request_pin_reset(call: Call, subscriber_id: int) -> None:
         await record(tx, call, subscriber.id, "pin_reset_requested")
 
 
-async def reset_pin(call: Call, subscriber_id: int, code: str, new_pin: str) -> None:
+async def reset_pin(call: RequestContext, subscriber_id: int, code: str, new_pin: str) -> None:
     """The new PIN starts without failed tries, also when the old one was locked."""
     require_strong(call, "new_pin", new_pin)
     database = call.services.database
     await require_changeable(database, call, await queries.get(database, subscriber_id))
     async with codes.redeeming(call, _reset(subscriber_id), code, "pin_reset") as tx:
         subscriber = await _lock(tx, call, subscriber_id)
-        await set_pin(tx, subscriber.id, call.services.pins.make(new_pin))
+        await set_pin(tx, subscriber.id, call.services.pin_verifier.hash(new_pin))
         await record(tx, call, subscriber.id, "pin_reset", changes=_CHANGED)
 
 
 def require_strong(
-    call: Call, field: str, pin: str, *, refusal: Code = Code.VALIDATION_FAILED
+    call: RequestContext, field: str, pin: str, *, refusal: Code = Code.VALIDATION_FAILED
 ) -> None:
     """Any four digits will do, unless the platform refuses those that are guessed first."""
-    if call.services.settings.refuse_weak_pins and is_weak(pin):
+    if call.services.settings.refuse_weak_pins and is_weak_pin(pin):
         sentence = "is too easy to guess"
         raise ApiError(refusal, f"{field} {sentence}", details={"fields": {field: sentence}})
 
 
-async def _lock(tx: asyncpg.Connection, call: Call, subscriber_id: int) -> Subscriber:
+async def _lock(tx: asyncpg.Connection, call: RequestContext, subscriber_id: int) -> Subscriber:
     """Tries at the same time, wherever they come from, queue for this lock."""
     subscriber = await queries.lock(tx, subscriber_id)
     await require_changeable(tx, call, subscriber)
@@ -78,13 +78,13 @@ async def _lock(tx: asyncpg.Connection, call: Call, subscriber_id: int) -> Subsc
 
 
 async def judge(
-    tx: asyncpg.Connection, call: Call, subscriber: Subscriber, pin: str, action: str
+    tx: asyncpg.Connection, call: RequestContext, subscriber: Subscriber, pin: str, action: str
 ) -> PinVerdict:
     """Judges a try at the PIN of a subscriber that the caller has locked. Nothing is raised in
     here, so that its count is committed in any case."""
     services = call.services
     verdict = await check_pin(
-        tx, subscriber.id, pin, services.pins.matches, services.clock(), services.new_id
+        tx, subscriber.id, pin, services.pin_verifier.matches, services.clock(), services.new_id
     )
     if verdict.code is not None:
         await record(tx, call, subscriber.id, action, result="failure", reason=verdict.code)
@@ -101,6 +101,6 @@ def _require_right(verdict: PinVerdict) -> None:
         raise no
 
 
-def _reset(subscriber_id: int) -> Question:
+def _reset(subscriber_id: int) -> CodeRequest:
     """One code, whoever asked for it: it proves the subscriber's phone, not the caller."""
-    return Question("reset_pin", subscriber_id, asker="subscriber")
+    return CodeRequest("reset_pin", subscriber_id, asker="subscriber")

@@ -62,7 +62,7 @@ async def page(
 ) -> list[Subscriber]:
     """The newest of those who match and whom the caller may see; one more than the limit."""
     conditions = Conditions()
-    conditions.where("s.id < {}", filters.before)
+    conditions.where("s.id < {}", filters.before_id)
     conditions.where("s.phone_number = {}", filters.phone_number)
     conditions.where("a.status = {}", filters.status and filters.status.lower())
     conditions.where("a.kyc_level = {}", filters.kyc_level)

@@ -2,22 +2,22 @@
 
 from datetime import datetime, timedelta
 
-from tapgate.credentials.one_time_codes import Question
-from tapgate.edge.call import Call
+from tapgate.credentials.one_time_codes import CodeRequest
+from tapgate.edge.request_context import RequestContext
 from tapgate.subscribers import codes, queries
 from tapgate.subscribers.trail import record
 
 LIFETIME = timedelta(minutes=15)
 
 
-async def request_access(call: Call, subscriber_id: int) -> None:
+async def request_access(call: RequestContext, subscriber_id: int) -> None:
     async with call.services.database.transaction() as tx:
         subscriber = await queries.get(tx, subscriber_id)
         await codes.send(tx, call, subscriber, _question(call, subscriber_id))
         await record(tx, call, subscriber_id, "restricted_access_requested")
 
 
-async def grant_access(call: Call, subscriber_id: int, code: str) -> datetime:
+async def grant_access(call: RequestContext, subscriber_id: int, code: str) -> datetime:
     """Opens this subscriber to this admin; returns until when."""
     await queries.get(call.services.database, subscriber_id)
     question = _question(call, subscriber_id)
@@ -35,5 +35,5 @@ async def grant_access(call: Call, subscriber_id: int, code: str) -> datetime:
     return expires_at
 
 
-def _question(call: Call, subscriber_id: int) -> Question:
-    return Question("restricted_access", subscriber_id, asker=call.principal.id)
+def _question(call: RequestContext, subscriber_id: int) -> CodeRequest:
+    return CodeRequest("restricted_access", subscriber_id, asker=call.principal.id)

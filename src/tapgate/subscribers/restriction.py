@@ -9,9 +9,14 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
-from tapgate.credentials.disclosure import Reader, hidden_accounts, hidden_condition, is_hidden
+from tapgate.credentials.disclosure import (
+    Reader,
+    build_hidden_condition,
+    find_hidden_accounts,
+    is_hidden,
+)
 from tapgate.credentials.principals import Principal
-from tapgate.edge.call import Call
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.store.conditions import Conditions
 from tapgate.subscribers.model import Subscriber, require_not_closed
@@ -22,7 +27,9 @@ _REFUSALS: Final = {
 }
 
 
-async def require_open(reader: Reader, call: Call, subscriber_id: int, *, restricted: bool) -> None:
+async def require_open(
+    reader: Reader, call: RequestContext, subscriber_id: int, *, restricted: bool
+) -> None:
     """Refuse the caller when the subscriber is hidden from it."""
     refusal = _REFUSALS.get(call.principal.kind)
     if restricted and refusal is not None and await is_hidden_from(reader, call, subscriber_id):
@@ -30,7 +37,7 @@ async def require_open(reader: Reader, call: Call, subscriber_id: int, *, restri
 
 
 async def require_open_accounts(
-    reader: Reader, call: Call, account_ids: Collection[int | None]
+    reader: Reader, call: RequestContext, account_ids: Collection[int | None]
 ) -> None:
     """Refuse the caller when the holder of any of these accounts is hidden from it."""
     refusal = _REFUSALS.get(call.principal.kind)
@@ -38,17 +45,19 @@ async def require_open_accounts(
         raise ApiError(Code.OTP_REQUIRED, refusal)
 
 
-async def is_hidden_from(reader: Reader, call: Call, subscriber_id: int) -> bool:
+async def is_hidden_from(reader: Reader, call: RequestContext, subscriber_id: int) -> bool:
     """Return whether personal data of a subscriber is hidden from the caller."""
     return await is_hidden(reader, call.caller, call.services.clock(), subscriber_id)
 
 
-async def hidden_from(reader: Reader, call: Call, account_ids: Collection[int | None]) -> set[int]:
+async def hidden_from(
+    reader: Reader, call: RequestContext, account_ids: Collection[int | None]
+) -> set[int]:
     """Return those of the accounts whose holders are hidden from the caller."""
-    return await hidden_accounts(reader, call.caller, call.services.clock(), account_ids)
+    return await find_hidden_accounts(reader, call.caller, call.services.clock(), account_ids)
 
 
-async def require_changeable(reader: Reader, call: Call, subscriber: Subscriber) -> None:
+async def require_changeable(reader: Reader, call: RequestContext, subscriber: Subscriber) -> None:
     """Refuse a change when the subscriber is hidden from the caller, or closed."""
     await require_open(reader, call, subscriber.id, restricted=subscriber.restricted)
     require_not_closed(subscriber)
@@ -59,7 +68,7 @@ def show_only_open(conditions: Conditions, caller: Principal, now: datetime) -> 
 
     Rows without a subscriber, in a list that joins them from the left, stay.
     """
-    hidden = hidden_condition(conditions, caller, now)
+    hidden = build_hidden_condition(conditions, caller, now)
     if hidden is not None:
         conditions.add(f"({hidden}) IS NOT TRUE")
 
@@ -69,11 +78,11 @@ def show_only_open_accounts(
 ) -> None:
     """Leave out of a list each row with the account of a subscriber hidden from the caller in one
     of these columns."""
-    hidden = hidden_condition(conditions, caller, now)
+    hidden = build_hidden_condition(conditions, caller, now)
     if hidden is not None:
         for column in columns:
             # Not as NOT EXISTS: PostgreSQL would join, and read the whole list for its first page.
-            conditions.hardly_ever_fails(
+            conditions.add_unselective(
                 f"""(SELECT true FROM subscribers s
                      WHERE s.account_id = {column} AND {hidden}) IS NULL"""
             )

@@ -3,11 +3,11 @@
 import msgspec
 
 from tapgate import clock
-from tapgate.edge.bodies import OptionalReason, Reason, SuccessResponse
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.fields import NewPin, OneTimeCode, Pin
-from tapgate.edge.pages import Page, cut
+from tapgate.edge.pagination import Page, paginate
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.shared_structs import OptionalReason, Reason, SuccessResponse
 from tapgate.errors import Code
 from tapgate.subscribers import limits, operations, pins, queries, restricted_access
 from tapgate.subscribers.limits import Limits
@@ -84,11 +84,11 @@ class AccessGranted(msgspec.Struct, kw_only=True):
     expires_at: str
 
 
-def _shown(call: Call, subscriber: Subscriber) -> SubscriberRecord:
+def _shown(call: RequestContext, subscriber: Subscriber) -> SubscriberRecord:
     return shown(subscriber, call.services.clock())
 
 
-async def _disclosed(call: Call, subscriber: Subscriber) -> DisclosedSubscriber:
+async def _disclosed(call: RequestContext, subscriber: Subscriber) -> DisclosedSubscriber:
     """For changes that are also made to a subscriber who is, or becomes, hidden from the caller."""
     hidden = await is_hidden_from(call.services.database, call, subscriber.id)
     return disclosed(_shown(call, subscriber), hidden=hidden)
@@ -100,7 +100,7 @@ async def _disclosed(call: Call, subscriber: Subscriber) -> DisclosedSubscriber:
     status=201,
     errors=(Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
 )
-async def register_subscriber(call: Call, body: Registration) -> SubscriberRegistered:
+async def register_subscriber(call: RequestContext, body: Registration) -> SubscriberRegistered:
     """Register a subscriber.
 
     The subscriber gets an empty wallet and starts as `ACTIVE` on KYC level 1. The phone number is
@@ -112,7 +112,7 @@ async def register_subscriber(call: Call, body: Registration) -> SubscriberRegis
 
 
 @endpoints.get("/api/v1/subscribers", access=_READ, heavy="search")
-async def list_subscribers(call: Call, query: Filters) -> Page[SubscriberRecord]:
+async def list_subscribers(call: RequestContext, query: Filters) -> Page[SubscriberRecord]:
     """List subscribers.
 
     Newest first. `search` is a whole subscriber identifier, or words that each occur, in any case,
@@ -121,11 +121,11 @@ async def list_subscribers(call: Call, query: Filters) -> Page[SubscriberRecord]
     """
     services = call.services
     rows = await queries.page(services.database, query, call.principal, services.clock())
-    return cut(rows, query.limit, key=lambda row: row.id, show=lambda row: _shown(call, row))
+    return paginate(rows, query.limit, key=lambda row: row.id, show=lambda row: _shown(call, row))
 
 
 @endpoints.get("/api/v1/subscribers/{id}", access=_READ, errors=_TO_READ)
-async def get_subscriber(call: Call, id: str) -> SubscriberRecord:
+async def get_subscriber(call: RequestContext, id: str) -> SubscriberRecord:
     """Get a subscriber.
 
     A restricted subscriber is closed to API keys, and to an admin until the one-time code of
@@ -142,7 +142,7 @@ async def get_subscriber(call: Call, id: str) -> SubscriberRecord:
     access=Access(roles="ACSF", service=True),
     errors=_TO_READ,
 )
-async def get_limits(call: Call, id: str) -> Limits:
+async def get_limits(call: RequestContext, id: str) -> Limits:
     """Get what a subscriber may send and hold, and how much of it is used.
 
     As the ledger counts it now: what was sent on an earlier day, or in an earlier month of the
@@ -162,7 +162,9 @@ async def get_limits(call: Call, id: str) -> Limits:
     field_access=dict.fromkeys(("kyc_level", "kyc_status", "restricted"), Access(roles="AC")),
     errors=(*_TO_CHANGE, Code.DUPLICATE_PHONE, Code.DUPLICATE_ID_NUMBER),
 )
-async def update_subscriber(call: Call, id: str, body: SubscriberUpdate) -> DisclosedSubscriber:
+async def update_subscriber(
+    call: RequestContext, id: str, body: SubscriberUpdate
+) -> DisclosedSubscriber:
     """Update a subscriber.
 
     Fields that are absent or null keep their value. A higher `kyc_level` has higher limits: see the
@@ -179,7 +181,9 @@ async def update_subscriber(call: Call, id: str, body: SubscriberUpdate) -> Disc
     access=Access(scope="subscribers:write", roles="ACS"),
     errors=(Code.SUBSCRIBER_NOT_FOUND, Code.ALREADY_BLOCKED, Code.NOT_CLOSABLE),
 )
-async def block_subscriber(call: Call, id: str, body: Reason) -> DisclosedSubscriberResponse:
+async def block_subscriber(
+    call: RequestContext, id: str, body: Reason
+) -> DisclosedSubscriberResponse:
     """Block a subscriber.
 
     Every payment from and to the wallet is refused immediately, with every card; the cards keep
@@ -195,7 +199,9 @@ async def block_subscriber(call: Call, id: str, body: Reason) -> DisclosedSubscr
     access=Access(scope="subscribers:write", roles="AC"),
     errors=(*_TO_CHANGE, Code.NOT_BLOCKED),
 )
-async def unblock_subscriber(call: Call, id: str, body: OptionalReason) -> SubscriberResponse:
+async def unblock_subscriber(
+    call: RequestContext, id: str, body: OptionalReason
+) -> SubscriberResponse:
     """Unblock a subscriber.
 
     Cards that were active before work again; cards that were blocked themselves stay blocked.
@@ -205,7 +211,7 @@ async def unblock_subscriber(call: Call, id: str, body: OptionalReason) -> Subsc
 
 
 @endpoints.post("/api/v1/subscribers/{id}/close", access=Access(roles="A"), errors=_TO_CHANGE)
-async def close_subscriber(call: Call, id: str, body: Reason) -> SubscriberResponse:
+async def close_subscriber(call: RequestContext, id: str, body: Reason) -> SubscriberResponse:
     """Close a subscriber for good.
 
     The wallet must be empty and nothing in it held, else `NOT_CLOSABLE`; whatever is asked of a
@@ -216,7 +222,7 @@ async def close_subscriber(call: Call, id: str, body: Reason) -> SubscriberRespo
 
 
 @endpoints.post("/api/v1/subscribers/{id}/verify-pin", access=_PIN, errors=_TO_TRY_A_PIN)
-async def verify_pin(call: Call, id: str, body: PinTry) -> PinVerified:
+async def verify_pin(call: RequestContext, id: str, body: PinTry) -> PinVerified:
     """Verify the PIN.
 
     A wrong PIN is counted like one at a terminal: the third in a row locks it for 30 minutes, a
@@ -232,7 +238,7 @@ async def verify_pin(call: Call, id: str, body: PinTry) -> PinVerified:
     errors=(*_TO_TRY_A_PIN, Code.SAME_PIN),
     invalid_is_400=True,
 )
-async def change_pin(call: Call, id: str, body: PinChange) -> SuccessResponse:
+async def change_pin(call: RequestContext, id: str, body: PinChange) -> SuccessResponse:
     """Change the PIN.
 
     A wrong old PIN is counted as in verify-pin. Whatever is wrong with a PIN's form is answered
@@ -243,7 +249,7 @@ async def change_pin(call: Call, id: str, body: PinChange) -> SuccessResponse:
 
 
 @endpoints.post("/api/v1/subscribers/{id}/reset-pin", access=_RESET, errors=_TO_CHANGE)
-async def request_pin_reset(call: Call, id: str) -> SuccessResponse:
+async def request_pin_reset(call: RequestContext, id: str) -> SuccessResponse:
     """Ask for a new PIN.
 
     Sends a one-time code of 6 digits to the subscriber's phone. It is valid for 5 minutes and 3
@@ -259,7 +265,7 @@ async def request_pin_reset(call: Call, id: str) -> SuccessResponse:
     access=_RESET,
     errors=(*_TO_CHANGE, Code.INVALID_OTP),
 )
-async def reset_pin(call: Call, id: str, body: PinReset) -> SuccessResponse:
+async def reset_pin(call: RequestContext, id: str, body: PinReset) -> SuccessResponse:
     """Set a new PIN with the one-time code.
 
     The old PIN is not needed, and its lock ends. A code that is wrong three times, expired or used
@@ -274,7 +280,7 @@ async def reset_pin(call: Call, id: str, body: PinReset) -> SuccessResponse:
     access=_ANY_ADMIN,
     errors=(Code.SUBSCRIBER_NOT_FOUND,),
 )
-async def request_restricted_access(call: Call, id: str) -> SuccessResponse:
+async def request_restricted_access(call: RequestContext, id: str) -> SuccessResponse:
     """Ask for access to a restricted subscriber.
 
     Sends a one-time code to the subscriber's phone, for this admin only. It is valid for 5 minutes
@@ -290,7 +296,7 @@ async def request_restricted_access(call: Call, id: str) -> SuccessResponse:
     access=_ANY_ADMIN,
     errors=(Code.SUBSCRIBER_NOT_FOUND, Code.INVALID_OTP),
 )
-async def verify_restricted_access(call: Call, id: str, body: CodeTry) -> AccessGranted:
+async def verify_restricted_access(call: RequestContext, id: str, body: CodeTry) -> AccessGranted:
     """Open a restricted subscriber with the one-time code.
 
     Until `expires_at`, 15 minutes from now, this admin sees and changes this subscriber as any

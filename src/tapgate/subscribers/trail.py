@@ -3,15 +3,15 @@
 import asyncpg
 
 from tapgate import ids
-from tapgate.audit.trail import Changes, Result, Trail
-from tapgate.edge.call import Call
+from tapgate.audit.trail import AuditTrail, Changes, Result
+from tapgate.edge.request_context import RequestContext
 
-_trail = Trail("subscriber")
+_trail = AuditTrail("subscriber")
 
 
 async def record(
     tx: asyncpg.Connection,
-    call: Call,
+    call: RequestContext,
     subscriber_id: int,
     action: str,
     *,

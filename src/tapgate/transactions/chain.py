@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from tapgate import clock
-from tapgate.edge.call import Call
+from tapgate.edge.request_context import RequestContext
 from tapgate.store.database import Database
 from tapgate.subscribers.restriction import hidden_from
 from tapgate.transactions import queries
@@ -27,7 +27,7 @@ class TransactionChain(msgspec.Struct, frozen=True, kw_only=True):
     replays: ReplaySummary
 
 
-async def get_chain(call: Call, transaction: Transaction) -> TransactionChain:
+async def get_chain(call: RequestContext, transaction: Transaction) -> TransactionChain:
     """Return the chain as admins see it."""
     database, original_id = call.services.database, transaction.original_id
     original = None if original_id is None else await queries.get(database, original_id)

@@ -3,9 +3,9 @@
 from typing import ClassVar
 
 from tapgate import ids
-from tapgate.edge.bodies import missing
-from tapgate.edge.call import Call
 from tapgate.edge.fields import CardSerial, Text
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.shared_structs import build_missing_field_error
 from tapgate.errors import invalid_field
 from tapgate.ledger import commands
 from tapgate.ledger.commands import Party
@@ -23,7 +23,7 @@ class CustomerMoneyRequest(MoneyRequest, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.subscriber_id is None and self.card_serial is None:
-            raise missing("subscriber_id")
+            raise build_missing_field_error("subscriber_id")
         if self.subscriber_id is not None and self.card_serial is not None:
             # Two names could mean two subscribers.
             raise invalid_field("card_serial", "must not be given together with subscriber_id")
@@ -36,7 +36,7 @@ class CustomerMoneyRequest(MoneyRequest, kw_only=True):
 
 
 async def require_customer_access(
-    call: Call, subscriber_id: str | None, card_serial: str | None = None
+    call: RequestContext, subscriber_id: str | None, card_serial: str | None = None
 ) -> None:
     """For what is done without the subscriber's PIN: its receipt, or its refusal, tells the
     balance, which of restricted subscribers not everybody may see."""

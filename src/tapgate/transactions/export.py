@@ -6,9 +6,9 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from tapgate.edge import spreadsheet
-from tapgate.edge.fields import Whole
-from tapgate.edge.pages import Page
+from tapgate.edge import csv_files
+from tapgate.edge.fields import IntegerRange
+from tapgate.edge.pagination import Page
 from tapgate.transactions.model import PartyRecord, TransactionFilters, TransactionRecord
 
 MAX_ROWS: Final = 50_000
@@ -24,7 +24,7 @@ COLUMNS: Final = (
 
 
 class ExportFilters(TransactionFilters, kw_only=True):
-    limit: Annotated[int, Whole(1, MAX_ROWS)] = MAX_ROWS
+    limit: Annotated[int, IntegerRange(1, MAX_ROWS)] = MAX_ROWS
 
 
 class Export(NamedTuple):
@@ -38,7 +38,7 @@ PageReader = Callable[[TransactionFilters], Awaitable[Page[TransactionRecord]]]
 
 async def export_csv(read_page: PageReader, filters: ExportFilters) -> Export:
     """Other requests are served between two pages."""
-    parts = [spreadsheet.written([COLUMNS])]
+    parts = [csv_files.render_csv([COLUMNS])]
     left, cursor, masked = filters.limit, filters.cursor, False
     while left:
         limit = min(left, _PAGE_SIZE)
@@ -52,8 +52,9 @@ async def export_csv(read_page: PageReader, filters: ExportFilters) -> Export:
 
 
 def _encode_rows(records: Iterable[TransactionRecord]) -> bytes:
-    return spreadsheet.written(
-        [spreadsheet.harmless(cell or "") for cell in _build_cells(record)] for record in records
+    return csv_files.render_csv(
+        [csv_files.escape_formulas(cell or "") for cell in _build_cells(record)]
+        for record in records
     )
 
 

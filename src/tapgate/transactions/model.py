@@ -7,9 +7,9 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import CardSerial, Choice, Rule, Text, Unacceptable
-from tapgate.edge.pages import PageQuery
-from tapgate.edge.periods import Bound
+from tapgate.edge.fields import CardSerial, Choice, InvalidValueError, Rule, Text
+from tapgate.edge.pagination import PageQuery
+from tapgate.edge.periods import PeriodBound
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import decode_result
@@ -93,10 +93,12 @@ class UserIdRule(Rule):
 
     def check(self, value: str) -> str:
         if parse_user_id(value) is None:
-            raise Unacceptable("must be the id of a subscriber, an agent, a processor or a partner")
+            raise InvalidValueError(
+                "must be the id of a subscriber, an agent, a processor or a partner"
+            )
         return value
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"pattern": "^(sub|agt|prc|ptn)_[0-9a-z]{13}$"}
 
 
@@ -108,8 +110,8 @@ class TransactionFilters(PageQuery, kw_only=True):
     type: TransactionType | None = None
     status: TransactionStatus | None = None
     failure_code: Text | None = None
-    from_: Bound | None = msgspec.field(default=None, name="from")
-    to: Bound | None = None
+    from_: PeriodBound | None = msgspec.field(default=None, name="from")
+    to: PeriodBound | None = None
 
 
 class TransactionSide(NamedTuple):

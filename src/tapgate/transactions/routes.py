@@ -2,10 +2,10 @@
 
 from tapgate import ids
 from tapgate.clock import get_platform_day
-from tapgate.edge import spreadsheet
-from tapgate.edge.call import Call
+from tapgate.edge import csv_files
 from tapgate.edge.endpoint import Access, Endpoints, Reply
-from tapgate.edge.pages import Page, cut
+from tapgate.edge.pagination import Page, paginate
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.subscribers.restriction import hidden_from, require_open_accounts
 from tapgate.transactions import queries
@@ -30,7 +30,9 @@ _TRANSACTION_ERRORS = (Code.TRANSACTION_NOT_FOUND, Code.OTP_REQUIRED)
 
 
 @endpoints.get("/api/v1/transactions", access=_READ, errors=(Code.OTP_REQUIRED,))
-async def list_transactions(call: Call, query: TransactionFilters) -> Page[TransactionRecord]:
+async def list_transactions(
+    call: RequestContext, query: TransactionFilters
+) -> Page[TransactionRecord]:
     """List transactions, newest first.
 
     With `user_id` the list is one user's: `direction` and `balance_after` are that user's, of an
@@ -52,7 +54,7 @@ async def list_transactions(call: Call, query: TransactionFilters) -> Page[Trans
     media=("text/csv",),
     heavy=True,
 )
-async def export_transactions(call: Call, query: ExportFilters) -> Reply[bytes]:
+async def export_transactions(call: RequestContext, query: ExportFilters) -> Reply[bytes]:
     """Export transactions as CSV, newest first.
 
     The same transactions as the list with the same filters, at most 50,000 in a file. When there
@@ -69,10 +71,10 @@ async def export_transactions(call: Call, query: ExportFilters) -> Reply[bytes]:
         headers["X-Next-Cursor"] = export.next_cursor
     if export.masked:
         headers["X-Masked"] = "true"
-    return Reply(export.content, headers=headers, content_type=spreadsheet.CONTENT_TYPE)
+    return Reply(export.content, headers=headers, content_type=csv_files.CONTENT_TYPE)
 
 
-async def _list_page(call: Call, query: TransactionFilters) -> Page[TransactionRecord]:
+async def _list_page(call: RequestContext, query: TransactionFilters) -> Page[TransactionRecord]:
     scope, own_accounts = TransactionQuery(), []
     if query.user_id is not None:
         own_accounts = await _list_visible_account_ids(call, query.user_id)
@@ -90,7 +92,7 @@ async def _list_page(call: Call, query: TransactionFilters) -> Page[TransactionR
 
 
 @endpoints.get("/api/v1/transactions/{id}", access=_READ, errors=_TRANSACTION_ERRORS)
-async def get_transaction(call: Call, id: str) -> TransactionRecord:
+async def get_transaction(call: RequestContext, id: str) -> TransactionRecord:
     """Get a transaction.
 
     An admin gets a restricted subscriber's transaction masked, as in the list, until a code is
@@ -101,7 +103,7 @@ async def get_transaction(call: Call, id: str) -> TransactionRecord:
 
 
 @endpoints.get("/api/v1/transactions/{id}/entries", access=_ANY_ADMIN, errors=_TRANSACTION_ERRORS)
-async def list_transaction_entries(call: Call, id: str) -> TransactionEntries:
+async def list_transaction_entries(call: RequestContext, id: str) -> TransactionEntries:
     """List the ledger entries of a transaction.
 
     In the order in which they were booked. Each takes one amount from the account that is debited
@@ -114,7 +116,7 @@ async def list_transaction_entries(call: Call, id: str) -> TransactionEntries:
 
 
 @endpoints.get("/api/v1/transactions/{id}/chain", access=_ANY_ADMIN, errors=_TRANSACTION_ERRORS)
-async def get_transaction_chain(call: Call, id: str) -> TransactionChain:
+async def get_transaction_chain(call: RequestContext, id: str) -> TransactionChain:
     """Get what belongs to a transaction.
 
     `original` is the payment that a refund gives back. `refunds` are those of a payment, oldest
@@ -131,7 +133,7 @@ async def get_transaction_chain(call: Call, id: str) -> TransactionChain:
     errors=(Code.PROCESSOR_NOT_FOUND, Code.OTP_REQUIRED),
 )
 async def list_processor_transactions(
-    call: Call, id: str, query: TransactionFilters
+    call: RequestContext, id: str, query: TransactionFilters
 ) -> Page[TransactionRecord]:
     """List a processor's transactions, newest first.
 
@@ -152,7 +154,7 @@ async def list_processor_transactions(
     return await _build_page(call, scope, query, own_accounts, full=False)
 
 
-async def _get_visible_transaction(call: Call, id: str) -> tuple[Transaction, set[int]]:
+async def _get_visible_transaction(call: RequestContext, id: str) -> tuple[Transaction, set[int]]:
     """Return a transaction and those of its accounts whose holders are hidden from the caller: an
     admin gets it masked, an API key is refused."""
     database = call.services.database
@@ -162,7 +164,7 @@ async def _get_visible_transaction(call: Call, id: str) -> tuple[Transaction, se
     return transaction, await hidden_from(database, call, transaction.account_ids)
 
 
-async def _list_visible_account_ids(call: Call, user_id: str) -> list[int]:
+async def _list_visible_account_ids(call: RequestContext, user_id: str) -> list[int]:
     """The accounts of a user who is open to the caller; none of somebody who does not exist."""
     user = parse_user_id(user_id)
     if user is None:
@@ -173,7 +175,7 @@ async def _list_visible_account_ids(call: Call, user_id: str) -> list[int]:
 
 
 async def _build_page(
-    call: Call,
+    call: RequestContext,
     scope: TransactionQuery,
     query: TransactionFilters,
     own_accounts: list[int],
@@ -192,7 +194,7 @@ async def _build_page(
     hidden = await hidden_from(
         services.database, call, {account for row in rows for account in row.account_ids}
     )
-    return cut(
+    return paginate(
         rows,
         query.limit,
         key=lambda row: row.id,
@@ -200,6 +202,6 @@ async def _build_page(
     )
 
 
-def _can_see_full_names(call: Call) -> bool:
+def _can_see_full_names(call: RequestContext) -> bool:
     """Admins work for the platform; everybody else sees as much of a name as a merchant may."""
     return call.principal.kind == "admin"

@@ -10,16 +10,16 @@ import msgspec
 from tapgate import ids, money
 from tapgate.credentials.disclosure import (
     Subject,
-    hidden_accounts,
-    hidden_subjects,
+    find_hidden_accounts,
+    find_hidden_subjects,
+    has_full_disclosure,
     is_hidden,
-    receives_everything,
 )
 from tapgate.credentials.principals import Principal
-from tapgate.edge import request_ids
-from tapgate.edge.call import Call
+from tapgate.edge import idempotency
 from tapgate.edge.endpoint import Reply
-from tapgate.edge.fields import Choice, Currency, RequestId
+from tapgate.edge.fields import Choice, Currency, IdempotencyKey
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.ledger.commands import Command, Outcome, Party, ScopedIdempotencyKey, TransactionResult
@@ -43,7 +43,7 @@ ReceiptStatus = Annotated[str, Choice("completed", "under_review", name="Receipt
 class MoneyRequest(msgspec.Struct, kw_only=True):
     """What every body that moves money may have."""
 
-    request_id: RequestId | None = None
+    request_id: IdempotencyKey | None = None
     currency: Currency | None = None
 
 
@@ -120,11 +120,11 @@ class ReceiptFields:
 
 
 async def submit(
-    call: Call, command: Command, show: Callable[[ReceiptFields], ReceiptT]
+    call: RequestContext, command: Command, show: Callable[[ReceiptFields], ReceiptT]
 ) -> Reply[ReceiptT]:
     """The receipt of what took place now or, for a repetition, before. Declines are raised."""
     # Before the ledger commits, so that a failure here is a 503 after which nothing has happened.
-    is_payee_hidden = not receives_everything(call.caller) and await _is_payee_hidden(
+    is_payee_hidden = not has_full_disclosure(call.caller) and await _is_payee_hidden(
         call, command.payee
     )
     outcome = await call.services.ledger.submit(command)
@@ -134,7 +134,7 @@ async def submit(
     return Reply(show(shown), headers=_REPLAYED_HEADERS if outcome.replayed else {})
 
 
-async def _is_payee_hidden(call: Call, payee: Party) -> bool:
+async def _is_payee_hidden(call: RequestContext, payee: Party) -> bool:
     """Return whether the payee is a restricted subscriber who is hidden from the caller.
 
     The payer is not checked: a restricted subscriber's payment carries their PIN, and requests
@@ -143,9 +143,9 @@ async def _is_payee_hidden(call: Call, payee: Party) -> bool:
     audience = (call.services.database, call.caller, call.services.clock())
     match payee:
         case Party(by="account", key=int(account_id)):
-            return bool(await hidden_accounts(*audience, [account_id]))
+            return bool(await find_hidden_accounts(*audience, [account_id]))
         case Party(by="card", key=str(serial)):
-            return bool(await hidden_subjects(*audience, [Subject("card", serial)]))
+            return bool(await find_hidden_subjects(*audience, [Subject("card", serial)]))
         case Party(by="owner", key=int(owner_id), kind=chart.WALLET):
             return await is_hidden(*audience, owner_id)
     return False
@@ -161,18 +161,21 @@ def _redact_payee(outcome: Outcome) -> Outcome:
     return msgspec.structs.replace(outcome, result=answer, details=details)
 
 
-def build_idempotency_key(call: Call, body: MoneyRequest) -> ScopedIdempotencyKey | None:
+def build_idempotency_key(call: RequestContext, body: MoneyRequest) -> ScopedIdempotencyKey | None:
     """Return the idempotency key of a request, if it has one."""
-    request_id = request_ids.given(call, body)
+    request_id = idempotency.get_idempotency_key(call, body)
     if request_id is None:
         return None
     caller = call.principal
     return ScopedIdempotencyKey(
-        caller.scope, request_id, _calculate_fingerprint(call, body), caller.lookup_scopes
+        caller.idempotency_scope,
+        request_id,
+        _calculate_fingerprint(call, body),
+        caller.lookup_scopes,
     )
 
 
-def _calculate_fingerprint(call: Call, body: MoneyRequest) -> bytes:
+def _calculate_fingerprint(call: RequestContext, body: MoneyRequest) -> bytes:
     asked = msgspec.structs.asdict(body)
     for name in _FINGERPRINT_EXCLUDED_FIELDS:
         asked.pop(name, None)
@@ -186,7 +189,7 @@ def get_channel(caller: Principal) -> str:
     return _CHANNEL_BY_PRINCIPAL[caller.kind]
 
 
-def to_minor_units(call: Call, amount: str) -> int:
+def to_minor_units(call: RequestContext, amount: str) -> int:
     """An amount that was checked when it was read."""
     return money.parse(amount, call.services.settings.currency)
 

@@ -3,8 +3,8 @@
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.subscribers.restriction import require_open
 from tapgate.transactions.model import parse_user_id
@@ -36,7 +36,7 @@ class Balance(msgspec.Struct, kw_only=True):
     access=Access(scope="balance:read", roles="ACSF", service=True),
     errors=(*_NOT_FOUND_CODES.values(), Code.ACCOUNT_NOT_FOUND, Code.OTP_REQUIRED),
 )
-async def get_balance(call: Call, user_id: str) -> Balance:
+async def get_balance(call: RequestContext, user_id: str) -> Balance:
     """Get the balance of a subscriber, an agent (the float), a processor or a partner."""
     user = parse_user_id(user_id)
     services = call.services

@@ -5,9 +5,9 @@ from typing import Annotated, Final
 import msgspec
 
 from tapgate import money
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.fields import Amount, Choice, Currency, Text
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.subscribers import queries as subscribers
@@ -45,7 +45,7 @@ class Quote(msgspec.Struct, frozen=True, kw_only=True):
     access=Access(scope="payments:write", roles="AF", service=True),
     errors=(Code.CURRENCY_NOT_SUPPORTED, Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
 )
-async def create_quote(call: Call, body: QuoteRequest) -> Quote:
+async def create_quote(call: RequestContext, body: QuoteRequest) -> Quote:
     """Ask what a payment would cost the sender.
 
     `total` is what leaves the sender's wallet. With `sender_id`, `reasons` are the codes with which
@@ -82,6 +82,6 @@ async def create_quote(call: Call, body: QuoteRequest) -> Quote:
     )
 
 
-def _can_read_balance(call: Call) -> bool:
+def _can_read_balance(call: RequestContext) -> bool:
     caller = call.principal
     return caller.kind != "api_key" or "balance:read" in caller.scopes

@@ -3,9 +3,9 @@
 import msgspec
 
 from tapgate import ids
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.fields import Amount, CardSerial, FreeText, Pin, Text
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
@@ -71,7 +71,7 @@ class P2pReceipt(Receipt, kw_only=True):
         *_DECLINE_CODES,
     ),
 )
-async def transfer_p2p(call: Call, body: P2pTransferRequest) -> Reply[P2pReceipt]:
+async def transfer_p2p(call: RequestContext, body: P2pTransferRequest) -> Reply[P2pReceipt]:
     """Send money to the holder of a card.
 
     The money arrives in the wallet that the card spends from. The fee comes on top of the amount
@@ -137,7 +137,7 @@ class TransferReceipt(Receipt, kw_only=True):
         *_DECLINE_CODES,
     ),
 )
-async def transfer_funds(call: Call, body: TransferRequest) -> Reply[TransferReceipt]:
+async def transfer_funds(call: RequestContext, body: TransferRequest) -> Reply[TransferReceipt]:
     """Move money from one account to another.
 
     An API key moves subscribers' money only, and needs the PIN. A system_admin or finance_user

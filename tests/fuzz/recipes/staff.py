@@ -5,7 +5,7 @@ from fuzz.recipes.recipe import V1, Ready, recipe
 from fuzz.recipes.trade import suspended_shop
 from fuzz.values import ABSENT, Company, Values
 from journeys.caller import done
-from tapgate.edge.endpoint import ROLES
+from tapgate.edge.endpoint import ROLES_BY_LETTER
 from world import Bearer
 
 _PASSWORD = "a long enough password"
@@ -163,7 +163,7 @@ async def file_of_the_page(here: Company, _: Caller) -> Ready:
 
 
 async def _hired(here: Company, email: str) -> str:
-    person = {"email": email, "password": _PASSWORD, "name": "Spare", "role": ROLES["S"]}
+    person = {"email": email, "password": _PASSWORD, "name": "Spare", "role": ROLES_BY_LETTER["S"]}
     return str(done(await here.stock.ada.post("admin/users", **person))["id"])
 
 

@@ -25,7 +25,7 @@ from tapgate.messenger.outbox.sealed import opened
 from tapgate.messenger.services import Services
 from tapgate.service import logs
 from tapgate.service.throttle import Throttle
-from tapgate.settings import load
+from tapgate.settings import load_settings
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
@@ -35,7 +35,7 @@ class Chat:
         self.gateway = Gateway()
         self.away = False
         self.clock = SetClock()
-        settings = load({"TAPGATE_DATA_DIR": str(folder)})
+        settings = load_settings({"TAPGATE_DATA_DIR": str(folder)})
         self.services = Services(
             settings=settings,
             database=database,

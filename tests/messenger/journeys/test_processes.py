@@ -33,9 +33,9 @@ from tapgate import signing
 from tapgate.client import AsyncGateway, Login
 from tapgate.messenger.fake_graph.provider import Provider, Utterance
 from tapgate.messenger.flows.provider_side import Exchange
-from tapgate.settings import load
+from tapgate.settings import load_settings
 from tapgate.store.database import Database
-from tapgate.store.embedded import PROGRAMS
+from tapgate.store.embedded import PROGRAMS_DIR
 
 PIN, NEW_PIN, WRONG_PIN = "7391", "8351", "5938"
 
@@ -129,7 +129,7 @@ async def stage(
         up(folder, database_url, messenger_port=port, graph_url=graph_url, workers=2) as running,
         AsyncGateway(running.gateway, Login(ADMIN["email"], ADMIN["password"])) as gateway,
     ):
-        watch.knows_those_of(load({"TAPGATE_DATA_DIR": str(folder / "data")}))
+        watch.knows_those_of(load_settings({"TAPGATE_DATA_DIR": str(folder / "data")}))
         yield running, made, gateway
         watch.look_at_processes()
         for service in (running.gateway, running.messenger):
@@ -283,7 +283,7 @@ async def command(folder: Path, database_url: str, *words: str) -> tuple[int, st
 def dumped(database_url: str) -> str:
     """All of the database, as a backup would have it."""
     return subprocess.run(
-        [PROGRAMS / "pg_dump", "--inserts", database_url],
+        [PROGRAMS_DIR / "pg_dump", "--inserts", database_url],
         check=True,
         capture_output=True,
         text=True,

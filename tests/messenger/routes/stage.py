@@ -17,7 +17,7 @@ from tapgate.messenger.model.events import Answered, Meaning, Refused, Unreachab
 from tapgate.messenger.model.kinds import Language
 from tapgate.messenger.services import Services
 from tapgate.service.throttle import Throttle
-from tapgate.settings import load
+from tapgate.settings import load_settings
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 from world import ServiceSignature
@@ -74,7 +74,7 @@ class Stage:
 
 @contextlib.asynccontextmanager
 async def stage(folder: Path, database_url: str, **variables: str) -> AsyncIterator[Stage]:
-    settings = load({"TAPGATE_DATA_DIR": str(folder), **UNLIMITED, **variables})
+    settings = load_settings({"TAPGATE_DATA_DIR": str(folder), **UNLIMITED, **variables})
     database, gateway = await Database.connect(database_url), StandInGateway()
     throttle = Throttle(settings)
     services = Services(

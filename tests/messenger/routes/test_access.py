@@ -127,7 +127,7 @@ async def every_route_refuses(messenger: Stage) -> None:
         for credential in credentials(messenger):
             answer = await asked(messenger, route, credential.auth)
             case = (of_route(route), credential.name, answer.text)
-            if messenger.services.settings.production and not route.in_production:
+            if messenger.services.settings.is_production and not route.in_production:
                 assert (answer.status_code, answer.json()) == (404, error("Not found")), case
             elif route.access is ANYBODY:
                 assert answer.status_code in (200, 503), case

@@ -28,7 +28,7 @@ from tapgate.messenger.routes import ROUTES
 from tapgate.messenger.routes.access import ANYBODY
 from tapgate.messenger.routes.route import Request, Route
 from tapgate.service import logs, overload
-from tapgate.service.asgi import Answer
+from tapgate.service.asgi import Response
 
 
 class Lines:
@@ -51,7 +51,7 @@ def lines() -> Iterator[Lines]:
     lines = Lines()
     logs.configure(lines)
     yield lines
-    logs._written = None
+    logs._stream = None
     logging.root.handlers[:], logging.root.level = kept[0], kept[1]
     structlog.configure(**kept[2])
 
@@ -139,15 +139,15 @@ def test_other_routes_take_at_most_16_kibibytes() -> None:
 class _Unread:
     """A request whose body must not be read."""
 
-    peer, query, complete = "192.0.2.1", b"", False
+    peer, query, is_complete = "192.0.2.1", b"", False
 
     def __init__(self, method: str, path: str, headers: dict[bytes, bytes] | None = None) -> None:
         self.method, self.path, self.headers = method, path, headers or {}
 
-    def require_length(self, limit: int) -> None:
+    def check_content_length(self, limit: int) -> None:
         """No length is declared."""
 
-    async def body(self, limit: int) -> bytes:
+    async def read_body(self, limit: int) -> bytes:
         raise AssertionError("the body was read")
 
 
@@ -218,7 +218,7 @@ async def test_behind_a_trusted_proxy_the_address_is_the_callers(
 
 
 async def test_an_unexpected_failure_shows_nothing(messenger: Stage, lines: Lines) -> None:
-    async def broken(_request: Request) -> Answer:
+    async def broken(_request: Request) -> Response:
         """Fail."""
         raise RuntimeError("canary")
 
@@ -240,13 +240,13 @@ async def test_an_unexpected_failure_shows_nothing(messenger: Stage, lines: Line
 async def test_too_much_at_once_is_told_kindly(
     messenger: Stage, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(overload, "MOST_AT_ONCE", 0)
+    monkeypatch.setattr(overload, "MAX_CONCURRENT_REQUESTS", 0)
     answer = await messenger.client.post(BRIDGE, json=MESSAGE)
     assert answer.status_code == 503
     assert answer.json() == error(
         "The messenger cannot do this at the moment. Please try again soon."
     )
-    assert answer.headers["retry-after"] == str(overload.RETRY_SECONDS)
+    assert answer.headers["retry-after"] == str(overload.RETRY_AFTER_SECONDS)
     assert (await messenger.client.get(HEALTH)).status_code == 200
     assert [(line["event"], line["status"]) for line in lines.read()] == [
         ("request", 503),

@@ -8,7 +8,16 @@ import msgspec
 from tapgate import clock, ids
 from tapgate.admin.model import SCOPES
 from tapgate.credentials.api_keys import ApiKey
-from tapgate.edge.fields import Choice, Count, Moment, MomentRule, Rule, Text, Unacceptable, Whole
+from tapgate.edge.fields import (
+    Choice,
+    IntegerRange,
+    InvalidValueError,
+    ListLength,
+    Rule,
+    Text,
+    Timestamp,
+    TimestampRule,
+)
 from tapgate.errors import ApiError, Code
 
 _MAX_RATE: Final = 1_000_000
@@ -22,10 +31,10 @@ class NotEmpty(Rule):
 
     def check(self, value: list[str]) -> list[str]:
         if not value:
-            raise Unacceptable("must not be empty")
+            raise InvalidValueError("must not be empty")
         return list(dict.fromkeys(value))
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"minItems": 1}
 
 
@@ -38,17 +47,17 @@ class CidrRule(Rule):
         try:
             network = ip_network(value)
         except ValueError:
-            raise Unacceptable(
+            raise InvalidValueError(
                 "must be a network in CIDR notation such as 203.0.113.0/24, without host bits"
             ) from None
         address = network.network_address
         if isinstance(network, IPv6Network) and (
             address.ipv4_mapped or address.scope_id is not None  # type: ignore[union-attr]
         ):
-            raise Unacceptable("must not be an IPv4-mapped network or have a zone")
+            raise InvalidValueError("must not be an IPv4-mapped network or have a zone")
         return str(network)
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"description": "Network in CIDR notation, IPv4 or IPv6"}
 
 
@@ -62,22 +71,22 @@ class OrEmpty(Rule):
     def check(self, value: Any) -> Any:
         if value == "":
             return value
-        if isinstance(self._rule, Whole) and not isinstance(value, int):
-            raise Unacceptable("must be a whole number, or empty")
+        if isinstance(self._rule, IntegerRange) and not isinstance(value, int):
+            raise InvalidValueError("must be a whole number, or empty")
         return self._rule.check(value)
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         description = {"description": "an empty string resets it to the default"}
-        if isinstance(self._rule, Whole):
-            return self._rule.schema() | {"pattern": "^$"} | description
+        if isinstance(self._rule, IntegerRange):
+            return self._rule.to_json_schema() | {"pattern": "^$"} | description
         return description
 
 
 Scope = Annotated[str, Choice(*SCOPES, name="Scope")]
 Scopes = Annotated[list[Scope], NotEmpty()]
-RATE: Final = Whole(1, _MAX_RATE)
+RATE: Final = IntegerRange(1, _MAX_RATE)
 RATE.example = 50
-AllowedIps = Annotated[list[Annotated[str, CidrRule()]], Count(0, _MAX_NETWORKS)]
+AllowedIps = Annotated[list[Annotated[str, CidrRule()]], ListLength(0, _MAX_NETWORKS)]
 
 
 class NewApiKey(msgspec.Struct, kw_only=True):
@@ -86,7 +95,7 @@ class NewApiKey(msgspec.Struct, kw_only=True):
     rate_limit: Annotated[int, RATE] | None = None
     burst: Annotated[int, RATE] | None = None
     allowed_ips: AllowedIps | None = None
-    expires_at: Moment | None = None
+    expires_at: Timestamp | None = None
 
 
 class ApiKeyChanges(msgspec.Struct, kw_only=True):
@@ -97,7 +106,7 @@ class ApiKeyChanges(msgspec.Struct, kw_only=True):
     rate_limit: Annotated[int | str, OrEmpty(RATE)] | None = None
     burst: Annotated[int | str, OrEmpty(RATE)] | None = None
     allowed_ips: AllowedIps | None = None
-    expires_at: Annotated[str, OrEmpty(MomentRule())] | None = None
+    expires_at: Annotated[str, OrEmpty(TimestampRule())] | None = None
 
 
 class ApiKeyRecord(msgspec.Struct, frozen=True, kw_only=True):

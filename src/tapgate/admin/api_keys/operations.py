@@ -11,12 +11,12 @@ from tapgate import clock, ids
 from tapgate.admin.api_keys import model
 from tapgate.admin.api_keys.model import ApiKeyChanges, NewApiKey
 from tapgate.audit import trail
-from tapgate.audit.changes import changes_between
+from tapgate.audit.changes import diff_records
 from tapgate.credentials.api_keys import ApiKey
 from tapgate.edge.origin import Origin
 from tapgate.edge.services import Services
 from tapgate.errors import invalid_field
-from tapgate.service.addresses import Network
+from tapgate.service.client_addresses import Network
 
 _CREATED = ("name", "scopes", "rate_limit", "burst", "allowed_ips", "expires_at")
 
@@ -51,12 +51,12 @@ async def update(services: Services, origin: Origin, key_id: int, changes: ApiKe
     async with services.database.transaction() as tx:
         before = await _lock(tx, services, key_id)
         after = msgspec.structs.replace(before, **_settings(services, before, changes))
-        difference = changes_between(model.to_record(before), model.to_record(after))
+        difference = diff_records(model.to_record(before), model.to_record(after))
         if not difference:
             return before
         ticket = await services.authenticator.api_keys.save(tx, after)
         await _record(tx, services, origin, "updated", key_id, difference)
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
     return after
 
 
@@ -74,7 +74,7 @@ async def rotate(
             "grace_seconds": (None, grace_seconds),
         }
         await _record(tx, services, origin, "rotated", key_id, changes)
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
     return after, secret
 
 
@@ -85,7 +85,7 @@ async def delete(services: Services, origin: Origin, key_id: int) -> None:
         if ticket is None:
             raise model.not_found()
         await _record(tx, services, origin, "deleted", key_id)
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
 
 
 def _settings(services: Services, before: ApiKey, changes: ApiKeyChanges) -> dict[str, Any]:

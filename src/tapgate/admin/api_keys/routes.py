@@ -2,10 +2,10 @@
 
 from tapgate.admin.api_keys import model, operations
 from tapgate.admin.api_keys.model import ApiKeyChanges, ApiKeyRecord, ApiKeyWithSecret, NewApiKey
-from tapgate.edge.bodies import Rotation
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.edge.pagination import Page, PageQuery, paginate
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.shared_structs import Rotation
 from tapgate.errors import Code
 
 endpoints = Endpoints("Admin")
@@ -15,7 +15,7 @@ _ACCESS = Access(roles="A")
 
 
 @endpoints.post(_ALL, access=_ACCESS, status=201)
-async def create_api_key(call: Call, body: NewApiKey) -> ApiKeyWithSecret:
+async def create_api_key(call: RequestContext, body: NewApiKey) -> ApiKeyWithSecret:
     """Create an API key.
 
     `key` is shown in this response only; later responses show its `prefix`. It starts with
@@ -31,20 +31,20 @@ async def create_api_key(call: Call, body: NewApiKey) -> ApiKeyWithSecret:
 
 
 @endpoints.get(_ALL, access=_ACCESS)
-async def list_api_keys(call: Call, query: PageQuery) -> Page[ApiKeyRecord]:
+async def list_api_keys(call: RequestContext, query: PageQuery) -> Page[ApiKeyRecord]:
     """List API keys.
 
     Newest first, without deleted ones and without the keys themselves. `last_used_at` is exact to
     within a minute.
     """
-    keys = await call.services.authenticator.api_keys.page(
-        before=query.before, limit=query.limit + 1
+    keys = await call.services.authenticator.api_keys.list_page(
+        before=query.before_id, limit=query.limit + 1
     )
-    return cut(keys, query.limit, lambda key: key.id, model.to_record)
+    return paginate(keys, query.limit, lambda key: key.id, model.to_record)
 
 
 @endpoints.get(f"{_ALL}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
-async def get_api_key(call: Call, id: str) -> ApiKeyRecord:
+async def get_api_key(call: RequestContext, id: str) -> ApiKeyRecord:
     """Get an API key."""
     key = await call.services.authenticator.api_keys.get(model.decode_id(id))
     if key is None:
@@ -53,7 +53,7 @@ async def get_api_key(call: Call, id: str) -> ApiKeyRecord:
 
 
 @endpoints.put(f"{_ALL}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
-async def update_api_key(call: Call, id: str, body: ApiKeyChanges) -> ApiKeyRecord:
+async def update_api_key(call: RequestContext, id: str, body: ApiKeyChanges) -> ApiKeyRecord:
     """Change an API key.
 
     Absent fields stay as they are. An empty string resets `rate_limit`, `burst` and `expires_at` to
@@ -65,7 +65,7 @@ async def update_api_key(call: Call, id: str, body: ApiKeyChanges) -> ApiKeyReco
 
 
 @endpoints.post(f"{_ALL}/{{id}}/rotate", access=_ACCESS, errors=(Code.NOT_FOUND,))
-async def rotate_api_key(call: Call, id: str, body: Rotation) -> ApiKeyWithSecret:
+async def rotate_api_key(call: RequestContext, id: str, body: Rotation) -> ApiKeyWithSecret:
     """Rotate an API key.
 
     `key` is the new key, shown in this response only. Its id, settings and idempotency keys stay
@@ -79,7 +79,7 @@ async def rotate_api_key(call: Call, id: str, body: Rotation) -> ApiKeyWithSecre
 
 
 @endpoints.delete(f"{_ALL}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
-async def delete_api_key(call: Call, id: str) -> None:
+async def delete_api_key(call: RequestContext, id: str) -> None:
     """Delete an API key.
 
     Every process refuses it immediately.

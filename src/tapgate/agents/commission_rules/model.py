@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate import money
 from tapgate.agents.model import CommissionTier
-from tapgate.edge.fields import AmountOrZero, Choice, Count
+from tapgate.edge.fields import AmountOrZero, Choice, ListLength
 from tapgate.edge.rates import Rate, format_rate, parse_rate
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
@@ -25,7 +25,7 @@ class CommissionRule(msgspec.Struct, kw_only=True):
 
 
 class CommissionRules(msgspec.Struct, kw_only=True):
-    data: Annotated[list[CommissionRule], Count(0, _MAX_RULES)]
+    data: Annotated[list[CommissionRule], ListLength(0, _MAX_RULES)]
 
 
 class StoredRule(msgspec.Struct, frozen=True, kw_only=True):

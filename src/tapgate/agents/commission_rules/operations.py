@@ -5,11 +5,11 @@ import msgspec
 from tapgate.agents.commission_rules import model, queries
 from tapgate.agents.commission_rules.model import CommissionRules
 from tapgate.audit.trail import record
-from tapgate.edge.call import Call
+from tapgate.edge.request_context import RequestContext
 from tapgate.ledger import rules
 
 
-async def replace(call: Call, wanted: CommissionRules) -> CommissionRules:
+async def replace(call: RequestContext, wanted: CommissionRules) -> CommissionRules:
     """Replace all rules. When this returns, every process applies the new ones."""
     services = call.services
     currency = services.settings.currency
@@ -31,5 +31,5 @@ async def replace(call: Call, wanted: CommissionRules) -> CommissionRules:
             changes={"data": (msgspec.to_builtins(before.data), msgspec.to_builtins(after.data))},
         )
         ticket = await services.signals.publish(tx, rules.RULES_CHANGED, "commission_rules")
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
     return after

@@ -2,21 +2,21 @@
 
 from tapgate.agents.commission_rules import operations, queries
 from tapgate.agents.commission_rules.model import CommissionRules, to_record
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.request_context import RequestContext
 
 endpoints = Endpoints("Commission rules")
 
 
 @endpoints.get("/api/v1/commission-rules", access=Access(roles="AF"))
-async def get_commission_rules(call: Call) -> CommissionRules:
+async def get_commission_rules(call: RequestContext) -> CommissionRules:
     """Get the commission rules."""
     rules = await queries.list_rules(call.services.database)
     return to_record(rules, call.services.settings.currency)
 
 
 @endpoints.put("/api/v1/commission-rules", access=Access(roles="A"))
-async def replace_commission_rules(call: Call, body: CommissionRules) -> CommissionRules:
+async def replace_commission_rules(call: RequestContext, body: CommissionRules) -> CommissionRules:
     """Replace the commission rules.
 
     All of them, in the form in which they are returned. A tier without a rule earns nothing, and

@@ -12,9 +12,9 @@ from tapgate.cli.manual.markdown import Anchors, code, link, table
 from tapgate.cli.manual.operations import Operation, given
 from tapgate.cli.manual.schemas import Schemas, linked
 from tapgate.edge.endpoint import Endpoint
-from tapgate.edge.openapi import described
-from tapgate.edge.system import Subject, system_endpoints
-from tapgate.gateway import NOUNS, WEBHOOK_EVENTS
+from tapgate.edge.openapi import render_openapi_document
+from tapgate.edge.system import SystemSource, build_system_endpoints
+from tapgate.gateway import ENDPOINT_GROUPS, WEBHOOK_EVENTS
 from tapgate.messenger.routes import ROUTES
 
 INDEX = "README.md"
@@ -28,13 +28,15 @@ _CURRENCY = "SLE"
 
 def endpoints() -> list[Endpoint]:
     """All of them, with what is about the gateway itself at the end."""
-    nobody = cast(Subject, None)  # the endpoints are described here, and not called
-    return [*chain.from_iterable(NOUNS), *system_endpoints(nobody)]
+    nobody = cast(SystemSource, None)  # the endpoints are described here, and not called
+    return [*chain.from_iterable(ENDPOINT_GROUPS), *build_system_endpoints(nobody)]
 
 
 def description() -> dict[str, Any]:
     """The whole interface in OpenAPI."""
-    document: dict[str, Any] = json.loads(described(endpoints(), _CURRENCY, WEBHOOK_EVENTS))
+    document: dict[str, Any] = json.loads(
+        render_openapi_document(endpoints(), _CURRENCY, WEBHOOK_EVENTS)
+    )
     return document
 
 

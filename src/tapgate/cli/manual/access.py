@@ -6,7 +6,7 @@ from typing import Final
 
 from tapgate.cli.manual.markdown import code, link, table
 from tapgate.cli.manual.objects import OBJECTS, Whose
-from tapgate.edge.endpoint import ROLES, Access, Endpoint
+from tapgate.edge.endpoint import ROLES_BY_LETTER, Access, Endpoint
 from tapgate.errors import Code
 from tapgate.messenger.routes.route import Route
 
@@ -48,7 +48,7 @@ _CREDENTIALS: Final = (
     ("a scope: `payments:read`", "an API key that has this scope"),
     *(
         (name, f"an admin with this role, {code(letter)} in short")
-        for letter, name in ROLES.items()
+        for letter, name in ROLES_BY_LETTER.items()
     ),
     ("every admin", "an admin, whatever the role"),
     ("service", "an internal service, by its signature"),
@@ -101,10 +101,10 @@ def _callers(access: Access) -> Iterator[str]:
         yield _PUBLIC
     if access.scope:
         yield code(access.scope)
-    if set(access.roles) == set(ROLES):
+    if set(access.roles) == set(ROLES_BY_LETTER):
         yield "every admin"
     else:
-        yield from (name for letter, name in ROLES.items() if letter in access.roles)
+        yield from (name for letter, name in ROLES_BY_LETTER.items() if letter in access.roles)
     if access.service:
         yield "service"
     if access.hmac:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 
 from tapgate import money
-from tapgate.edge.fields import Amount, AmountOrZero, Count, Text
+from tapgate.edge.fields import Amount, AmountOrZero, ListLength, Text
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.rules import AccountRule
 
@@ -34,7 +34,7 @@ class AccountRuleUpdate(msgspec.Struct, kw_only=True):
     daily_limit: Amount | None = None
     monthly_limit: Amount | None = None
     no_pin_limit: AmountOrZero | None = None
-    requirements: Annotated[list[Text], Count(0, 20)] | None = None
+    requirements: Annotated[list[Text], ListLength(0, 20)] | None = None
 
 
 def shown(rule: AccountRule, currency: str) -> AccountRuleRecord:

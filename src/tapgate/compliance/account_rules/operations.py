@@ -1,14 +1,16 @@
 """What can happen to an account rule: it is changed."""
 
-from tapgate.audit.changes import changes_between
+from tapgate.audit.changes import diff_records
 from tapgate.audit.trail import record
 from tapgate.compliance.account_rules import model, queries
-from tapgate.edge.call import Call
+from tapgate.edge.request_context import RequestContext
 from tapgate.ledger import rules
 from tapgate.ledger.rules import AccountRule
 
 
-async def update(call: Call, kyc_level: int, update: model.AccountRuleUpdate) -> AccountRule:
+async def update(
+    call: RequestContext, kyc_level: int, update: model.AccountRuleUpdate
+) -> AccountRule:
     """Once it is answered, every process decides by the new rule."""
     services = call.services
     currency = services.settings.currency
@@ -25,8 +27,8 @@ async def update(call: Call, kyc_level: int, update: model.AccountRuleUpdate) ->
             event="account_rule.updated",
             resource_type="account_rule",
             resource_id=str(kyc_level),
-            changes=changes_between(model.shown(before, currency), model.shown(after, currency)),
+            changes=diff_records(model.shown(before, currency), model.shown(after, currency)),
         )
         ticket = await services.signals.publish(tx, rules.RULES_CHANGED, str(kyc_level))
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
     return after

@@ -7,8 +7,8 @@ from tapgate.compliance.account_rules.model import (
     read_level,
     shown,
 )
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 
 endpoints = Endpoints("Account rules")
@@ -19,7 +19,7 @@ endpoints = Endpoints("Account rules")
     access=Access(scope="subscribers:read", roles="ACSF", service=True),
     errors=(Code.RULE_NOT_FOUND,),
 )
-async def get_account_rule(call: Call, kyc_level: str) -> AccountRuleRecord:
+async def get_account_rule(call: RequestContext, kyc_level: str) -> AccountRuleRecord:
     """Get the limits of a KYC level.
 
     What a subscriber of this level may hold (`max_balance`), send at once, in a day and in a month
@@ -36,7 +36,7 @@ async def get_account_rule(call: Call, kyc_level: str) -> AccountRuleRecord:
     errors=(Code.RULE_NOT_FOUND, Code.CURRENCY_NOT_SUPPORTED),
 )
 async def update_account_rule(
-    call: Call, kyc_level: str, body: AccountRuleUpdate
+    call: RequestContext, kyc_level: str, body: AccountRuleUpdate
 ) -> AccountRuleRecord:
     """Change the limits of a KYC level.
 

@@ -8,7 +8,7 @@ import msgspec
 from tapgate import clock, ids
 from tapgate.compliance.severity import Severity
 from tapgate.edge.fields import Choice, FreeText, IdRule, Metadata, Text
-from tapgate.edge.pages import PageQuery
+from tapgate.edge.pagination import PageQuery
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger.alerts import remove_personal_details
 

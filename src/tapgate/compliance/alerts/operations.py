@@ -3,20 +3,20 @@
 import asyncpg
 
 from tapgate import ids
-from tapgate.audit.changes import changes_between
-from tapgate.audit.trail import Changes, Trail
+from tapgate.audit.changes import diff_records
+from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.compliance.alerts import model, queries
 from tapgate.compliance.alerts.model import Alert, Investigation, NewAlert, Resolution
-from tapgate.edge.call import Call
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger.commands import ReviewDecision, TransactionResult
 from tapgate.notifications.events import publish
 
-_trail = Trail("alert")
-_of_transactions = Trail("transaction")
+_trail = AuditTrail("alert")
+_of_transactions = AuditTrail("transaction")
 
 
-async def create(call: Call, new: NewAlert) -> tuple[Alert, bool]:
+async def create(call: RequestContext, new: NewAlert) -> tuple[Alert, bool]:
     """Return the alert and whether it is new; otherwise an open one occurred once more."""
     services = call.services
     now = services.clock()
@@ -49,7 +49,7 @@ async def create(call: Call, new: NewAlert) -> tuple[Alert, bool]:
     return alert, True
 
 
-async def investigate(call: Call, alert_id: int, investigation: Investigation) -> Alert:
+async def investigate(call: RequestContext, alert_id: int, investigation: Investigation) -> Alert:
     """The note is kept in the audit log."""
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, alert_id)
@@ -66,7 +66,7 @@ async def investigate(call: Call, alert_id: int, investigation: Investigation) -
     return after
 
 
-async def resolve(call: Call, alert_id: int, resolution: Resolution) -> tuple[Alert, str]:
+async def resolve(call: RequestContext, alert_id: int, resolution: Resolution) -> tuple[Alert, str]:
     """The alert, and what became of a transaction that it held."""
     database = call.services.database
     alert = await queries.get(database, alert_id)
@@ -78,7 +78,7 @@ async def resolve(call: Call, alert_id: int, resolution: Resolution) -> tuple[Al
         return await _close(tx, call, alert_id, resolution, {}), "Alert resolved"
 
 
-async def _settle(call: Call, alert: Alert, resolution: Resolution) -> tuple[Alert, str]:
+async def _settle(call: RequestContext, alert: Alert, resolution: Resolution) -> tuple[Alert, str]:
     """The ledger settles the transaction and has the alert closed in the same database
     transaction: neither is ever done without the other, and of two decisions one is carried out.
     """
@@ -107,7 +107,9 @@ async def _settle(call: Call, alert: Alert, resolution: Resolution) -> tuple[Ale
     return closed, _said(release, outcome.require_accepted())
 
 
-async def _close_after(call: Call, alert: Alert, resolution: Resolution) -> tuple[Alert, str]:
+async def _close_after(
+    call: RequestContext, alert: Alert, resolution: Resolution
+) -> tuple[Alert, str]:
     """The transaction is under review no more. Either somebody else has just resolved the alert,
     or the transaction was settled without it: then the alert follows what happened."""
     async with call.services.database.transaction() as tx:
@@ -136,7 +138,11 @@ def _fate(resolution: Resolution, status: str) -> Changes:
 
 
 async def _close(
-    tx: asyncpg.Connection, call: Call, alert_id: int, resolution: Resolution, fate: Changes
+    tx: asyncpg.Connection,
+    call: RequestContext,
+    alert_id: int,
+    resolution: Resolution,
+    fate: Changes,
 ) -> Alert:
     services = call.services
     before = await queries.lock(tx, alert_id)
@@ -156,12 +162,12 @@ async def _close(
 
 
 def _changes(before: Alert, after: Alert) -> Changes:
-    return changes_between(model.shown(before), model.shown(after))
+    return diff_records(model.shown(before), model.shown(after))
 
 
 async def _record(
     tx: asyncpg.Connection,
-    call: Call,
+    call: RequestContext,
     alert: Alert,
     action: str,
     *,

@@ -39,7 +39,7 @@ async def lock(tx: asyncpg.Connection, alert_id: int) -> Alert:
 async def page(database: Database, filters: Filters) -> list[Alert]:
     """The newest of those that match; one more than the limit."""
     conditions = Conditions()
-    conditions.where("id < {}", filters.before)
+    conditions.where("id < {}", filters.before_id)
     conditions.where("status = {}", filters.status)
     conditions.where("severity = {}", filters.severity)
     subject = filters.subscriber_id

@@ -19,10 +19,10 @@ from tapgate.compliance.alerts.model import (
     read_id,
     shown,
 )
-from tapgate.credentials.disclosure import Subject, hidden_subjects
-from tapgate.edge.call import Call
+from tapgate.credentials.disclosure import Subject, find_hidden_subjects
 from tapgate.edge.endpoint import Access, Endpoints, Reply
-from tapgate.edge.pages import Page, cut
+from tapgate.edge.pagination import Page, paginate
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 
 endpoints = Endpoints("Compliance")
@@ -30,15 +30,15 @@ endpoints = Endpoints("Compliance")
 _ACCESS = Access(roles="AC")
 
 
-async def _shown(call: Call, alert: Alert) -> AlertRecord:
+async def _shown(call: RequestContext, alert: Alert) -> AlertRecord:
     return shown(alert, masked=alert.id in await _masked(call, [alert]))
 
 
-async def _masked(call: Call, alerts: Sequence[Alert]) -> set[int]:
+async def _masked(call: RequestContext, alerts: Sequence[Alert]) -> set[int]:
     """Return those of the alerts that concern a subscriber hidden from the caller."""
     services = call.services
     subjects = {Subject("alert", alert.public_id): alert.id for alert in alerts}
-    hidden = await hidden_subjects(services.database, call.caller, services.clock(), subjects)
+    hidden = await find_hidden_subjects(services.database, call.caller, services.clock(), subjects)
     return {subjects[subject] for subject in hidden}
 
 
@@ -62,7 +62,7 @@ class AlertResponse(msgspec.Struct, kw_only=True):
     other_statuses=(200,),
     errors=(Code.SUBSCRIBER_NOT_FOUND, Code.TRANSACTION_NOT_FOUND, Code.RULE_NOT_FOUND),
 )
-async def create_alert(call: Call, body: NewAlert) -> Reply[AlertCreated]:
+async def create_alert(call: RequestContext, body: NewAlert) -> Reply[AlertCreated]:
     """Create an alert.
 
     While an alert of the same rule about the same subscriber is open, or a `SUPPORT_REQUEST` with
@@ -76,7 +76,7 @@ async def create_alert(call: Call, body: NewAlert) -> Reply[AlertCreated]:
 
 
 @endpoints.get("/api/v1/compliance/alerts", access=_ACCESS)
-async def list_alerts(call: Call, query: Filters) -> Page[AlertRecord]:
+async def list_alerts(call: RequestContext, query: Filters) -> Page[AlertRecord]:
     """List alerts, newest first.
 
     An alert that concerns a restricted subscriber has `masked: true` until the admin has verified a
@@ -84,7 +84,7 @@ async def list_alerts(call: Call, query: Filters) -> Page[AlertRecord]:
     """
     rows = await queries.page(call.services.database, query)
     masked = await _masked(call, rows)
-    return cut(
+    return paginate(
         rows,
         query.limit,
         key=lambda alert: alert.id,
@@ -93,7 +93,7 @@ async def list_alerts(call: Call, query: Filters) -> Page[AlertRecord]:
 
 
 @endpoints.get("/api/v1/compliance/alerts/{id}", access=_ACCESS, errors=(Code.ALERT_NOT_FOUND,))
-async def get_alert(call: Call, id: str) -> AlertRecord:
+async def get_alert(call: RequestContext, id: str) -> AlertRecord:
     """Get an alert."""
     return await _shown(call, await queries.get(call.services.database, read_id(id)))
 
@@ -103,7 +103,7 @@ async def get_alert(call: Call, id: str) -> AlertRecord:
     access=_ACCESS,
     errors=(Code.ALERT_NOT_FOUND, Code.ALREADY_RESOLVED),
 )
-async def investigate_alert(call: Call, id: str, body: Investigation) -> AlertResponse:
+async def investigate_alert(call: RequestContext, id: str, body: Investigation) -> AlertResponse:
     """Begin to look into an alert, or note something while doing so."""
     alert = await operations.investigate(call, read_id(id), body)
     return AlertResponse(message="Alert under investigation", alert=await _shown(call, alert))
@@ -114,7 +114,7 @@ async def investigate_alert(call: Call, id: str, body: Investigation) -> AlertRe
     access=_ACCESS,
     errors=(Code.ALERT_NOT_FOUND, Code.ALREADY_RESOLVED),
 )
-async def resolve_alert(call: Call, id: str, body: Resolution) -> AlertResponse:
+async def resolve_alert(call: RequestContext, id: str, body: Resolution) -> AlertResponse:
     """Resolve an alert.
 
     One that holds a transaction for review needs `transaction_decision`; the others take none. A

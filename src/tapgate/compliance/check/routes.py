@@ -2,8 +2,8 @@
 
 from tapgate import money
 from tapgate.compliance.check.model import ComplianceCheckRequest, Verdict, verdict
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import read_id
@@ -17,7 +17,7 @@ endpoints = Endpoints("Compliance")
     access=Access(roles="AC", service=True),
     errors=(Code.CURRENCY_NOT_SUPPORTED, Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
 )
-async def check_compliance(call: Call, body: ComplianceCheckRequest) -> Verdict:
+async def check_compliance(call: RequestContext, body: ComplianceCheckRequest) -> Verdict:
     """Ask what state, limits and compliance rules would say of a transaction.
 
     Nothing is moved, recorded or counted. `violations` are the codes it would be refused with, and

@@ -7,7 +7,7 @@ import msgspec
 
 from tapgate import ids, money
 from tapgate.compliance.severity import Severity
-from tapgate.edge.fields import Choice, Count, Name, Rule, Text, Whole
+from tapgate.edge.fields import Choice, IntegerRange, ListLength, PersonName, Rule, Text
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
 from tapgate.ledger.rules import COUNT_RULE_TYPES, MAX_WINDOW_SECONDS, PIN_FAILURES
@@ -33,7 +33,7 @@ class ThresholdRule(Rule):
     def check(self, value: str | int) -> str | int:
         return value
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"description": "An amount as a decimal string, or a count, by the rule's type"}
 
 
@@ -43,10 +43,10 @@ Type = Annotated[
         AMOUNT_THRESHOLD, "TRANSACTION_COUNT", "CUMULATIVE_AMOUNT", PIN_FAILURES, name="RuleType"
     ),
 ]
-TransactionTypes = Annotated[list[TransactionType], Count(1, 50)]
+TransactionTypes = Annotated[list[TransactionType], ListLength(1, 50)]
 Threshold = Annotated[str | int, ThresholdRule()]
 Subject = Annotated[str, Choice(*chart.SUBJECT_TYPES, name="RuleSubject")]
-Window = Annotated[int, Whole(1, MAX_WINDOW_SECONDS)]
+Window = Annotated[int, IntegerRange(1, MAX_WINDOW_SECONDS)]
 Action = Annotated[str, Choice("alert", "review", "block", name="RuleAction")]
 Status = Annotated[str, Choice("active", "inactive", name="RuleStatus")]
 
@@ -91,7 +91,7 @@ class RuleRecord(msgspec.Struct, frozen=True, kw_only=True):
 class NewRule(msgspec.Struct, kw_only=True):
     """A rule to create. `window_seconds` belongs to every type but AMOUNT_THRESHOLD."""
 
-    name: Name
+    name: PersonName
     type: Type
     subject: Subject = chart.PAYER
     transaction_types: TransactionTypes
@@ -106,7 +106,7 @@ class NewRule(msgspec.Struct, kw_only=True):
 class RuleUpdate(msgspec.Struct, kw_only=True):
     """What is to be changed; what is left out stays as it is."""
 
-    name: Name | None = None
+    name: PersonName | None = None
     subject: Subject | None = None
     transaction_types: TransactionTypes | None = None
     threshold: Threshold | None = None

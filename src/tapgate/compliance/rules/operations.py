@@ -6,12 +6,12 @@ import msgspec
 from tapgate.audit.trail import record
 from tapgate.compliance.rules import model, queries
 from tapgate.compliance.rules.model import NewRule, RuleUpdate, WatchRule
-from tapgate.edge.call import Call
+from tapgate.edge.request_context import RequestContext
 from tapgate.ledger import rules
 from tapgate.store.signals import Ticket
 
 
-async def create(call: Call, new: NewRule) -> WatchRule:
+async def create(call: RequestContext, new: NewRule) -> WatchRule:
     """Store a rule. When this returns, every process applies it."""
     services = call.services
     rule = model.created(services.new_id(), new, services.settings.currency)
@@ -19,21 +19,21 @@ async def create(call: Call, new: NewRule) -> WatchRule:
         model.require_room(await queries.count_locked(tx))
         await queries.insert(tx, rule)
         ticket = await _record(tx, call, "created", None, rule)
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
     return rule
 
 
-async def delete(call: Call, rule_id: int) -> None:
+async def delete(call: RequestContext, rule_id: int) -> None:
     """Remove a rule. Its alerts stay, and so do transactions that it holds for review."""
     services = call.services
     async with services.database.transaction() as tx:
         rule = await queries.lock(tx, rule_id)
         await queries.delete(tx, rule_id)
         ticket = await _record(tx, call, "deleted", rule, None)
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
 
 
-async def update(call: Call, rule_id: int, update: RuleUpdate) -> WatchRule:
+async def update(call: RequestContext, rule_id: int, update: RuleUpdate) -> WatchRule:
     """Once it is answered, every process decides by the new rule."""
     services = call.services
     async with services.database.transaction() as tx:
@@ -43,13 +43,13 @@ async def update(call: Call, rule_id: int, update: RuleUpdate) -> WatchRule:
             return before
         await queries.save(tx, after)
         ticket = await _record(tx, call, "updated", before, after)
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
     return after
 
 
 async def _record(
     tx: asyncpg.Connection,
-    call: Call,
+    call: RequestContext,
     action: str,
     before: WatchRule | None,
     after: WatchRule | None,

@@ -6,7 +6,7 @@ import asyncpg
 import msgspec
 
 from tapgate.compliance.rules.model import WatchRule, not_found
-from tapgate.edge.pages import PageQuery
+from tapgate.edge.pagination import PageQuery
 from tapgate.store.database import Database
 
 _SELECT: Final = """
@@ -18,7 +18,7 @@ _SELECT: Final = """
 async def page(database: Database, query: PageQuery) -> list[WatchRule]:
     """One more than the limit."""
     rows = await database.fetch(
-        f"{_SELECT} WHERE id < $1 ORDER BY id DESC LIMIT $2", query.before, query.limit + 1
+        f"{_SELECT} WHERE id < $1 ORDER BY id DESC LIMIT $2", query.before_id, query.limit + 1
     )
     return [WatchRule(**row) for row in rows]
 

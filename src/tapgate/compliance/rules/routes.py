@@ -9,9 +9,9 @@ from tapgate.compliance.rules.model import (
     read_id,
     shown,
 )
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.edge.pagination import Page, PageQuery, paginate
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 
 endpoints = Endpoints("Compliance")
@@ -25,7 +25,7 @@ _ACCESS = Access(roles="AC")
     status=201,
     errors=(Code.CURRENCY_NOT_SUPPORTED,),
 )
-async def create_rule(call: Call, body: NewRule) -> RuleRecord:
+async def create_rule(call: RequestContext, body: NewRule) -> RuleRecord:
     """Create a rule.
 
     `subject` is whose transactions it screens: those of the paying subscriber (`payer`), of the
@@ -37,7 +37,7 @@ async def create_rule(call: Call, body: NewRule) -> RuleRecord:
 
 
 @endpoints.get("/api/v1/compliance/rules", access=_ACCESS)
-async def list_rules(call: Call, query: PageQuery) -> Page[RuleRecord]:
+async def list_rules(call: RequestContext, query: PageQuery) -> Page[RuleRecord]:
     """List the rules that payments are watched by, newest first."""
     currency = call.services.settings.currency
 
@@ -45,11 +45,11 @@ async def list_rules(call: Call, query: PageQuery) -> Page[RuleRecord]:
         return shown(rule, currency)
 
     rows = await queries.page(call.services.database, query)
-    return cut(rows, query.limit, key=lambda rule: rule.id, show=show)
+    return paginate(rows, query.limit, key=lambda rule: rule.id, show=show)
 
 
 @endpoints.get("/api/v1/compliance/rules/{id}", access=_ACCESS, errors=(Code.RULE_NOT_FOUND,))
-async def get_rule(call: Call, id: str) -> RuleRecord:
+async def get_rule(call: RequestContext, id: str) -> RuleRecord:
     """Get a rule."""
     rule = await queries.get(call.services.database, read_id(id))
     return shown(rule, call.services.settings.currency)
@@ -60,7 +60,7 @@ async def get_rule(call: Call, id: str) -> RuleRecord:
     access=_ACCESS,
     errors=(Code.RULE_NOT_FOUND, Code.CURRENCY_NOT_SUPPORTED),
 )
-async def update_rule(call: Call, id: str, body: RuleUpdate) -> RuleRecord:
+async def update_rule(call: RequestContext, id: str, body: RuleUpdate) -> RuleRecord:
     """Change a rule.
 
     What is left out stays as it is. The threshold is an amount or, for TRANSACTION_COUNT and
@@ -71,7 +71,7 @@ async def update_rule(call: Call, id: str, body: RuleUpdate) -> RuleRecord:
 
 
 @endpoints.delete("/api/v1/compliance/rules/{id}", access=_ACCESS, errors=(Code.RULE_NOT_FOUND,))
-async def delete_rule(call: Call, id: str) -> None:
+async def delete_rule(call: RequestContext, id: str) -> None:
     """Delete a rule.
 
     Its alerts stay and keep its identifier; transactions that it holds wait for their review.

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from tapgate.cards.upload_file import MAX_ROWS
 from tapgate.console.site import Pages
 from tapgate.console.visit import Visit
-from tapgate.edge import spreadsheet
+from tapgate.edge import csv_files
 from tapgate.edge.endpoint import MEBIBYTE, Reply
 from tapgate.errors import ApiError, Code
 
@@ -28,7 +28,7 @@ _NOT_ABOUT_THE_FILE: Final = (Code.UNAUTHORIZED, Code.FORBIDDEN)
 @pages.get("/console/cards/upload")
 async def upload_form(visit: Visit) -> Reply[bytes]:
     await visit.require(f"POST {_UPLOAD}", sentence="Only system administrators upload cards")
-    example = spreadsheet.written(_EXAMPLE)
+    example = csv_files.render_csv(_EXAMPLE)
     return visit.page(
         "cards/upload.html",
         example=example.decode().replace("\r\n", "\n"),
@@ -65,12 +65,16 @@ def _sentence(error: ApiError) -> str:
 
 def _written(errors: Sequence[dict[str, Any]]) -> bytes:
     rows = (
-        (str(one["row"]), spreadsheet.harmless(one["serial"]), spreadsheet.harmless(one["error"]))
+        (
+            str(one["row"]),
+            csv_files.escape_formulas(one["serial"]),
+            csv_files.escape_formulas(one["error"]),
+        )
         for one in errors
     )
-    return spreadsheet.written([("Row", "Serial No.", "Error"), *rows])
+    return csv_files.render_csv([("Row", "Serial No.", "Error"), *rows])
 
 
 def _file(content: bytes) -> str:
     """The address of a file that is in the page already."""
-    return f"data:{spreadsheet.CONTENT_TYPE.replace(' ', '')},{quote(content)}"
+    return f"data:{csv_files.CONTENT_TYPE.replace(' ', '')},{quote(content)}"

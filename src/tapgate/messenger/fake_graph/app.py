@@ -11,11 +11,11 @@ import msgspec
 from tapgate.messenger.fake_graph.errors import FakeError
 from tapgate.messenger.fake_graph.provider import Failure, Provider, Utterance
 from tapgate.service.asgi import AsgiApp
-from tapgate.service.http import Answer, Request, header
+from tapgate.service.http import Request, Response, encode_header
 
 _LARGEST_BODY = 20 * 1024 * 1024
 _VERSION = re.compile(r"/v\d+\.\d+(?=/)")
-_JSON = header("content-type", "application/json")
+_JSON = encode_header("content-type", "application/json")
 
 
 class _Number(msgspec.Struct):
@@ -31,8 +31,8 @@ class App(AsgiApp):
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
 
-    async def respond(self, request: Request) -> Answer:
-        body = await request.body(_LARGEST_BODY)
+    async def respond(self, request: Request) -> Response:
+        body = await request.read_body(_LARGEST_BODY)
         try:
             return await self._answer(request, body)
         except FakeError as error:
@@ -40,7 +40,7 @@ class App(AsgiApp):
         except msgspec.DecodeError as error:
             return _json(FakeError(100, str(error)).body(), 400)
 
-    async def _answer(self, request: Request, body: bytes) -> Answer:
+    async def _answer(self, request: Request, body: bytes) -> Response:
         headers = request.headers
         path = unquote(_VERSION.sub("", request.path, count=1))
         if path.startswith("/_fake/"):
@@ -57,7 +57,7 @@ class App(AsgiApp):
                 return _json(self._provider.media.look_up(media_id, origin, self._provider.clock()))
         raise FakeError(100, "Unknown path", status=404, subcode=33)
 
-    async def _play(self, request: Request, path: list[str], body: bytes) -> Answer:
+    async def _play(self, request: Request, path: list[str], body: bytes) -> Response:
         provider, headers = self._provider, request.headers
         match request.method, path:
             case "POST", ["media"]:
@@ -99,11 +99,11 @@ class App(AsgiApp):
         if number != self._provider.phone_number_id:
             raise FakeError(100, f"Object with ID '{number}' does not exist", subcode=33)
 
-    def _file(self, address: str) -> Answer:
+    def _file(self, address: str) -> Response:
         file = self._provider.media.fetch(address, self._provider.clock())
         if file is None:
             raise FakeError(100, "URL signature expired", status=404)
-        return Answer(200, header("content-type", file.mime_type), file.content)
+        return Response(200, encode_header("content-type", file.mime_type), file.content)
 
 
 def _plain(phone: str) -> str:
@@ -111,5 +111,5 @@ def _plain(phone: str) -> str:
     return phone.removeprefix("+")
 
 
-def _json(value: Any, status: int = 200) -> Answer:
-    return Answer(status, _JSON, msgspec.json.encode(value))
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(status, _JSON, msgspec.json.encode(value))

@@ -14,7 +14,7 @@ from tapgate.client import AsyncGateway, Invalid, TapgateError
 from tapgate.client.records import StatusReport
 from tapgate.clock import Clock
 from tapgate.messenger.outbox.statuses import ERROR, OVERALL
-from tapgate.service.background import repeat
+from tapgate.service.background import run_periodically
 from tapgate.store.database import Database
 
 _EVERY_SECONDS: Final = 1.0
@@ -33,7 +33,7 @@ class Reporter:
         self._clock = clock
 
     async def run(self) -> NoReturn:
-        await repeat(self.report_due, every=_EVERY_SECONDS, name="outbox.reporter")
+        await run_periodically(self.report_due, every=_EVERY_SECONDS, name="outbox.reporter")
 
     async def report_due(self) -> None:
         while await self._report_batch() == _BATCH:

@@ -18,7 +18,7 @@ from tapgate.messenger.channel.render import Payload, RenderError, payloads
 from tapgate.messenger.outbox import claims
 from tapgate.messenger.outbox.claims import Claim
 from tapgate.messenger.outbox.sealed import UnreadableError, opened
-from tapgate.service.background import repeat
+from tapgate.service.background import run_periodically
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
@@ -61,7 +61,9 @@ class Sender:
             _log.warning("outbox.not_sent", missing="graph")
             await asyncio.get_running_loop().create_future()
         try:
-            await repeat(self.start_due, every=TICK_SECONDS, name="outbox.sender", wake=self._wake)
+            await run_periodically(
+                self.start_due, every=TICK_SECONDS, name="outbox.sender", wake=self._wake
+            )
         finally:
             await self._farewell()
 

@@ -25,7 +25,7 @@ def _bridge(request: Request) -> str | None:
     settings = request.services.settings
     token = settings.messenger_bridge_token
     if token is None:
-        if settings.production:
+        if settings.is_production:
             raise Refusal(403, "In production this needs TAPGATE_MESSENGER_BRIDGE_TOKEN to be set")
         return None
     scheme, _, given = (request.header(b"authorization") or "").partition(" ")
@@ -44,7 +44,7 @@ def _hub_signature(refused_with: int) -> Callable[[Request], None]:
     def check(request: Request) -> None:
         settings = request.services.settings
         if settings.messenger_app_secret is None:
-            if settings.production:
+            if settings.is_production:
                 raise Refusal(
                     403, "In production this needs TAPGATE_MESSENGER_APP_SECRET to be set"
                 )

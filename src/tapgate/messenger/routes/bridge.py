@@ -17,7 +17,7 @@ from tapgate.messenger.routes import reading
 from tapgate.messenger.routes.route import Failure, Refusal, Request, Success, json_answer
 from tapgate.messenger.services import Services
 from tapgate.service import logs
-from tapgate.service.http import Answer
+from tapgate.service.http import Response
 
 #: What the channel itself lets a person write at once.
 LONGEST_MESSAGE: Final = 4096
@@ -79,7 +79,7 @@ class BridgeFailure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     status: Failure
 
 
-async def receive_bridge_message(request: Request) -> Answer:
+async def receive_bridge_message(request: Request) -> Response:
     """Take a message from a bridge and answer it.
 
     One conversation per phone number, over this endpoint and the webhook. `answer` is plain text:
@@ -95,7 +95,9 @@ async def receive_bridge_message(request: Request) -> Answer:
         talk = await runner.converse(request.services, phone, await _event(message))
     except (ApiError, LeaseLostError) as error:
         # The database is away, or too much is waiting. Nothing was done.
-        _log.warning("bridge.failed", request_id=request.request_id, failure=logs.trace(error))
+        _log.warning(
+            "bridge.failed", request_id=request.request_id, failure=logs.describe_exception(error)
+        )
         return _failed(_KIND_SENTENCE)
     answer = as_text(talk.replies)
     if talk.failed:
@@ -150,6 +152,6 @@ async def _require_rate(services: Services, phone: str) -> None:
         raise Refusal(429, "Too many messages", retry_after=wait)
 
 
-def _failed(answer: str) -> Answer:
+def _failed(answer: str) -> Response:
     body = BridgeFailure(error="Internal error", answer=answer, status="error")
     return json_answer(500, body)

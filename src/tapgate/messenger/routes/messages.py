@@ -11,7 +11,7 @@ from tapgate.messenger.model.replies import Template
 from tapgate.messenger.outbox.queries import OutboxMessage, recent
 from tapgate.messenger.routes import reading
 from tapgate.messenger.routes.route import Refusal, Request, json_answer
-from tapgate.service.http import Answer
+from tapgate.service.http import Response
 
 MOST_PARAMETERS: Final = 20
 LONGEST_PARAMETER: Final = 1024
@@ -62,7 +62,7 @@ class Outbox(msgspec.Struct, frozen=True, kw_only=True):
     data: list[OutboxMessage]
 
 
-async def send_template(request: Request) -> Answer:
+async def send_template(request: Request) -> Response:
     """Send a template message to a phone.
 
     Accepted once it is stored. A request with the `Idempotency-Key` of an earlier one sends
@@ -78,7 +78,7 @@ async def send_template(request: Request) -> Answer:
     return json_answer(202, Accepted(message_id=ids.encode(ids.MESSAGE, message_id)), headers)
 
 
-async def list_outbox_messages(request: Request) -> Answer:
+async def list_outbox_messages(request: Request) -> Response:
     """Show what was sent to a phone, newest first, so that tests and demos can read a code.
 
     Not in production.

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from tapgate.messenger.services import Services
-from tapgate.service.http import FOR_BROWSERS, Answer, lines
+from tapgate.service.http import SECURITY_HEADERS, Response, encode_headers
 
 KIBIBYTE: Final = 1024
 MEBIBYTE: Final = 1024 * KIBIBYTE
@@ -98,7 +98,7 @@ class Route:
     method: str
     path: str
     #: Its name and docstring describe it.
-    handler: Callable[[Request], Awaitable[Answer]]
+    handler: Callable[[Request], Awaitable[Response]]
     access: Access
     #: What it answers by itself: a struct, or `str` for text, or None for a refusal.
     answers: Mapping[int, Any]
@@ -113,20 +113,20 @@ class Route:
         return getattr(self.handler, "__name__", self.path)
 
 
-def json_answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Answer:
+def json_answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response:
     return encoded_answer(status, _encoder.encode(body), headers)
 
 
-def encoded_answer(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Answer:
+def encoded_answer(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Response:
     """The body is JSON already."""
     return _answer(status, body, JSON, headers or {})
 
 
-def text_answer(status: int, text: str) -> Answer:
+def text_answer(status: int, text: str) -> Response:
     return _answer(status, text.encode(), TEXT, {})
 
 
-def refused(refusal: Refusal) -> Answer:
+def refused(refusal: Refusal) -> Response:
     body = ErrorBody(error=refusal.sentence, status="error", retryAfter=refusal.retry_after)
     headers = dict(refusal.headers)
     if refusal.retry_after is not None:
@@ -134,12 +134,12 @@ def refused(refusal: Refusal) -> Answer:
     return json_answer(refusal.status, body, headers)
 
 
-def _answer(status: int, body: bytes, media: str, headers: Mapping[str, str]) -> Answer:
+def _answer(status: int, body: bytes, media: str, headers: Mapping[str, str]) -> Response:
     sent = {
         "content-type": media,
         "content-length": str(len(body)),
         "cache-control": "no-store",
-        **FOR_BROWSERS,
+        **SECURITY_HEADERS,
         **headers,
     }
-    return Answer(status, lines(sent), body)
+    return Response(status, encode_headers(sent), body)

@@ -8,7 +8,7 @@ from tapgate.messenger import runner
 from tapgate.messenger.flows import exchange
 from tapgate.messenger.routes.route import Request, json_answer, text_answer
 from tapgate.messenger.routes.webhook import take_delivery
-from tapgate.service.http import Answer
+from tapgate.service.http import Response
 
 
 class FormKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,7 +17,7 @@ class FormKey(msgspec.Struct, frozen=True, kw_only=True):
     public_pem: str | None
 
 
-async def receive_simulated_delivery(request: Request) -> Answer:
+async def receive_simulated_delivery(request: Request) -> Response:
     """Take in what a simulated phone sends, in the shape of the provider's deliveries.
 
     A picture may come along: `image.data` is a data URI, in the place of `image.id`. Not in
@@ -26,7 +26,7 @@ async def receive_simulated_delivery(request: Request) -> Answer:
     return await take_delivery(request, pictures_inside=True)
 
 
-async def exchange_simulated_flow_data(request: Request) -> Answer:
+async def exchange_simulated_flow_data(request: Request) -> Response:
     """Exchange the data of a form that is filled in on a simulated phone, encrypted both ways.
 
     As for the provider. Not in production.
@@ -35,7 +35,7 @@ async def exchange_simulated_flow_data(request: Request) -> Answer:
     return text_answer(status, body)
 
 
-async def get_form_key(request: Request) -> Answer:
+async def get_form_key(request: Request) -> Response:
     """Show the public key that forms are encrypted with.
 
     Not in production.

@@ -8,7 +8,7 @@ from tapgate import VERSION
 from tapgate.errors import ApiError
 from tapgate.messenger import conversations
 from tapgate.messenger.routes.route import Request, json_answer
-from tapgate.service.http import Answer
+from tapgate.service.http import Response
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     activeConversations: int  # noqa: N815 - its name outside
 
 
-async def get_health(request: Request) -> Answer:
+async def get_health(request: Request) -> Response:
     """Tell whether the messenger works, and how many people are in a conversation.
 
     Answers 503 with the same body while the database cannot be reached.
@@ -38,7 +38,7 @@ async def get_health(request: Request) -> Answer:
     return _health(200, "ok", active)
 
 
-def _health(status: int, word: str, active: int) -> Answer:
+def _health(status: int, word: str, active: int) -> Response:
     body = Health(
         status=word, service="tapgate-messenger", version=VERSION, activeConversations=active
     )

@@ -11,7 +11,7 @@ from tapgate.messenger.flows import exchange
 from tapgate.messenger.outbox import statuses
 from tapgate.messenger.routes import reading
 from tapgate.messenger.routes.route import Refusal, Request, Success, json_answer, text_answer
-from tapgate.service.http import Answer
+from tapgate.service.http import Response
 
 LONGEST_CHALLENGE: Final = 1024
 
@@ -63,7 +63,7 @@ class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
     status: Success
 
 
-async def verify_webhook(request: Request) -> Answer:
+async def verify_webhook(request: Request) -> Response:
     """Answer the provider's handshake with its challenge."""
     challenge = reading.query(request.query).get("hub.challenge", "")
     if not challenge:
@@ -73,7 +73,7 @@ async def verify_webhook(request: Request) -> Answer:
     return text_answer(200, challenge)
 
 
-async def receive_delivery(request: Request) -> Answer:
+async def receive_delivery(request: Request) -> Response:
     """Take in what the provider delivers.
 
     Answered as soon as all messages in it are stored; they are acted on afterwards, each once
@@ -82,7 +82,7 @@ async def receive_delivery(request: Request) -> Answer:
     return await take_delivery(request)
 
 
-async def take_delivery(request: Request, *, pictures_inside: bool = False) -> Answer:
+async def take_delivery(request: Request, *, pictures_inside: bool = False) -> Response:
     """Store the messages and status reports of a delivery."""
     services = request.services
     try:
@@ -98,7 +98,7 @@ async def take_delivery(request: Request, *, pictures_inside: bool = False) -> A
     return json_answer(200, Acknowledged(status="success"))
 
 
-async def exchange_flow_data(request: Request) -> Answer:
+async def exchange_flow_data(request: Request) -> Response:
     """Exchange a flow's data with the provider, encrypted both ways.
 
     421: it cannot be decrypted, the provider should fetch the public key again. 427: the form can

@@ -22,7 +22,7 @@ from tapgate.notifications.webhooks.model import Due, Outcome, StatusReason
 from tapgate.notifications.webhooks.records import Records, as_it_was, disclosed
 from tapgate.notifications.webhooks.retry_after import parse_retry_after
 from tapgate.notifications.webhooks.sending import NoAnswerError, Sender
-from tapgate.service.background import repeat
+from tapgate.service.background import run_periodically
 
 TICK_SECONDS: Final = 0.5
 AT_ONCE: Final = 200
@@ -47,7 +47,7 @@ class Deliverer:
         self._services = services
         self._database = services.database
         self._records = records
-        self._sender = sender or Sender(public_only=services.settings.production)
+        self._sender = sender or Sender(public_only=services.settings.is_production)
         self._under_way: set[asyncio.Task[None]] = set()
         self._per_endpoint: Counter[int] = Counter()
         self._more_is_due = False
@@ -55,8 +55,8 @@ class Deliverer:
         #: Number of endpoint changes seen by this process. A claim made before the latest one is
         #: not sent.
         self._generation = 0
-        services.signals.on(operations.CHANGED, lambda _: self._advance_generation())
-        services.signals.on_gap(self._advance_generation)
+        services.signals.subscribe(operations.CHANGED, lambda _: self._advance_generation())
+        services.signals.on_reconnect(self._advance_generation)
 
     def _advance_generation(self) -> None:
         self._generation += 1
@@ -64,7 +64,7 @@ class Deliverer:
     async def run(self) -> NoReturn:
         """Deliver until cancelled; attempts in progress then get a moment to finish."""
         try:
-            await repeat(
+            await run_periodically(
                 self.start_due,
                 every=TICK_SECONDS,
                 name="webhooks.deliverer",
@@ -168,7 +168,7 @@ class Deliverer:
         )
 
     async def _require_unchanged(self, due: Due, generation: int) -> None:
-        if self._services.signals.listening:
+        if self._services.signals.is_listening:
             unchanged = generation == self._generation
         else:  # changes are not signaled to this process
             unchanged = await outbox.is_current(self._database, due)

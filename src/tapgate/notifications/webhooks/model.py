@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tapgate import clock, ids, signing
-from tapgate.edge.fields import Choice, Count, Whole
+from tapgate.edge.fields import Choice, IntegerRange, ListLength
 from tapgate.errors import ApiError, Code
 from tapgate.notifications import claims
 from tapgate.notifications.events import TYPES
@@ -58,7 +58,7 @@ class StatusReason(StrEnum):
 Url = Annotated[str, TargetRule()]
 Event = Annotated[str, Choice(*TYPES, EVERYTHING, name="WebhookEventFilter")]
 SentEvent = Annotated[str, Choice(*TYPES, TEST, name="WebhookEventType")]
-Subscription = Annotated[list[Event], Count(1, 100)]
+Subscription = Annotated[list[Event], ListLength(1, 100)]
 PublicStatus = Annotated[str, Choice(*Status, name="WebhookEndpointStatus")]
 SettableStatus = Annotated[
     str, Choice(Status.ACTIVE, Status.PAUSED, name="SettableWebhookEndpointStatus")
@@ -82,7 +82,7 @@ class WebhookEndpointUpdate(msgspec.Struct, kw_only=True):
 
 
 class SecretRotation(msgspec.Struct, kw_only=True):
-    grace_seconds: Annotated[int, Whole(0, MAX_GRACE_SECONDS)] = 0
+    grace_seconds: Annotated[int, IntegerRange(0, MAX_GRACE_SECONDS)] = 0
 
 
 class WebhookEndpointRecord(msgspec.Struct, frozen=True, kw_only=True):

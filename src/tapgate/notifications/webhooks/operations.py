@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 import asyncpg
 
 from tapgate import ids, signing
-from tapgate.audit.changes import changes_between
-from tapgate.audit.trail import Changes, Trail, record
-from tapgate.edge.call import Call
-from tapgate.edge.origin import SYSTEM
+from tapgate.audit.changes import diff_records
+from tapgate.audit.trail import AuditTrail, Changes, record
+from tapgate.edge.origin import SYSTEM_ORIGIN
+from tapgate.edge.request_context import RequestContext
 from tapgate.edge.services import Services
 from tapgate.errors import invalid_field
 from tapgate.ledger import rules
@@ -34,15 +34,15 @@ from tapgate.store.signals import Ticket
 CHANGED = "webhook_endpoints"
 
 _RESOURCE = "webhook_endpoint"
-_of_endpoints = Trail(_RESOURCE)
-_of_deliveries = Trail("webhook_delivery")
+_of_endpoints = AuditTrail(_RESOURCE)
+_of_deliveries = AuditTrail("webhook_delivery")
 
 _LOOK_UP_SECONDS = 2.0
 
 
-async def create(call: Call, new: NewWebhookEndpoint) -> WebhookEndpointWithSecret:
+async def create(call: RequestContext, new: NewWebhookEndpoint) -> WebhookEndpointWithSecret:
     services = call.services
-    if services.settings.production:
+    if services.settings.is_production:
         await _require_public(new.url)
     endpoint_id, secret = services.new_id(), signing.new_standard_secret()
     async with services.database.transaction() as tx:
@@ -63,16 +63,16 @@ async def create(call: Call, new: NewWebhookEndpoint) -> WebhookEndpointWithSecr
         )
         ticket = await _announce(tx, services)
     # Every process publishes to the new endpoint before the response is sent.
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
     return model.endpoint_with_secret(row, secret)
 
 
 async def update(
-    call: Call, endpoint_id: int, update: WebhookEndpointUpdate
+    call: RequestContext, endpoint_id: int, update: WebhookEndpointUpdate
 ) -> WebhookEndpointRecord:
     """Return once every process sends by the new settings."""
     services = call.services
-    if update.url is not None and services.settings.production:
+    if update.url is not None and services.settings.is_production:
         await _require_public(update.url)
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, endpoint_id)
@@ -91,17 +91,17 @@ async def update(
             reason=before["status_reason"] if status == before["status"] else reason,
             now=services.clock(),
         )
-        changes = changes_between(
+        changes = diff_records(
             model.endpoint_without_query(before), model.endpoint_without_query(after)
         )
         await _record(tx, call, endpoint_id, "updated", changes)
         ticket = await _announce(tx, services)
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
     return model.endpoint(after)
 
 
 async def rotate_secret(
-    call: Call, endpoint_id: int, grace_seconds: int
+    call: RequestContext, endpoint_id: int, grace_seconds: int
 ) -> WebhookEndpointWithSecret:
     """Replace the secret. The old one signs too until the grace ends; an older one ends now."""
     services = call.services
@@ -116,7 +116,7 @@ async def rotate_secret(
         changes = {"grace_seconds": (None, grace_seconds)}
         await _record(tx, call, endpoint_id, "secret_rotated", changes)
         ticket = await services.signals.publish(tx, CHANGED, "")
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
     return model.endpoint_with_secret(row, secret)
 
 
@@ -138,7 +138,7 @@ async def disable(
         await record(
             tx,
             services,
-            SYSTEM,
+            SYSTEM_ORIGIN,
             event=f"{_RESOURCE}.disabled",
             resource_type=_RESOURCE,
             resource_id=disabled.id,
@@ -147,11 +147,11 @@ async def disable(
         )
         await publish(tx, services, ENDPOINT_DISABLED, disabled)
         ticket = await _announce(tx, services)
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
     return True
 
 
-async def delete(call: Call, endpoint_id: int) -> None:
+async def delete(call: RequestContext, endpoint_id: int) -> None:
     services = call.services
     async with services.database.transaction() as tx:
         now = services.clock()
@@ -165,10 +165,10 @@ async def delete(call: Call, endpoint_id: int) -> None:
             {"url": (model.without_query(row["url"]), None), "events": (row["events"], None)},
         )
         ticket = await _announce(tx, services)
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
 
 
-async def send_test(call: Call, endpoint_id: int) -> asyncpg.Record:
+async def send_test(call: RequestContext, endpoint_id: int) -> asyncpg.Record:
     """Queue a test event for one endpoint, whatever it subscribes to."""
     services = call.services
     async with services.database.transaction() as tx:
@@ -185,7 +185,7 @@ async def send_test(call: Call, endpoint_id: int) -> asyncpg.Record:
     return row
 
 
-async def redeliver(call: Call, endpoint_id: int, delivery_id: int) -> asyncpg.Record:
+async def redeliver(call: RequestContext, endpoint_id: int, delivery_id: int) -> asyncpg.Record:
     """Make a delivery due now, under the same id and with the whole retry schedule."""
     services = call.services
     async with services.database.transaction() as tx:
@@ -221,7 +221,7 @@ async def _require_public(url: str) -> None:
 
 
 async def _record(
-    tx: asyncpg.Connection, call: Call, endpoint_id: int, action: str, changes: Changes
+    tx: asyncpg.Connection, call: RequestContext, endpoint_id: int, action: str, changes: Changes
 ) -> None:
     await _of_endpoints.record(
         tx,

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from tapgate import money
-from tapgate.credentials.disclosure import Audience, Subject, hidden_subjects
+from tapgate.credentials.disclosure import Audience, Subject, find_hidden_subjects
 from tapgate.edge.services import Services
 from tapgate.ledger import rules
 from tapgate.ledger.alerts import remove_personal_details
@@ -55,7 +55,7 @@ async def disclosed(services: Services, event: str, data: str) -> str:
     record = json.loads(data, parse_int=_number, parse_float=str)
     public_id = record.get("serial" if kind == "card" else "id")
     subjects = [] if public_id is None else [Subject(kind, public_id)]
-    hidden = await hidden_subjects(services.database, None, services.clock(), subjects)
+    hidden = await find_hidden_subjects(services.database, None, services.clock(), subjects)
     return json.dumps(REDUCED[kind](record)) if hidden else data
 
 
@@ -70,7 +70,7 @@ async def hidden_responses(
         if (kind := resource_of(row["event"])) in REDUCED and row["subject"] is not None
     }
     now = services.clock()
-    hidden = await hidden_subjects(services.database, audience, now, set(subjects.values()))
+    hidden = await find_hidden_subjects(services.database, audience, now, set(subjects.values()))
     return {delivery_id for delivery_id, subject in subjects.items() if subject in hidden}
 
 

@@ -1,9 +1,9 @@
 """Webhook endpoints over HTTP."""
 
 from tapgate import ids
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.edge.pagination import Page, PageQuery, paginate
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.notifications.webhooks import model, operations, queries
 from tapgate.notifications.webhooks.model import (
@@ -23,7 +23,7 @@ _SYSTEM_ADMIN = Access(roles="A")
 
 @endpoints.post("/api/v1/admin/webhook-endpoints", access=_SYSTEM_ADMIN, status=201)
 async def create_webhook_endpoint(
-    call: Call, body: NewWebhookEndpoint
+    call: RequestContext, body: NewWebhookEndpoint
 ) -> WebhookEndpointWithSecret:
     """Create a webhook endpoint.
 
@@ -34,16 +34,18 @@ async def create_webhook_endpoint(
 
 
 @endpoints.get("/api/v1/admin/webhook-endpoints", access=_SYSTEM_ADMIN)
-async def list_webhook_endpoints(call: Call, query: PageQuery) -> Page[WebhookEndpointRecord]:
+async def list_webhook_endpoints(
+    call: RequestContext, query: PageQuery
+) -> Page[WebhookEndpointRecord]:
     """List webhook endpoints, newest first."""
-    rows = await queries.page(call.services.database, before=query.before, limit=query.limit + 1)
-    return cut(rows, query.limit, lambda row: int(row["id"]), model.endpoint)
+    rows = await queries.page(call.services.database, before=query.before_id, limit=query.limit + 1)
+    return paginate(rows, query.limit, lambda row: int(row["id"]), model.endpoint)
 
 
 @endpoints.get(
     "/api/v1/admin/webhook-endpoints/{id}", access=_SYSTEM_ADMIN, errors=(Code.NOT_FOUND,)
 )
-async def get_webhook_endpoint(call: Call, id: str) -> WebhookEndpointRecord:
+async def get_webhook_endpoint(call: RequestContext, id: str) -> WebhookEndpointRecord:
     """Get a webhook endpoint."""
     return model.endpoint(await queries.one(call.services.database, _endpoint_id(id)))
 
@@ -52,7 +54,7 @@ async def get_webhook_endpoint(call: Call, id: str) -> WebhookEndpointRecord:
     "/api/v1/admin/webhook-endpoints/{id}", access=_SYSTEM_ADMIN, errors=(Code.NOT_FOUND,)
 )
 async def update_webhook_endpoint(
-    call: Call, id: str, body: WebhookEndpointUpdate
+    call: RequestContext, id: str, body: WebhookEndpointUpdate
 ) -> WebhookEndpointRecord:
     """Change, pause or reactivate a webhook endpoint.
 
@@ -69,7 +71,7 @@ async def update_webhook_endpoint(
     errors=(Code.NOT_FOUND,),
 )
 async def rotate_webhook_secret(
-    call: Call, id: str, body: SecretRotation
+    call: RequestContext, id: str, body: SecretRotation
 ) -> WebhookEndpointWithSecret:
     """Rotate the secret of a webhook endpoint.
 
@@ -86,7 +88,7 @@ async def rotate_webhook_secret(
     status=201,
     errors=(Code.NOT_FOUND,),
 )
-async def send_test_event(call: Call, id: str) -> WebhookDelivery:
+async def send_test_event(call: RequestContext, id: str) -> WebhookDelivery:
     """Send a test event to a webhook endpoint.
 
     `webhook.test` is sent to this endpoint only, whatever it subscribes to, and is signed, retried
@@ -98,7 +100,7 @@ async def send_test_event(call: Call, id: str) -> WebhookDelivery:
 @endpoints.delete(
     "/api/v1/admin/webhook-endpoints/{id}", access=_SYSTEM_ADMIN, errors=(Code.NOT_FOUND,)
 )
-async def delete_webhook_endpoint(call: Call, id: str) -> None:
+async def delete_webhook_endpoint(call: RequestContext, id: str) -> None:
     """Delete a webhook endpoint.
 
     Its pending deliveries fail without a further attempt.
@@ -111,7 +113,7 @@ async def delete_webhook_endpoint(call: Call, id: str) -> None:
     access=_SYSTEM_ADMIN,
     errors=(Code.NOT_FOUND,),
 )
-async def list_deliveries(call: Call, id: str, query: PageQuery) -> Page[WebhookDelivery]:
+async def list_deliveries(call: RequestContext, id: str, query: PageQuery) -> Page[WebhookDelivery]:
     """List the deliveries to a webhook endpoint, newest first.
 
     `response` is null if the event is about a restricted subscriber who is hidden from the caller.
@@ -119,10 +121,10 @@ async def list_deliveries(call: Call, id: str, query: PageQuery) -> Page[Webhook
     endpoint_id, database = _endpoint_id(id), call.services.database
     await queries.one(database, endpoint_id)
     rows = await queries.deliveries(
-        database, endpoint_id, before=query.before, limit=query.limit + 1
+        database, endpoint_id, before=query.before_id, limit=query.limit + 1
     )
     hidden = await hidden_responses(call.services, call.caller, rows)
-    return cut(
+    return paginate(
         rows,
         query.limit,
         lambda row: int(row["id"]),
@@ -135,7 +137,7 @@ async def list_deliveries(call: Call, id: str, query: PageQuery) -> Page[Webhook
     access=_SYSTEM_ADMIN,
     errors=(Code.NOT_FOUND,),
 )
-async def redeliver_event(call: Call, id: str, delivery_id: str) -> WebhookDelivery:
+async def redeliver_event(call: RequestContext, id: str, delivery_id: str) -> WebhookDelivery:
     """Redeliver an event under the same id, whatever its status.
 
     While the endpoint is paused or disabled, the delivery waits until it is active.

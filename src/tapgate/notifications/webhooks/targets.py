@@ -20,7 +20,7 @@ from ipaddress import (
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
-from tapgate.edge.fields import TEXT, Rule, Unacceptable
+from tapgate.edge.fields import TEXT_RULE, InvalidValueError, Rule
 
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
@@ -72,18 +72,18 @@ class TargetRule(Rule):
     """The shape of a URL; whether it is the public's is known only with the settings."""
 
     example = "https://shop.example.com/tapgate"
-    max_json_bytes = TEXT.max_json_bytes
+    max_json_bytes = TEXT_RULE.max_json_bytes
 
     def check(self, value: str) -> str:
-        TEXT.check(value)
+        TEXT_RULE.check(value)
         try:
             read(value)
         except RefusedError as refusal:
-            raise Unacceptable(str(refusal)) from None
+            raise InvalidValueError(str(refusal)) from None
         return value
 
-    def schema(self) -> dict[str, Any]:
-        return {"format": "uri", "maxLength": TEXT.maximum}
+    def to_json_schema(self) -> dict[str, Any]:
+        return {"format": "uri", "maxLength": TEXT_RULE.maximum}
 
 
 def read(url: str) -> SplitResult:

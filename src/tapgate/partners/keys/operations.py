@@ -1,16 +1,16 @@
 """Operations on the signing keys of a partner: create, delete."""
 
 from tapgate import ids
-from tapgate.audit.trail import Trail
+from tapgate.audit.trail import AuditTrail
 from tapgate.credentials.hmac_keys import NewHmacKey
-from tapgate.edge.call import Call
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.partners import queries as partners
 
-_trail = Trail("signing_key")
+_trail = AuditTrail("signing_key")
 
 
-async def create(call: Call, partner_id: int) -> NewHmacKey:
+async def create(call: RequestContext, partner_id: int) -> NewHmacKey:
     services = call.services
     async with services.database.transaction() as tx:
         await partners.require(tx, partner_id)
@@ -20,7 +20,7 @@ async def create(call: Call, partner_id: int) -> NewHmacKey:
     return key
 
 
-async def delete(call: Call, partner_id: int, key_id: int) -> None:
+async def delete(call: RequestContext, partner_id: int, key_id: int) -> None:
     """Delete a key, the last one included. When this returns, no process accepts it."""
     services = call.services
     async with services.database.transaction() as tx:
@@ -30,4 +30,4 @@ async def delete(call: Call, partner_id: int, key_id: int) -> None:
             raise ApiError(Code.NOT_FOUND, "The partner has no such key")
         changes = {"partner_id": (ids.encode(ids.PARTNER, partner_id), None)}
         await _trail.record(tx, call, ids.encode(ids.KEY, key_id), "deleted", changes=changes)
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)

@@ -4,10 +4,10 @@ import msgspec
 
 from tapgate import clock, ids
 from tapgate.credentials.hmac_keys import SigningKey
-from tapgate.edge.bodies import SigningKeyCreated
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.edge.pagination import Page, PageQuery, paginate
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.shared_structs import SigningKeyCreated
 from tapgate.errors import Code
 from tapgate.partners import queries
 from tapgate.partners.keys import operations
@@ -32,7 +32,7 @@ def _to_record(key: SigningKey) -> PartnerKeyRecord:
 
 
 @endpoints.post(_KEYS, access=_ACCESS, status=201, errors=(Code.PARTNER_NOT_FOUND,))
-async def create_partner_key(call: Call, id: str) -> SigningKeyCreated:
+async def create_partner_key(call: RequestContext, id: str) -> SigningKeyCreated:
     """Create a further signing key of a partner.
 
     The keys before it work until they are deleted, and all keys of a partner share its idempotency
@@ -43,20 +43,22 @@ async def create_partner_key(call: Call, id: str) -> SigningKeyCreated:
 
 
 @endpoints.get(_KEYS, access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND,))
-async def list_partner_keys(call: Call, id: str, query: PageQuery) -> Page[PartnerKeyRecord]:
+async def list_partner_keys(
+    call: RequestContext, id: str, query: PageQuery
+) -> Page[PartnerKeyRecord]:
     """List the signing keys of a partner, newest first, without deleted ones."""
     services, partner_id = call.services, read_id(id)
     await queries.require(services.database, partner_id)
-    keys = await services.authenticator.hmac_keys.page(
-        partner_id, before=query.before, limit=query.limit + 1
+    keys = await services.authenticator.hmac_keys.list_page(
+        partner_id, before=query.before_id, limit=query.limit + 1
     )
-    return cut(keys, query.limit, key=lambda key: key.id, show=_to_record)
+    return paginate(keys, query.limit, key=lambda key: key.id, show=_to_record)
 
 
 @endpoints.delete(
     f"{_KEYS}/{{api_key_id}}", access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND, Code.NOT_FOUND)
 )
-async def delete_partner_key(call: Call, id: str, api_key_id: str) -> None:
+async def delete_partner_key(call: RequestContext, id: str, api_key_id: str) -> None:
     """Delete a signing key of a partner.
 
     Every process refuses it immediately, also if it is the last one.

@@ -4,8 +4,8 @@ from typing import ClassVar
 
 import msgspec
 
-from tapgate.edge.bodies import missing
 from tapgate.edge.fields import Amount, CardSerial, Currency, Phone, Text
+from tapgate.edge.shared_structs import build_missing_field_error
 from tapgate.errors import invalid_field
 from tapgate.transactions.customers import CustomerMoneyRequest
 from tapgate.transactions.submit import Receipt, ReceiptFields
@@ -24,7 +24,7 @@ class WebhookTopUp(msgspec.Struct, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.card_serial is None and self.phone_number is None:
-            raise missing("card_serial")
+            raise build_missing_field_error("card_serial")
         if self.card_serial is not None and self.phone_number is not None:
             # Two names could mean two subscribers.
             raise invalid_field("card_serial", "must not be given together with phone_number")

@@ -3,9 +3,9 @@
 from functools import cache
 
 from tapgate import ids
-from tapgate.edge.call import Call
+from tapgate.edge.decoding import BodyDecoder
 from tapgate.edge.endpoint import Reply
-from tapgate.edge.reading import BodyReader
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command, PartnerReference, Party, ScopedIdempotencyKey
@@ -28,11 +28,11 @@ from tapgate.transactions.submit import (
 _SIGNATURE = "X-Webhook-Signature"
 
 
-async def by_webhook(call: Call, partner: str, raw_body: bytes) -> Reply[TopUpReceipt]:
+async def by_webhook(call: RequestContext, partner: str, raw_body: bytes) -> Reply[TopUpReceipt]:
     """Who sent it is settled before anything in it is looked at."""
     partner_id = decode_id(ids.PARTNER, partner)
     await _require_genuine(call, partner_id, raw_body)
-    body: WebhookTopUp = _reader(call.services.settings.currency).read(raw_body)
+    body: WebhookTopUp = _reader(call.services.settings.currency).decode(raw_body)
     return await _top_up(
         call,
         partner_id,
@@ -43,7 +43,7 @@ async def by_webhook(call: Call, partner: str, raw_body: bytes) -> Reply[TopUpRe
     )
 
 
-async def by_order(call: Call, body: FundFromPartner) -> Reply[TopUpReceipt]:
+async def by_order(call: RequestContext, body: FundFromPartner) -> Reply[TopUpReceipt]:
     request = build_idempotency_key(call, body)
     partner_id = _paying_partner(call, body)
     await require_customer_access(call, body.subscriber_id, body.card_serial)
@@ -59,7 +59,7 @@ async def by_order(call: Call, body: FundFromPartner) -> Reply[TopUpReceipt]:
 
 
 async def _top_up(
-    call: Call,
+    call: RequestContext,
     partner_id: int,
     reference: str,
     amount: str,
@@ -80,13 +80,13 @@ async def _top_up(
     return await submit(call, command, receipt)
 
 
-async def _require_genuine(call: Call, partner_id: int, raw_body: bytes) -> None:
+async def _require_genuine(call: RequestContext, partner_id: int, raw_body: bytes) -> None:
     """The same answer after the same work, whether the partner or the signature is wrong."""
     services = call.services
     sender = await queries.sender(services.database, partner_id)
     sealed = [] if sender is None else sender.valid_secrets(services.clock())
-    genuine = services.authenticator.webhook_secrets.is_genuine(
-        partner_id, sealed, call.header(_SIGNATURE.lower().encode()), raw_body
+    genuine = services.authenticator.webhook_secrets.is_valid_signature(
+        partner_id, sealed, call.get_header(_SIGNATURE.lower().encode()), raw_body
     )
     if sender is None or not genuine:
         raise ApiError(Code.UNAUTHORIZED, f"Unknown partner, or {_SIGNATURE} is missing or wrong")
@@ -95,11 +95,11 @@ async def _require_genuine(call: Call, partner_id: int, raw_body: bytes) -> None
 
 
 @cache
-def _reader(currency: str) -> BodyReader:
-    return BodyReader(WebhookTopUp, currency)
+def _reader(currency: str) -> BodyDecoder:
+    return BodyDecoder(WebhookTopUp, currency)
 
 
-async def _named_in_webhook(call: Call, body: WebhookTopUp) -> Party:
+async def _named_in_webhook(call: RequestContext, body: WebhookTopUp) -> Party:
     if body.card_serial is not None:
         return commands.card_party(body.card_serial)
     assert body.phone_number is not None
@@ -107,7 +107,7 @@ async def _named_in_webhook(call: Call, body: WebhookTopUp) -> Party:
     return commands.subscriber_party(found or 0)
 
 
-def require_partner(call: Call, body: FundFromPartner) -> None:
+def require_partner(call: RequestContext, body: FundFromPartner) -> None:
     """Who signs as a partner pays; everybody else says which partner does."""
     if call.principal.partner_id is None and body.partner_id is None:
         raise ApiError(
@@ -117,7 +117,7 @@ def require_partner(call: Call, body: FundFromPartner) -> None:
         )
 
 
-def _paying_partner(call: Call, body: FundFromPartner) -> int:
+def _paying_partner(call: RequestContext, body: FundFromPartner) -> int:
     own, named = call.principal.partner_id, decode_id(ids.PARTNER, body.partner_id)
     if own is not None and body.partner_id is not None and named != own:
         raise invalid_field("partner_id", "must be the partner's who signs")

@@ -1,7 +1,7 @@
 """The endpoints through which partners fund subscribers."""
 
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.partners.top_ups import operations
 from tapgate.partners.top_ups.model import FundFromPartner, TopUpReceipt, WebhookTopUp
@@ -28,7 +28,7 @@ _DECLINES = (
     requires=(operations.require_partner,),
     errors=(Code.PARTNER_NOT_FOUND, Code.OTP_REQUIRED, *_DECLINES),
 )
-async def fund_from_partner(call: Call, body: FundFromPartner) -> Reply[TopUpReceipt]:
+async def fund_from_partner(call: RequestContext, body: FundFromPartner) -> Reply[TopUpReceipt]:
     """Fund a subscriber from a partner's account.
 
     Give `subscriber_id` or `card_serial`; `partner_id` unless the partner itself signs. A
@@ -43,7 +43,9 @@ async def fund_from_partner(call: Call, body: FundFromPartner) -> Reply[TopUpRec
     body_schema=WebhookTopUp,
     errors=(Code.UNAUTHORIZED, Code.CURRENCY_NOT_SUPPORTED, *_DECLINES),
 )
-async def receive_partner_webhook(call: Call, partner_id: str, body: bytes) -> Reply[TopUpReceipt]:
+async def receive_partner_webhook(
+    call: RequestContext, partner_id: str, body: bytes
+) -> Reply[TopUpReceipt]:
     """Fund a subscriber by a partner's webhook.
 
     Signed by the header `X-Webhook-Signature`: the hex HMAC-SHA-256 of the raw body with the

@@ -3,17 +3,17 @@
 import asyncpg
 
 from tapgate import ids
-from tapgate.audit.trail import Changes, Trail
+from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.credentials.hmac_keys import NewHmacKey
-from tapgate.edge.call import Call
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.processors import queries as processors
 from tapgate.processors.terminals import queries as terminals
 
-_trail = Trail("signing_key")
+_trail = AuditTrail("signing_key")
 
 
-async def create(call: Call, processor_id: int, terminal_id: int | None) -> NewHmacKey:
+async def create(call: RequestContext, processor_id: int, terminal_id: int | None) -> NewHmacKey:
     """With a terminal: a further key of the terminal's own."""
     services = call.services
     async with services.database.transaction() as tx:
@@ -30,7 +30,7 @@ async def create(call: Call, processor_id: int, terminal_id: int | None) -> NewH
     return key
 
 
-async def delete(call: Call, processor_id: int, key_id: int) -> None:
+async def delete(call: RequestContext, processor_id: int, key_id: int) -> None:
     """Also the last one. From the moment that this returns, no process lets it in."""
     services = call.services
     async with services.database.transaction() as tx:
@@ -40,11 +40,11 @@ async def delete(call: Call, processor_id: int, key_id: int) -> None:
             raise ApiError(Code.NOT_FOUND, "The processor has no such key")
         changes = {"processor_id": (ids.encode(ids.PROCESSOR, processor_id), None)}
         await _record(tx, call, key_id, "deleted", changes)
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
 
 
 async def _record(
-    tx: asyncpg.Connection, call: Call, key_id: int, action: str, changes: Changes
+    tx: asyncpg.Connection, call: RequestContext, key_id: int, action: str, changes: Changes
 ) -> None:
     await _trail.record(
         tx,

@@ -4,11 +4,11 @@ import msgspec
 
 from tapgate import clock, ids
 from tapgate.credentials.hmac_keys import SigningKey
-from tapgate.edge.bodies import SigningKeyCreated
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.fields import Text
-from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.edge.pagination import Page, PageQuery, paginate
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.shared_structs import SigningKeyCreated
 from tapgate.errors import Code
 from tapgate.processors import model as processors
 from tapgate.processors import queries as processor_queries
@@ -47,7 +47,9 @@ def _shown(key: SigningKey) -> SigningKeyRecord:
     status=201,
     errors=(Code.PROCESSOR_NOT_FOUND, Code.TERMINAL_NOT_FOUND),
 )
-async def create_signing_key(call: Call, id: str, body: NewSigningKey) -> SigningKeyCreated:
+async def create_signing_key(
+    call: RequestContext, id: str, body: NewSigningKey
+) -> SigningKeyCreated:
     """Create a further signing key of a processor, or of one of its terminals.
 
     The keys before it work until they are deleted, and all keys of a terminal, or of the processor
@@ -60,14 +62,16 @@ async def create_signing_key(call: Call, id: str, body: NewSigningKey) -> Signin
 
 
 @endpoints.get("/api/v1/processors/{id}/keys", access=_ACCESS, errors=(Code.PROCESSOR_NOT_FOUND,))
-async def list_signing_keys(call: Call, id: str, query: PageQuery) -> Page[SigningKeyRecord]:
+async def list_signing_keys(
+    call: RequestContext, id: str, query: PageQuery
+) -> Page[SigningKeyRecord]:
     """List the signing keys of a processor and its terminals that are not deleted, newest first."""
     services, processor_id = call.services, processors.read_id(id)
     await processor_queries.require(services.database, processor_id)
-    keys = await services.authenticator.hmac_keys.page(
-        processor_id, before=query.before, limit=query.limit + 1
+    keys = await services.authenticator.hmac_keys.list_page(
+        processor_id, before=query.before_id, limit=query.limit + 1
     )
-    return cut(keys, query.limit, key=lambda key: key.id, show=_shown)
+    return paginate(keys, query.limit, key=lambda key: key.id, show=_shown)
 
 
 @endpoints.delete(
@@ -75,6 +79,6 @@ async def list_signing_keys(call: Call, id: str, query: PageQuery) -> Page[Signi
     access=_ACCESS,
     errors=(Code.PROCESSOR_NOT_FOUND, Code.NOT_FOUND),
 )
-async def delete_signing_key(call: Call, id: str, api_key_id: str) -> None:
+async def delete_signing_key(call: RequestContext, id: str, api_key_id: str) -> None:
     """Delete a signing key: it is refused at once, also if it is the last one."""
     await operations.delete(call, processors.read_id(id), decode_id(ids.KEY, api_key_id))

@@ -6,8 +6,8 @@ from typing import Annotated, Final, Literal, get_args
 import msgspec
 
 from tapgate import clock, ids
-from tapgate.edge.fields import Choice, Name
-from tapgate.edge.states import Move
+from tapgate.edge.fields import Choice, PersonName
+from tapgate.edge.transitions import Transition
 from tapgate.errors import ApiError, Code
 
 Status = Literal["active", "blocked"]
@@ -51,16 +51,20 @@ def shown(terminal: Terminal) -> TerminalRecord:
 
 
 class NewTerminal(msgspec.Struct, kw_only=True):
-    name: Name
+    name: PersonName
 
 
-BLOCK: Final[Move[Status]] = Move("blocked", {"active": "blocked"}, Code.ALREADY_BLOCKED)
-UNBLOCK: Final[Move[Status]] = Move("unblocked", {"blocked": "active"}, Code.NOT_BLOCKED)
+BLOCK: Final[Transition[Status]] = Transition(
+    "blocked", {"active": "blocked"}, Code.ALREADY_BLOCKED
+)
+UNBLOCK: Final[Transition[Status]] = Transition(
+    "unblocked", {"blocked": "active"}, Code.NOT_BLOCKED
+)
 
 
-def moved(terminal: Terminal, move: Move[Status]) -> Terminal:
+def moved(terminal: Terminal, move: Transition[Status]) -> Terminal:
     """The terminal in its next state, or a refusal by name."""
-    status = move.after(terminal.status)
+    status = move.apply(terminal.status)
     return msgspec.structs.replace(terminal, status=status)
 
 

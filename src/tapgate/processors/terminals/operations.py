@@ -5,16 +5,16 @@ from typing import NamedTuple
 import asyncpg
 import msgspec
 
-from tapgate.audit.changes import changes_between
-from tapgate.audit.trail import Changes, Trail
+from tapgate.audit.changes import diff_records
+from tapgate.audit.trail import AuditTrail, Changes
 from tapgate.credentials.hmac_keys import NewHmacKey
-from tapgate.edge.call import Call
-from tapgate.edge.states import Move
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.transitions import Transition
 from tapgate.processors import queries as processors
 from tapgate.processors.terminals import model, queries
 from tapgate.processors.terminals.model import NewTerminal, Status, Terminal
 
-_trail = Trail("terminal")
+_trail = AuditTrail("terminal")
 
 
 class Added(NamedTuple):
@@ -22,7 +22,7 @@ class Added(NamedTuple):
     key: NewHmacKey
 
 
-async def add(call: Call, processor_id: int, new: NewTerminal) -> Added:
+async def add(call: RequestContext, processor_id: int, new: NewTerminal) -> Added:
     """With a signing key of its own."""
     services = call.services
     terminal = Terminal(
@@ -47,17 +47,25 @@ async def add(call: Call, processor_id: int, new: NewTerminal) -> Added:
     return Added(terminal, key)
 
 
-async def block(call: Call, processor_id: int, terminal_id: int, reason: str | None) -> Terminal:
+async def block(
+    call: RequestContext, processor_id: int, terminal_id: int, reason: str | None
+) -> Terminal:
     """From the moment that this returns, no process lets its keys in."""
     return await _move(call, processor_id, terminal_id, model.BLOCK, reason)
 
 
-async def unblock(call: Call, processor_id: int, terminal_id: int, reason: str | None) -> Terminal:
+async def unblock(
+    call: RequestContext, processor_id: int, terminal_id: int, reason: str | None
+) -> Terminal:
     return await _move(call, processor_id, terminal_id, model.UNBLOCK, reason)
 
 
 async def _move(
-    call: Call, processor_id: int, terminal_id: int, move: Move[Status], reason: str | None
+    call: RequestContext,
+    processor_id: int,
+    terminal_id: int,
+    move: Transition[Status],
+    reason: str | None,
 ) -> Terminal:
     services = call.services
     async with services.database.transaction() as tx:
@@ -65,16 +73,16 @@ async def _move(
         before = await queries.lock(tx, terminal_id, processor_id=processor_id)
         after = model.moved(before, move)
         await queries.save_state(tx, after)
-        changes = changes_between(model.shown(before), model.shown(after))
-        await _record(tx, call, after, move.done, reason=reason, changes=changes)
-        ticket = await services.authenticator.hmac_keys.owner_changed(tx)
-    await services.signals.settled(ticket)
+        changes = diff_records(model.shown(before), model.shown(after))
+        await _record(tx, call, after, move.event, reason=reason, changes=changes)
+        ticket = await services.authenticator.hmac_keys.publish_owner_change(tx)
+    await services.signals.wait_for_acks(ticket)
     return after
 
 
 async def _record(
     tx: asyncpg.Connection,
-    call: Call,
+    call: RequestContext,
     terminal: Terminal,
     action: str,
     *,

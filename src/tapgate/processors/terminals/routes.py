@@ -3,10 +3,10 @@
 import msgspec
 
 from tapgate import ids
-from tapgate.edge.bodies import OptionalReason
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
-from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.edge.pagination import Page, PageQuery, paginate
+from tapgate.edge.request_context import RequestContext
+from tapgate.edge.shared_structs import OptionalReason
 from tapgate.errors import Code
 from tapgate.processors import model as processors
 from tapgate.processors import queries as processor_queries
@@ -39,7 +39,7 @@ class TerminalResponse(msgspec.Struct, kw_only=True):
     status=201,
     errors=(Code.PROCESSOR_NOT_FOUND,),
 )
-async def add_terminal(call: Call, id: str, body: NewTerminal) -> TerminalAdded:
+async def add_terminal(call: RequestContext, id: str, body: NewTerminal) -> TerminalAdded:
     """Add a terminal, with a signing key of its own.
 
     The secret is shown this once.
@@ -53,15 +53,15 @@ async def add_terminal(call: Call, id: str, body: NewTerminal) -> TerminalAdded:
 @endpoints.get(
     "/api/v1/processors/{id}/terminals", access=_ACCESS, errors=(Code.PROCESSOR_NOT_FOUND,)
 )
-async def list_terminals(call: Call, id: str, query: PageQuery) -> Page[TerminalRecord]:
+async def list_terminals(call: RequestContext, id: str, query: PageQuery) -> Page[TerminalRecord]:
     """List a processor's terminals, newest first.
 
     `api_key_id` is the newest of a terminal's keys that are not deleted.
     """
     database, processor_id = call.services.database, processors.read_id(id)
     await processor_queries.require(database, processor_id)
-    rows = await queries.page(database, processor_id, before=query.before, limit=query.limit + 1)
-    return cut(rows, query.limit, key=lambda row: row.id, show=shown)
+    rows = await queries.page(database, processor_id, before=query.before_id, limit=query.limit + 1)
+    return paginate(rows, query.limit, key=lambda row: row.id, show=shown)
 
 
 @endpoints.post(
@@ -70,7 +70,7 @@ async def list_terminals(call: Call, id: str, query: PageQuery) -> Page[Terminal
     errors=(Code.PROCESSOR_NOT_FOUND, Code.TERMINAL_NOT_FOUND, Code.ALREADY_BLOCKED),
 )
 async def block_terminal(
-    call: Call, id: str, terminal_id: str, body: OptionalReason
+    call: RequestContext, id: str, terminal_id: str, body: OptionalReason
 ) -> TerminalResponse:
     """Block a terminal: its keys are refused at once."""
     terminal = await operations.block(
@@ -85,7 +85,7 @@ async def block_terminal(
     errors=(Code.PROCESSOR_NOT_FOUND, Code.TERMINAL_NOT_FOUND, Code.NOT_BLOCKED),
 )
 async def unblock_terminal(
-    call: Call, id: str, terminal_id: str, body: OptionalReason
+    call: RequestContext, id: str, terminal_id: str, body: OptionalReason
 ) -> TerminalResponse:
     """Unblock a terminal."""
     terminal = await operations.unblock(

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import msgspec
 
 from tapgate import clock, ids
-from tapgate.edge.fields import Choice, Rule, Unacceptable
+from tapgate.edge.fields import Choice, InvalidValueError, Rule
 from tapgate.errors import ApiError, Code
 from tapgate.images import DATA_URI_MEDIA_TYPES
 
@@ -23,10 +23,12 @@ class ImageRule(Rule):
     def check(self, value: str) -> str:
         announced, comma, _ = value[:64].partition(",")
         if not comma or announced.lower() not in DATA_URI_MEDIA_TYPES:
-            raise Unacceptable("must be a data URI with a JPEG or PNG: data:image/jpeg;base64,...")
+            raise InvalidValueError(
+                "must be a data URI with a JPEG or PNG: data:image/jpeg;base64,..."
+            )
         return value
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"pattern": "^data:image/(jpeg|png);base64,"}
 
 

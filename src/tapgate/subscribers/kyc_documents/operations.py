@@ -5,10 +5,10 @@ from typing import Final
 
 import msgspec
 
-from tapgate.edge.call import Call
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import invalid_field
 from tapgate.images import EncodedImage, ImageError, decode_data_uri
-from tapgate.service.threads import Threads
+from tapgate.service.thread_pool import BoundedThreadPool
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.kyc_documents import limits, queries
 from tapgate.subscribers.kyc_documents.model import Document, NewDocument, public_id, seal_context
@@ -20,10 +20,12 @@ from tapgate.subscribers.trail import record
 MOST_PICTURES: Final = 16
 #: Two at once, however many are sent: a large picture needs some 300 MB while it is worked on, and
 #: some 16 MB while it waits.
-pictures: Final = Threads("pictures", at_once=2, most=MOST_PICTURES)
+pictures: Final = BoundedThreadPool("pictures", at_once=2, most=MOST_PICTURES)
 
 
-async def add(call: Call, subscriber_id: int, new: NewDocument) -> tuple[Document, Subscriber]:
+async def add(
+    call: RequestContext, subscriber_id: int, new: NewDocument
+) -> tuple[Document, Subscriber]:
     """Store a document; it needs a KYC decision, so the status becomes pending."""
     services = call.services
     await _require_room_early(call, subscriber_id, new.document_type)
@@ -44,7 +46,7 @@ async def add(call: Call, subscriber_id: int, new: NewDocument) -> tuple[Documen
     return document, after
 
 
-async def _require_room_early(call: Call, subscriber_id: int, document_type: str) -> None:
+async def _require_room_early(call: RequestContext, subscriber_id: int, document_type: str) -> None:
     """Refuse before the picture is decoded, which is expensive. Checked again under the lock."""
     database = call.services.database
     refusal = await limits.refusal(database, subscriber_id, document_type, call.services.clock())
@@ -53,7 +55,7 @@ async def _require_room_early(call: Call, subscriber_id: int, document_type: str
         raise refusal
 
 
-async def look_at(call: Call, subscriber_id: int, document_id: int) -> EncodedImage:
+async def look_at(call: RequestContext, subscriber_id: int, document_id: int) -> EncodedImage:
     """Who looked at it is in the audit log."""
     async with call.services.database.transaction() as tx:
         subscriber = await subscribers.get(tx, subscriber_id)
@@ -66,7 +68,7 @@ async def look_at(call: Call, subscriber_id: int, document_id: int) -> EncodedIm
     return EncodedImage(sealed.media_type, content)
 
 
-def _read_and_seal(call: Call, document_id: int, image: str) -> EncodedImage:
+def _read_and_seal(call: RequestContext, document_id: int, image: str) -> EncodedImage:
     try:
         picture = decode_data_uri(image)
     except ImageError as error:

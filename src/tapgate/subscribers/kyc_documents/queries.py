@@ -4,7 +4,7 @@ from datetime import datetime
 
 import asyncpg
 
-from tapgate.edge.pages import PageQuery
+from tapgate.edge.pagination import PageQuery
 from tapgate.images import EncodedImage
 from tapgate.store.database import Database
 from tapgate.subscribers.kyc_documents.model import Document, not_found
@@ -67,7 +67,7 @@ async def page(database: Database, subscriber_id: int, query: PageQuery) -> list
         """SELECT id, document_type, created_at FROM kyc_documents
            WHERE subscriber_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3""",
         subscriber_id,
-        query.before,
+        query.before_id,
         query.limit + 1,
     )
     return [Document(*row) for row in rows]

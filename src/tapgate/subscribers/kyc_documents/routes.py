@@ -2,9 +2,9 @@
 
 import msgspec
 
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import MEBIBYTE, Access, Endpoints, Reply
-from tapgate.edge.pages import Page, PageQuery, cut
+from tapgate.edge.pagination import Page, PageQuery, paginate
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.kyc_documents import operations, queries
@@ -39,7 +39,7 @@ class DocumentAdded(msgspec.Struct, kw_only=True):
     body_limit=8 * MEBIBYTE,
     errors=(*_TO_READ, Code.NOT_CLOSABLE),
 )
-async def add_kyc_document(call: Call, id: str, body: NewDocument) -> DocumentAdded:
+async def add_kyc_document(call: RequestContext, id: str, body: NewDocument) -> DocumentAdded:
     """Add a KYC document.
 
     Only what the picture shows is kept: it is decoded and encoded again, turned upright, without
@@ -56,13 +56,15 @@ async def add_kyc_document(call: Call, id: str, body: NewDocument) -> DocumentAd
 
 
 @endpoints.get("/api/v1/subscribers/{id}/kyc-documents", access=_ACCESS, errors=_TO_READ)
-async def list_kyc_documents(call: Call, id: str, query: PageQuery) -> Page[DocumentRecord]:
+async def list_kyc_documents(
+    call: RequestContext, id: str, query: PageQuery
+) -> Page[DocumentRecord]:
     """List the KYC documents of a subscriber, newest first, without their pictures."""
     database = call.services.database
     subscriber = await subscribers.get(database, read_subscriber_id(id))
     await require_open(database, call, subscriber.id, restricted=subscriber.restricted)
     rows = await queries.page(database, subscriber.id, query)
-    return cut(rows, query.limit, key=lambda row: row.id, show=shown)
+    return paginate(rows, query.limit, key=lambda row: row.id, show=shown)
 
 
 @endpoints.get(
@@ -71,7 +73,7 @@ async def list_kyc_documents(call: Call, id: str, query: PageQuery) -> Page[Docu
     media=("image/jpeg", "image/png"),
     errors=(*_TO_READ, Code.NOT_FOUND),
 )
-async def get_kyc_document_image(call: Call, id: str, document_id: str) -> Reply[bytes]:
+async def get_kyc_document_image(call: RequestContext, id: str, document_id: str) -> Reply[bytes]:
     """Get the picture of a KYC document."""
     subscriber_id = read_subscriber_id(id)
     number = read_id(document_id)

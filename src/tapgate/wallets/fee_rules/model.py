@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import msgspec
 
 from tapgate import money
-from tapgate.edge.fields import Amount, Choice, Count
+from tapgate.edge.fields import Amount, Choice, ListLength
 from tapgate.edge.rates import Rate, format_rate, parse_rate
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger import chart
@@ -29,7 +29,7 @@ class FeeRule(msgspec.Struct, kw_only=True):
 
 
 class FeeRules(msgspec.Struct, kw_only=True):
-    data: Annotated[list[FeeRule], Count(0, 500)]
+    data: Annotated[list[FeeRule], ListLength(0, 500)]
 
 
 class StoredFeeStep(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,13 +3,13 @@
 import msgspec
 
 from tapgate.audit.trail import record
-from tapgate.edge.call import Call
+from tapgate.edge.request_context import RequestContext
 from tapgate.ledger import rules
 from tapgate.wallets.fee_rules import model, queries
 from tapgate.wallets.fee_rules.model import FeeRules
 
 
-async def replace(call: Call, fee_rules: FeeRules, kind: str | None = None) -> FeeRules:
+async def replace(call: RequestContext, fee_rules: FeeRules, kind: str | None = None) -> FeeRules:
     """Those of one type, or all. Once it is answered, every process charges by the new rules."""
     services = call.services
     currency = services.settings.currency
@@ -33,5 +33,5 @@ async def replace(call: Call, fee_rules: FeeRules, kind: str | None = None) -> F
             changes={"data": (msgspec.to_builtins(before.data), msgspec.to_builtins(after.data))},
         )
         ticket = await services.signals.publish(tx, rules.RULES_CHANGED, "fee_rules")
-    await services.signals.settled(ticket)
+    await services.signals.wait_for_acks(ticket)
     return after

@@ -1,7 +1,7 @@
 """The endpoints of fee rules."""
 
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.wallets.fee_rules import operations, queries
 from tapgate.wallets.fee_rules.model import FeeRules, require_single_type, to_record
@@ -10,14 +10,14 @@ endpoints = Endpoints("Fee rules")
 
 
 @endpoints.get("/api/v1/fee-rules", access=Access(roles="AF"))
-async def get_fee_rules(call: Call) -> FeeRules:
+async def get_fee_rules(call: RequestContext) -> FeeRules:
     """Get what transactions cost."""
     steps = await queries.list_steps(call.services.database)
     return to_record(steps, call.services.settings.currency)
 
 
 @endpoints.put("/api/v1/fee-rules", access=Access(roles="A"))
-async def replace_fee_rules(call: Call, body: FeeRules) -> FeeRules:
+async def replace_fee_rules(call: RequestContext, body: FeeRules) -> FeeRules:
     """Replace what transactions cost.
 
     All rules at once, in the form in which they are answered. The steps of a type follow each
@@ -29,7 +29,7 @@ async def replace_fee_rules(call: Call, body: FeeRules) -> FeeRules:
 
 
 @endpoints.put("/api/v1/fee-rules/{type}", access=Access(roles="A"), errors=(Code.RULE_NOT_FOUND,))
-async def replace_fee_rules_of_type(call: Call, type: str, body: FeeRules) -> FeeRules:
+async def replace_fee_rules_of_type(call: RequestContext, type: str, body: FeeRules) -> FeeRules:
     """Replace what transactions of one type cost.
 
     The steps of this type, in the form in which they are answered; the rules of every other type

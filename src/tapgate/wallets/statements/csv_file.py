@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from tapgate import ids
-from tapgate.edge import spreadsheet
+from tapgate.edge import csv_files
 from tapgate.wallets.statements.model import Statement
 
-CONTENT_TYPE: Final = spreadsheet.CONTENT_TYPE
+CONTENT_TYPE: Final = csv_files.CONTENT_TYPE
 
 _COLUMNS: Final = (
     "date",
@@ -21,7 +21,7 @@ _COLUMNS: Final = (
 
 
 def render(statement: Statement) -> bytes:
-    return spreadsheet.written(_iter_rows(statement))
+    return csv_files.render_csv(_iter_rows(statement))
 
 
 def _iter_rows(statement: Statement) -> Iterator[tuple[str, ...]]:
@@ -32,7 +32,7 @@ def _iter_rows(statement: Statement) -> Iterator[tuple[str, ...]]:
             statement.format_day(movement.moved_at),
             ids.encode(ids.TRANSACTION, movement.transaction_id),
             movement.type,
-            spreadsheet.harmless(movement.description),
+            csv_files.escape_formulas(movement.description),
             statement.format_amount(-amount) if amount < 0 else "",
             statement.format_amount(amount) if amount > 0 else "",
             statement.format_amount(balance),

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from tapgate import clock, ids, money
-from tapgate.edge.fields import Choice, Day, Pin, Text
+from tapgate.edge.fields import Choice, Date, Pin, Text
 from tapgate.errors import invalid_field
 from tapgate.ledger import chart
 from tapgate.transactions.model import TransactionType
@@ -38,8 +38,8 @@ _FEE_DESCRIPTIONS: Final = {chart.TRANSFER_P2P: "Transfer fee"}
 
 class StatementRequest(msgspec.Struct, kw_only=True):
     subscriber_id: Text
-    from_date: Day
-    to_date: Day
+    from_date: Date
+    to_date: Date
     format: Annotated[str, Choice("json", "csv", "pdf", name="StatementFormat")] = "json"
     pin: Pin | None = None
 

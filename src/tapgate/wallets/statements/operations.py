@@ -6,11 +6,11 @@ import zlib
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, NoReturn
 
-from tapgate.edge.call import Call
+from tapgate.edge.request_context import RequestContext
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError, Code
-from tapgate.service.background import repeat
-from tapgate.service.threads import Threads
+from tapgate.service.background import run_periodically
+from tapgate.service.thread_pool import BoundedThreadPool
 from tapgate.subscribers import pins
 from tapgate.subscribers import queries as subscribers
 from tapgate.subscribers.model import Subscriber, read_id
@@ -27,7 +27,7 @@ MAX_FILES: Final = 100
 _CLEANUP_INTERVAL_SECONDS: Final = 600
 _RENDERERS: Final = {"csv": csv_file.render, "pdf": pdf_file.render}
 #: Long ones take seconds. More than there are slots for expensive reads never wait.
-rendering_threads: Final = Threads("statements", at_once=1, most=8)
+rendering_threads: Final = BoundedThreadPool("statements", at_once=1, most=8)
 
 
 class StatementLink(NamedTuple):
@@ -37,7 +37,9 @@ class StatementLink(NamedTuple):
     expires_at: datetime
 
 
-async def build_statement(call: Call, request: StatementRequest) -> tuple[Subscriber, Statement]:
+async def build_statement(
+    call: RequestContext, request: StatementRequest
+) -> tuple[Subscriber, Statement]:
     period = parse_period(request)
     services = call.services
     subscriber = await subscribers.get(services.database, read_id(request.subscriber_id))
@@ -66,7 +68,7 @@ async def build_statement(call: Call, request: StatementRequest) -> tuple[Subscr
 
 
 async def issue_file(
-    call: Call, subscriber: Subscriber, statement: Statement, format: FileFormat
+    call: RequestContext, subscriber: Subscriber, statement: Statement, format: FileFormat
 ) -> StatementLink:
     """The file is kept as it is now: money that moves later does not change what was handed out."""
     services = call.services
@@ -113,7 +115,7 @@ async def remove_expired(services: Services) -> NoReturn:
         while await queries.remove_expired(services.database, services.clock()):
             pass
 
-    await repeat(remove, every=_CLEANUP_INTERVAL_SECONDS, name="statements")
+    await run_periodically(remove, every=_CLEANUP_INTERVAL_SECONDS, name="statements")
 
 
 def _render_compressed(statement: Statement, format: FileFormat) -> bytes:

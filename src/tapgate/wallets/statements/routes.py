@@ -4,8 +4,8 @@ import asyncio
 from typing import cast
 
 from tapgate import clock
-from tapgate.edge.call import Call
 from tapgate.edge.endpoint import Access, Endpoints, Reply
+from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.wallets.statements import csv_file, operations, pdf_file
 from tapgate.wallets.statements.model import (
@@ -34,7 +34,7 @@ _CONTENT_TYPES = {"csv": csv_file.CONTENT_TYPE, "pdf": pdf_file.CONTENT_TYPE}
     ),
     heavy=True,
 )
-async def create_statement(call: Call, body: StatementRequest) -> StatementRecord:
+async def create_statement(call: RequestContext, body: StatementRequest) -> StatementRecord:
     """Draw up the account statement of a subscriber.
 
     Both dates belong to the period, in the platform's time zone; at most 366 days. Entries are in
@@ -61,7 +61,7 @@ async def create_statement(call: Call, body: StatementRequest) -> StatementRecor
     media=("text/csv", "application/pdf"),
     heavy=True,
 )
-async def download_statement(call: Call, token: str) -> Reply[bytes]:
+async def download_statement(call: RequestContext, token: str) -> Reply[bytes]:
     """Fetch a statement by its link: CSV or PDF."""
     found = await operations.fetch_file(call.services, token)
     if found is None:

@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from typing import Final
 
-from tapgate.service.addresses import counted_as
+from tapgate.service.client_addresses import get_address_key
 
 #: What a connection may hold without charging the budget. Nearly every body is smaller, so a
 #: budget that is exhausted by large bodies does not stop payments.
-FREE_BYTES: Final = 16 * 1024
-MAX_PENDING_BYTES: Final = 64 * 1024 * 1024
+FREE_BODY_BYTES: Final = 16 * 1024
+MAX_PENDING_BODY_BYTES: Final = 64 * 1024 * 1024
 
 
 #: One in so many parts of the budget is the most that the connections of one address may hold.
-_ADDRESS_SHARE: Final = 4
+_ADDRESS_SHARE_DIVISOR: Final = 4
 
 
 class BodyBudget:
@@ -20,9 +20,9 @@ class BodyBudget:
 
     __slots__ = ("_by_address", "_limit", "_share", "is_trusted", "used")
 
-    def __init__(self, limit: int = MAX_PENDING_BYTES, share: int | None = None) -> None:
+    def __init__(self, limit: int = MAX_PENDING_BODY_BYTES, share: int | None = None) -> None:
         self._limit = limit
-        self._share = limit // _ADDRESS_SHARE if share is None else share
+        self._share = limit // _ADDRESS_SHARE_DIVISOR if share is None else share
         self._by_address: dict[str, int] = {}
         #: Whether an address is a trusted proxy's, which speaks for many clients.
         self.is_trusted: Callable[[str], bool] = lambda _: False
@@ -33,11 +33,11 @@ class BodyBudget:
 
         Return the new charge, or None where the budget or the address's share does not allow it.
         """
-        wanted = max(0, held - FREE_BYTES)
+        wanted = max(0, held - FREE_BODY_BYTES)
         growth = wanted - charged
         if growth == 0:
             return wanted
-        key = counted_as(address)
+        key = get_address_key(address)
         used = self._by_address.get(key, 0) + growth
         if growth > 0 and (
             self.used + growth > self._limit

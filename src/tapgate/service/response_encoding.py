@@ -4,21 +4,21 @@ from collections.abc import Sequence
 from functools import lru_cache
 from http import HTTPStatus
 
-from tapgate.service.http import Answer
+from tapgate.service.http import Response
 
 _STATUS_LINES = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
 
 
-def encoded(
-    answer: Answer, server_headers: Sequence[tuple[bytes, bytes]], *, keep_alive: bool
+def encode_response(
+    answer: Response, server_headers: Sequence[tuple[bytes, bytes]], *, keep_alive: bool
 ) -> bytes:
     status, head, body, _ = answer
     return b"".join(
         (
             _STATUS_LINES.get(status) or b"HTTP/1.1 %d Other\r\n" % status,
-            _lines(*server_headers),
+            _encode_server_headers(*server_headers),
             head,
             b"\r\n" if keep_alive else b"connection: close\r\n\r\n",
             body,
@@ -27,6 +27,6 @@ def encoded(
 
 
 @lru_cache(maxsize=2)
-def _lines(*headers: tuple[bytes, bytes]) -> bytes:
+def _encode_server_headers(*headers: tuple[bytes, bytes]) -> bytes:
     """What the server says with every answer: the date, which changes once a second."""
     return b"".join([b"%b: %b\r\n" % header for header in headers])

@@ -7,36 +7,36 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 
 from tapgate import ids
-from tapgate.edge.fields import Rule, Unacceptable, Whole
+from tapgate.edge.fields import IntegerRange, InvalidValueError, Rule
 
 Row = TypeVar("Row")
 T = TypeVar("T")
 
-_CURSOR = "cur_"
+_CURSOR_PREFIX = "cur_"
 
 
 class CursorRule(Rule):
-    example = ids.encode(_CURSOR, 1 << 60)
+    example = ids.encode(_CURSOR_PREFIX, 1 << 60)
 
     def check(self, value: str) -> str:
-        if ids.decode(_CURSOR, value) is None:
-            raise Unacceptable("is not a cursor that a list gave out")
+        if ids.decode(_CURSOR_PREFIX, value) is None:
+            raise InvalidValueError("is not a cursor that a list gave out")
         return value
 
-    def schema(self) -> dict[str, Any]:
+    def to_json_schema(self) -> dict[str, Any]:
         return {"description": "`next_cursor` of the page before"}
 
 
 class PageQuery(msgspec.Struct, kw_only=True):
     """The query of every list; filters are added by inheriting."""
 
-    limit: Annotated[int, Whole(1, 100)] = 50
+    limit: Annotated[int, IntegerRange(1, 100)] = 50
     cursor: Annotated[str, CursorRule()] | None = None
 
     @property
-    def before(self) -> int:
+    def before_id(self) -> int:
         """Only rows with a smaller id belong on this page."""
-        number = None if self.cursor is None else ids.decode(_CURSOR, self.cursor)
+        number = None if self.cursor is None else ids.decode(_CURSOR_PREFIX, self.cursor)
         return 2**63 - 1 if number is None else number
 
 
@@ -50,7 +50,7 @@ class Page(msgspec.Struct, Generic[T]):
     masked: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-def cut(
+def paginate(
     rows: Sequence[Row], limit: int, key: Callable[[Row], int], show: Callable[[Row], T]
 ) -> Page[T]:
     """One page of rows that were asked for with `LIMIT limit + 1`; `key` is a row's id."""
@@ -60,6 +60,6 @@ def cut(
     return Page(
         data=data,
         has_more=has_more,
-        next_cursor=ids.encode(_CURSOR, key(shown[-1])) if has_more else None,
+        next_cursor=ids.encode(_CURSOR_PREFIX, key(shown[-1])) if has_more else None,
         masked=any(getattr(record, "masked", False) for record in data) or msgspec.UNSET,
     )

@@ -2,16 +2,16 @@
 
 from urllib.parse import unquote_to_bytes
 
-_HEX = frozenset(b"0123456789abcdefABCDEF")
+_HEX_DIGITS = frozenset(b"0123456789abcdefABCDEF")
 
 
-def decoded(raw: str) -> str | None:
+def decode(raw: str) -> str | None:
     """The text behind a percent-encoded one; None when it is not valid or not UTF-8."""
     if "%" not in raw and raw.isascii():
         return raw
     encoded = raw.encode("latin-1")
     for after in encoded.split(b"%")[1:]:
-        if len(after) < 2 or not _HEX.issuperset(after[:2]):
+        if len(after) < 2 or not _HEX_DIGITS.issuperset(after[:2]):
             return None
     try:
         return unquote_to_bytes(encoded).decode()

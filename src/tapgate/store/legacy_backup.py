@@ -16,20 +16,28 @@ from typing import BinaryIO
 import msgspec
 
 from tapgate.store import StoreError
-from tapgate.store.backup_file import Manifest, Report, TableRows, decode_manifest, unreadable
-from tapgate.store.embedded import PROGRAMS
+from tapgate.store.backup_file import (
+    Manifest,
+    ProgressCallback,
+    TableRows,
+    build_unreadable_error,
+    decode_manifest,
+)
+from tapgate.store.embedded import PROGRAMS_DIR
 
 _MAGIC = b"PGDMP"
-_FORMAT = 1
-_CHECKSUM = b"tapgate-backup sha256="
-_LAST_LINE = len(_CHECKSUM) + 64 + 1
+_FORMAT_VERSION = 1
+_CHECKSUM_PREFIX = b"tapgate-backup sha256="
+_LAST_LINE_BYTES = len(_CHECKSUM_PREFIX) + 64 + 1
 _MAX_MANIFEST_BYTES = 1 << 20
-_CHUNK = 1 << 20
-_MAIN = "public."
+_CHUNK_BYTES = 1 << 20
+_MAIN_SCHEMA_PREFIX = "public."
 
-_NAME = re.compile(r"[\w.]{1,200}", re.ASCII)
-_COPY = re.compile(rb'COPY (\w+)\.(\w+|"\w+") \(([\w", ]*)\) FROM stdin;')
-_SETVAL = re.compile(rb"SELECT pg_catalog\.setval\('(\w+\.\w+)', (-?\d{1,19}), (true|false)\);")
+_NAME_PATTERN = re.compile(r"[\w.]{1,200}", re.ASCII)
+_COPY_PATTERN = re.compile(rb'COPY (\w+)\.(\w+|"\w+") \(([\w", ]*)\) FROM stdin;')
+_SETVAL_PATTERN = re.compile(
+    rb"SELECT pg_catalog\.setval\('(\w+\.\w+)', (-?\d{1,19}), (true|false)\);"
+)
 _END_OF_ROWS = b"\n\\.\n"
 
 
@@ -38,12 +46,14 @@ def is_archive(file: BinaryIO) -> bool:
     return file.read(len(_MAGIC)) == _MAGIC
 
 
-class UnauthenticatedReader:
-    def __init__(self, file: BinaryIO, report: Report) -> None:
+class LegacyBackupReader:
+    def __init__(self, file: BinaryIO, report: ProgressCallback) -> None:
         manifest = _read_manifest(file, report)
-        if not all(_NAME.fullmatch(name) for name in (*manifest.tables, *manifest.migrations)):
-            raise unreadable()
-        tables = {_plain(name): rows for name, rows in manifest.tables.items()}
+        if not all(
+            _NAME_PATTERN.fullmatch(name) for name in (*manifest.tables, *manifest.migrations)
+        ):
+            raise build_unreadable_error()
+        tables = {_strip_main_schema(name): rows for name, rows in manifest.tables.items()}
         self.manifest = msgspec.structs.replace(manifest, tables=tables)
         self.sequences: Mapping[str, tuple[int, bool]] = {}
         self._file = file
@@ -54,22 +64,25 @@ class UnauthenticatedReader:
         descriptor = self._file.fileno()
         return 100 * os.lseek(descriptor, 0, os.SEEK_CUR) // os.fstat(descriptor).st_size
 
-    async def tables(self) -> AsyncGenerator[TableRows, None]:
+    async def iter_tables(self) -> AsyncGenerator[TableRows, None]:
         self._file.seek(0)
-        process = await _pg_restore(self._file)
+        process = await _start_pg_restore(self._file)
         assert process.stdout is not None
-        script = _Script(process.stdout)
+        script = _ScriptReader(process.stdout)
         sequences = {}
         try:
-            while (line := await script.line()) is not None:
-                if found := _COPY.fullmatch(line):
+            while (line := await script.read_line()) is not None:
+                if found := _COPY_PATTERN.fullmatch(line):
                     columns = found[3].decode().replace('"', "").split(", ")
                     table = f"{found[1].decode()}.{found[2].decode()}".replace('"', "")
-                    yield TableRows(_plain(table), columns, script.rows())
-                elif found := _SETVAL.fullmatch(line):
-                    sequences[_plain(found[1].decode())] = (int(found[2]), found[3] == b"true")
+                    yield TableRows(_strip_main_schema(table), columns, script.iter_rows())
+                elif found := _SETVAL_PATTERN.fullmatch(line):
+                    sequences[_strip_main_schema(found[1].decode())] = (
+                        int(found[2]),
+                        found[3] == b"true",
+                    )
             if await process.wait() != 0:
-                raise unreadable()
+                raise build_unreadable_error()
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
@@ -77,36 +90,39 @@ class UnauthenticatedReader:
         self.sequences = sequences
 
 
-def _plain(name: str) -> str:
-    return name.removeprefix(_MAIN)
+def _strip_main_schema(name: str) -> str:
+    return name.removeprefix(_MAIN_SCHEMA_PREFIX)
 
 
-def _read_manifest(file: BinaryIO, report: Report) -> Manifest:
+def _read_manifest(file: BinaryIO, report: ProgressCallback) -> Manifest:
     """Every byte of the file is read, to know that it was not damaged by accident."""
     size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - _LAST_LINE - _MAX_MANIFEST_BYTES))
+    file.seek(max(0, size - _LAST_LINE_BYTES - _MAX_MANIFEST_BYTES))
     end = file.read()
-    last_line = end[-_LAST_LINE:]
-    if not last_line.startswith(_CHECKSUM):
+    last_line = end[-_LAST_LINE_BYTES:]
+    if not last_line.startswith(_CHECKSUM_PREFIX):
         raise StoreError("it is not a backup of Tapgate, or its end is missing")
-    if _sha256(file, size - _LAST_LINE, report) != last_line[len(_CHECKSUM) : -1]:
+    if (
+        _compute_sha256(file, size - _LAST_LINE_BYTES, report)
+        != last_line[len(_CHECKSUM_PREFIX) : -1]
+    ):
         raise StoreError("it is damaged: its checksum is not the one it was written with")
-    return decode_manifest(end[: -_LAST_LINE - 1].rpartition(b"\n")[2], _FORMAT)
+    return decode_manifest(end[: -_LAST_LINE_BYTES - 1].rpartition(b"\n")[2], _FORMAT_VERSION)
 
 
-def _sha256(file: BinaryIO, size: int, report: Report) -> bytes:
+def _compute_sha256(file: BinaryIO, size: int, report: ProgressCallback) -> bytes:
     file.seek(0)
     found, left = hashlib.sha256(), size
-    while left > 0 and (data := file.read(min(left, _CHUNK))):
+    while left > 0 and (data := file.read(min(left, _CHUNK_BYTES))):
         found.update(data)
         left -= len(data)
         report(100 * (size - left) // size)
     return found.hexdigest().encode()
 
 
-async def _pg_restore(file: BinaryIO) -> asyncio.subprocess.Process:
+async def _start_pg_restore(file: BinaryIO) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        PROGRAMS / "pg_restore",
+        PROGRAMS_DIR / "pg_restore",
         "--format=custom",
         "--data-only",
         "--file=-",
@@ -118,23 +134,23 @@ async def _pg_restore(file: BinaryIO) -> asyncio.subprocess.Process:
     )
 
 
-class _Script:
+class _ScriptReader:
     """Lines of a script and the rows between them, read in bounded memory."""
 
     def __init__(self, stream: asyncio.StreamReader) -> None:
         self._stream = stream
         self._buffer = b""
 
-    async def line(self) -> bytes | None:
+    async def read_line(self) -> bytes | None:
         while b"\n" not in self._buffer:
-            if len(self._buffer) > _CHUNK or not await self._fill():
+            if len(self._buffer) > _CHUNK_BYTES or not await self._fill():
                 if self._buffer:
-                    raise unreadable()
+                    raise build_unreadable_error()
                 return None
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line
 
-    async def rows(self) -> AsyncIterator[bytes]:
+    async def iter_rows(self) -> AsyncIterator[bytes]:
         """Up to the line that ends them, which may be the first."""
         self._buffer = b"\n" + self._buffer
         is_first = True
@@ -145,13 +161,13 @@ class _Script:
                 yield self._buffer[is_first:keep]
                 self._buffer, is_first = self._buffer[keep:], False
             if not await self._fill():
-                raise unreadable()
+                raise build_unreadable_error()
         rows = self._buffer[is_first : end + 1]
         self._buffer = self._buffer[end + len(_END_OF_ROWS) :]
         if rows:
             yield rows
 
     async def _fill(self) -> bool:
-        data = await self._stream.read(_CHUNK)
+        data = await self._stream.read(_CHUNK_BYTES)
         self._buffer += data
         return bool(data)

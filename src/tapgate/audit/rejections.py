@@ -26,10 +26,10 @@ import msgspec
 from tapgate.audit import trail
 from tapgate.clock import format_rfc3339
 from tapgate.edge.origin import Origin
-from tapgate.edge.services import Refusal, Services
+from tapgate.edge.services import RejectedRequest, Services
 from tapgate.errors import ApiError
-from tapgate.service.addresses import counted_as
-from tapgate.service.background import repeat
+from tapgate.service.background import run_periodically
+from tapgate.service.client_addresses import get_address_key
 
 WINDOW = timedelta(hours=1)
 MAX_ENTRIES_PER_SOURCE = 200
@@ -37,21 +37,21 @@ MAX_ANONYMOUS_ENTRIES = 2_000
 MAX_KINDS_PER_SOURCE = 20
 MAX_ANONYMOUS_KINDS = 500
 
-FLUSH_SECONDS = 1.0
+FLUSH_INTERVAL_SECONDS = 1.0
 #: The last counts of a window may arrive this late.
-_GRACE = timedelta(minutes=1)
+_CLOSE_GRACE = timedelta(minutes=1)
 _MAX_PENDING = 2_000
-_BATCH = 100
+_BATCH_SIZE = 100
 _LOCK_KEY = 0x7467_7265  # "tgre"
 _ANONYMOUS = {"type": "anonymous", "id": "anonymous"}
-_ALL = "all"
-_NOT_LISTED = "Counted over many: the log's limit for refusals was reached"
+_ALL_SOURCES = "all"
+_AGGREGATED_REASON = "Counted over many: the log's limit for refusals was reached"
 
 
-class _Kind(msgspec.Struct, frozen=True):
+class _RejectionKind(msgspec.Struct, frozen=True):
     """What refusals that are counted together have in common."""
 
-    refusal: Refusal
+    refusal: RejectedRequest
     source: str
     actor: dict[str, str]
     ip: str | None
@@ -65,92 +65,96 @@ class _Kind(msgspec.Struct, frozen=True):
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).digest()
 
     @property
-    def without_resource(self) -> "_Kind":
-        refusal = msgspec.structs.replace(self.refusal, resource_id=None, reason=_NOT_LISTED)
+    def without_resource(self) -> "_RejectionKind":
+        refusal = msgspec.structs.replace(self.refusal, resource_id=None, reason=_AGGREGATED_REASON)
         return msgspec.structs.replace(self, refusal=refusal)
 
     @property
-    def without_source(self) -> "_Kind":
-        return _Kind(self.without_resource.refusal, _ALL, _ANONYMOUS, None)
+    def without_source(self) -> "_RejectionKind":
+        return _RejectionKind(self.without_resource.refusal, _ALL_SOURCES, _ANONYMOUS, None)
 
 
-class _Count(msgspec.Struct):
-    kind: _Kind
+class _RejectionCount(msgspec.Struct):
+    kind: _RejectionKind
     window: datetime
     occurrences: int
     first_at: datetime
     last_at: datetime
 
 
-_Pending = dict[tuple[datetime, bytes], _Count]
+_PendingCounts = dict[tuple[datetime, bytes], _RejectionCount]
 
 
-class RefusalLog:
+class RejectionLog:
     """Records refusals for one process; any number of processes keep the bounds together."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
         self._window: datetime | None = None
         #: Sources, or all anonymous ones, whose entries of this window are used up.
-        self._exhausted: set[str] = set()
-        self._pending: _Pending = {}
-        self._flushing = asyncio.Lock()
+        self._exhausted_budgets: set[str] = set()
+        self._pending: _PendingCounts = {}
+        self._flush_lock = asyncio.Lock()
 
-    async def record(self, origin: Origin, refusal: Refusal) -> None:
+    async def record(self, origin: Origin, refusal: RejectedRequest) -> None:
         now = self._services.clock()
-        window = _window_of(now)
+        window = _get_window(now)
         if window != self._window:
-            self._window, self._exhausted = window, set()
-        kind = _kind_of(origin, refusal)
-        if self._exhausted.isdisjoint(name for name, _ in _budgets(kind)):
-            exhausted = await self._write(window, kind, origin)
+            self._window, self._exhausted_budgets = window, set()
+        kind = _get_kind(origin, refusal)
+        if self._exhausted_budgets.isdisjoint(name for name, _ in _list_budgets(kind)):
+            exhausted = await self._write_entry(window, kind, origin)
             if exhausted is None:
                 return
             if window == self._window:
-                self._exhausted.add(exhausted)
-        self._count(kind, window, now)
+                self._exhausted_budgets.add(exhausted)
+        self._count_rejection(kind, window, now)
 
     async def run(self) -> NoReturn:
         """Store counts and close windows until cancelled."""
-        await repeat(self.tick, every=FLUSH_SECONDS, name="audit.refusals")
+        await run_periodically(
+            self.flush_and_close, every=FLUSH_INTERVAL_SECONDS, name="audit.rejections"
+        )
 
-    async def tick(self) -> None:
+    async def flush_and_close(self) -> None:
         await self.flush()
-        while await self._close_batch(self._services.clock() - WINDOW - _GRACE):
+        while await self._close_windows(self._services.clock() - WINDOW - _CLOSE_GRACE):
             pass
 
     async def flush(self) -> None:
         """Store the counts since the last flush."""
-        async with self._flushing:
+        async with self._flush_lock:
             pending, self._pending = self._pending, {}
             try:
                 while pending:
-                    await self._store(pending, list(pending)[:_BATCH])
+                    await self._store_counts(pending, list(pending)[:_BATCH_SIZE])
             finally:
                 for count in pending.values():
-                    self._add(count)
+                    self._merge_count(count)
 
     async def stop(self) -> None:
         """Store the last counts, unless the database is away."""
         with contextlib.suppress(ApiError, asyncpg.PostgresError, OSError):
             await self.flush()
 
-    async def _write(self, window: datetime, kind: _Kind, origin: Origin) -> str | None:
+    async def _write_entry(
+        self, window: datetime, kind: _RejectionKind, origin: Origin
+    ) -> str | None:
         """Add an entry, or return whose entries are used up."""
         services = self._services
         async with services.database.transaction() as tx:
-            for name, limit in _budgets(kind):
-                if not await _reserve(tx, window, f"entries {name}", limit):
+            for name, limit in _list_budgets(kind):
+                if not await _reserve_budget(tx, window, f"entries {name}", limit):
                     return name
             await trail.record(tx, services, origin, **msgspec.structs.asdict(kind.refusal))
         return None
 
-    def _count(self, kind: _Kind, window: datetime, now: datetime) -> None:
+    def _count_rejection(self, kind: _RejectionKind, window: datetime, now: datetime) -> None:
         if len(self._pending) >= _MAX_PENDING and (window, kind.digest) not in self._pending:
             kind = kind.without_source if kind.is_anonymous else kind.without_resource
-        self._add(_Count(kind, window, 1, now, now))
+        self._merge_count(_RejectionCount(kind, window, 1, now, now))
 
-    def _add(self, count: _Count) -> None:
+    def _merge_count(self, count: _RejectionCount) -> None:
         key = (count.window, count.kind.digest)
         known = self._pending.get(key)
         if known is None:
@@ -160,28 +164,30 @@ class RefusalLog:
         known.first_at = min(known.first_at, count.first_at)
         known.last_at = max(known.last_at, count.last_at)
 
-    async def _store(self, pending: _Pending, keys: list[tuple[datetime, bytes]]) -> None:
+    async def _store_counts(
+        self, pending: _PendingCounts, keys: list[tuple[datetime, bytes]]
+    ) -> None:
         async with self._services.database.transaction() as tx:
             # One process at a time: they may want the same rows in different orders.
             await tx.execute("SELECT pg_advisory_xact_lock($1)", _LOCK_KEY)
             for key in keys:
-                await _store(tx, pending[key])
+                await _store_count(tx, pending[key])
         for key in keys:
             del pending[key]
 
-    async def _close_batch(self, before: datetime) -> bool:
+    async def _close_windows(self, before: datetime) -> bool:
         """Turn counts of closed windows into entries; return whether there may be more."""
         services = self._services
         async with services.database.transaction() as tx:
             rows = await tx.fetch(
                 f"""DELETE FROM audit_repeats WHERE (window_start, kind) IN (
                         SELECT window_start, kind FROM audit_repeats WHERE window_start < $1
-                        ORDER BY window_start, kind LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)
+                        ORDER BY window_start, kind LIMIT {_BATCH_SIZE} FOR UPDATE SKIP LOCKED)
                     RETURNING facts, occurrences, first_at, last_at""",
                 before,
             )
             for row in rows:
-                kind = msgspec.convert(row["facts"], _Kind)
+                kind = msgspec.convert(row["facts"], _RejectionKind)
                 await trail.record(
                     tx,
                     services,
@@ -194,18 +200,18 @@ class RefusalLog:
                     },
                 )
             await tx.execute("DELETE FROM audit_budgets WHERE window_start < $1", before)
-        return len(rows) == _BATCH
+        return len(rows) == _BATCH_SIZE
 
 
-def _budgets(kind: _Kind) -> list[tuple[str, int]]:
+def _list_budgets(kind: _RejectionKind) -> list[tuple[str, int]]:
     """Return what an entry is charged to, and the limit of each."""
     own = [(kind.source, MAX_ENTRIES_PER_SOURCE)]
-    return [*own, (_ALL, MAX_ANONYMOUS_ENTRIES)] if kind.is_anonymous else own
+    return [*own, (_ALL_SOURCES, MAX_ANONYMOUS_ENTRIES)] if kind.is_anonymous else own
 
 
-async def _store(tx: asyncpg.Connection, count: _Count) -> None:
-    for kind in _storable(count.kind):
-        if await _add_to_stored(tx, kind, count):
+async def _store_count(tx: asyncpg.Connection, count: _RejectionCount) -> None:
+    for kind in _iter_fallback_kinds(count.kind):
+        if await _increment_stored(tx, kind, count):
             return
         if await _reserve_kind(tx, count.window, kind):
             await tx.execute(
@@ -224,7 +230,7 @@ async def _store(tx: asyncpg.Connection, count: _Count) -> None:
             return
 
 
-def _storable(kind: _Kind) -> Iterator[_Kind]:
+def _iter_fallback_kinds(kind: _RejectionKind) -> Iterator[_RejectionKind]:
     """The kind, and what it is counted as when there are too many kinds."""
     yield kind
     yield kind.without_resource
@@ -232,7 +238,9 @@ def _storable(kind: _Kind) -> Iterator[_Kind]:
         yield kind.without_source
 
 
-async def _add_to_stored(tx: asyncpg.Connection, kind: _Kind, count: _Count) -> bool:
+async def _increment_stored(
+    tx: asyncpg.Connection, kind: _RejectionKind, count: _RejectionCount
+) -> bool:
     return bool(
         await tx.fetchval(
             """UPDATE audit_repeats
@@ -248,17 +256,21 @@ async def _add_to_stored(tx: asyncpg.Connection, kind: _Kind, count: _Count) -> 
     )
 
 
-async def _reserve_kind(tx: asyncpg.Connection, window: datetime, kind: _Kind) -> bool:
-    if kind.source == _ALL:
+async def _reserve_kind(tx: asyncpg.Connection, window: datetime, kind: _RejectionKind) -> bool:
+    if kind.source == _ALL_SOURCES:
         return True
-    if kind.refusal.reason != _NOT_LISTED and not await _reserve(
+    if kind.refusal.reason != _AGGREGATED_REASON and not await _reserve_budget(
         tx, window, f"kinds {kind.source}", MAX_KINDS_PER_SOURCE
     ):
         return False
-    return not kind.is_anonymous or await _reserve(tx, window, f"kinds {_ALL}", MAX_ANONYMOUS_KINDS)
+    return not kind.is_anonymous or await _reserve_budget(
+        tx, window, f"kinds {_ALL_SOURCES}", MAX_ANONYMOUS_KINDS
+    )
 
 
-async def _reserve(tx: asyncpg.Connection, window: datetime, source: str, limit: int) -> bool:
+async def _reserve_budget(
+    tx: asyncpg.Connection, window: datetime, source: str, limit: int
+) -> bool:
     """Use up one of the source's window; False when none is left. Exact over all processes."""
     return bool(
         await tx.fetchval(
@@ -272,13 +284,13 @@ async def _reserve(tx: asyncpg.Connection, window: datetime, source: str, limit:
     )
 
 
-def _kind_of(origin: Origin, refusal: Refusal) -> _Kind:
+def _get_kind(origin: Origin, refusal: RejectedRequest) -> _RejectionKind:
     """Group anonymous callers by address, authenticated ones by actor."""
     if origin.actor == _ANONYMOUS:
-        address = counted_as(origin.ip or "")
-        return _Kind(refusal, f"ip:{address}", _ANONYMOUS, address)
-    return _Kind(refusal, origin.actor_id, origin.actor, None)
+        address = get_address_key(origin.ip or "")
+        return _RejectionKind(refusal, f"ip:{address}", _ANONYMOUS, address)
+    return _RejectionKind(refusal, origin.actor_id, origin.actor, None)
 
 
-def _window_of(moment: datetime) -> datetime:
+def _get_window(moment: datetime) -> datetime:
     return moment.replace(minute=0, second=0, microsecond=0)

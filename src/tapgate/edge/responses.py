@@ -8,53 +8,55 @@ import msgspec
 
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError
-from tapgate.service.buckets import SECOND, Taken
-from tapgate.service.http import FOR_BROWSERS, Answer, lines
+from tapgate.service.http import SECURITY_HEADERS, Response, encode_headers
+from tapgate.service.token_buckets import MICROSECONDS_PER_SECOND, RateLimitResult
 
 _encoder = msgspec.json.Encoder()
 _JSON: Final = "application/json"
 _CACHE_CONTROL: Final = "Cache-Control"
-_EMPTY_HEAD: Final = lines(FOR_BROWSERS)
-_JSON_HEAD: Final = lines({"Content-Type": _JSON, _CACHE_CONTROL: "no-store", **FOR_BROWSERS})
+_EMPTY_HEAD: Final = encode_headers(SECURITY_HEADERS)
+_JSON_HEAD: Final = encode_headers(
+    {"Content-Type": _JSON, _CACHE_CONTROL: "no-store", **SECURITY_HEADERS}
+)
 
 
-def of_result(status: int, result: Any) -> Answer:
+def render_result(status: int, result: Any) -> Response:
     if result is None:
-        return Answer(status, _EMPTY_HEAD, b"")
+        return Response(status, _EMPTY_HEAD, b"")
     if type(result) is Reply:
-        return _of_reply(status, result)
-    return _json(status, _encoder.encode(result))
+        return _render_reply(status, result)
+    return _render_json(status, _encoder.encode(result))
 
 
-def of_refusal(error: ApiError) -> Answer:
+def render_error(error: ApiError) -> Response:
     headers = error.headers
     if error.status == 401:
         headers = {"WWW-Authenticate": "Bearer", **headers}
-    return _json(error.status, _encoder.encode(error.body()), headers)
+    return _render_json(error.status, _encoder.encode(error.body()), headers)
 
 
-def _of_reply(status: int, reply: Reply[Any]) -> Answer:
+def _render_reply(status: int, reply: Reply[Any]) -> Response:
     body = reply.body if isinstance(reply.body, bytes) else _encoder.encode(reply.body)
     status, headers = reply.status or status, reply.headers
     if reply.content_type == _JSON and _CACHE_CONTROL not in headers:
-        return _json(status, body, headers)
+        return _render_json(status, body, headers)
     own = {
         "Content-Type": reply.content_type,
         "Content-Length": str(len(body)),
         _CACHE_CONTROL: "no-store",
-        **FOR_BROWSERS,
+        **SECURITY_HEADERS,
     }
-    return Answer(status, lines(own | dict(headers)), body)
+    return Response(status, encode_headers(own | dict(headers)), body)
 
 
-def _json(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Answer:
+def _render_json(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Response:
     head = b"%bcontent-length: %d\r\n" % (_JSON_HEAD, len(body))
-    return Answer(status, head + lines(headers) if headers else head, body)
+    return Response(status, head + encode_headers(headers) if headers else head, body)
 
 
-def rate_headers(taken: Taken) -> bytes:
+def render_rate_limit_headers(taken: RateLimitResult) -> bytes:
     """Render the rate limit of a caller and what is left of it."""
-    full_at = time.time() + taken.full_in / SECOND
+    full_at = time.time() + taken.reset_in_us / MICROSECONDS_PER_SECOND
     return b"x-ratelimit-limit: %d\r\nx-ratelimit-remaining: %d\r\nx-ratelimit-reset: %d\r\n" % (
         taken.limit,
         taken.remaining,

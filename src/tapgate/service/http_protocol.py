@@ -20,39 +20,39 @@ import structlog
 
 from tapgate.errors import ApiError, Code
 from tapgate.service import connection, logs
-from tapgate.service.bodies import FREE_BYTES
-from tapgate.service.connection import NEVER, BoundedConnection, ServerState
-from tapgate.service.encoding import encoded
-from tapgate.service.exchange import Exchange
-from tapgate.service.heads import (
+from tapgate.service.body_budget import FREE_BODY_BYTES
+from tapgate.service.connection import NO_DEADLINE, BoundedConnection, ServerState
+from tapgate.service.http import ClientDisconnectedError, Response, add_header, encode_header
+from tapgate.service.http_request import HttpRequest
+from tapgate.service.request_head import (
     FIELD_OVERHEAD_BYTES,
     MAX_HEAD_BYTES,
     MAX_TARGET_BYTES,
-    BadHeadError,
+    InvalidHeadError,
+    encode_without_upgrade,
     require_host,
     split_target,
-    without_upgrade,
 )
-from tapgate.service.http import Answer, Disconnected, add_header, header
+from tapgate.service.response_encoding import encode_response
 
 _log = structlog.get_logger()
 
 #: What may arrive without being part of a body, beside one byte for each byte of a body: the head,
 #: blank lines before it, sizes and extensions of chunks, trailers.
-_OVERHEAD_BYTES = MAX_HEAD_BYTES
-_BODY_BYTES_AHEAD = 64 * 1024
-_REQUESTS_AHEAD = 16
+_MAX_OVERHEAD_BYTES = MAX_HEAD_BYTES
+_MAX_UNWANTED_BODY_BYTES = 64 * 1024
+_MAX_PIPELINED_REQUESTS = 16
 
-_HEAD_SECONDS = 30.0
+_HEAD_TIMEOUT_SECONDS = 30.0
 #: A body must arrive within `_RECEIVE_SECONDS`, without a pause of `_STALL_SECONDS`, and, after
 #: `_GRACE_SECONDS`, on average at `_MIN_BYTES_PER_SECOND`.
-_RECEIVE_SECONDS = 120.0
-_STALL_SECONDS = 15.0
-_GRACE_SECONDS = 20.0
+_RECEIVE_TIMEOUT_SECONDS = 120.0
+_STALL_TIMEOUT_SECONDS = 15.0
+_MIN_RATE_GRACE_SECONDS = 20.0
 _MIN_BYTES_PER_SECOND = 1024
 
 
-class Wire(BoundedConnection):
+class HttpProtocol(BoundedConnection):
     def __init__(
         self,
         config: Any,
@@ -67,70 +67,74 @@ class Wire(BoundedConnection):
         self._headers: dict[bytes, bytes] = {}
         self._head_size = 0
         self._host: bytes | None = None  # of the last request
-        self._began = False  # a request, with the data just parsed
-        self._began_at = 0.0
+        self._has_begun = False  # a request, with the data just parsed
+        self._started_at = 0.0
         self._body_bytes = 0  # in the data just parsed
-        self._overhead = 0  # bytes that were no part of a body, see `_OVERHEAD_BYTES`
-        self._incoming: Exchange | None = None  # whose body is coming
-        self._current: Exchange | None = None  # being answered, or answered before it was complete
-        self._ahead: deque[Exchange] = deque()
-        self._is_old: bool | None = None  # HTTP/1.0, where every answer ends the connection
-        self._writing = True
-        self._last = False  # no request is taken after the current one
+        self._overhead_bytes = 0  # bytes that were no part of a body, see `_OVERHEAD_BYTES`
+        self._incoming: HttpRequest | None = None  # whose body is coming
+        self._current: HttpRequest | None = (
+            None  # being answered, or answered before it was complete
+        )
+        self._pipelined: deque[HttpRequest] = deque()
+        self._is_http_1_0: bool | None = None  # HTTP/1.0, where every answer ends the connection
+        self._can_write = True
+        self._is_draining = False  # no request is taken after the current one
 
     @staticmethod
     @abstractmethod
-    def render_error(error: ApiError) -> Answer:
+    def render_error(error: ApiError) -> Response:
         """Render an error in the service's format."""
 
     # The connection
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._ahead.clear()
+        self._pipelined.clear()
         if self._current is not None:
-            self._current.wake()
+            self._current.wake_reader()
         # What knows this one would stay with it until the collector finds them.
         self._current = self._incoming = None
         del self._parser
 
     def eof_received(self) -> bool:
         """A client that has sent all it wants may still wait for answers."""
-        self._last = True
-        return self._current is not None and self._incoming is not None and self._incoming.complete
+        self._is_draining = True
+        return (
+            self._current is not None and self._incoming is not None and self._incoming.is_complete
+        )
 
     def pause_writing(self) -> None:
-        self._writing = False
+        self._can_write = False
 
     def resume_writing(self) -> None:
-        self._writing = True
+        self._can_write = True
         self._start_next()
 
     def shutdown(self) -> None:
         """The server is told to stop: what is under way is still answered."""
-        self._last = True
+        self._is_draining = True
         if self._current is None:
             self._close()
 
     # What comes in
 
     def _parse(self, data: bytes | memoryview) -> None:
-        left = self._read(data)
-        while left and self._unheard is None and not self.closed:
-            left = self._read(left)
+        left = self._feed_parser(data)
+        while left and self._discarded_bytes is None and not self.is_closed:
+            left = self._feed_parser(left)
         exchange = self._incoming
-        if exchange is not None and not exchange.complete and exchange is self._current:
-            self._limit_receiving(exchange)
+        if exchange is not None and not exchange.is_complete and exchange is self._current:
+            self._set_receive_deadline(exchange)
 
-    def _limit_receiving(self, exchange: Exchange) -> None:
-        if not exchange.answered and self._unheard is None:
-            slowest = _GRACE_SECONDS + exchange.size / _MIN_BYTES_PER_SECOND
-            end = self._began_at + min(_RECEIVE_SECONDS, slowest)
-            self._deadline = min(end, self._loop.time() + _STALL_SECONDS)
+    def _set_receive_deadline(self, exchange: HttpRequest) -> None:
+        if not exchange.has_responded and self._discarded_bytes is None:
+            slowest = _MIN_RATE_GRACE_SECONDS + exchange.received_bytes / _MIN_BYTES_PER_SECOND
+            end = self._started_at + min(_RECEIVE_TIMEOUT_SECONDS, slowest)
+            self._deadline = min(end, self._loop.time() + _STALL_TIMEOUT_SECONDS)
 
-    def _read(self, data: bytes | memoryview) -> bytes | memoryview:
+    def _feed_parser(self, data: bytes | memoryview) -> bytes | memoryview:
         """Return what is left where a request offered another protocol and was parsed again."""
-        self._began = False
+        self._has_begun = False
         self._body_bytes = 0
         rest = None
         try:
@@ -139,35 +143,37 @@ class Wire(BoundedConnection):
             rest = memoryview(data)[offer.args[0] :]
         except httptools.HttpParserError as error:
             reason = error.__context__
-            self._refuse(str(reason) if isinstance(reason, BadHeadError) else None)
+            self._reject_malformed(str(reason) if isinstance(reason, InvalidHeadError) else None)
         else:
-            if self._began:
-                self._overhead = 0
+            if self._has_begun:
+                self._overhead_bytes = 0
             else:
                 # The parser collects the line of a head or a trailer however long it is.
-                self._overhead = max(0, self._overhead + len(data) - 2 * self._body_bytes)
-                if self._overhead > _OVERHEAD_BYTES:
-                    self._refuse()
-        return b"" if rest is None else self._decline(rest)
+                self._overhead_bytes = max(
+                    0, self._overhead_bytes + len(data) - 2 * self._body_bytes
+                )
+                if self._overhead_bytes > _MAX_OVERHEAD_BYTES:
+                    self._reject_malformed()
+        return b"" if rest is None else self._ignore_upgrade(rest)
 
     def on_message_begin(self) -> None:
-        self._began = True
+        self._has_begun = True
         self._url = b""
         self._headers = {}
         self._head_size = 0
         self._incoming = None
         if self._current is None:
-            self._deadline = self._loop.time() + _HEAD_SECONDS
+            self._deadline = self._loop.time() + _HEAD_TIMEOUT_SECONDS
 
     def on_url(self, url: bytes) -> None:
         self._url += url
         if len(self._url) > MAX_TARGET_BYTES:
-            raise BadHeadError("The request target is too long")
+            raise InvalidHeadError("The request target is too long")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._head_size += len(name) + len(value) + FIELD_OVERHEAD_BYTES
         if self._head_size > MAX_HEAD_BYTES:
-            raise BadHeadError("The head of the request is too large")
+            raise InvalidHeadError("The head of the request is too large")
         if self._incoming is None:  # trailers are counted and ignored
             add_header(self._headers, name.lower(), value)
 
@@ -175,84 +181,88 @@ class Wire(BoundedConnection):
         parser = self._parser
         if parser.should_upgrade() and parser.get_method() != b"CONNECT":
             return  # `_decline` goes on with it
-        if self._is_old is None:
-            self._is_old = parser.get_http_version() == "1.0"
+        if self._is_http_1_0 is None:
+            self._is_http_1_0 = parser.get_http_version() == "1.0"
         host = self._headers.get(b"host")
         if host is None or host != self._host:
-            require_host(host, is_old=self._is_old)
+            require_host(host, is_old=self._is_http_1_0)
             self._host = host
-        keep_alive = not self._is_old and parser.should_keep_alive()
+        keep_alive = not self._is_http_1_0 and parser.should_keep_alive()
         path, query = split_target(self._url)
         method = parser.get_method().decode("latin-1")
-        exchange = Exchange(self, method, path, query, self._headers, self._peer, keep_alive)
+        exchange = HttpRequest(self, method, path, query, self._headers, self._peer, keep_alive)
         self._incoming = exchange
         if self._can_start:
             self._start(exchange)
         else:
-            self._ahead.append(exchange)
-            if len(self._ahead) > _REQUESTS_AHEAD:
+            self._pipelined.append(exchange)
+            if len(self._pipelined) > _MAX_PIPELINED_REQUESTS:
                 self._pause_reading()
 
     def on_body(self, body: bytes) -> None:
         exchange = self._incoming
         assert exchange is not None
-        held = exchange.held
-        exchange.add(body)
+        held = exchange.held_bytes
+        exchange.append_body(body)
         self._body_bytes += len(body)
-        self._held += exchange.held - held
-        if exchange.answered:
-            if exchange.size > connection.LINGER_BYTES:
+        self._held_bytes += exchange.held_bytes - held
+        if exchange.has_responded:
+            if exchange.received_bytes > connection.LINGER_BYTES:
                 self._close()
             return
-        if self._held > FREE_BYTES and not self._charge():
-            exchange.refuse()
-        if exchange.size > _BODY_BYTES_AHEAD and not exchange.is_wanted:
+        if self._held_bytes > FREE_BODY_BYTES and not self._charge_budget():
+            exchange.reject_overloaded()
+        if exchange.received_bytes > _MAX_UNWANTED_BODY_BYTES and not exchange.is_body_wanted:
             self._pause_reading()
 
     def on_message_complete(self) -> None:
         exchange = self._incoming
         if exchange is None:  # an offer to speak something else, see `_decline`
             return
-        exchange.complete = True
-        exchange.wake()
-        if exchange.answered:
+        exchange.is_complete = True
+        exchange.wake_reader()
+        if exchange.has_responded:
             self._close()
         elif exchange is self._current:
             # Only a request in progress may take its time. One that waits for the client to read
             # earlier responses stays under the deadline.
-            self._deadline = NEVER
+            self._deadline = NO_DEADLINE
 
-    def _decline(self, rest: memoryview) -> bytes | memoryview:
+    def _ignore_upgrade(self, rest: memoryview) -> bytes | memoryview:
         """Ignore an offer of another protocol, as Java's client makes with `h2c`: parse the head
         again without it, then the body. Not recursively: thousands of offers may be pipelined."""
         method = self._parser.get_method()
         if method == b"CONNECT":
-            self._stop_taking_requests()
+            self._stop_reading_requests()
             return b""
         version = self._parser.get_http_version().encode()
-        again = without_upgrade(method, self._url, version, self._headers)
+        again = encode_without_upgrade(method, self._url, version, self._headers)
         self._parser = httptools.HttpRequestParser(self)
-        self._read(again)
+        self._feed_parser(again)
         return rest
 
-    def _stop_taking_requests(self) -> None:
-        self._last = True
+    def _stop_reading_requests(self) -> None:
+        self._is_draining = True
         self._pause_reading()
 
-    def _refuse(self, sentence: str | None = None) -> None:
+    def _reject_malformed(self, sentence: str | None = None) -> None:
         """Answer 400 and close. Requests that came before are still answered."""
-        self._last = True
+        self._is_draining = True
         current = self._current
-        if current is not None and current.complete:
+        if current is not None and current.is_complete:
             self._pause_reading()
             return
-        if current is None or not current.answered:
+        if current is None or not current.has_responded:
             error = ApiError(Code.INVALID_REQUEST, sentence or "This is not HTTP/1.1")
             answer = self.render_error(error)
-            named = answer._replace(head=answer.head + header("x-request-id", secrets.token_hex(8)))
-            self._transport.write(encoded(named, self._server.default_headers, keep_alive=False))
+            named = answer._replace(
+                head=answer.head + encode_header("x-request-id", secrets.token_hex(8))
+            )
+            self._transport.write(
+                encode_response(named, self._server.default_headers, keep_alive=False)
+            )
         # Who is still sending must come to read the answer: it would be lost with the connection.
-        self._unheard = 0
+        self._discarded_bytes = 0
         self._drop_backlog()
         self._deadline = self._loop.time() + connection.LINGER_SECONDS
         if not self._transport.is_closing():
@@ -261,73 +271,73 @@ class Wire(BoundedConnection):
 
     # What goes out
 
-    def go_on(self, exchange: Exchange) -> None:
+    def continue_body(self, exchange: HttpRequest) -> None:
         """The application waits for more of the body."""
-        if not exchange.told_to_continue:
-            exchange.told_to_continue = True
-            self._limit_receiving(exchange)
+        if not exchange.has_sent_continue:
+            exchange.has_sent_continue = True
+            self._set_receive_deadline(exchange)
             if b"expect" in exchange.headers:
                 self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._resume_reading()
 
-    def _answer(self, exchange: Exchange, answer: Answer) -> None:
-        goes_on = not self._last or bool(self._ahead)
-        keep_alive = goes_on and exchange.keep_alive and exchange.complete
+    def _send_response(self, exchange: HttpRequest, answer: Response) -> None:
+        goes_on = not self._is_draining or bool(self._pipelined)
+        keep_alive = goes_on and exchange.keep_alive and exchange.is_complete
         if exchange.method == "HEAD":
             answer = answer._replace(body=b"")
-        data = encoded(answer, self._server.default_headers, keep_alive=keep_alive)
-        exchange.answered = True
-        self._held -= exchange.held
-        exchange.held = 0
-        exchange.drop()
-        if self._charged:
-            self._charge()
-        if self.closed:
+        data = encode_response(answer, self._server.default_headers, keep_alive=keep_alive)
+        exchange.has_responded = True
+        self._held_bytes -= exchange.held_bytes
+        exchange.held_bytes = 0
+        exchange.discard_body()
+        if self._charged_bytes:
+            self._charge_budget()
+        if self.is_closed:
             return
         self._transport.write(data)
         if keep_alive:
             self._current = None
-            self._deadline = self._loop.time() + connection.IDLE_SECONDS
+            self._deadline = self._loop.time() + connection.IDLE_TIMEOUT_SECONDS
             if answer.pause:
-                self._rest(answer.pause)
+                self._pause_reading_for(answer.pause)
             else:
-                self._go_on_reading()
-        elif exchange.complete:
+                self._continue_reading()
+        elif exchange.is_complete:
             self._close()
         else:
-            exchange.size = 0
+            exchange.received_bytes = 0
             self._deadline = self._loop.time() + connection.LINGER_SECONDS
             self._resume_reading()
 
-    def _go_on_reading(self) -> None:
-        if not self._last:
+    def _continue_reading(self) -> None:
+        if not self._is_draining:
             self._resume_reading()  # a large body may have stopped it
         self._start_next()
 
     @property
     def _can_start(self) -> bool:
-        return self._current is None and self._writing and self._resting is None
+        return self._current is None and self._can_write and self._pause_timer is None
 
     def _start_next(self) -> None:
-        if self._ahead and self._can_start:
-            self._start(self._ahead.popleft())
+        if self._pipelined and self._can_start:
+            self._start(self._pipelined.popleft())
             self._resume_reading()
 
-    def _start(self, exchange: Exchange) -> None:
+    def _start(self, exchange: HttpRequest) -> None:
         self._current = exchange
-        self._began_at = self._loop.time()
-        if exchange.complete:
-            self._deadline = NEVER
-        exchange.task = self._loop.create_task(self._run(exchange))
+        self._started_at = self._loop.time()
+        if exchange.is_complete:
+            self._deadline = NO_DEADLINE
+        exchange.task = self._loop.create_task(self._handle_request(exchange))
         self._server.tasks.add(exchange.task)
 
-    async def _run(self, exchange: Exchange) -> None:
+    async def _handle_request(self, exchange: HttpRequest) -> None:
         try:
-            self._answer(exchange, await self._respond(exchange))
-        except Disconnected:
+            self._send_response(exchange, await self._respond(exchange))
+        except ClientDisconnectedError:
             pass
         except Exception as error:
-            _log.error("wire.failed", failure=logs.trace(error))
+            _log.error("http.response_failed", failure=logs.describe_exception(error))
         self._server.tasks.discard(exchange.task)
-        if not exchange.answered:
+        if not exchange.has_responded:
             self._transport.abort()

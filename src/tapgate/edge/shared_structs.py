@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from tapgate.edge.fields import FreeText, Whole
+from tapgate.edge.fields import FreeText, IntegerRange
 
 
 class Reason(msgspec.Struct, kw_only=True):
@@ -18,7 +18,7 @@ class OptionalReason(msgspec.Struct, kw_only=True):
 class Rotation(msgspec.Struct, kw_only=True):
     """How long the secret before stays valid."""
 
-    grace_seconds: Annotated[int, Whole(0, 86_400)] | None = None
+    grace_seconds: Annotated[int, IntegerRange(0, 86_400)] | None = None
 
 
 class SigningKeyCreated(msgspec.Struct, kw_only=True):
@@ -33,7 +33,7 @@ class SuccessResponse(msgspec.Struct, kw_only=True):
     message: str
 
 
-def missing(field: str) -> ValueError:
+def build_missing_field_error(field: str) -> ValueError:
     """For the `__post_init__` of a body that needs one field or another: answered as a missing
     field is, before any value is looked at."""
     return ValueError(f"Object missing required field `{field}`")

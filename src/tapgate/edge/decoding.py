@@ -13,12 +13,12 @@ from typing import Any, Final, NoReturn, get_args, get_origin
 
 import msgspec
 
-from tapgate.edge import percent
-from tapgate.edge.checks import Check, compiled, is_struct, rule_and_type
-from tapgate.edge.fields import Unacceptable
+from tapgate.edge import percent_encoding
+from tapgate.edge.checks import Check, compile_check, get_rule_and_type, is_struct
+from tapgate.edge.fields import InvalidValueError
 from tapgate.errors import ApiError, Code
 
-_SHOWN_TYPES = {
+_TYPE_NAMES = {
     "str": "a string",
     "int": "a whole number",
     "float": "a number",
@@ -30,7 +30,7 @@ _SHOWN_TYPES = {
 #: Above this, a lone surrogate makes a body bad JSON: each escape costs a call to find it.
 _MAX_REPAIRED_BYTES: Final = 16 * 1024
 #: One escape in JSON text; group 1 is what stays: a surrogate pair, or no Unicode escape at all.
-_SURROGATE: Final = re.compile(
+_SURROGATE_PATTERN: Final = re.compile(
     rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\[^u])"
     rb"|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
@@ -40,7 +40,7 @@ _NUL: Final = b"\\u0000"
 _MAX_PARAMETERS: Final = 100
 
 
-class BodyReader:
+class BodyDecoder:
     """Reads the JSON bodies of one type."""
 
     def __init__(
@@ -48,30 +48,30 @@ class BodyReader:
     ) -> None:
         self._kind = kind
         self._decoder = msgspec.json.Decoder(kind)
-        self._check: Check = compiled(kind, currency) or (lambda value: value)
-        self._may_be_empty = not any(field.required for field in msgspec.structs.fields(kind))
-        self._invalid = invalid
+        self._check: Check = compile_check(kind, currency) or (lambda value: value)
+        self._can_be_empty = not any(field.required for field in msgspec.structs.fields(kind))
+        self._invalid_code = invalid
 
-    def read(self, body: bytes, require: Callable[[Any], None] | None = None) -> Any:
+    def decode(self, body: bytes, require: Callable[[Any], None] | None = None) -> Any:
         """`require` refuses what is missing, before any value is looked at."""
         try:
-            decoded = self._decoded(body)
+            decoded = self._decode(body)
             if require is not None:
                 require(decoded)
             return self._check(decoded)
         except msgspec.ValidationError as error:
-            _refuse(_type_problem(str(error)), Code.INVALID_REQUEST)
-        except Unacceptable as refusal:
-            _refuse(refusal.problems, self._invalid)
+            _raise_invalid(_describe_type_error(str(error)), Code.INVALID_REQUEST)
+        except InvalidValueError as refusal:
+            _raise_invalid(refusal.problems, self._invalid_code)
         except RecursionError:
-            _not_json("is nested too deeply")
+            _raise_not_json("is nested too deeply")
         except UnicodeDecodeError:
-            _not_json("is not UTF-8")
+            _raise_not_json("is not UTF-8")
         except ValueError:
-            _not_json("is not JSON")
+            _raise_not_json("is not JSON")
 
-    def _decoded(self, body: bytes) -> Any:
-        if not body and self._may_be_empty:
+    def _decode(self, body: bytes) -> Any:
+        if not body and self._can_be_empty:
             return self._kind()
         if not body.isascii():
             body.decode()  # the decoder does not look into what it skips
@@ -81,19 +81,19 @@ class BodyReader:
             if b"null" not in body and b"\\u" not in body:
                 raise
         if b"\\u" in body and len(body) <= _MAX_REPAIRED_BYTES:
-            body = _SURROGATE.sub(lambda match: match[1] or _NUL, body)
+            body = _SURROGATE_PATTERN.sub(lambda match: match[1] or _NUL, body)
         # What is null has its default, and is left out of the fields that are converted.
-        fields = msgspec.to_builtins(msgspec.json.decode(body, type=_nullable(self._kind)))
+        fields = msgspec.to_builtins(msgspec.json.decode(body, type=_make_nullable(self._kind)))
         return msgspec.convert(fields, self._kind)
 
 
 @cache
-def _nullable(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
+def _make_nullable(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
     """Return a type with the same fields, of which each may be null or absent."""
     fields = [
         (
             one.name,
-            _with_nullable_fields(one.type) | None,
+            _make_fields_nullable(one.type) | None,
             msgspec.field(default=None, name=one.encode_name),
         )
         for one in msgspec.structs.fields(kind)
@@ -101,51 +101,53 @@ def _nullable(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
     return msgspec.defstruct(kind.__name__, fields, omit_defaults=True)
 
 
-def _with_nullable_fields(kind: Any) -> Any:
-    _, bare = rule_and_type(kind)
+def _make_fields_nullable(kind: Any) -> Any:
+    _, bare = get_rule_and_type(kind)
     if is_struct(bare):
-        return _nullable(bare)
+        return _make_nullable(bare)
     if get_origin(bare) is list:
-        return list[_with_nullable_fields(get_args(bare)[0])]  # type: ignore[misc]
+        return list[_make_fields_nullable(get_args(bare)[0])]  # type: ignore[misc]
     return bare
 
 
-class QueryReader:
+class QueryDecoder:
     """Reads the query strings of one type. Whatever is wrong with one is a bad value: 422."""
 
     def __init__(self, kind: type[msgspec.Struct], currency: str) -> None:
         self._kind = kind
-        self._check: Check = compiled(kind, currency) or (lambda value: value)
-        self._known = frozenset(field.encode_name for field in msgspec.structs.fields(kind))
+        self._check: Check = compile_check(kind, currency) or (lambda value: value)
+        self._field_names = frozenset(field.encode_name for field in msgspec.structs.fields(kind))
 
-    def read(self, raw: bytes) -> Any:
+    def decode(self, raw: bytes) -> Any:
         try:
-            values = self._values(raw.decode("latin-1")) if raw else {}
+            values = self._parse_values(raw.decode("latin-1")) if raw else {}
             return self._check(msgspec.convert(values, self._kind, strict=False))
         except msgspec.ValidationError as error:
-            _refuse(_type_problem(str(error)), Code.VALIDATION_FAILED)
-        except Unacceptable as refusal:
-            _refuse(refusal.problems, Code.VALIDATION_FAILED)
+            _raise_invalid(_describe_type_error(str(error)), Code.VALIDATION_FAILED)
+        except InvalidValueError as refusal:
+            _raise_invalid(refusal.problems, Code.VALIDATION_FAILED)
 
-    def _values(self, raw: str) -> dict[str, str]:
+    def _parse_values(self, raw: str) -> dict[str, str]:
         values: dict[str, str] = {}
         parts = raw.replace("+", " ").split("&", _MAX_PARAMETERS)
         if len(parts) > _MAX_PARAMETERS:
-            raise Unacceptable({"query": f"must not have more than {_MAX_PARAMETERS} parameters"})
+            raise InvalidValueError(
+                {"query": f"must not have more than {_MAX_PARAMETERS} parameters"}
+            )
         for part in parts:
             shown_name, _, shown_value = part.partition("=")
-            name, value = percent.decoded(shown_name), percent.decoded(shown_value)
+            name, value = percent_encoding.decode(shown_name), percent_encoding.decode(shown_value)
             if name is None or value is None:
-                raise Unacceptable({"query": "is not valid percent-encoded UTF-8"})
-            if name not in self._known:
+                raise InvalidValueError({"query": "is not valid percent-encoded UTF-8"})
+            if name not in self._field_names:
                 continue
             if name in values:
-                raise Unacceptable({name: "must not be given more than once"})
+                raise InvalidValueError({name: "must not be given more than once"})
             values[name] = value
         return values
 
 
-def _type_problem(message: str) -> dict[str, str]:
+def _describe_type_error(message: str) -> dict[str, str]:
     """What msgspec says about a type, in words for a client, without any value it may name."""
     what, _, where = message.partition(" - at `$")
     path = where.rstrip("`").lstrip(".")
@@ -153,14 +155,14 @@ def _type_problem(message: str) -> dict[str, str]:
         name = what.split("`")[1]
         return {f"{path}.{name}" if path else name: "is required"}
     expected = what.split("`")[1].split(" | ")[0] if what.startswith("Expected `") else ""
-    must_be = _SHOWN_TYPES.get(expected)
+    must_be = _TYPE_NAMES.get(expected)
     return {path or "body": f"must be {must_be}" if must_be else "is out of range"}
 
 
-def _not_json(sentence: str) -> NoReturn:
-    _refuse({"body": sentence}, Code.INVALID_REQUEST)
+def _raise_not_json(sentence: str) -> NoReturn:
+    _raise_invalid({"body": sentence}, Code.INVALID_REQUEST)
 
 
-def _refuse(problems: Mapping[str, str], code: Code) -> NoReturn:
+def _raise_invalid(problems: Mapping[str, str], code: Code) -> NoReturn:
     message = "; ".join(f"{path} {sentence}" for path, sentence in problems.items())
     raise ApiError(code, message, details={"fields": problems}) from None

@@ -18,12 +18,12 @@ class Secrets(msgspec.Struct, frozen=True, kw_only=True):
         return "Secrets(...)"
 
 
-def made_secrets(data_dir: Path) -> Secrets:
+def load_dev_secrets(data_dir: Path) -> Secrets:
     """The same ones every time, for the eyes of the folder's owner only."""
     path = data_dir / "secrets.json"
     if not path.exists():
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write_once(path, msgspec.json.encode(_new_secrets()))
+        _write_once(path, msgspec.json.encode(_generate_secrets()))
     try:
         return msgspec.json.decode(path.read_bytes(), type=Secrets)
     except msgspec.MsgspecError:
@@ -31,7 +31,7 @@ def made_secrets(data_dir: Path) -> Secrets:
         raise ValueError(f"{path} is damaged: put it back from a copy") from None
 
 
-def made_form_key(data_dir: Path) -> str:
+def load_dev_form_key(data_dir: Path) -> str:
     """The private key, in PEM, of forms that are filled in on simulated phones."""
     path = data_dir / "forms.pem"
     if not path.exists():
@@ -53,7 +53,7 @@ def _new_form_key() -> bytes:
     )
 
 
-def _new_secrets() -> Secrets:
+def _generate_secrets() -> Secrets:
     return Secrets(
         jwt_secret=secrets.token_urlsafe(48),
         secret_key=secrets.token_urlsafe(48),

@@ -8,15 +8,15 @@ from tapgate.errors import ApiError, Code
 S = TypeVar("S", bound=str)
 
 
-class Move(NamedTuple, Generic[S]):
+class Transition(NamedTuple, Generic[S]):
     """A change of state: from which states it leads where, and how it is refused from others."""
 
-    done: str
-    leads: Mapping[S, S]
-    refusal: Code
+    event: str
+    allowed: Mapping[S, S]
+    error_code: Code
 
-    def after(self, status: S) -> S:
-        end = self.leads.get(status)
+    def apply(self, status: S) -> S:
+        end = self.allowed.get(status)
         if end is None:
-            raise ApiError(self.refusal)
+            raise ApiError(self.error_code)
         return end

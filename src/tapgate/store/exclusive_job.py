@@ -25,7 +25,7 @@ class ExclusiveJob:
         self._running: WeakSet[Database] = WeakSet()
 
     @contextlib.asynccontextmanager
-    async def connection(
+    async def acquire_connection(
         self, database: Database, *, wait_seconds: float = 0
     ) -> AsyncIterator[asyncpg.Connection]:
         """Run the job on this connection, waiting that long for one of another process."""
@@ -33,8 +33,8 @@ class ExclusiveJob:
             raise AlreadyRunningError
         self._running.add(database)
         try:
-            async with database.apart() as connection:
-                await self._lock(connection, wait_seconds)
+            async with database.dedicated_connection() as connection:
+                await self._acquire_lock(connection, wait_seconds)
                 try:
                     yield connection
                 finally:
@@ -42,7 +42,7 @@ class ExclusiveJob:
         finally:
             self._running.discard(database)
 
-    async def _lock(self, connection: asyncpg.Connection, wait_seconds: float) -> None:
+    async def _acquire_lock(self, connection: asyncpg.Connection, wait_seconds: float) -> None:
         if not wait_seconds:
             if not await connection.fetchval("SELECT pg_try_advisory_lock($1)", self._lock_key):
                 raise AlreadyRunningError

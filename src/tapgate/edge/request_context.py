@@ -5,12 +5,12 @@ from collections.abc import Mapping
 import msgspec
 
 from tapgate.credentials.principals import Principal
-from tapgate.edge.origin import Origin, actor_of
+from tapgate.edge.origin import Origin, build_actor
 from tapgate.edge.services import Services
-from tapgate.service.buckets import Taken
+from tapgate.service.token_buckets import RateLimitResult
 
 
-class Call(msgspec.Struct, kw_only=True):
+class RequestContext(msgspec.Struct, kw_only=True):
     services: Services
     method: str
     path: str
@@ -21,7 +21,7 @@ class Call(msgspec.Struct, kw_only=True):
     body: bytes = b""
     caller: Principal | None = None
     #: What is left of the caller's rate, once somebody has asked for it.
-    taken: Taken | None = None
+    rate_limit_result: RateLimitResult | None = None
 
     @property
     def principal(self) -> Principal:
@@ -35,11 +35,11 @@ class Call(msgspec.Struct, kw_only=True):
         actor = (
             {"type": "anonymous", "id": "anonymous"}
             if self.caller is None
-            else actor_of(self.caller)
+            else build_actor(self.caller)
         )
         return Origin(actor=actor, actor_id=actor["id"], ip=self.ip, request_id=self.request_id)
 
-    def header(self, name: bytes) -> str | None:
+    def get_header(self, name: bytes) -> str | None:
         """By its name in lower case."""
         value = self.headers.get(name)
         return None if value is None else value.decode("latin-1")

@@ -10,22 +10,22 @@ from tapgate.errors import unavailable
 T = TypeVar("T")
 
 
-class Threads:
+class BoundedThreadPool:
     """A few pieces of work at once, and a few more that wait their turn. Whoever comes then is told
     to come again, so that nobody makes the process keep more than that."""
 
     def __init__(self, name: str, *, at_once: int, most: int) -> None:
         """`most` is how many are worked on or wait."""
         self._executor = ThreadPoolExecutor(at_once, thread_name_prefix=name)
-        self._busy = f"Too many {name} are being worked on"
-        self._most = most
-        self._there = 0
+        self._busy_message = f"Too many {name} are being worked on"
+        self._max_pending = most
+        self._pending = 0
 
     async def run(self, work: Callable[..., T], *args: object) -> T:
-        if self._there >= self._most:
-            raise unavailable(self._busy)
-        self._there += 1
+        if self._pending >= self._max_pending:
+            raise unavailable(self._busy_message)
+        self._pending += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._executor, work, *args)
         finally:
-            self._there -= 1
+            self._pending -= 1

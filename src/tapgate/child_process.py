@@ -10,23 +10,23 @@ from typing import NoReturn
 
 from tapgate.service.handover import DRAIN_SECONDS, LIFELINE, LISTENER
 
-_FIRST_PAUSE_SECONDS = 0.1
-_LONGEST_PAUSE_SECONDS = 5.0
-_LONG_LIFE_SECONDS = 10.0
-_KILL_SECONDS = DRAIN_SECONDS + 5.0
+_MIN_RESTART_DELAY_SECONDS = 0.1
+_MAX_RESTART_DELAY_SECONDS = 5.0
+_STABLE_RUN_SECONDS = 10.0
+_KILL_TIMEOUT_SECONDS = DRAIN_SECONDS + 5.0
 
 
 class StartError(Exception):
     """Why a service cannot be started, in one line for whoever starts it."""
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """Tell the operator; that nobody reads it any more is no reason to end."""
     with contextlib.suppress(OSError):
         print(line, flush=True)
 
 
-class Child:
+class ChildProcess:
     def __init__(
         self, service: str, module: str, listener: socket.socket, environ: Mapping[str, str]
     ) -> None:
@@ -36,18 +36,22 @@ class Child:
         self._environ = environ
         self.ready = asyncio.Event()
 
-    async def keep_running(self) -> NoReturn:
+    async def supervise(self) -> NoReturn:
         """Until cancelled, which ends the process in an orderly way."""
-        pause = _FIRST_PAUSE_SECONDS
+        pause = _MIN_RESTART_DELAY_SECONDS
         while True:
             started = time.monotonic()
             ended = await self._run()
             if not self.ready.is_set():
                 raise StartError(f"the {self._service} {ended} while starting")
             # Soon after a long life, later and later after short ones.
-            long_life = time.monotonic() - started > _LONG_LIFE_SECONDS
-            pause = _FIRST_PAUSE_SECONDS if long_life else min(pause * 2, _LONGEST_PAUSE_SECONDS)
-            say(f"The {self._service} {ended}; starting it again.")
+            long_life = time.monotonic() - started > _STABLE_RUN_SECONDS
+            pause = (
+                _MIN_RESTART_DELAY_SECONDS
+                if long_life
+                else min(pause * 2, _MAX_RESTART_DELAY_SECONDS)
+            )
+            print_line(f"The {self._service} {ended}; starting it again.")
             await asyncio.sleep(pause)
 
     async def _run(self) -> str:
@@ -65,7 +69,7 @@ class Child:
                     self.ready.set()
                 return f"ended with status {await process.wait()}"
             finally:
-                await _end(process)
+                await _stop_process(process)
 
     async def _spawn(self, other_end: socket.socket) -> asyncio.subprocess.Process:
         descriptors = {LISTENER: self._listener.fileno(), LIFELINE: other_end.fileno()}
@@ -81,11 +85,11 @@ class Child:
         )
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _stop_process(process: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
     try:
-        async with asyncio.timeout(_KILL_SECONDS):
+        async with asyncio.timeout(_KILL_TIMEOUT_SECONDS):
             await process.wait()
     except TimeoutError:
         with contextlib.suppress(ProcessLookupError):

@@ -16,35 +16,35 @@ from typing import NamedTuple
 
 from tapgate.service.node_files import allocate
 
-SECOND = 1_000_000
+MICROSECONDS_PER_SECOND = 1_000_000
 
 
-class CacheAwayError(Exception):
+class CacheUnavailableError(Exception):
     """The buckets that the nodes share cannot be reached."""
 
 
-class Taken(NamedTuple):
+class RateLimitResult(NamedTuple):
     """The result of one attempt to take a token. Times are in microseconds from now."""
 
-    allowed: bool
+    is_allowed: bool
     remaining: int
-    full_in: int
-    retry_in: int
+    reset_in_us: int
+    retry_in_us: int
     limit: int  # tokens per second
 
 
-class Rate:
+class RateLimit:
     def __init__(self, per_second: float, burst: int) -> None:
         self.per_second = per_second
         self.burst = burst
         self.limit = int(per_second)
-        self.period = max(1, round(SECOND / per_second))
-        self.window = burst * self.period
+        self.period_us = max(1, round(MICROSECONDS_PER_SECOND / per_second))
+        self.window_us = burst * self.period_us
 
-    def taken(self, allowed: bool, full_in: int) -> Taken:
-        retry_in = 0 if allowed else full_in + self.period - self.window
-        remaining = max(0, self.window - full_in) // self.period
-        return Taken(allowed, remaining, full_in, retry_in, self.limit)
+    def build_result(self, allowed: bool, full_in: int) -> RateLimitResult:
+        retry_in = 0 if allowed else full_in + self.period_us - self.window_us
+        remaining = max(0, self.window_us - full_in) // self.period_us
+        return RateLimitResult(allowed, remaining, full_in, retry_in, self.limit)
 
 
 class NodeBuckets:
@@ -65,30 +65,34 @@ class NodeBuckets:
     _CELL = 8
     _SIZE = _SETS * _WAYS * 2 * _CELL
     #: No bucket needs longer to fill: a later moment is a leftover of an earlier boot.
-    _MAX_WINDOW = 30 * 24 * 3600 * SECOND
+    _MAX_WINDOW = 30 * 24 * 3600 * MICROSECONDS_PER_SECOND
 
-    def __init__(self, path: Path, rate: Rate) -> None:
-        self._rate = rate
+    def __init__(self, path: Path, rate: RateLimit) -> None:
+        self._default_limit = rate
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         allocate(self._file, self._SIZE)
         self._map = mmap.mmap(self._file, self._SIZE)
         self._cells = memoryview(self._map).cast("q")
-        self._place = lru_cache(maxsize=4096)(self._hashed)
+        self._locate_key = lru_cache(maxsize=4096)(self._hash_key)
 
-    def take(self, key: str, rate: Rate | None = None) -> Taken:
-        tag, tags_at = self._place(key)
+    def take(self, key: str, rate: RateLimit | None = None) -> RateLimitResult:
+        tag, tags_at = self._locate_key(key)
         fcntl.lockf(self._file, fcntl.LOCK_EX, 1, tags_at)
         try:
-            return self._take(tag, tags_at, time.monotonic_ns() // 1000, rate or self._rate)
+            return self._take(
+                tag, tags_at, time.monotonic_ns() // 1000, rate or self._default_limit
+            )
         finally:
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, tags_at)
 
-    def give_back(self, key: str, rate: Rate | None = None) -> None:
+    def refund(self, key: str, rate: RateLimit | None = None) -> None:
         """Return a token that was taken."""
-        tag, tags_at = self._place(key)
+        tag, tags_at = self._locate_key(key)
         fcntl.lockf(self._file, fcntl.LOCK_EX, 1, tags_at)
         try:
-            self._cells[self._way_of(tag, tags_at)] -= (rate or self._rate).period
+            self._cells[self._find_or_create_cell(tag, tags_at)] -= (
+                rate or self._default_limit
+            ).period_us
         finally:
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, tags_at)
 
@@ -97,26 +101,26 @@ class NodeBuckets:
         self._map.close()
         os.close(self._file)
 
-    def _hashed(self, key: str) -> tuple[int, int]:
+    def _hash_key(self, key: str) -> tuple[int, int]:
         """What stands for the key in the table, and where its set begins."""
         digest = hashlib.blake2b(key.encode(), digest_size=16).digest()
         chosen = int.from_bytes(digest[8:]) % self._SETS
         return int.from_bytes(digest[:8], signed=True) or 1, chosen * self._WAYS * 2
 
-    def _take(self, tag: int, tags_at: int, now: int, rate: Rate) -> Taken:
+    def _take(self, tag: int, tags_at: int, now: int, rate: RateLimit) -> RateLimitResult:
         cells = self._cells
-        latest = now + rate.window
-        way = self._way_of(tag, tags_at)
+        latest = now + rate.window_us
+        way = self._find_or_create_cell(tag, tags_at)
         full_at = cells[way]
         if not now < full_at <= latest:
             full_at = now
-        after = full_at + rate.period
+        after = full_at + rate.period_us
         if after > latest:
-            return rate.taken(False, full_at - now)
+            return rate.build_result(False, full_at - now)
         cells[way] = after
-        return rate.taken(True, after - now)
+        return rate.build_result(True, after - now)
 
-    def _way_of(self, tag: int, tags_at: int) -> int:
+    def _find_or_create_cell(self, tag: int, tags_at: int) -> int:
         """The cell of the bucket's moment; a key that is not in the table gets one, and is full."""
         cells, ways = self._cells, self._WAYS
         if cells[tags_at] == tag:

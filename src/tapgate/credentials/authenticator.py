@@ -14,7 +14,7 @@ from tapgate.clock import Clock
 from tapgate.credentials import api_keys
 from tapgate.credentials.access_tokens import AccessTokens
 from tapgate.credentials.api_keys import ApiKeys
-from tapgate.credentials.charges import FREE, Charge
+from tapgate.credentials.charges import NO_CHARGE, Charge
 from tapgate.credentials.hmac_keys import HmacKeys
 from tapgate.credentials.logins import Logins
 from tapgate.credentials.passwords import Passwords
@@ -24,7 +24,7 @@ from tapgate.credentials.terminals import Terminals
 from tapgate.credentials.webhook_secrets import WebhookSecrets
 from tapgate.errors import ApiError, Code
 from tapgate.ids import IdGenerator
-from tapgate.service.addresses import is_within
+from tapgate.service.client_addresses import is_within
 from tapgate.settings import Settings
 from tapgate.store.database import Database
 from tapgate.store.signals import Signals
@@ -33,11 +33,11 @@ from tapgate.vault import Vault
 Headers = Mapping[bytes, bytes]
 
 #: Signed with when there is no such key, so that this takes as long as a wrong signature.
-_NO_SECRET = bytes(32)
-_WRONG_SIGNATURE = "Unknown or inactive key, or the signature is wrong"
+_DUMMY_SECRET = bytes(32)
+_INVALID_SIGNATURE_MESSAGE = "Unknown or inactive key, or the signature is wrong"
 
 
-class _Service(msgspec.Struct, frozen=True):
+class _InternalService(msgspec.Struct, frozen=True):
     secret: bytes
     principal: Principal
 
@@ -57,11 +57,13 @@ class Authenticator:
     ) -> None:
         self._clock = clock
         self._services = {
-            name.encode(): _Service(secret.encode(), Principal(kind="service", id=name, name=name))
+            name.encode(): _InternalService(
+                secret.encode(), Principal(kind="service", id=name, name=name)
+            )
             for name, secret in settings.service_secrets.items()
         }
         self.api_keys = ApiKeys(
-            database, signals, vault, clock, new_id, production=settings.production
+            database, signals, vault, clock, new_id, production=settings.is_production
         )
         self.hmac_keys = HmacKeys(database, signals, vault, clock, new_id)
         self.terminals = Terminals(database, signals, clock)
@@ -79,21 +81,25 @@ class Authenticator:
         query: bytes,
         headers: Headers,
         body: bytes,
-        charge: Charge = FREE,
+        charge: Charge = NO_CHARGE,
     ) -> Principal | None:
         """None without any credential; a credential that is not good is refused with its reason.
 
         The path is as called, still encoded and without the query; header names are lower case.
         `charge` pays for the database lookup of a credential that this process does not know.
         """
-        if self.signs_body(headers):
-            return await self._signed_request(method, path, headers, body, charge)
+        if self.has_body_signature(headers):
+            return await self._authenticate_signature(method, path, headers, body, charge)
         if b"x-service-name" in headers or b"x-service-signature" in headers:
-            return self._service_request(method, path, query, headers)
+            return self._authenticate_service(method, path, query, headers)
         authorization = headers.get(b"authorization")
-        return None if authorization is None else await self._bearer(authorization, charge)
+        return (
+            None
+            if authorization is None
+            else await self._authenticate_bearer(authorization, charge)
+        )
 
-    def admit_api_key(self, principal: Principal, address: str) -> None:
+    def authorize_api_key(self, principal: Principal, address: str) -> None:
         """Require an address that an API key may be used from, and note the use of the key."""
         if principal.allowed_ips and not is_within(address, principal.allowed_ips):
             raise ApiError(
@@ -105,81 +111,85 @@ class Authenticator:
             self.api_keys.last_used.touch(principal.key_id)
 
     @staticmethod
-    def signs_body(headers: Headers) -> bool:
+    def has_body_signature(headers: Headers) -> bool:
         """Whether the credential is a signature over the body."""
         return b"x-api-key-id" in headers or b"x-signature" in headers
 
-    async def require_known_key(self, headers: Headers, charge: Charge = FREE) -> Principal:
+    async def require_known_key(self, headers: Headers, charge: Charge = NO_CHARGE) -> Principal:
         """Refuse a signed request whose signature cannot be right, before its body is received.
 
         Return the owner of the key, who is not proven to be the caller.
         """
-        key_id, _, _ = self._signature(headers)
+        key_id, _, _ = self._parse_signature_headers(headers)
         key = await self.hmac_keys.find(key_id, charge)
         if key is None:
-            raise _unauthorized(_WRONG_SIGNATURE)
+            raise _build_unauthorized_error(_INVALID_SIGNATURE_MESSAGE)
         return key.principal
 
-    def _signature(self, headers: Headers) -> tuple[bytes, str, str]:
+    def _parse_signature_headers(self, headers: Headers) -> tuple[bytes, str, str]:
         """Return the key id, the timestamp and the signature of a signed request."""
         try:
             key_id = headers[b"x-api-key-id"]
             timestamp = headers[b"x-timestamp"].decode("latin-1")
             signature = headers[b"x-signature"].decode("latin-1")
         except KeyError as missing:
-            raise _missing(missing.args[0]) from None
-        self._require_timely(signing.parse_rfc3339_utc(timestamp), "X-Timestamp")
+            raise _build_missing_header_error(missing.args[0]) from None
+        self._require_recent(signing.parse_rfc3339_utc(timestamp), "X-Timestamp")
         return key_id, timestamp, signature
 
-    async def _signed_request(
+    async def _authenticate_signature(
         self, method: str, path: str, headers: Headers, body: bytes, charge: Charge
     ) -> Principal:
-        key_id, timestamp, signature = self._signature(headers)
+        key_id, timestamp, signature = self._parse_signature_headers(headers)
         key = await self.hmac_keys.find(key_id, charge)
         signed = signing.signed_string(method, path, timestamp, body)
-        genuine = signing.verify(key.secret if key else _NO_SECRET, signature, signed)
+        genuine = signing.verify(key.secret if key else _DUMMY_SECRET, signature, signed)
         if key is None or not genuine:
-            raise _unauthorized(_WRONG_SIGNATURE)
-        if headers.get(b"x-partner-id") != key.partner:
-            raise _unauthorized("X-Partner-ID is not that of the key")
-        if key.refusal is not None:
-            raise ApiError(key.refusal)
+            raise _build_unauthorized_error(_INVALID_SIGNATURE_MESSAGE)
+        if headers.get(b"x-partner-id") != key.partner_header:
+            raise _build_unauthorized_error("X-Partner-ID is not that of the key")
+        if key.rejection_code is not None:
+            raise ApiError(key.rejection_code)
         return key.principal
 
-    def _service_request(self, method: str, path: str, query: bytes, headers: Headers) -> Principal:
+    def _authenticate_service(
+        self, method: str, path: str, query: bytes, headers: Headers
+    ) -> Principal:
         try:
             name = headers[b"x-service-name"]
             moment = headers[b"x-service-timestamp"].decode("latin-1")
             signature = headers[b"x-service-signature"]
         except KeyError as missing:
-            raise _missing(missing.args[0]) from None
-        self._require_timely(signing.parse_unix_seconds(moment), "X-Service-Timestamp")
+            raise _build_missing_header_error(missing.args[0]) from None
+        self._require_recent(signing.parse_unix_seconds(moment), "X-Service-Timestamp")
         service = self._services.get(name)
         signed = signing.service_signed_string(method, path, query, moment)
         genuine = signing.verify(
-            service.secret if service else _NO_SECRET, signature.decode("latin-1"), signed
+            service.secret if service else _DUMMY_SECRET, signature.decode("latin-1"), signed
         )
         if service is None or not genuine:
-            raise _unauthorized("Unknown service, or the signature is wrong")
+            raise _build_unauthorized_error("Unknown service, or the signature is wrong")
         return service.principal
 
-    async def _bearer(self, authorization: bytes, charge: Charge) -> Principal:
+    async def _authenticate_bearer(self, authorization: bytes, charge: Charge) -> Principal:
         scheme, _, credential = authorization.decode("latin-1").partition(" ")
         credential = credential.strip()
         if scheme.lower() != "bearer" or not credential:
-            raise _unauthorized("Authorization must be Bearer with an API key or an access token")
-        if credential.startswith(api_keys.PREFIX):
+            raise _build_unauthorized_error(
+                "Authorization must be Bearer with an API key or an access token"
+            )
+        if credential.startswith(api_keys.API_KEY_PREFIX):
             return await self.api_keys.authenticate(credential, charge)
         return await self.sessions.authenticate(credential, charge)
 
-    def _require_timely(self, moment: datetime | None, header: str) -> None:
+    def _require_recent(self, moment: datetime | None, header: str) -> None:
         if moment is None:
-            raise _unauthorized(f"{header} is malformed")
+            raise _build_unauthorized_error(f"{header} is malformed")
         if not signing.is_timely(moment, self._clock()):
-            raise _unauthorized(f"{header} is more than 5 minutes from now")
+            raise _build_unauthorized_error(f"{header} is more than 5 minutes from now")
 
 
-_SHOWN = {
+_HEADER_NAMES = {
     name.lower().encode(): name
     for name in (
         "X-API-Key-ID",
@@ -192,9 +202,9 @@ _SHOWN = {
 }
 
 
-def _missing(header: bytes) -> ApiError:
-    return _unauthorized(f"{_SHOWN[header]} is missing")
+def _build_missing_header_error(header: bytes) -> ApiError:
+    return _build_unauthorized_error(f"{_HEADER_NAMES[header]} is missing")
 
 
-def _unauthorized(message: str) -> ApiError:
+def _build_unauthorized_error(message: str) -> ApiError:
     return ApiError(Code.UNAUTHORIZED, message)

@@ -11,10 +11,10 @@ from tapgate.service.node_files import WorkerFile
 
 RECENT_SECONDS: Final = 3600.0
 #: The newest of each worker that are remembered.
-_BATCHES: Final = 512
-_REQUESTS: Final = 1024
-_LAYOUT: Final = 1.0
-_SAMPLE: Final = 3
+_MAX_BATCHES: Final = 512
+_MAX_REQUESTS: Final = 1024
+_LAYOUT_VERSION: Final = 1.0
+_CELLS_PER_SAMPLE: Final = 3
 
 
 class Sample(NamedTuple):
@@ -23,25 +23,25 @@ class Sample(NamedTuple):
     size: int
 
 
-class _Ring:
+class _RingBuffer:
     """A place in the file; the newest sample takes that of the oldest."""
 
     def __init__(self, first: int, room: int) -> None:
-        self.cells = range(first, first + room * _SAMPLE, _SAMPLE)
+        self.cells = range(first, first + room * _CELLS_PER_SAMPLE, _CELLS_PER_SAMPLE)
         self._next = 0
 
-    def place(self) -> int:
+    def advance(self) -> int:
         place = self.cells[self._next]
         self._next = (self._next + 1) % len(self.cells)
         return place
 
 
-class Recent:
+class LatencySamples:
     def __init__(self, folder: Path) -> None:
-        self._batches = _Ring(0, _BATCHES)
-        self._requests = _Ring(_BATCHES * _SAMPLE, _REQUESTS)
-        numbers = (_BATCHES + _REQUESTS) * _SAMPLE
-        self._file = WorkerFile(folder / "recent", _LAYOUT, numbers)
+        self._batches = _RingBuffer(0, _MAX_BATCHES)
+        self._requests = _RingBuffer(_MAX_BATCHES * _CELLS_PER_SAMPLE, _MAX_REQUESTS)
+        numbers = (_MAX_BATCHES + _MAX_REQUESTS) * _CELLS_PER_SAMPLE
+        self._file = WorkerFile(folder / "recent", _LAYOUT_VERSION, numbers)
 
     def add_batch(self, size: int, seconds: float) -> None:
         self._add(self._batches, size, seconds)
@@ -49,30 +49,30 @@ class Recent:
     def add_request(self, seconds: float) -> None:
         self._add(self._requests, 1, seconds)
 
-    def batches(self) -> list[Sample]:
-        return self._newest(self._batches)
+    def list_batches(self) -> list[Sample]:
+        return self._list_recent(self._batches)
 
-    def requests(self) -> list[Sample]:
-        return self._newest(self._requests)
+    def list_requests(self) -> list[Sample]:
+        return self._list_recent(self._requests)
 
     def close(self) -> None:
         self._file.close()
 
-    def _add(self, ring: _Ring, size: int, seconds: float) -> None:
-        cells, place = self._file.numbers, ring.place()
+    def _add(self, ring: _RingBuffer, size: int, seconds: float) -> None:
+        cells, place = self._file.values, ring.advance()
         cells[place] = time.time()
         cells[place + 1] = seconds
         cells[place + 2] = size
 
-    def _newest(self, ring: _Ring) -> list[Sample]:
+    def _list_recent(self, ring: _RingBuffer) -> list[Sample]:
         since = time.time() - RECENT_SECONDS
         return [
             sample
-            for cells in self._file.of_all()
+            for cells in self._file.read_all()
             for place in ring.cells
-            if (sample := _sample(cells, place)).at >= since
+            if (sample := _read_sample(cells, place)).at >= since
         ]
 
 
-def _sample(cells: Sequence[float], place: int) -> Sample:
+def _read_sample(cells: Sequence[float], place: int) -> Sample:
     return Sample(cells[place], cells[place + 1], int(cells[place + 2]))

@@ -10,13 +10,13 @@ from typing import Final
 
 import asyncpg
 
-PER_MINUTE: Final = 1
-PER_HOUR: Final = 5
+MAX_PER_MINUTE: Final = 1
+MAX_PER_HOUR: Final = 5
 
 _MINUTE: Final = timedelta(minutes=1)
 _HOUR: Final = timedelta(hours=1)
 #: Expired rows removed per call, so the table holds little more than the last hour.
-_PURGE: Final = 10
+_PURGE_LIMIT: Final = 10
 
 
 async def reserve(tx: asyncpg.Connection, phone_number: str, now: datetime) -> int | None:
@@ -29,7 +29,7 @@ async def reserve(tx: asyncpg.Connection, phone_number: str, now: datetime) -> i
     )
     # Moments far in the future are from before the clock was set back.
     recent = sorted(moment for moment in row["sent_at"] if now - _HOUR < moment < now + _HOUR)
-    wait = _wait(recent, now)
+    wait = _compute_wait(recent, now)
     if wait is None:
         await tx.execute(
             "UPDATE one_time_code_sends SET sent_at = $2 WHERE phone_number = $1",
@@ -40,10 +40,10 @@ async def reserve(tx: asyncpg.Connection, phone_number: str, now: datetime) -> i
     return wait
 
 
-def _wait(recent: list[datetime], now: datetime) -> int | None:
+def _compute_wait(recent: list[datetime], now: datetime) -> int | None:
     ends = [
         recent[-limit] + window
-        for limit, window in ((PER_MINUTE, _MINUTE), (PER_HOUR, _HOUR))
+        for limit, window in ((MAX_PER_MINUTE, _MINUTE), (MAX_PER_HOUR, _HOUR))
         if len(recent) >= limit and recent[-limit] + window > now
     ]
     return max(1, math.ceil((max(ends) - now).total_seconds())) if ends else None
@@ -55,5 +55,5 @@ async def _purge(tx: asyncpg.Connection, before: datetime) -> None:
                SELECT phone_number FROM one_time_code_sends
                WHERE sent_at[cardinality(sent_at)] <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED))""",
         before,
-        _PURGE,
+        _PURGE_LIMIT,
     )

@@ -17,7 +17,7 @@ _HOST_CHARACTERS: Final = (
 )
 
 
-class BadHeadError(ValueError):
+class InvalidHeadError(ValueError):
     """A head that is refused; the message says why."""
 
 
@@ -38,12 +38,12 @@ def require_host(host: bytes | None, *, is_old: bool) -> None:
     """
     if host is None:
         if not is_old:
-            raise BadHeadError("Host is missing")
+            raise InvalidHeadError("Host is missing")
     elif host.translate(None, _HOST_CHARACTERS):
-        raise BadHeadError("Host must be one host name or address")
+        raise InvalidHeadError("Host must be one host name or address")
 
 
-def without_upgrade(
+def encode_without_upgrade(
     method: bytes, target: bytes, version: bytes, headers: Mapping[bytes, bytes]
 ) -> bytes:
     """Encode a head again without its offer to switch to another protocol."""

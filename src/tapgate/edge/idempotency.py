@@ -1,0 +1,40 @@
+"""A client's own name for a request that moves money: in the body, or in a header."""
+
+from typing import Any, Final
+
+from tapgate.edge.fields import IdempotencyKeyRule, InvalidValueError
+from tapgate.edge.request_context import RequestContext
+from tapgate.errors import ApiError, Code, invalid_field
+
+_HEADER_NAME: Final = "Idempotency-Key"
+_HEADER: Final = _HEADER_NAME.lower().encode()
+_rule = IdempotencyKeyRule()
+
+
+def require_consistent_idempotency_key(call: RequestContext, body: Any) -> None:
+    header, request_id = call.get_header(_HEADER), body.request_id
+    if header is not None and request_id is not None and header != request_id:
+        raise _build_invalid_key_error("differs from the header Idempotency-Key")
+
+
+def require_idempotency_key(call: RequestContext, body: Any) -> None:
+    """For operations that must be repeatable."""
+    if body.request_id is None and call.get_header(_HEADER) is None:
+        raise _build_invalid_key_error("is required, here or in the header Idempotency-Key")
+
+
+def get_idempotency_key(call: RequestContext, body: Any) -> str | None:
+    header = call.get_header(_HEADER)
+    if header is None:
+        request_id: str | None = body.request_id
+        return request_id
+    try:
+        return _rule.check(header)
+    except InvalidValueError as refusal:
+        raise invalid_field(_HEADER_NAME, refusal.problems[""]) from None
+
+
+def _build_invalid_key_error(sentence: str) -> ApiError:
+    return ApiError(
+        Code.INVALID_REQUEST, f"request_id {sentence}", details={"fields": {"request_id": sentence}}
+    )

@@ -1,0 +1,131 @@
+"""One request on a connection, as a service takes it, and how far its answer is."""
+
+import asyncio
+from typing import Protocol
+
+from tapgate.errors import ApiError, Code
+from tapgate.service.http import ClientDisconnectedError, check_content_length
+from tapgate.service.overload import OverloadError
+
+
+class BodySource(Protocol):
+    """What the request came in on."""
+
+    is_closed: bool
+
+    def continue_body(self, exchange: "HttpRequest") -> None:
+        """Let more of its body come in."""
+
+
+class HttpRequest:
+    """Is a `tapgate.service.http.Request`."""
+
+    __slots__ = (
+        "_buffer",
+        "_connection",
+        "_is_discarded",
+        "_limit",
+        "_waiter",
+        "has_responded",
+        "has_sent_continue",
+        "headers",
+        "held_bytes",
+        "is_complete",
+        "is_overloaded",
+        "keep_alive",
+        "method",
+        "path",
+        "peer",
+        "query",
+        "received_bytes",
+        "task",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        connection: BodySource,
+        method: str,
+        path: str,
+        query: bytes,
+        headers: dict[bytes, bytes],
+        peer: str,
+        keep_alive: bool,
+    ) -> None:
+        self._connection = connection
+        self._buffer: bytes | bytearray = b""
+        self._is_discarded = False
+        self._limit: int | None = None  # of the body; None until the application asks for it
+        self._waiter: asyncio.Future[None] | None = None
+        self.method = method
+        self.path = path
+        self.query = query
+        self.headers = headers
+        self.peer = peer
+        self.keep_alive = keep_alive
+        self.has_sent_continue = False
+        self.received_bytes = 0  # of the body as far as it was received
+        self.held_bytes = 0  # of it, what takes up memory until the answer
+        self.is_complete = False
+        self.has_responded = False
+        self.is_overloaded = False  # the process has no memory left for this body
+        self.task: asyncio.Task[None]
+
+    @property
+    def is_body_wanted(self) -> bool:
+        """Whether the application has asked for the body."""
+        return self._limit is not None
+
+    def check_content_length(self, limit: int) -> None:
+        check_content_length(self.headers, limit)
+
+    async def read_body(self, limit: int) -> bytes:
+        if not self.is_complete:
+            await self._receive_all(limit)
+        if self.received_bytes > limit:
+            raise ApiError(Code.PAYLOAD_TOO_LARGE)
+        if self.is_overloaded:
+            raise OverloadError
+        body, self._buffer = self._buffer, b""
+        return body if type(body) is bytes else bytes(body)
+
+    async def _receive_all(self, limit: int) -> None:
+        self.check_content_length(limit)
+        self._limit = limit
+        while not (self.is_complete or self.is_overloaded or self.received_bytes > limit):
+            if self._connection.is_closed:
+                raise ClientDisconnectedError
+            self._connection.continue_body(self)
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+
+    def append_body(self, part: bytes) -> None:
+        """Keep a part of the body, in one buffer: parts may be tiny and many."""
+        self.received_bytes += len(part)
+        if self._is_discarded:
+            return
+        self.held_bytes += len(part)
+        if not self._buffer:
+            self._buffer = part
+        elif type(self._buffer) is bytearray:
+            self._buffer += part
+        else:
+            self._buffer = bytearray(self._buffer)
+            self._buffer += part
+        if self._limit is not None and self.received_bytes > self._limit:
+            self.discard_body()
+            self.wake_reader()
+
+    def discard_body(self) -> None:
+        """Free the buffer and discard the rest of the body: nothing will read it."""
+        self._is_discarded = True
+        self._buffer = b""
+
+    def reject_overloaded(self) -> None:
+        """Answer 503: there is no memory left for the body."""
+        self.is_overloaded = True
+        self.discard_body()
+        self.wake_reader()
+
+    def wake_reader(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

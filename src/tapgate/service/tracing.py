@@ -1,0 +1,19 @@
+"""The id under which a request is traced: the client's own, or one that is made here."""
+
+import secrets
+from collections.abc import Mapping
+from itertools import count
+
+_ALLOWED_CHARACTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+_MAX_LENGTH = 128
+
+
+class RequestIdSource:
+    def __init__(self) -> None:
+        self._generated_ids = map(f"{secrets.token_hex(6)}-{{:x}}".format, count(1))
+
+    def get_or_create(self, headers: Mapping[bytes, bytes]) -> str:
+        given = headers.get(b"x-request-id")
+        if not given or len(given) > _MAX_LENGTH or given.translate(None, _ALLOWED_CHARACTERS):
+            return next(self._generated_ids)
+        return given.decode("ascii")
