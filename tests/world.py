@@ -20,7 +20,7 @@ from tapgate.ledger import chart, commands
 from tapgate.ledger import rules as ledger_rules
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.commands import Command
-from tapgate.notifications.messages import pending
+from tapgate.notifications.messages import list_pending
 
 PIN = "4071"
 WRONG_PIN = "9183"
@@ -284,7 +284,7 @@ class World:
 
     async def sent_to(self, phone_number: str, template: str) -> list[list[str]]:
         """What messages of a template that wait for a phone say, newest first."""
-        waiting = await pending(self.services.database, self.services.vault, phone_number)
+        waiting = await list_pending(self.services.database, self.services.vault, phone_number)
         return [message.parameters for message in waiting if message.template == template]
 
     def forward(self, **time: float) -> None:

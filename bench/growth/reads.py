@@ -11,7 +11,7 @@ from bench.payments.installation import Installation
 from bench.payments.world import Card
 from tapgate.admin.api_keys import operations as api_keys
 from tapgate.admin.api_keys.model import NewApiKey
-from tapgate.admin.queries import first_system_admin
+from tapgate.admin.queries import get_first_system_admin
 from tapgate.clock import get_platform_day
 from tapgate.edge.origin import SYSTEM_ORIGIN
 from tapgate.edge.services import Services
@@ -83,7 +83,7 @@ class _Reader:
 
 
 async def _api_key(services: Services) -> str:
-    admin_id = await first_system_admin(services.database)
+    admin_id = await get_first_system_admin(services.database)
     assert admin_id is not None
     wanted = NewApiKey(name="reader", scopes=["payments:read", "balance:read"])
     _, key = await api_keys.create(services, SYSTEM_ORIGIN, wanted, created_by=admin_id)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from tapgate import ids
 from tapgate.admin.api_keys import operations as api_keys
 from tapgate.admin.api_keys.model import NewApiKey
-from tapgate.admin.queries import first_system_admin
+from tapgate.admin.queries import get_first_system_admin
 from tapgate.credentials.hmac_keys import NewHmacKey
 from tapgate.demo.founding import caller
 from tapgate.edge.origin import SYSTEM_ORIGIN
@@ -58,7 +58,7 @@ async def build(services: Services, *, cards: int, processors: int) -> World:
     keys = [await _terminal(services, number) for number in range(processors)]
     made = await _cards(services, cards)
     await webhooks.create(caller(services), _WATCHFUL)
-    admin_id = await first_system_admin(services.database)
+    admin_id = await get_first_system_admin(services.database)
     assert admin_id is not None
     _, api_key = await api_keys.create(
         services,

@@ -8,12 +8,16 @@ import time
 from collections.abc import Mapping
 from typing import NoReturn
 
-from tapgate.service.handover import DRAIN_SECONDS, LIFELINE, LISTENER
+from tapgate.service.handover import (
+    DRAIN_TIMEOUT_SECONDS,
+    LIFELINE_FD_VARIABLE,
+    LISTENER_FD_VARIABLE,
+)
 
 _MIN_RESTART_DELAY_SECONDS = 0.1
 _MAX_RESTART_DELAY_SECONDS = 5.0
 _STABLE_RUN_SECONDS = 10.0
-_KILL_TIMEOUT_SECONDS = DRAIN_SECONDS + 5.0
+_KILL_TIMEOUT_SECONDS = DRAIN_TIMEOUT_SECONDS + 5.0
 
 
 class StartError(Exception):
@@ -72,7 +76,10 @@ class ChildProcess:
                 await _stop_process(process)
 
     async def _spawn(self, other_end: socket.socket) -> asyncio.subprocess.Process:
-        descriptors = {LISTENER: self._listener.fileno(), LIFELINE: other_end.fileno()}
+        descriptors = {
+            LISTENER_FD_VARIABLE: self._listener.fileno(),
+            LIFELINE_FD_VARIABLE: other_end.fileno(),
+        }
         return await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",

@@ -29,7 +29,7 @@ from tapgate.agents import money_routes as agent_money
 from tapgate.agents import routes as agents
 from tapgate.agents.commission_rules import routes as commission_rules
 from tapgate.agents.model import AgentRecord
-from tapgate.agents.queries import record as agent_record
+from tapgate.agents.queries import get_record as agent_record
 from tapgate.audit.chain import Sealer
 from tapgate.audit.rejections import RejectionLog
 from tapgate.audit.trail import record_denial
@@ -39,10 +39,10 @@ from tapgate.clock import Clock, get_platform_day, system_clock
 from tapgate.compliance.account_rules import routes as account_rules
 from tapgate.compliance.alerts import routes as alerts
 from tapgate.compliance.alerts.model import AlertRecord
-from tapgate.compliance.alerts.queries import record as alert_record
+from tapgate.compliance.alerts.queries import get_record as alert_record
 from tapgate.compliance.check import routes as compliance_check
 from tapgate.compliance.rules import routes as compliance_rules
-from tapgate.console.console import console
+from tapgate.console.console import build_console
 from tapgate.credentials.authenticator import Authenticator
 from tapgate.credentials.pins import PinVerifier
 from tapgate.demo import build as demo
@@ -61,14 +61,14 @@ from tapgate.ledger import rules
 from tapgate.ledger.engine import Ledger
 from tapgate.ledger.rollups import RollupCompactor
 from tapgate.notifications import message_statuses
-from tapgate.notifications.events import CATALOG, EventType
-from tapgate.notifications.messages import Courier
-from tapgate.notifications.receipts import KINDS, Receipts
-from tapgate.notifications.retention import Retention
+from tapgate.notifications.events import WEBHOOK_EVENT_CATALOG, EventType
+from tapgate.notifications.messages import MessageSender
+from tapgate.notifications.receipts import KINDS_BY_SETTING, ReceiptWorker
+from tapgate.notifications.retention import RetentionWorker
 from tapgate.notifications.webhooks import routes as webhooks
-from tapgate.notifications.webhooks.deliverer import Deliverer
-from tapgate.notifications.webhooks.model import TEST, DisabledEndpoint, TestEventData
-from tapgate.notifications.webhooks.records import RecordOf
+from tapgate.notifications.webhooks.event_data import RecordLoader
+from tapgate.notifications.webhooks.model import TEST_EVENT, DisabledEndpoint, TestEventData
+from tapgate.notifications.webhooks.worker import WebhookWorker
 from tapgate.overview import routes as overview
 from tapgate.partners import routes as partners
 from tapgate.partners.keys import routes as partner_keys
@@ -137,7 +137,7 @@ ENDPOINT_GROUPS: Final[tuple[Endpoints, ...]] = (
 )
 
 #: How the records are looked up that the ledger's events tell: `transaction`, `alert`, `agent`.
-EVENT_RECORD_LOADERS: Final[Mapping[str, RecordOf]] = {
+EVENT_RECORD_LOADERS: Final[Mapping[str, RecordLoader]] = {
     "transaction": transaction_record,
     "alert": alert_record,
     "agent": agent_record,
@@ -160,9 +160,9 @@ WEBHOOK_EVENTS: Final = tuple(
     WebhookEvent(
         name=event.name,
         description=event.description,
-        record_type=EVENT_RECORD_TYPES[event.resource],
+        record_type=EVENT_RECORD_TYPES[event.resource_type],
     )
-    for event in (*CATALOG, EventType(TEST, "A test event, sent on request."))
+    for event in (*WEBHOOK_EVENT_CATALOG, EventType(TEST_EVENT, "A test event, sent on request."))
 )
 
 _DEVELOPMENT_ADMIN_EMAIL: Final = "admin@example.com"
@@ -195,7 +195,7 @@ async def open_services(
             new_id=new_id,
             is_right_pin=pins.matches,
             float_low=settings.float_low * 10 ** money.get_decimals(settings.currency),
-            notices=KINDS[settings.receipts],
+            notices=KINDS_BY_SETTING[settings.receipts],
             carried_one=recent.add_batch,
         )
         stack.push_async_callback(ledger.stop)
@@ -231,7 +231,7 @@ def create_app(services: Services) -> App:
         await record_denial(services, origin, endpoint, error)
 
     services.on_denied = denied
-    sites = [console(), simulators(services.settings)]
+    sites = [build_console(), simulators(services.settings)]
     return App(services, chain.from_iterable(ENDPOINT_GROUPS), filter(None, sites), WEBHOOK_EVENTS)
 
 
@@ -258,7 +258,7 @@ async def prepare_installation(settings: Settings, database_url: str) -> AsyncIt
 
 
 async def _is_new_installation(services: Services) -> bool:
-    if await admin_queries.is_there_a_system_admin(services.database):
+    if await admin_queries.has_system_admin(services.database):
         return False
     return not await services.database.fetchval("SELECT EXISTS (SELECT FROM subscribers)")
 
@@ -266,7 +266,7 @@ async def _is_new_installation(services: Services) -> bool:
 async def build_demo(services: Services, database_url: str, size: str) -> list[str]:
     """Months of a country's life, with a key to look at it; answers calls to try."""
     settings, now = services.settings, services.clock()
-    admin_id = await admin_queries.first_system_admin(services.database)
+    admin_id = await admin_queries.get_first_system_admin(services.database)
     if admin_id is None:
         raise DemoError("there is no administrator yet: start Tapgate once")
     async with demo.alone(services.database):
@@ -300,18 +300,18 @@ async def require_same_installation(services: Services) -> None:
 
 async def _create_first_admin(services: Services) -> list[str]:
     settings = services.settings
-    if await admin_queries.is_there_a_system_admin(services.database):
+    if await admin_queries.has_system_admin(services.database):
         return []
     email, password = settings.admin_email, settings.admin_password
     if email is not None and password is not None:
-        await admin_operations.first_admin(services, email=email, password=password)
+        await admin_operations.create_first_admin(services, email=email, password=password)
         return [f"The first administrator is {email}."]
     if settings.requires_secrets:
         raise SettingsError(
             "TAPGATE_ADMIN_EMAIL and TAPGATE_ADMIN_PASSWORD are needed for the first start"
         )
     email, password = _DEVELOPMENT_ADMIN_EMAIL, secrets.token_urlsafe(15)
-    if not await admin_operations.first_admin(services, email=email, password=password):
+    if not await admin_operations.create_first_admin(services, email=email, password=password):
         return []
     file = get_first_admin_path(settings.data_dir)
     private_files.write(file, (email, password))
@@ -342,13 +342,13 @@ def _start_background_tasks(services: Services) -> AbstractAsyncContextManager[N
         Sealer(services.database).run(),
         services.rejection_log.run(),
         RollupCompactor(services.database, services.clock).run(),
-        Receipts(services).run(),
-        Courier(services).run(),
+        ReceiptWorker(services).run(),
+        MessageSender(services).run(),
         services.ledger.replay_counter.run(services.database),
         services.authenticator.terminals.run(),
         services.authenticator.api_keys.last_used.run(),
-        Deliverer(services, EVENT_RECORD_LOADERS).run(),
-        Retention(services).run(),
+        WebhookWorker(services, EVENT_RECORD_LOADERS).run(),
+        RetentionWorker(services).run(),
         statement_operations.remove_expired(services),
     )
 

@@ -27,7 +27,7 @@ def log_in(client: httpx2.AsyncClient) -> LogIn:
 @pytest.fixture
 async def ada(services: Services, log_in: LogIn) -> Headers:
     """The first system_admin, logged in."""
-    await operations.first_admin(services, email=EMAIL, password=PASSWORD)
+    await operations.create_first_admin(services, email=EMAIL, password=PASSWORD)
     return await log_in()
 
 

@@ -231,12 +231,14 @@ async def test_two_who_disable_each_other_at_once_do_not_both_succeed(
 async def test_there_is_one_first_admin_however_many_processes_start(services: Services) -> None:
     made = await asyncio.gather(
         *(
-            operations.first_admin(services, email=f"A{n}@example.com", password=PASSWORD)
+            operations.create_first_admin(services, email=f"A{n}@example.com", password=PASSWORD)
             for n in range(4)
         )
     )
     assert sorted(made) == [False, False, False, True]
-    assert not await operations.first_admin(services, email="late@example.com", password=PASSWORD)
+    assert not await operations.create_first_admin(
+        services, email="late@example.com", password=PASSWORD
+    )
     (admin,) = await services.database.fetch("SELECT email, role, status FROM admins")
     assert admin["email"] == f"a{made.index(True)}@example.com"
     assert (admin["role"], admin["status"]) == ("system_admin", "active")

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tapgate.admin.operations import first_admin
+from tapgate.admin.operations import create_first_admin
 from tapgate.gateway import create_app, open_services
 from tapgate.settings import Settings, load_settings
 from tapgate.store.database import Database
@@ -139,7 +139,7 @@ async def test_a_login_flood_of_one_address_does_not_keep_out_others(
 ) -> None:
     attacker, admin = clients
     good = {"email": "ada@example.com", "password": "correct horse battery"}
-    await first_admin(world.services, **good)
+    await create_first_admin(world.services, **good)
     flood = [
         asyncio.create_task(
             attacker.post(

@@ -119,7 +119,7 @@ async def test_what_customers_see_of_the_name(
 async def test_a_record_can_be_read_by_its_number(world: World, services: Services) -> None:
     record = await new_agent(world, balance="12")
     agent = await queries.get(services.database, ids.decode(ids.AGENT, record["id"]) or 0)
-    assert model.shown(agent).float_balance == "12.00"
+    assert model.to_record(agent).float_balance == "12.00"
 
 
 async def test_a_sub_agent_needs_a_parent(world: World) -> None:

@@ -25,7 +25,7 @@ from agents.stage import (
     transfer,
 )
 from tapgate import ids
-from tapgate.agents.model import ACTIVATE, SUSPEND, TERMINATE, Agent, moved
+from tapgate.agents.model import ACTIVATE, SUSPEND, TERMINATE, Agent, apply_transition
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError, Code
 from world import World
@@ -141,7 +141,7 @@ def test_nor_is_one_of_whom_something_is_held() -> None:
         held=1,
     )
     with pytest.raises(ApiError) as objection:
-        moved(agent, TERMINATE, "gave up")
+        apply_transition(agent, TERMINATE, "gave up")
     assert objection.value.code == Code.NOT_CLOSABLE
 
 

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tapgate.admin.audit_log import LogQuery, page_query
+from tapgate.admin.audit_log import AuditLogQuery, build_page_query
 from tapgate.audit import entry
 from tapgate.store.database import Database
 from transactions.many import Recorder, rows_read
@@ -40,7 +40,7 @@ async def test_a_period_is_found_without_going_through_what_came_after(
     database: Database, period: dict[str, str], found: int
 ) -> None:
     await _fill(database)
-    sql, values = page_query(LogQuery(**period), ZoneInfo("UTC"))
+    sql, values = build_page_query(AuditLogQuery(**period), ZoneInfo("UTC"))
     rows = await database.fetch(sql, *values)
     assert len(rows) == found
     recorder: Any = Recorder(database)

@@ -18,7 +18,7 @@ from gateway.running import ADMIN
 from journeys.caller import done
 from journeys.platform import Platform
 from journeys.staff import Admin
-from tapgate.console.console import ACTS, PAGES
+from tapgate.console.console import ACTIONS, PAGES
 from tapgate.simulators.simulators import PAGES as SIMULATORS
 
 #: Pages of one thing -> the list that such a thing is taken from.
@@ -130,8 +130,8 @@ async def test_every_form(tab: Tab, ada: Admin) -> None:
     dialog = tab.page.get_by_role("dialog")
     findings: dict[str, list[str]] = {}
     await tab.open("/console/subscribers")
-    for act in ACTS:
-        if act.reads is not None and "subscribers" not in act.reads:
+    for act in ACTIONS:
+        if act.prefill_path is not None and "subscribers" not in act.prefill_path:
             continue
         await tab.page.evaluate(
             "address => htmx.ajax('GET', address, '#dialog-body')",

@@ -21,8 +21,8 @@ WORDS = {
 
 
 def test_every_reason_has_words() -> None:
-    assert WORDS == model.REASONS_IN_WORDS
-    assert WORDS.keys() == model._BLOCK_LEADS.keys()
+    assert WORDS == model.BLOCK_REASON_TEXTS
+    assert WORDS.keys() == model._TRANSITIONS_BY_REASON.keys()
 
 
 @pytest.mark.parametrize("reason", WORDS)

@@ -9,8 +9,8 @@ import pytest
 
 from cards.stage import URL, card, new_card
 from tapgate.cards import upload as cards_upload
-from tapgate.cards.uids import read_uid
-from tapgate.cards.upload import LOCK
+from tapgate.cards.uids import parse_uid
+from tapgate.cards.upload import LOCK_KEY
 from tapgate.clock import get_platform_day
 from world import World
 
@@ -216,7 +216,7 @@ async def test_uids_in_every_spelling() -> None:
         ("04A2B3C4D5E6F7", "04:A2:B3:C4:D5:E6:F7"),
         ("04A2B3C4D5E6F7080910", "04:A2:B3:C4:D5:E6:F7:08:09:10"),
     ]:
-        assert read_uid(text) == uid
+        assert parse_uid(text) == uid
     for wrong in (
         "",
         "04",
@@ -233,7 +233,7 @@ async def test_uids_in_every_spelling() -> None:
         "04A2B3C4\n",
         "00" * 100,
     ):
-        assert read_uid(wrong) is None, wrong
+        assert parse_uid(wrong) is None, wrong
 
 
 async def test_a_random_uid_is_only_one_of_four_octets(world: World) -> None:
@@ -298,7 +298,7 @@ async def test_uploads_that_wait_for_another_keep_nobody_from_the_database(world
     admin = await world.admin()
     record = await world.subscriber()
     async with world.services.database.transaction() as another:
-        await another.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
+        await another.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
         uploads = [
             asyncio.create_task(upload(world, f"{HEADER}W-{number},\n", caller=admin))
             for number in range(12)
@@ -312,9 +312,9 @@ async def test_uploads_that_wait_for_another_keep_nobody_from_the_database(world
 async def test_an_upload_does_not_wait_for_ever(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cards_upload, "PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(cards_upload, "UPLOAD_TIMEOUT_SECONDS", 0.3)
     async with world.services.database.transaction() as another:
-        await another.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
+        await another.execute("SELECT pg_advisory_xact_lock($1)", LOCK_KEY)
         answer = await upload(world, f"{HEADER}W-1,\n")
         assert (answer.status_code, answer.json()["code"]) == (503, "SERVICE_UNAVAILABLE")
 
@@ -335,7 +335,7 @@ async def test_ten_thousand_rows_and_no_more(world: World) -> None:
     )
     assert row is not None
     assert tuple(row) == (10_000, 10_000, 1, "BULK-00000", "BULK-09999")
-    assert (await card(world, "BULK-07777"))["mac_address"] == read_uid(f"{7777:014X}")
+    assert (await card(world, "BULK-07777"))["mac_address"] == parse_uid(f"{7777:014X}")
     outcome = await result(world, WITH_EXPIRY + "".join(lines))
     assert (outcome["created"], outcome["skipped"]) == (0, 10_000)
     answer = await upload(world, WITH_EXPIRY + "".join(lines) + "BULK-10000,,\n")

@@ -41,7 +41,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 async def test_every_operation_is_answered(stage: Stage, called: set[str]) -> None:
     await stage.world.without_compliance_rules()
-    await operations.first_admin(stage.services, email=EMAIL, password=PASSWORD)
+    await operations.create_first_admin(stage.services, email=EMAIL, password=PASSWORD)
     admin = await as_admin(stage)
     key = await admins(stage, admin)
     third_party = AsyncGateway(URL, ApiKey(key), http=stage.transport, retries=AT_ONCE)

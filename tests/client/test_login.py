@@ -16,7 +16,7 @@ LOGIN = Login(EMAIL, PASSWORD)
 
 @pytest.fixture
 async def unsteady(stage: Stage) -> AsyncIterator[Unsteady]:
-    await operations.first_admin(stage.services, email=EMAIL, password=PASSWORD)
+    await operations.create_first_admin(stage.services, email=EMAIL, password=PASSWORD)
     async with Unsteady(stage.transport).listening() as unsteady:
         yield unsteady
 

@@ -12,7 +12,7 @@ import pytest
 
 from client.stage import Stage
 from client.unsteady import Unsteady
-from tapgate.admin.operations import first_admin
+from tapgate.admin.operations import create_first_admin
 from tapgate.clock import system_clock
 from tapgate.notifications.webhooks import model
 
@@ -26,7 +26,7 @@ ADMIN = {"email": "ada@example.com", "password": "correct horse battery"}
 @pytest.fixture
 async def address(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
     """A new gateway, and its first administrator."""
-    await first_admin(stage.services, **ADMIN)
+    await create_first_admin(stage.services, **ADMIN)
     monkeypatch.setenv("ADMIN_EMAIL", ADMIN["email"])
     monkeypatch.setenv("ADMIN_PASSWORD", ADMIN["password"])
     async with Unsteady(stage.transport).listening() as server:
@@ -59,8 +59,8 @@ async def run_the_examples(address: str, names: dict[str, Any]) -> None:
 
 
 def answers_to_events(receive: Any, secret: str) -> tuple[int, int]:
-    body = model.body("card.linked", system_clock(), '{"id": "x"}')
-    headers = model.headers(1, [secret], body, system_clock())
+    body = model.encode_body("card.linked", system_clock(), '{"id": "x"}')
+    headers = model.build_headers(1, [secret], body, system_clock())
     with contextlib.redirect_stdout(io.StringIO()):
         return receive(headers, body), receive(headers, body + b" ")
 

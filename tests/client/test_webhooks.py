@@ -13,12 +13,12 @@ from tapgate.clock import system_clock
 from tapgate.notifications.webhooks import model
 
 SECRET = signing.new_standard_secret()
-BODY = model.body("card.linked", system_clock(), '{"serial": "TAP-1"}')
+BODY = model.encode_body("card.linked", system_clock(), '{"serial": "TAP-1"}')
 
 
 def headers(secret: str = SECRET, *, now: datetime | None = None) -> dict[str, str]:
     """Those that the gateway sends."""
-    return model.headers(1 << 58, [secret], BODY, now or system_clock())
+    return model.build_headers(1 << 58, [secret], BODY, now or system_clock())
 
 
 def test_an_event_of_the_gateway_is_read() -> None:
@@ -50,7 +50,7 @@ def test_several_secrets_are_accepted() -> None:
 @pytest.mark.parametrize("known", [0, 1])
 def test_both_signatures_of_a_rotation_verify(known: int) -> None:
     new, old = signing.new_standard_secret(), signing.new_standard_secret()
-    sent = model.headers(1 << 58, [new, old], BODY, system_clock())
+    sent = model.build_headers(1 << 58, [new, old], BODY, system_clock())
     assert sent["webhook-signature"].count("v1,") == 2
     assert webhooks.verify([new, old][known], sent, BODY).id == sent["webhook-id"]
 

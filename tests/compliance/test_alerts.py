@@ -309,7 +309,7 @@ async def test_whoever_listens_is_told_of_new_and_resolved_ones(world: World) ->
 
 async def test_the_record_for_whoever_tells_about_it(world: World) -> None:
     alert = await created(world)
-    record = await queries.record(world.services, number(alert["id"]))
+    record = await queries.get_record(world.services, number(alert["id"]))
     assert (record.id, record.details) == (alert["id"], alert["details"])
 
 

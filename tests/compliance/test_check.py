@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from compliance.stage import alerts, change_rule, number, send
-from tapgate.compliance.check.model import verdict
+from tapgate.compliance.check.model import build_result
 from tapgate.edge.services import Services
 from tapgate.ledger.assess import Assessment
 from tapgate.ledger.rules import ComplianceRule
@@ -186,7 +186,7 @@ def test_the_risk_is_that_of_the_worst_finding(
         RuleMatch(rule(severity), 1, None, needs_review=False, details={})
         for severity in severities
     ]
-    found = verdict(Assessment(fee=0, fee_payer="sender", matches=tuple(matches)))
+    found = build_result(Assessment(fee=0, fee_payer="sender", matches=tuple(matches)))
     assert (found.risk_level, found.score) == expected
 
 

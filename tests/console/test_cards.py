@@ -4,17 +4,17 @@ import pytest
 
 from cards.stage import link_to_child, new_card
 from console.visitor import Visitor, Visitors
-from tapgate.cards.model import REASONS_IN_WORDS
-from tapgate.console.pages.cards import ACTS
+from tapgate.cards.model import BLOCK_REASON_TEXTS
+from tapgate.console.pages.cards import ACTIONS
 from world import World
 
 HOSTILE = "<script>alert(1)</script>"
 
 
 def test_every_reason_can_be_chosen_and_those_for_good_say_so() -> None:
-    acts = {act.name: act for act in ACTS}
+    acts = {act.name: act for act in ACTIONS}
     (offered,), (for_good,) = acts["card.block"].fields, acts["card.lose"].fields
-    assert {value for value, _ in offered.options} == set(REASONS_IN_WORDS)
+    assert {value for value, _ in offered.options} == set(BLOCK_REASON_TEXTS)
     assert {value for value, _ in for_good.options} == {"lost", "stolen", "damaged"}
     said = {value for value, label in offered.options if label.endswith("for good")}
     assert said == {"lost", "stolen", "damaged"}

@@ -7,7 +7,7 @@ import pytest
 from agents.stage import cash_in, new_agent
 from compliance.stage import change_rule, rules, transfer
 from console.visitor import Visitor, Visitors
-from tapgate.console.pages.compliance_rules import CHANGES, CREATES, in_words
+from tapgate.console.pages.compliance_rules import CHANGE_ACTIONS, CREATE_ACTIONS, describe_rule
 from world import World
 
 QUEUE = "/console/compliance"
@@ -173,17 +173,17 @@ async def test_a_rule_is_changed_and_switched_off(officer: Visitor, world: World
 
 async def test_every_kind_of_rule_is_told_in_words(world: World) -> None:
     known = (await rules(world)).values()
-    assert {rule["type"] for rule in known} <= set(CHANGES)
+    assert {rule["type"] for rule in known} <= set(CHANGE_ACTIONS)
     for action in ("alert", "review", "block"):
         for rule in known:
-            assert in_words(rule | {"action": action}).endswith(".")
-    assert in_words((await rules(world))["Busy agent"]) == (
+            assert describe_rule(rule | {"action": action}).endswith(".")
+    assert describe_rule((await rules(world))["Busy agent"]) == (
         "After 200 transactions of one agent within a day, each further one goes through, and an "
         "alert is raised."
     )
     total = {"type": "CUMULATIVE_AMOUNT", "threshold": "2500.00", "currency": "SLE"}
     total["subject"] = "payer"
-    assert in_words(total | {"window_seconds": 172_800, "action": "block"}) == (
+    assert describe_rule(total | {"window_seconds": 172_800, "action": "block"}) == (
         "When somebody's payments within 2 days come to more than 2,500.00 SLE, each one that goes "
         "beyond is refused, and an alert is raised."
     )
@@ -209,7 +209,7 @@ async def test_rule_is_created_and_deleted(officer: Visitor, world: World) -> No
     assert "A received payment of more than 250.00 SLE is refused" in shown
     await officer.act("rule.delete", {}, id=rule["id"])
     assert "Large cash-in" not in {*await rules(world)} - {"Large cash-in or top-up"}
-    for act in CREATES:
+    for act in CREATE_ACTIONS:
         assert (await officer.part(f"/console/acts/{act.name}")).status_code == 200
 
 

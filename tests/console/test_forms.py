@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from console.visitor import Visitor, Visitors
-from tapgate.console.asked import Fields
+from tapgate.console.forms import FormData
 from world import World
 
 
@@ -158,11 +158,11 @@ async def test_a_large_form_is_read_once_and_beside_everything_else(
     person, csrf = (await world.subscriber())["id"], await ada.csrf()
     read: list[tuple[int, bool]] = []
 
-    def recorded(encoded: bytes) -> Fields:
+    def recorded(encoded: bytes) -> FormData:
         read.append((len(encoded), threading.current_thread() is threading.main_thread()))
-        return Fields(encoded)
+        return FormData(encoded)
 
-    monkeypatch.setattr("tapgate.console.visit.Fields", recorded)
+    monkeypatch.setattr("tapgate.console.page_request.FormData", recorded)
     answer = await ada.send(
         f"/console/acts/subscriber.document?id={person}",
         {"document_type": "id_front", "image": "+/" * 1_000_000},

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from console.visitor import Visitor, Visitors
-from tapgate.console.pages.limits import CHARGED
+from tapgate.console.pages.limits import CHARGED_TYPES
 from tapgate.ledger import chart
 from tapgate.wallets.fee_rules import model
 from world import World
@@ -29,7 +29,7 @@ async def filled(visitor: Visitor, path: str) -> dict[str, str]:
 
 
 def test_everything_that_may_cost_something_can_be_given_a_fee() -> None:
-    assert set(CHARGED) == set(chart.TRANSACTION_TYPES) - set(model._FEE_EXEMPT_REASONS)
+    assert set(CHARGED_TYPES) == set(chart.TRANSACTION_TYPES) - set(model._FEE_EXEMPT_REASONS)
 
 
 async def test_a_level_is_changed(ada: Visitor, world: World) -> None:

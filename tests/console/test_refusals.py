@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from console.visitor import Visitor, Visitors
-from tapgate.console.visit import HEADERS
+from tapgate.console.page_request import SECURITY_HEADERS
 from tapgate.service.throttle import Throttle
 
 PATHS = ("/console", "/console/subscribers", "/console/audit", "/console/acts/subscriber.block")
@@ -32,12 +32,12 @@ async def test_every_answer_has_the_policy(ada: Visitor, stranger: Visitor) -> N
         await stranger.send("/console/sign-in", {"email": "x" * 20_000}),
     ]
     for answer in answers:
-        for name, value in HEADERS.items():
+        for name, value in SECURITY_HEADERS.items():
             if answer.request.url.path.startswith("/console/assets/") and answer.is_error:
                 continue
             assert answer.headers[name] == value, f"{answer.request.url}: {name}"
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
-    assert "unsafe" not in HEADERS["Content-Security-Policy"]
+    assert "unsafe" not in SECURITY_HEADERS["Content-Security-Policy"]
 
 
 async def test_an_unknown_address_is_a_page(ada: Visitor, stranger: Visitor) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from console.visitor import Visitor, Visitors
-from tapgate.console.acts import Act
-from tapgate.console.console import ACTS
-from tapgate.console.rendering import page_of
+from tapgate.console.actions import Action
+from tapgate.console.console import ACTIONS
+from tapgate.console.rendering import get_page_path
 from tapgate.edge.endpoint import ROLES_BY_LETTER, Endpoint
 from tapgate.gateway import ENDPOINT_GROUPS
 from world import World
@@ -24,8 +24,8 @@ def _may(endpoint: Endpoint, role: str, field: str | None) -> bool:
     return role in endpoint.access.roles and (narrower is None or role in narrower.roles)
 
 
-def _address(act: Act) -> str:
-    names = re.findall(r"{(\w+)}", act.path + (act.reads or "") + (act.then or ""))
+def _address(act: Action) -> str:
+    names = re.findall(r"{(\w+)}", act.path + (act.prefill_path or "") + (act.redirect_path or ""))
     return f"/console/acts/{act.name}?" + "&".join(f"{name}=x" for name in names)
 
 
@@ -41,17 +41,17 @@ async def one(request: pytest.FixtureRequest, visitors: Visitors) -> tuple[str, 
 
 
 def test_names_of_acts_are_their_own() -> None:
-    assert len({act.name for act in ACTS}) == len(ACTS)
-    for act in ACTS:
+    assert len({act.name for act in ACTIONS}) == len(ACTIONS)
+    for act in ACTIONS:
         assert act.endpoint in _ENDPOINTS, f"{act.name}: {act.endpoint} is no operation"
-        assert not act.dangerous or act.explains, f"{act.name} does not say what happens"
+        assert not act.is_dangerous or act.description, f"{act.name} does not say what happens"
 
 
 async def test_an_act_is_open_to_exactly_those_who_may(one: tuple[str, Visitor]) -> None:
     role, visitor = one
     csrf = {"X-CSRF-Token": await visitor.csrf()}
-    for act in ACTS:
-        allowed = _may(_ENDPOINTS[act.endpoint], role, act.needs_field)
+    for act in ACTIONS:
+        allowed = _may(_ENDPOINTS[act.endpoint], role, act.required_field)
         for answer in (
             await visitor.part(_address(act)),
             await visitor.send(_address(act), **csrf),
@@ -63,9 +63,9 @@ async def test_an_act_is_open_to_exactly_those_who_may(one: tuple[str, Visitor])
 
 async def test_a_form_asks_for_nothing_that_a_role_may_not_send(one: tuple[str, Visitor]) -> None:
     role, visitor = one
-    for act in ACTS:
+    for act in ACTIONS:
         endpoint = _ENDPOINTS[act.endpoint]
-        if act.reads is not None or not _may(endpoint, role, act.needs_field):
+        if act.prefill_path is not None or not _may(endpoint, role, act.required_field):
             continue
         form = (await visitor.part(_address(act))).text
         assert 'class="act"' in form, f"{act.name}: {form}"
@@ -94,8 +94,8 @@ async def test_lists_offer_only_what_a_role_may_do(one: tuple[str, Visitor]) -> 
     for address in set(_navigation((await visitor.get("/console")).text)):
         page = (await visitor.get(address)).text
         for name in set(re.findall(r'hx-get="/console/acts/([\w.]+)', page)):
-            act = next(act for act in ACTS if act.name == name)
-            assert _may(_ENDPOINTS[act.endpoint], role, act.needs_field), f"{role} {name}"
+            act = next(act for act in ACTIONS if act.name == name)
+            assert _may(_ENDPOINTS[act.endpoint], role, act.required_field), f"{role} {name}"
 
 
 async def test_the_simulators_are_offered_to_those_whom_they_let_in(
@@ -110,10 +110,12 @@ async def test_the_simulators_are_offered_to_those_whom_they_let_in(
 def test_an_identifier_is_a_link_for_those_who_may_open_its_page() -> None:
     asked: list[str] = []
     for start in ("sub_", "agt_", "prc_", "ptn_", "txn_", "alr_"):
-        assert page_of(f"{start}1", lambda endpoint: asked.append(endpoint) is None) is not None
-        assert page_of(f"{start}1", lambda endpoint: False) is None
+        assert (
+            get_page_path(f"{start}1", lambda endpoint: asked.append(endpoint) is None) is not None
+        )
+        assert get_page_path(f"{start}1", lambda endpoint: False) is None
     assert set(asked) <= set(_ENDPOINTS), "they are operations of the interface"
-    assert page_of("key_1", lambda endpoint: True) is None
+    assert get_page_path("key_1", lambda endpoint: True) is None
 
 
 async def test_by_its_address_a_page_says_who_may(visitors: Visitors) -> None:

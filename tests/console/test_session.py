@@ -21,7 +21,7 @@ from world import World
 @pytest.fixture(autouse=True)
 async def account(services: Services) -> None:
     """A system_admin who has a password."""
-    await operations.first_admin(services, email=EMAIL, password=PASSWORD)
+    await operations.create_first_admin(services, email=EMAIL, password=PASSWORD)
 
 
 def _cookie(answer: httpx2.Response, name: str = SESSION) -> dict[str, Any]:

@@ -7,14 +7,14 @@ from console.visitor import Visitor, Visitors
 from tapgate import ids
 from tapgate.admin.model import SCOPES as KNOWN_SCOPES
 from tapgate.audit.chain import Sealer
-from tapgate.console.pages.api_keys import SCOPES
+from tapgate.console.pages.api_keys import SCOPE_DESCRIPTIONS
 from world import Bearer, World
 
 _HOSTILE = "<script>alert(1)</script>"
 
 
 def test_every_scope_is_explained() -> None:
-    assert tuple(SCOPES) == KNOWN_SCOPES
+    assert tuple(SCOPE_DESCRIPTIONS) == KNOWN_SCOPES
 
 
 async def test_a_key_is_shown_once(ada: Visitor) -> None:

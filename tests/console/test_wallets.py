@@ -7,7 +7,7 @@ import re
 from PIL import Image
 
 from console.visitor import Visitor, Visitors, request_id_in, says
-from tapgate.console.console import ACTS
+from tapgate.console.console import ACTIONS
 from tapgate.gateway import ENDPOINT_GROUPS
 from world import PIN, WRONG_PIN, World
 
@@ -24,7 +24,7 @@ _ELSEWHERE = {
 def test_whatever_an_admin_may_do_over_the_interface_can_be_done_here() -> None:
     endpoints = [endpoint for noun in ENDPOINT_GROUPS for endpoint in noun]
     changing = {one.name for one in endpoints if one.access.roles and one.method != "GET"}
-    assert changing == {act.endpoint for act in ACTS} | set(_ELSEWHERE)
+    assert changing == {act.endpoint for act in ACTIONS} | set(_ELSEWHERE)
 
 
 def _photo() -> str:

@@ -205,17 +205,17 @@ async def test_a_card_file_needs_little_more_memory_than_it_is_long(
 def test_a_form_is_read_no_further_than_its_hundredth_part(monkeypatch: pytest.MonkeyPatch) -> None:
     """The work is bounded too: counted, since it cannot be timed."""
     begun = 0
-    begin = upload_file._Files.begin
+    begin = upload_file._FilePartCollector.begin_part
 
     def counted(self: Any) -> None:
         nonlocal begun
         begun += 1
         begin(self)
 
-    monkeypatch.setattr(upload_file._Files, "begin", counted)
+    monkeypatch.setattr(upload_file._FilePartCollector, "begin_part", counted)
     written, headers, _ = FILES["a form of empty parts"]
     with pytest.raises(ApiError) as caught:
-        upload_file._file(headers["Content-Type"], written())
+        upload_file._extract_file(headers["Content-Type"], written())
     assert caught.value.message == "body must not have more than 100 parts"
     assert begun == upload_file.MAX_PARTS + 1
 

@@ -19,9 +19,9 @@ from notifications.receiver import Receiver
 from notifications.stage import only_delivery
 from tapgate.clock import system_clock
 from tapgate.gateway import EVENT_RECORD_LOADERS
-from tapgate.notifications.webhooks import sending
-from tapgate.notifications.webhooks.deliverer import Deliverer
-from tapgate.notifications.webhooks.model import PAUSES
+from tapgate.notifications.webhooks import sender
+from tapgate.notifications.webhooks.model import RETRY_DELAYS_SECONDS
+from tapgate.notifications.webhooks.worker import WebhookWorker
 from world import PIN
 
 
@@ -86,9 +86,9 @@ class Told:
 
     async def deliver(self) -> None:
         """What is due by now, by two processes at once."""
-        couriers = [Deliverer(self.services, EVENT_RECORD_LOADERS) for _ in range(2)]
-        await asyncio.gather(*(courier.start_due() for courier in couriers))
-        await asyncio.gather(*(courier.finish() for courier in couriers))
+        couriers = [WebhookWorker(self.services, EVENT_RECORD_LOADERS) for _ in range(2)]
+        await asyncio.gather(*(courier.start_due_attempts() for courier in couriers))
+        await asyncio.gather(*(courier.wait_until_idle() for courier in couriers))
 
     def wait(self, **time: float) -> None:
         self._later += timedelta(**time)
@@ -97,7 +97,7 @@ class Told:
 @pytest.fixture
 async def told(market: Market, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Told]:
     for patience in ("PATIENCE_SECONDS", "_CONNECT_SECONDS"):
-        monkeypatch.setattr(sending, patience, 60.0)  # each try is counted, on a busy machine too
+        monkeypatch.setattr(sender, patience, 60.0)  # each try is counted, on a busy machine too
     receiver = Receiver()
     async with receiver.listening():
         yield Told(market, receiver)
@@ -132,7 +132,7 @@ async def test_an_answer_after_the_time_out_makes_no_second_event(
         return waits[-1]
 
     with monkeypatch.context() as patch:
-        patch.setattr(sending, "asyncio", SimpleNamespace(timeout=timeout))
+        patch.setattr(sender, "asyncio", SimpleNamespace(timeout=timeout))
         delivering = asyncio.create_task(told.deliver())
         async with asyncio.timeout(30):
             while not told.receiver.received:
@@ -155,7 +155,7 @@ async def test_a_receiver_that_is_down_for_days_gets_the_same_event_when_it_is_b
     endpoint = await told.listen()
     await told.pay()
     told.receiver.status(*[503] * 10)
-    for pause in (*PAUSES, 0):
+    for pause in (*RETRY_DELAYS_SECONDS, 0):
         await told.deliver()
         told.wait(seconds=1.1 * pause)
     assert len(told.receiver.received) == 10

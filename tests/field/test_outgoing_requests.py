@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 import tapgate
 from messenger.channel.test_graph import NUMBER, TOKEN, Impostor
 from tapgate.messenger.channel.graph import Graph, MediaError
-from tapgate.notifications.webhooks.sending import NoAnswerError, Sender
-from tapgate.notifications.webhooks.targets import (
-    _CLOSED_IPV4,
-    RefusedError,
-    is_public,
+from tapgate.notifications.webhooks.sender import NoResponseError, WebhookSender
+from tapgate.notifications.webhooks.target_urls import (
+    _NON_PUBLIC_IPV4,
+    TargetRejectedError,
+    is_public_address,
     require_public,
 )
 
-CLOSED = st.sampled_from(_CLOSED_IPV4).flatmap(
+CLOSED = st.sampled_from(_NON_PUBLIC_IPV4).flatmap(
     lambda network: st.integers(int(network.network_address), int(network.broadcast_address)).map(
         IPv4Address
     )
@@ -41,8 +41,8 @@ def test_a_private_address_is_private_in_every_disguise(address: IPv4Address) ->
         IPv6Address((0x20010000 << 96) | (inner ^ 0xFFFFFFFF)),  # Teredo
         IPv6Address(f"fe80::5efe:{address}"),
     ]
-    assert not is_public(address)
-    assert [one for one in disguises if is_public(one)] == []
+    assert not is_public_address(address)
+    assert [one for one in disguises if is_public_address(one)] == []
 
 
 class Turncoat:
@@ -61,12 +61,12 @@ async def test_a_name_that_changes_between_check_and_use_reaches_nobody() -> Non
     names = Turncoat()
     url = "https://shop.example.com/hook"
     assert await require_public(url, names) == ["93.184.215.14"]
-    with pytest.raises(RefusedError):
+    with pytest.raises(TargetRejectedError):
         await require_public(url, names)
     # Each sending asks once, and goes to what that said: there is nothing in between to change.
     names.asked = 1
-    sender = Sender(public_only=True, resolve=names)
-    with pytest.raises(NoAnswerError, match="RefusedError"):
+    sender = WebhookSender(public_only=True, resolve=names)
+    with pytest.raises(NoResponseError, match="RefusedError"):
         await sender.send(url, {}, b"{}")
     assert names.asked == 2
 
@@ -134,7 +134,7 @@ def test_nobody_here_follows_redirects_or_asks_a_proxy_of_the_environment() -> N
     """One client that follows redirects undoes every check of where it was sent. Generated from
     the source: the next one is looked at too."""
     found = dict(clients())
-    assert {"notifications/webhooks/sending.py", "messenger/channel/graph.py"} <= found.keys()
+    assert {"notifications/webhooks/sender.py", "messenger/channel/graph.py"} <= found.keys()
     for place, options in found.items():
         assert options.get("follow_redirects", False) is False, place
         if not place.startswith(("cli/", "client/")):  # these are the caller's own machine

@@ -7,16 +7,16 @@ from structlog.testing import capture_logs
 
 from tapgate import gateway
 from tapgate.edge.services import Services
-from tapgate.notifications.messages import Courier
+from tapgate.notifications.messages import MessageSender
 
 
 async def test_work_that_ends_by_itself_is_said_aloud(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(self: Courier) -> None:
+    async def broken(self: MessageSender) -> None:
         raise OSError("no certificates here")
 
-    monkeypatch.setattr(Courier, "run", broken)
+    monkeypatch.setattr(MessageSender, "run", broken)
     with capture_logs() as lines:
         async with gateway._start_background_tasks(services):
             async with asyncio.timeout(30):

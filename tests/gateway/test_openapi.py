@@ -16,8 +16,8 @@ from tapgate.edge.fields import IdempotencyKeyRule
 from tapgate.edge.openapi import render_openapi_document
 from tapgate.errors import TABLE
 from tapgate.gateway import ENDPOINT_GROUPS, EVENT_RECORD_LOADERS
-from tapgate.notifications.events import TYPES
-from tapgate.notifications.webhooks.model import TEST
+from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
+from tapgate.notifications.webhooks.model import TEST_EVENT
 from tapgate.service import json_schema
 from world import World
 
@@ -48,7 +48,7 @@ async def test_health_has_one_form_whether_well_or_not(document: dict[str, Any])
 
 
 def test_every_event_is_described_with_its_headers_and_payload(document: dict[str, Any]) -> None:
-    assert list(document["webhooks"]) == [*TYPES, TEST]
+    assert list(document["webhooks"]) == [*WEBHOOK_EVENT_TYPES, TEST_EVENT]
     components = document["components"]
     for name, path in document["webhooks"].items():
         operation = path["post"]
@@ -89,7 +89,7 @@ async def test_sent_events_match_their_description(world: World, document: dict[
         await deliver(world.services, EVENT_RECORD_LOADERS)
     types = {one.content["type"] for one in receiver.received}
     assert types == {
-        TEST, "transaction.completed", "subscriber.created", "webhook_endpoint.disabled"
+        TEST_EVENT, "transaction.completed", "subscriber.created", "webhook_endpoint.disabled"
     }  # fmt: skip
     for one in receiver.received:
         kind = one.content["type"]
@@ -203,7 +203,7 @@ def test_states_and_types_are_enums(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
     assert schemas["SubscriberStatus"]["enum"] == ["ACTIVE", "BLOCKED", "CLOSED"]
     assert schemas["ErrorCode"]["enum"] == [str(code) for code in TABLE]
-    assert schemas["WebhookEventType"]["enum"] == [*TYPES, TEST]
+    assert schemas["WebhookEventType"]["enum"] == [*WEBHOOK_EVENT_TYPES, TEST_EVENT]
 
 
 def test_times_dates_and_addresses_have_a_format(document: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from notifications.receiver import Receiver
 from notifications.stage import SetClock
 from tapgate.edge.services import Services
 from tapgate.notifications import messages
-from tapgate.notifications.webhooks import deliverer, sending
+from tapgate.notifications.webhooks import sender, worker
 from tapgate.store import signals
 
 
@@ -16,10 +16,10 @@ def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may stand still for longer than anybody waits for an answer or a farewell;
     that a connection was believed to be lost would be among the lines that a test counts."""
     monkeypatch.setattr(signals, "_QUERY_TIMEOUT_SECONDS", 30.0)
-    monkeypatch.setattr(sending, "PATIENCE_SECONDS", 30.0)
-    monkeypatch.setattr(sending, "_CONNECT_SECONDS", 30.0)
-    monkeypatch.setattr(deliverer, "_FAREWELL_SECONDS", 30.0)
-    monkeypatch.setattr(messages, "_PATIENCE_SECONDS", 30.0)
+    monkeypatch.setattr(sender, "RESPONSE_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(sender, "_CONNECT_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(worker, "_SHUTDOWN_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(messages, "_REQUEST_TIMEOUT_SECONDS", 30.0)
 
 
 @pytest.fixture

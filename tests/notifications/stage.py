@@ -12,8 +12,8 @@ from tapgate import ids, signing
 from tapgate.edge.services import Services
 from tapgate.notifications.events import publish
 from tapgate.notifications.webhooks import model
-from tapgate.notifications.webhooks.deliverer import Deliverer
-from tapgate.notifications.webhooks.sending import Sender
+from tapgate.notifications.webhooks.sender import WebhookSender
+from tapgate.notifications.webhooks.worker import WebhookWorker
 
 ENDPOINTS = "/api/v1/admin/webhook-endpoints"
 
@@ -54,7 +54,7 @@ async def endpoint(services: Services, url: str, *events: str) -> tuple[int, str
         endpoint_id,
         url,
         list(events or ("*",)),
-        services.vault.seal(secret.encode(), model.secret_context(endpoint_id)),
+        services.vault.seal(secret.encode(), model.build_secret_context(endpoint_id)),
         services.clock(),
     )
     return endpoint_id, secret
@@ -80,11 +80,13 @@ async def happen_in_ledger(services: Services, event: str, subject_id: int) -> N
     )
 
 
-async def deliver(services: Services, records: Any = None, sender: Sender | None = None) -> None:
+async def deliver(
+    services: Services, records: Any = None, sender: WebhookSender | None = None
+) -> None:
     """Attempt everything that is due, as a process of its own."""
-    work = Deliverer(services, records or {}, sender)
-    await work.start_due()
-    await work.finish()
+    work = WebhookWorker(services, records or {}, sender)
+    await work.start_due_attempts()
+    await work.wait_until_idle()
 
 
 async def deliveries(services: Services) -> list[asyncpg.Record]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from production import PRODUCTION
 from tapgate.edge.services import Services
-from tapgate.notifications.messages import send_template
+from tapgate.notifications.messages import enqueue_message
 
 TAPGATE = Path(sys.executable).with_name("tapgate")
 PHONE = "+23276123456"
@@ -37,7 +37,7 @@ async def _messages(services: Services, **variables: str) -> tuple[int | None, s
 
 async def _send(services: Services) -> None:
     async with services.database.transaction() as tx:
-        await send_template(
+        await enqueue_message(
             tx,
             services,
             to=PHONE,

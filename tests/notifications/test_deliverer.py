@@ -23,11 +23,11 @@ from notifications.stage import (
 from tapgate import ids
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError, Code
-from tapgate.notifications import claims
+from tapgate.notifications import work_queue
 from tapgate.notifications.events import publish
-from tapgate.notifications.webhooks import deliverer, model, outbox
-from tapgate.notifications.webhooks.deliverer import Deliverer
-from tapgate.notifications.webhooks.model import Outcome
+from tapgate.notifications.webhooks import delivery_queue, model, worker
+from tapgate.notifications.webhooks.model import AttemptResult
+from tapgate.notifications.webhooks.worker import WebhookWorker
 
 
 async def test_an_event_is_sent_signed_in_the_standard_form(
@@ -126,8 +126,8 @@ async def test_failed_attempts_are_repeated_on_schedule_and_then_given_up(
 
 
 async def test_the_pauses_differ_by_chance() -> None:
-    assert len({model.pause_after(9) for _ in range(20)}) > 1
-    assert model.pause_after(10) is None
+    assert len({model.get_retry_delay(9) for _ in range(20)}) > 1
+    assert model.get_retry_delay(10) is None
 
 
 async def test_a_redirect_is_a_failure_and_not_followed(
@@ -171,7 +171,7 @@ async def test_an_endpoint_that_is_away_or_speaks_no_http_harms_nobody(
 async def test_whoever_does_not_answer_in_time_has_failed(
     timed: Services, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tapgate.notifications.webhooks.sending.PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr("tapgate.notifications.webhooks.sender.RESPONSE_TIMEOUT_SECONDS", 0.2)
     await endpoint(timed, f"{receiver.url}/slow")
     await happen(timed)
     await deliver(timed)
@@ -204,9 +204,9 @@ async def test_an_attempt_whose_end_cannot_be_written_is_made_again(
     await endpoint(timed, receiver.url)
     await happen(timed)
     with monkeypatch.context() as patch, capture_logs() as lines:
-        patch.setattr(outbox, "delivered", lost)
+        patch.setattr(delivery_queue, "mark_delivered", lost)
         await deliver(timed)
-    assert [line["event"] for line in lines] == ["webhooks.attempt_lost"]
+    assert [line["event"] for line in lines] == ["webhooks.attempt_not_recorded"]
     set_clock.forward(seconds=30)
     await deliver(timed)
     first, second = receiver.received
@@ -221,10 +221,10 @@ async def test_two_processes_at_once_send_each_delivery_once(
     await endpoint(timed, f"{receiver.url}/b")
     for _ in range(40):
         await happen(timed)
-    processes = [Deliverer(timed, {}) for _ in range(2)]
+    processes = [WebhookWorker(timed, {}) for _ in range(2)]
     while await timed.database.fetchval("SELECT count(*) FROM deliveries WHERE status = 'pending'"):
-        await asyncio.gather(*(process.start_due() for process in processes))
-        await asyncio.gather(*(process.finish() for process in processes))
+        await asyncio.gather(*(process.start_due_attempts() for process in processes))
+        await asyncio.gather(*(process.wait_until_idle() for process in processes))
     assert len(receiver.received) == 80
     assert len({one.id for one in receiver.received}) == 80
     assert {row["attempts"] for row in await deliveries(timed)} == {1}
@@ -238,9 +238,9 @@ async def test_claims_made_at_once_neither_overlap_nor_wait_for_each_other(
         await happen(timed)
     now = set_clock()
     async with timed.database.transaction() as tx:
-        first = await claims.claim(tx, "deliveries", "id", now=now, limit=1)
+        first = await work_queue.claim(tx, "deliveries", "id", now=now, limit=1)
         async with asyncio.timeout(30):
-            second = await claims.claim(timed.database, "deliveries", "id", now=now, limit=3)
+            second = await work_queue.claim(timed.database, "deliveries", "id", now=now, limit=3)
     assert len(first) == 1
     assert sorted(row["id"] for row in (*first, *second)) == [
         row["id"] for row in await deliveries(timed)
@@ -252,10 +252,10 @@ async def test_what_a_killed_process_was_sending_is_sent_by_another(
 ) -> None:
     await endpoint(timed, f"{receiver.url}/slow")
     await happen(timed)
-    killed = Deliverer(timed, {})
-    await killed.start_due()
+    killed = WebhookWorker(timed, {})
+    await killed.start_due_attempts()
     await until(lambda: _count(receiver), 1)
-    await killed._finish(within=0)
+    await killed._shut_down(within=0)
     receiver.hurry.set()
 
     set_clock.forward(seconds=29)
@@ -274,21 +274,21 @@ async def test_whoever_lost_a_claim_does_not_put_off_who_has_it(
 ) -> None:
     await endpoint(timed, f"{receiver.url}/slow")
     await happen(timed)
-    (lost,) = await outbox.claim(
+    (lost,) = await delivery_queue.claim(
         timed.database, await _endpoint_id(timed), now=set_clock(), limit=1
     )
     set_clock.forward(seconds=30)
-    (held,) = await outbox.claim(
+    (held,) = await delivery_queue.claim(
         timed.database, await _endpoint_id(timed), now=set_clock(), limit=1
     )
-    late = Outcome(problem="status 500", status=500)
-    await outbox.failed(timed.database, lost, late, set_clock(), set_clock())
-    await outbox.failed(timed.database, lost, late, set_clock(), None)
-    await outbox.release(timed.database, lost, set_clock())
+    late = AttemptResult(problem="status 500", status=500)
+    await delivery_queue.record_failed_attempt(timed.database, lost, late, set_clock(), set_clock())
+    await delivery_queue.record_failed_attempt(timed.database, lost, late, set_clock(), None)
+    await delivery_queue.release(timed.database, lost, set_clock())
     row = await only_delivery(timed)
     assert (row["status"], row["next_attempt_at"]) == ("pending", held.next_attempt_at)
-    busy = Outcome(problem="status 503", status=503)
-    await outbox.failed(timed.database, held, busy, set_clock(), set_clock())
+    busy = AttemptResult(problem="status 503", status=503)
+    await delivery_queue.record_failed_attempt(timed.database, held, busy, set_clock(), set_clock())
     assert (await only_delivery(timed))["last_status"] == 503
 
 
@@ -297,37 +297,37 @@ async def test_a_slow_endpoint_holds_up_nobody_else(timed: Services, receiver: R
     await endpoint(timed, f"{receiver.url}/fast")
     for _ in range(30):
         await happen(timed)
-    work = Deliverer(timed, {})
+    work = WebhookWorker(timed, {})
 
     async def at_the_fast_one() -> int:
-        await work.start_due()
+        await work.start_due_attempts()
         return sum(one.path == "/fast" for one in receiver.received)
 
     async def at_the_slow_one() -> int:
         return sum(one.path == "/slow" for one in receiver.received)
 
     await until(at_the_fast_one, 30)
-    await until(at_the_slow_one, deliverer.AT_ONCE_TO_ONE_ENDPOINT)
-    await work.start_due()
-    assert await at_the_slow_one() == deliverer.AT_ONCE_TO_ONE_ENDPOINT
+    await until(at_the_slow_one, worker.MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT)
+    await work.start_due_attempts()
+    assert await at_the_slow_one() == worker.MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT
     receiver.hurry.set()
-    await work.finish()
+    await work.wait_until_idle()
 
 
 async def test_attempts_under_way_are_bounded_in_all(
     timed: Services, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deliverer, "AT_ONCE", 4)
+    monkeypatch.setattr(worker, "MAX_CONCURRENT_ATTEMPTS", 4)
     for _ in range(3):
         await endpoint(timed, f"{receiver.url}/slow")
     for _ in range(3):
         await happen(timed)
-    work = Deliverer(timed, {})
-    await work.start_due()
-    await work.start_due()
+    work = WebhookWorker(timed, {})
+    await work.start_due_attempts()
+    await work.start_due_attempts()
     await until(lambda: _count(receiver), 4)
     receiver.hurry.set()
-    await work.finish()
+    await work.wait_until_idle()
     assert receiver.most_at_once == 4
 
 
@@ -335,7 +335,7 @@ async def test_a_running_deliverer_sends_however_much_there_is_and_what_comes_la
     services: Services, receiver: Receiver
 ) -> None:
     await endpoint(services, receiver.url)
-    running = asyncio.create_task(Deliverer(services, {}).run())
+    running = asyncio.create_task(WebhookWorker(services, {}).run())
     try:
         for _ in range(60):
             await happen(services)
@@ -353,7 +353,7 @@ async def test_an_attempt_under_way_may_end_when_the_process_is_told_to_stop(
 ) -> None:
     await endpoint(services, f"{receiver.url}/slow")
     await happen(services)
-    running = asyncio.create_task(Deliverer(services, {}).run())
+    running = asyncio.create_task(WebhookWorker(services, {}).run())
     await until(lambda: _count(receiver), 1)
     running.cancel()
     await asyncio.sleep(0)

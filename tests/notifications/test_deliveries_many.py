@@ -4,7 +4,7 @@ from typing import Any
 
 from notifications.stage import endpoint
 from tapgate.edge.services import Services
-from tapgate.notifications.webhooks import outbox
+from tapgate.notifications.webhooks import delivery_queue
 from transactions.many import Recorder, rows_read
 
 WAITING = 20_000
@@ -31,6 +31,6 @@ async def test_what_waits_is_not_gone_through_at_every_look(services: Services) 
         )
         await connection.execute("VACUUM ANALYZE", timeout=60)
     recorder: Any = Recorder(services.database)
-    await outbox.end_for_deleted_endpoints(recorder, services.clock())
-    await outbox.due_endpoints(recorder, services.clock())
+    await delivery_queue.fail_for_deleted_endpoints(recorder, services.clock())
+    await delivery_queue.list_due_endpoints(recorder, services.clock())
     assert max(rows_read(plan, "deliveries") for plan in recorder.plans) < 10

@@ -12,10 +12,10 @@ from notifications.stage import endpoint
 from tapgate.gateway import EVENT_RECORD_LOADERS
 from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules
-from tapgate.notifications.events import TYPES, resource_of
-from tapgate.notifications.receipts import Receipts
-from tapgate.notifications.webhooks.deliverer import Deliverer
-from tapgate.notifications.webhooks.records import REDUCED
+from tapgate.notifications.events import WEBHOOK_EVENT_TYPES, get_resource_type
+from tapgate.notifications.receipts import ReceiptWorker
+from tapgate.notifications.webhooks.event_data import REDACTORS
+from tapgate.notifications.webhooks.worker import WebhookWorker
 from tapgate.settings import Settings
 from transactions.movements import move, processor, refund
 from world import PIN, World
@@ -39,7 +39,7 @@ def settings(settings: Settings) -> Settings:
 
 
 def test_every_event_about_a_subscriber_is_reduced() -> None:
-    assert {resource_of(event) for event in TYPES} - OTHERS == REDUCED.keys()
+    assert {get_resource_type(event) for event in WEBHOOK_EVENT_TYPES} - OTHERS == REDACTORS.keys()
 
 
 async def listen(world: World, receiver: Receiver) -> None:
@@ -50,13 +50,13 @@ async def listen(world: World, receiver: Receiver) -> None:
 
 
 async def deliver(world: World) -> None:
-    work = Deliverer(world.services, EVENT_RECORD_LOADERS)
+    work = WebhookWorker(world.services, EVENT_RECORD_LOADERS)
     while await world.services.database.fetchval(
         """SELECT count(*) FROM deliveries WHERE status = 'pending' AND next_attempt_at <= $1""",
         world.services.clock(),
     ):
-        await work.start_due()
-        await work.finish()
+        await work.start_due_attempts()
+        await work.wait_until_idle()
 
 
 async def restrict(world: World, person: dict[str, Any], restricted: bool = True) -> None:
@@ -216,7 +216,7 @@ async def test_a_message_to_the_other_side_names_a_restricted_subscriber_by_id(
     await restrict(world, person)
     await move(world, chart.TRANSFER_P2P, person["id"], other["id"], "10")
     await move(world, chart.TRANSFER_P2P, other["id"], person["id"], "5")
-    await Receipts(world.services).send_due()
+    await ReceiptWorker(world.services).enqueue_due()
     for template in ("money_received", "payment_made"):
         ((_, name, _),) = await world.sent_to(other["phone_number"], template)
         assert name == person["id"]

@@ -16,10 +16,10 @@ from notifications.receiver import Receiver
 from notifications.stage import ENDPOINTS, deliver, deliveries, happen, until
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError, Code
-from tapgate.notifications import claims
-from tapgate.notifications.webhooks import outbox
-from tapgate.notifications.webhooks.deliverer import Deliverer
-from tapgate.notifications.webhooks.sending import Sender
+from tapgate.notifications import work_queue
+from tapgate.notifications.webhooks import delivery_queue
+from tapgate.notifications.webhooks.sender import WebhookSender
+from tapgate.notifications.webhooks.worker import WebhookWorker
 from tapgate.store.signals import Signals
 from world import Bearer, World
 
@@ -54,26 +54,26 @@ class Held:
         return f"{ENDPOINTS}/{self.created['id']}"
 
     @property
-    def sender(self) -> Sender:
-        return Sender(public_only=False, resolve=self.gate)
+    def sender(self) -> WebhookSender:
+        return WebhookSender(public_only=False, resolve=self.gate)
 
-    async def claim(self, count: int = 3) -> Deliverer:
+    async def claim(self, count: int = 3) -> WebhookWorker:
         body = {"url": f"{self.url}/old", "events": ["*"]}
         answer = await self.world.client.post(ENDPOINTS, json=body, auth=self.admin)
         self.created = answer.json()
         for _ in range(count):
             await happen(self.world.services)
-        work = Deliverer(self.world.services, {}, self.sender)
-        await work.start_due()
+        work = WebhookWorker(self.world.services, {}, self.sender)
+        await work.start_due_attempts()
         await until(self._reached, count)
         return work
 
     async def _reached(self) -> int:
         return self.gate.reached
 
-    async def release(self, work: Deliverer) -> None:
+    async def release(self, work: WebhookWorker) -> None:
         self.gate.opened.set()
-        await work.finish()
+        await work.wait_until_idle()
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ async def get_410(held: Held) -> Any:
     await happen(held.world.services)
     gate = Gate()
     gate.opened.set()
-    await deliver(held.world.services, sender=Sender(public_only=False, resolve=gate))
+    await deliver(held.world.services, sender=WebhookSender(public_only=False, resolve=gate))
     held.receiver.received.clear()
 
 
@@ -161,11 +161,11 @@ async def test_a_claim_that_cannot_be_released_expires(
     work = await held.claim(count=1)
     await pause(held)
     with monkeypatch.context() as patch, capture_logs() as lines:
-        patch.setattr(outbox, "release", lost)
+        patch.setattr(delivery_queue, "release", lost)
         await held.release(work)
-    assert [line["event"] for line in lines] == ["webhooks.attempt_lost"]
+    assert [line["event"] for line in lines] == ["webhooks.attempt_not_recorded"]
     await world.client.put(held.path, json={"status": "active"}, auth=held.admin)
-    world.forward(seconds=claims.LEASE.total_seconds())
+    world.forward(seconds=work_queue.LEASE_DURATION.total_seconds())
     await deliver(world.services, sender=held.sender)
     assert len(receiver.received) == 1
 
@@ -180,8 +180,8 @@ async def test_a_redelivery_during_a_failing_attempt_stays_due_and_the_attempt_i
     path = f"{ENDPOINTS}/{created['id']}"
     receiver.status(status)
     await happen(services)
-    work = Deliverer(services, {})
-    await work.start_due()
+    work = WebhookWorker(services, {})
+    await work.start_due_attempts()
 
     async def received() -> int:
         return len(receiver.received)
@@ -191,7 +191,7 @@ async def test_a_redelivery_during_a_failing_attempt_stays_due_and_the_attempt_i
     again = f"{path}/deliveries/{listed['id']}/redeliver"
     assert (await world.client.post(again, auth=admin)).status_code == 200
     receiver.hurry.set()
-    await work.finish()
+    await work.wait_until_idle()
     (row,) = await deliveries(services)
     assert (row["status"], row["last_status"]) == ("pending", status)
     assert row["next_attempt_at"] <= services.clock()
@@ -214,8 +214,8 @@ async def test_a_late_410_does_not_disable_a_changed_endpoint(
     path = f"{ENDPOINTS}/{created['id']}"
     receiver.status(410)
     await happen(services)
-    work = Deliverer(services, {})
-    await work.start_due()
+    work = WebhookWorker(services, {})
+    await work.start_due_attempts()
 
     async def received() -> int:
         return len(receiver.received)
@@ -223,7 +223,7 @@ async def test_a_late_410_does_not_disable_a_changed_endpoint(
     await until(received, 1)
     changed = (await world.client.put(path, json=change, auth=admin)).json()
     receiver.hurry.set()
-    await work.finish()
+    await work.wait_until_idle()
     assert (await world.client.get(path, auth=admin)).json() == changed
     (row,) = await deliveries(services)
     assert (row["status"], row["last_status"]) == ("pending", 410)

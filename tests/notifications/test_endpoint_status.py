@@ -59,7 +59,7 @@ async def hooks(world: World) -> Endpoints:
 
 @pytest.fixture
 def in_production(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operations, "_LOOK_UP_SECONDS", 30.0)
+    monkeypatch.setattr(operations, "_LOOKUP_TIMEOUT_SECONDS", 30.0)
     services.settings = msgspec.structs.replace(services.settings, environment="production")
 
 
@@ -306,7 +306,7 @@ async def test_failures_after_a_quiet_time_do_not_continue_earlier_ones(
     id = await hooks.create(receiver.url)
     receiver.status(*[500] * 50)
     await happen(services)
-    for _ in range(len(model.PAUSES) + 1):
+    for _ in range(len(model.RETRY_DELAYS_SECONDS) + 1):
         await hooks.make_all_due()
         await deliver(services)
     assert [one["status"] for one in await hooks.deliveries(id)] == ["failed"]
@@ -320,7 +320,7 @@ async def test_failures_after_a_quiet_time_do_not_continue_earlier_ones(
 
 
 def test_retries_of_one_delivery_are_continuous_failure() -> None:
-    longest = timedelta(seconds=max(model.PAUSES) * 1.1)
+    longest = timedelta(seconds=max(model.RETRY_DELAYS_SECONDS) * 1.1)
     assert max(longest, MAX_RETRY_AFTER) < model.MAX_FAILURE_GAP
 
 
@@ -371,4 +371,4 @@ async def test_errors_of_the_gateway_are_not_held_against_the_endpoint(
 
 
 def test_the_reason_states_the_limit() -> None:
-    assert f"{model.DISABLED_AFTER.days} days" in StatusReason.FAILING
+    assert f"{model.DISABLE_AFTER.days} days" in StatusReason.FAILING

@@ -14,9 +14,9 @@ from notifications.stage import deliver, happen
 from tapgate import ids
 from tapgate.edge.services import Services
 from tapgate.ledger.rules import EVENT_TYPES
-from tapgate.notifications.events import TYPES
+from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
 from tapgate.notifications.webhooks import model, operations
-from tapgate.notifications.webhooks.deliverer import Deliverer
+from tapgate.notifications.webhooks.worker import WebhookWorker
 from world import Bearer, World
 
 PATH = "/api/v1/admin/webhook-endpoints"
@@ -110,7 +110,7 @@ async def test_what_is_missing_or_of_another_type_is_a_bad_request(
 
 
 def test_whatever_the_ledger_tells_can_be_asked_for() -> None:
-    assert set(TYPES) >= EVENT_TYPES
+    assert set(WEBHOOK_EVENT_TYPES) >= EVENT_TYPES
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ async def test_in_production_only_https_to_the_public_will_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Who does not know in time where a name leads takes it.
-    monkeypatch.setattr(operations, "_LOOK_UP_SECONDS", 30.0)
+    monkeypatch.setattr(operations, "_LOOKUP_TIMEOUT_SECONDS", 30.0)
     in_production(services)
     answer = await client.post(PATH, json={"url": url, "events": ["*"]}, auth=admin)
     assert (answer.status_code, answer.json()["code"]) == (422, "VALIDATION_FAILED")
@@ -290,7 +290,7 @@ async def test_what_was_given_up_has_all_its_attempts_again_when_asked_for(
     row = await services.database.fetchrow("SELECT * FROM deliveries")
     assert row is not None
     assert (row["status"], row["attempts"], row["last_status"]) == ("pending", 11, 500)
-    first_pause = timedelta(seconds=model.PAUSES[0])
+    first_pause = timedelta(seconds=model.RETRY_DELAYS_SECONDS[0])
     assert before + 0.9 * first_pause <= row["next_attempt_at"] <= after + 1.1 * first_pause
 
 
@@ -300,14 +300,14 @@ async def test_asking_again_is_not_undone_by_the_attempt_under_way(
     path = f"{PATH}/{(await create(client, admin, f'{receiver.url}/slow'))['id']}/deliveries"
     await happen(services)
     receiver.status(500)
-    work = Deliverer(services, {})
-    await work.start_due()
+    work = WebhookWorker(services, {})
+    await work.start_due_attempts()
     while not receiver.received:
         await asyncio.sleep(0.01)
     (pending,) = (await client.get(path, auth=admin)).json()["data"]
     await client.post(f"{path}/{pending['id']}/redeliver", auth=admin)
     receiver.hurry.set()
-    await work.finish()
+    await work.wait_until_idle()
     await deliver(services)
     assert len(receiver.received) == 2
     (again,) = (await client.get(path, auth=admin)).json()["data"]

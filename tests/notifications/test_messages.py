@@ -16,7 +16,7 @@ from notifications.messenger import Messenger
 from tapgate import ids
 from tapgate.edge.services import Services
 from tapgate.notifications import messages
-from tapgate.notifications.messages import Courier, pending, send_template
+from tapgate.notifications.messages import MessageSender, enqueue_message, list_pending
 
 PHONE = "+23276123456"
 #: Longer than a real one, which the number of a row or sealed bytes may have in them by chance.
@@ -64,7 +64,7 @@ async def http() -> AsyncIterator[httpx2.AsyncClient]:
 
 async def _send(gateway: Services, to: str = PHONE) -> None:
     async with gateway.database.transaction() as tx:
-        await send_template(
+        await enqueue_message(
             tx,
             gateway,
             to=to,
@@ -83,7 +83,7 @@ async def test_a_message_is_delivered_signed_and_then_forgotten(
     gateway: Services, messenger: Messenger, http: httpx2.AsyncClient
 ) -> None:
     await _send(gateway)
-    await Courier(gateway).tick(http)
+    await MessageSender(gateway).send_due(http)
     row = await _only_message(gateway)
     assert messenger.received == [
         {
@@ -95,14 +95,14 @@ async def test_a_message_is_delivered_signed_and_then_forgotten(
         }
     ]
     assert (row["status"], row["parameters"]) == ("delivered", None)
-    await Courier(gateway).tick(http)
+    await MessageSender(gateway).send_due(http)
     assert len(messenger.received) == 1
 
 
 async def test_a_message_is_there_only_if_what_it_tells_is(gateway: Services) -> None:
     with pytest.raises(ZeroDivisionError):
         async with gateway.database.transaction() as tx:
-            await send_template(
+            await enqueue_message(
                 tx, gateway, to=PHONE, template="t", parameters=[], expires_at=gateway.clock()
             )
             raise ZeroDivisionError
@@ -114,7 +114,7 @@ async def test_what_waits_is_sealed_and_a_developer_can_read_it(gateway: Service
     await _send(gateway, to="+23276000000")
     stored = await gateway.database.fetch("SELECT messages::text, parameters FROM messages")
     assert CODE not in str(stored)
-    (waiting,) = await pending(gateway.database, gateway.vault, PHONE)
+    (waiting,) = await list_pending(gateway.database, gateway.vault, PHONE)
     assert (waiting.template, waiting.language) == ("one_time_code", "en")
     assert waiting.parameters == [CODE]
     assert waiting.created_at == gateway.clock()
@@ -125,11 +125,11 @@ async def test_a_failed_try_is_repeated_later_under_the_same_id(
 ) -> None:
     messenger.statuses = [500, 429]
     await _send(gateway)
-    courier = Courier(gateway)
+    courier = MessageSender(gateway)
     pauses = []
     for _ in range(3):
-        await courier.tick(http)
-        await courier.tick(http)
+        await courier.send_due(http)
+        await courier.send_due(http)
         row = await _only_message(gateway)
         pauses.append((row["next_attempt_at"] - clock()).total_seconds())
         clock.forward(seconds=pauses[-1])
@@ -142,7 +142,7 @@ async def test_a_failed_try_is_repeated_later_under_the_same_id(
 
 
 async def test_pauses_grow_to_about_a_minute_and_differ() -> None:
-    pauses = [messages._pause(attempts).total_seconds() for attempts in (7, 50, 30_000) * 10]
+    pauses = [messages._get_backoff(attempts).total_seconds() for attempts in (7, 50, 30_000) * 10]
     assert all(45 <= pause <= 75 for pause in pauses)
     assert len(set(pauses)) > 1
 
@@ -152,13 +152,13 @@ async def test_a_message_whose_time_is_over_is_given_up_and_forgotten(
 ) -> None:
     messenger.statuses = [503]
     await _send(gateway)
-    await Courier(gateway).tick(http)
+    await MessageSender(gateway).send_due(http)
     clock.forward(minutes=5)
-    await Courier(gateway).tick(http)
+    await MessageSender(gateway).send_due(http)
     row = await _only_message(gateway)
     assert (row["status"], row["parameters"]) == ("expired", None)
     assert len(messenger.received) == 1
-    assert await pending(gateway.database, gateway.vault, PHONE) == []
+    assert await list_pending(gateway.database, gateway.vault, PHONE) == []
 
 
 async def test_a_messenger_that_is_away_harms_nobody_and_nothing_secret_is_logged(
@@ -168,7 +168,7 @@ async def test_a_messenger_that_is_away_harms_nobody_and_nothing_secret_is_logge
     gateway = dataclasses.replace(gateway, settings=settings)
     await _send(gateway)
     with capture_logs() as lines:
-        await Courier(gateway).tick(http)
+        await MessageSender(gateway).send_due(http)
     row = await _only_message(gateway)
     assert (row["status"], row["attempts"]) == ("pending", 1)
     assert [line["problem"] for line in lines] == ["ConnectError"]
@@ -183,11 +183,11 @@ async def test_while_the_messenger_is_away_not_every_message_is_tried(
     for _ in range(50):
         await _send(gateway)
     settings = msgspec.structs.replace(gateway.settings, messenger_url="http://127.0.0.1:9")
-    await Courier(dataclasses.replace(gateway, settings=settings)).tick(http)
+    await MessageSender(dataclasses.replace(gateway, settings=settings)).send_due(http)
     tried = "SELECT count(*) FROM messages WHERE attempts > 0"
     assert 0 < await gateway.database.fetchval(tried) < 50
     clock.forward(minutes=1)
-    await Courier(gateway).tick(http)
+    await MessageSender(gateway).send_due(http)
     assert len(messenger.received) == 50
 
 
@@ -198,7 +198,7 @@ async def test_a_message_sealed_with_another_secret_key_does_not_hold_up_the_oth
     await gateway.database.execute("UPDATE messages SET parameters = 'sealed by another'")
     await _send(gateway)
     with capture_logs() as lines:
-        await Courier(gateway).tick(http)
+        await MessageSender(gateway).send_due(http)
     assert [message["to"] for message in messenger.received] == [PHONE]
     assert [line["problem"] for line in lines] == ["VaultError"]
 
@@ -208,7 +208,7 @@ async def test_many_messages_and_many_couriers_deliver_each_once(
 ) -> None:
     for _ in range(50):
         await _send(gateway)
-    await asyncio.gather(*(Courier(gateway).tick(http) for _ in range(4)))
+    await asyncio.gather(*(MessageSender(gateway).send_due(http) for _ in range(4)))
     assert len(messenger.received) == 50
     assert len({message["id"] for message in messenger.received}) == 50
     left = "SELECT count(*) FROM messages WHERE status <> 'delivered'"
@@ -220,13 +220,13 @@ async def test_nothing_is_locked_and_nobody_else_tries_while_the_messenger_think
 ) -> None:
     messenger.answers.clear()
     await _send(gateway)
-    delivering = asyncio.create_task(Courier(gateway).tick(http))
+    delivering = asyncio.create_task(MessageSender(gateway).send_due(http))
     await _until(lambda: _attempts(gateway), 1)
     in_transaction = """SELECT count(*) FROM pg_stat_activity
                         WHERE datname = current_database() AND state LIKE 'idle in transaction%'"""
     assert await gateway.database.fetchval(in_transaction) == 0
     await gateway.database.fetch("SELECT id FROM messages FOR UPDATE NOWAIT")
-    await Courier(gateway).tick(http)
+    await MessageSender(gateway).send_due(http)
     messenger.answers.set()
     await delivering
     assert len(messenger.received) == 1
@@ -238,7 +238,7 @@ async def test_what_a_killed_courier_had_claimed_is_taken_up_by_another(
 ) -> None:
     messenger.answers.clear()
     await _send(gateway)
-    killed = asyncio.create_task(Courier(gateway).tick(http))
+    killed = asyncio.create_task(MessageSender(gateway).send_due(http))
     await _until(lambda: _heard(messenger), 1)
     killed.cancel()
     await asyncio.wait([killed])
@@ -247,10 +247,10 @@ async def test_what_a_killed_courier_had_claimed_is_taken_up_by_another(
     messenger.received.clear()
 
     clock.forward(seconds=29)
-    await Courier(gateway).tick(http)
+    await MessageSender(gateway).send_due(http)
     assert messenger.received == []
     clock.forward(seconds=1)
-    await Courier(gateway).tick(http)
+    await MessageSender(gateway).send_due(http)
     assert len(messenger.received) == 1
     row = await _only_message(gateway)
     assert (row["status"], row["attempts"]) == ("delivered", 2)
@@ -262,10 +262,10 @@ async def test_whoever_lost_a_claim_does_not_put_off_who_has_it(
     messenger.answers.clear()
     messenger.statuses = [500, 500]
     await _send(gateway)
-    slow = asyncio.create_task(Courier(gateway).tick(http))
+    slow = asyncio.create_task(MessageSender(gateway).send_due(http))
     await _until(lambda: _attempts(gateway), 1)
     clock.forward(seconds=30)
-    successor = asyncio.create_task(Courier(gateway).tick(http))
+    successor = asyncio.create_task(MessageSender(gateway).send_due(http))
     await _until(lambda: _attempts(gateway), 2)
     messenger.answers.set()
     await asyncio.gather(slow, successor)
@@ -280,8 +280,8 @@ async def test_without_a_secret_of_its_own_the_gateway_says_so_and_sends_nothing
     gateway = dataclasses.replace(gateway, settings=settings)
     await _send(gateway)
     with capture_logs() as lines:
-        running = asyncio.create_task(Courier(gateway).run())
-        await _until(lambda: _said(lines), ["messages.not_delivered"])
+        running = asyncio.create_task(MessageSender(gateway).run())
+        await _until(lambda: _said(lines), ["messages.sender_disabled"])
     running.cancel()
     await asyncio.wait([running])
     assert messenger.received == []
@@ -290,7 +290,7 @@ async def test_without_a_secret_of_its_own_the_gateway_says_so_and_sends_nothing
 async def test_a_courier_goes_on_when_the_database_is_back(
     postgres: str, gateway: Services, messenger: Messenger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(messages, "TICK_SECONDS", 0.02)
+    monkeypatch.setattr(messages, "POLL_INTERVAL_SECONDS", 0.02)
     name = await gateway.database.fetchval("SELECT current_database()")
     admin = await asyncpg.connect(postgres)
     try:
@@ -299,7 +299,7 @@ async def test_a_courier_goes_on_when_the_database_is_back(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name
         )
         with capture_logs() as lines:
-            running = asyncio.create_task(Courier(gateway).run())
+            running = asyncio.create_task(MessageSender(gateway).run())
             await _until(lambda: _said(lines), ["background.failing"])
             await admin.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
             await _until(lambda: _said(lines), ["background.failing", "background.recovered"])

@@ -17,8 +17,8 @@ from tapgate.gateway import open_services
 from tapgate.ledger import chart
 from tapgate.ledger import rules as ledger_rules
 from tapgate.notifications import receipts
-from tapgate.notifications.messages import Courier
-from tapgate.notifications.receipts import Receipts
+from tapgate.notifications.messages import MessageSender
+from tapgate.notifications.receipts import ReceiptWorker
 from tapgate.settings import Settings
 from transactions.movements import agent, move, partner, processor, refund, set_kyc_level, settle
 from world import PIN, World
@@ -39,7 +39,7 @@ async def count(services: Services, table: str) -> int:
 
 async def told(world: World, person: dict[str, Any]) -> list[tuple[str, list[str]]]:
     """What waits for somebody's phone, oldest first."""
-    await Receipts(world.services).send_due()
+    await ReceiptWorker(world.services).enqueue_due()
     kinds = (RECEIVED, PAID)
     found = [(kind, await world.sent_to(person["phone_number"], kind)) for kind in kinds]
     messages = [(kind, words) for kind, sent in found for words in sent]
@@ -182,15 +182,15 @@ async def test_interrupted_between_the_message_and_the_end_it_is_told_once(
 ) -> None:
     sender, receiver = await holder(world, balance="100"), await holder(world)
     await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
-    send_templates = receipts.send_templates
+    send_templates = receipts.enqueue_messages
 
     async def interrupted(*arguments: Any) -> None:
         await send_templates(*arguments)
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched, contextlib.suppress(ZeroDivisionError):
-        patched.setattr(receipts, "send_templates", interrupted)
-        await Receipts(world.services).send_due()
+        patched.setattr(receipts, "enqueue_messages", interrupted)
+        await ReceiptWorker(world.services).enqueue_due()
     assert await count(world.services, "messages") == 0
     assert await count(world.services, "notices") == 2
     assert len(await told(world, receiver)) == 1
@@ -202,7 +202,7 @@ async def test_whoever_dies_with_notices_in_hand_leaves_them_to_another(
 ) -> None:
     sender, receiver = await holder(world, balance="100"), await holder(world)
     await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
-    in_hand, send_templates = asyncio.Event(), receipts.send_templates
+    in_hand, send_templates = asyncio.Event(), receipts.enqueue_messages
 
     async def slow(*arguments: Any) -> None:
         await send_templates(*arguments)
@@ -211,11 +211,11 @@ async def test_whoever_dies_with_notices_in_hand_leaves_them_to_another(
 
     async with open_services(world.services.settings, database_url) as other:
         with monkeypatch.context() as patched:
-            patched.setattr(receipts, "send_templates", slow)
-            dying = asyncio.create_task(Receipts(other).send_due())
+            patched.setattr(receipts, "enqueue_messages", slow)
+            dying = asyncio.create_task(ReceiptWorker(other).enqueue_due())
             await in_hand.wait()
         # While it lives, nobody waits for it and nobody does the same.
-        await Receipts(world.services).send_due()
+        await ReceiptWorker(world.services).enqueue_due()
         assert await count(world.services, "messages") == 0
         dying.cancel()
         await asyncio.wait([dying])
@@ -229,15 +229,15 @@ async def test_whoever_dies_with_notices_in_hand_leaves_them_to_another(
 async def test_many_notices_and_several_processes_tell_each_once(
     world: World, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(receipts, "AT_ONCE", 7)
+    monkeypatch.setattr(receipts, "BATCH_SIZE", 7)
     await world.without_compliance_rules()
     sender, receiver = await holder(world, balance="200"), await holder(world)
     numbers = await asyncio.gather(
         *(move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "1.00") for _ in range(60))
     )
     async with open_services(world.services.settings, database_url) as other:
-        workers = (Receipts(services) for services in (world.services, other) * 2)
-        await asyncio.gather(*(worker.send_due() for worker in workers))
+        workers = (ReceiptWorker(services) for services in (world.services, other) * 2)
+        await asyncio.gather(*(worker.enqueue_due() for worker in workers))
     for person in (sender, receiver):
         assert sorted(words[-1] for _, words in await told(world, person)) == sorted(numbers)
     assert await count(world.services, "messages") == 120
@@ -247,7 +247,7 @@ async def test_a_receipt_is_worth_telling_for_a_day_after_the_money_moved(world:
     sender, receiver = await holder(world, balance="100"), await holder(world)
     await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], "10.00")
     world.forward(hours=20)
-    await Receipts(world.services).send_due()
+    await ReceiptWorker(world.services).enqueue_due()
     (moved_at,) = await world.services.database.fetchrow(
         "SELECT completed_at FROM transactions WHERE type = 'transfer_p2p'"
     )
@@ -255,7 +255,7 @@ async def test_a_receipt_is_worth_telling_for_a_day_after_the_money_moved(world:
     assert [row["expires_at"] for row in rows] == [moved_at + timedelta(hours=24)] * 2
     world.forward(hours=5)
     async with httpx2.AsyncClient(trust_env=False) as http:
-        await Courier(world.services).tick(http)
+        await MessageSender(world.services).send_due(http)
     assert await told(world, receiver) == []
 
 
@@ -264,7 +264,7 @@ async def test_nothing_of_it_can_be_read_in_the_tables(world: World) -> None:
     amount = "77.31"  # the like of which is in no time: no minute has so many seconds
     await move(world, chart.TRANSFER_P2P, sender["id"], receiver["id"], amount)
     notices = await world.services.database.fetch("SELECT notices::text FROM notices")
-    await Receipts(world.services).send_due()
+    await ReceiptWorker(world.services).enqueue_due()
     messages = await world.services.database.fetch(
         "SELECT messages::text, parameters FROM messages"
     )

@@ -9,8 +9,12 @@ from notifications.receiver import Receiver
 from notifications.stage import ENDPOINTS, SetClock, deliver, endpoint, happen, only_delivery
 from tapgate import ids
 from tapgate.edge.services import Services
-from tapgate.notifications.webhooks import sending
-from tapgate.notifications.webhooks.sending import MAX_RESPONSE_BYTES, Sender, decode_start
+from tapgate.notifications.webhooks import sender
+from tapgate.notifications.webhooks.sender import (
+    MAX_RESPONSE_BYTES,
+    WebhookSender,
+    decode_body_prefix,
+)
 from world import World
 
 
@@ -50,7 +54,7 @@ async def test_the_first_kibibyte_of_the_response_is_kept_as_text(
 @pytest.mark.parametrize("length", range(1020, 1030))
 def test_no_encoding_exceeds_the_bound(length: int) -> None:
     for body in (b"\xf0" * length, "€".encode() * length, b"\xe2\x82" * length):
-        text = decode_start(body[:MAX_RESPONSE_BYTES])
+        text = decode_body_prefix(body[:MAX_RESPONSE_BYTES])
         assert text is not None and len(text.encode()) <= MAX_RESPONSE_BYTES
 
 
@@ -90,7 +94,7 @@ async def test_an_attempt_without_a_response_keeps_its_duration(
 async def test_a_body_that_trickles_in_does_not_delay_or_fail_the_delivery(
     timed: Services, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "_BODY_SECONDS", 0.2)
+    monkeypatch.setattr(sender, "_BODY_TIMEOUT_SECONDS", 0.2)
     stopped = asyncio.Event()
 
     async def trickle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -119,7 +123,7 @@ async def test_a_body_that_trickles_in_does_not_delay_or_fail_the_delivery(
 
 async def test_a_compressed_response_is_not_decompressed(receiver: Receiver) -> None:
     receiver.respond(200, b"\x1f\x8b" + b"\0" * 100, "Content-Encoding: gzip")
-    response = await Sender(public_only=False).send(receiver.url, {}, b"{}")
+    response = await WebhookSender(public_only=False).send(receiver.url, {}, b"{}")
     assert response.text == "\x1f�"
     assert receiver.received[0].headers["accept-encoding"] == "identity"
 

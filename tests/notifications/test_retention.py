@@ -7,8 +7,8 @@ import pytest
 from notifications.stage import SetClock, endpoint, happen
 from tapgate.edge.services import Services
 from tapgate.notifications import retention
-from tapgate.notifications.messages import send_template
-from tapgate.notifications.retention import Retention
+from tapgate.notifications.messages import enqueue_message
+from tapgate.notifications.retention import RetentionWorker
 
 
 async def counts(services: Services) -> dict[str, int]:
@@ -36,10 +36,10 @@ async def test_a_delivery_goes_thirty_days_after_it_ended(
     set_clock.forward(days=1)
     await happen(timed)
     set_clock.forward(days=29)
-    await Retention(timed).remove_old()
+    await RetentionWorker(timed).remove_expired()
     assert (await counts(timed))["deliveries"] == 2
     set_clock.forward(seconds=1)
-    await Retention(timed).remove_old()
+    await RetentionWorker(timed).remove_expired()
     left = await counts(timed)
     assert (left["deliveries"], left["events"]) == (1, 1)
     assert await timed.database.fetchval("SELECT status FROM deliveries") == "pending"
@@ -55,11 +55,11 @@ async def test_an_event_goes_with_the_last_of_its_deliveries(
     set_clock.forward(days=3)
     await end(timed)
     set_clock.forward(days=28)
-    await Retention(timed).remove_old()
+    await RetentionWorker(timed).remove_expired()
     left = await counts(timed)
     assert (left["deliveries"], left["events"]) == (1, 1)
     set_clock.forward(days=31)
-    await Retention(timed).remove_old()
+    await RetentionWorker(timed).remove_expired()
     left = await counts(timed)
     assert (left["deliveries"], left["events"]) == (0, 0)
 
@@ -67,13 +67,13 @@ async def test_an_event_goes_with_the_last_of_its_deliveries(
 async def test_much_is_removed_in_several_steps(
     timed: Services, set_clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "BATCH", 2)
+    monkeypatch.setattr(retention, "BATCH_SIZE", 2)
     await endpoint(timed, "https://shop.example.com")
     for _ in range(5):
         await happen(timed)
     await end(timed)
     set_clock.forward(days=31)
-    await Retention(timed).remove_old()
+    await RetentionWorker(timed).remove_expired()
     assert (await counts(timed))["deliveries"] == 0
 
 
@@ -89,10 +89,10 @@ async def test_a_deleted_endpoint_goes_when_nothing_of_it_is_left(
     set_clock.forward(days=3)
     await end(timed)
     set_clock.forward(days=28)
-    await Retention(timed).remove_old()
+    await RetentionWorker(timed).remove_expired()
     assert (await counts(timed))["webhook_endpoints"] == 2
     set_clock.forward(days=31)
-    await Retention(timed).remove_old()
+    await RetentionWorker(timed).remove_expired()
     assert (await counts(timed))["webhook_endpoints"] == 1
 
 
@@ -101,7 +101,7 @@ async def test_messages_that_ended_go_and_those_that_wait_stay(
 ) -> None:
     async with timed.database.transaction() as tx:
         for to in ("+23276000001", "+23276000002"):
-            await send_template(
+            await enqueue_message(
                 tx,
                 timed,
                 to=to,
@@ -114,10 +114,10 @@ async def test_messages_that_ended_go_and_those_that_wait_stay(
            WHERE recipient = '+23276000001'"""
     )
     set_clock.forward(days=30)
-    await Retention(timed).remove_old()
+    await RetentionWorker(timed).remove_expired()
     assert (await counts(timed))["messages"] == 2
     set_clock.forward(minutes=6)
-    await Retention(timed).remove_old()
+    await RetentionWorker(timed).remove_expired()
     assert await timed.database.fetchval("SELECT recipient FROM messages") == "+23276000002"
 
 
@@ -128,9 +128,9 @@ async def test_one_process_at_a_time_removes(timed: Services, set_clock: SetCloc
     set_clock.forward(days=31)
     async with timed.database.transaction() as tx:
         await tx.execute("SELECT pg_advisory_xact_lock($1)", retention._LOCK_KEY)
-        await Retention(timed).remove_old()
+        await RetentionWorker(timed).remove_expired()
         assert (await counts(timed))["deliveries"] == 1
-    await Retention(timed).remove_old()
+    await RetentionWorker(timed).remove_expired()
     assert (await counts(timed))["deliveries"] == 0
 
 
@@ -138,7 +138,7 @@ async def test_one_process_at_a_time_removes(timed: Services, set_clock: SetCloc
 async def test_deliveries_due_for_thirty_days_are_removed(
     timed: Services, set_clock: SetClock, monkeypatch: pytest.MonkeyPatch, status: str
 ) -> None:
-    monkeypatch.setattr(retention, "BATCH", 2)
+    monkeypatch.setattr(retention, "BATCH_SIZE", 2)
     await endpoint(timed, "https://shop.example.com")
     for _ in range(5):
         await happen(timed)
@@ -146,10 +146,10 @@ async def test_deliveries_due_for_thirty_days_are_removed(
     await happen(timed)
     await timed.database.execute("UPDATE webhook_endpoints SET status = $1", status)
     set_clock.forward(days=29)
-    await Retention(timed).remove_old()
+    await RetentionWorker(timed).remove_expired()
     assert (await counts(timed))["deliveries"] == 6
     set_clock.forward(seconds=1)
-    await Retention(timed).remove_old()
+    await RetentionWorker(timed).remove_expired()
     left = await counts(timed)
     assert (left["deliveries"], left["events"]) == (1, 1)
 
@@ -163,7 +163,7 @@ async def test_a_pending_delivery_with_recent_attempts_is_kept(
     await timed.database.execute(
         "UPDATE deliveries SET attempts = 3, next_attempt_at = $1", set_clock()
     )
-    await Retention(timed).remove_old()
+    await RetentionWorker(timed).remove_expired()
     assert (await counts(timed))["deliveries"] == 1
 
 
@@ -178,8 +178,8 @@ async def test_a_previous_secret_is_removed_when_its_grace_ends(
     )
     kept = "SELECT previous_secret IS NOT NULL FROM webhook_endpoints"
     set_clock.forward(seconds=60)
-    await Retention(timed).remove_old()
+    await RetentionWorker(timed).remove_expired()
     assert await timed.database.fetchval(kept)
     set_clock.forward(seconds=1)
-    await Retention(timed).remove_old()
+    await RetentionWorker(timed).remove_expired()
     assert not await timed.database.fetchval(kept)

@@ -40,7 +40,7 @@ def test_an_invalid_value_is_ignored(value: str | None) -> None:
 
 def test_retry_after_extends_the_scheduled_delay_and_never_shortens_it() -> None:
     minute = timedelta(minutes=1)
-    assert model.pause_after(1, minute) == minute
-    second = model.pause_after(2, minute)
-    assert second is not None and second >= timedelta(seconds=0.9 * model.PAUSES[1])
-    assert model.pause_after(10, minute) is None
+    assert model.get_retry_delay(1, minute) == minute
+    second = model.get_retry_delay(2, minute)
+    assert second is not None and second >= timedelta(seconds=0.9 * model.RETRY_DELAYS_SECONDS[1])
+    assert model.get_retry_delay(10, minute) is None

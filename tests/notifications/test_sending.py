@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from notifications.receiver import Receiver
-from tapgate.notifications.webhooks.sending import NoAnswerError, Sender
+from tapgate.notifications.webhooks.sender import NoResponseError, WebhookSender
 
 HOST = "shop.example.com"
 
@@ -68,7 +68,7 @@ async def test_the_name_is_looked_up_once_and_the_connection_goes_where_that_sai
     receiver: Receiver,
 ) -> None:
     names = Names(["127.0.0.1"])
-    response = await Sender(public_only=False, resolve=names).send(
+    response = await WebhookSender(public_only=False, resolve=names).send(
         f"http://{HOST}:{receiver.port}/hook#part", {"X-Own": "1"}, b"{}"
     )
     assert response.status == 204
@@ -81,7 +81,7 @@ async def test_the_name_is_looked_up_once_and_the_connection_goes_where_that_sai
 
 async def test_an_address_that_does_not_answer_is_followed_by_the_next(receiver: Receiver) -> None:
     names = Names(["127.0.0.2", "127.0.0.1"])
-    sender = Sender(public_only=False, resolve=names)
+    sender = WebhookSender(public_only=False, resolve=names)
     assert (await sender.send(f"http://{HOST}:{receiver.port}/", {}, b"{}")).status == 204
     assert len(receiver.received) == 1
 
@@ -93,13 +93,13 @@ async def test_tls_is_checked_against_the_name_and_not_the_address(certificate: 
     context.sni_callback = lambda _socket, name, _context: heard.append(name)
     trust = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listening(context):
-        sender = Sender(public_only=False, resolve=Names(*[["127.0.0.1"]] * 3), trust=trust)
+        sender = WebhookSender(public_only=False, resolve=Names(*[["127.0.0.1"]] * 3), trust=trust)
         assert (await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")).status == 204
         assert (await sender.send(f"https://{HOST}.:{receiver.port}/", {}, b"{}")).status == 204
         assert heard == [HOST, HOST]
-        with pytest.raises(NoAnswerError, match="ConnectError"):
+        with pytest.raises(NoResponseError, match="ConnectError"):
             await sender.send(f"https://other.example.com:{receiver.port}/", {}, b"{}")
-        with pytest.raises(NoAnswerError, match="ConnectError"):
+        with pytest.raises(NoResponseError, match="ConnectError"):
             await sender.send(f"https://127.0.0.1:{receiver.port}/", {}, b"{}")
     assert len(receiver.received) == 2
 
@@ -107,8 +107,8 @@ async def test_tls_is_checked_against_the_name_and_not_the_address(certificate: 
 async def test_a_certificate_that_nobody_vouches_for_is_not_believed(certificate: Path) -> None:
     receiver = Receiver()
     async with receiver.listening(served_with(certificate)):
-        sender = Sender(public_only=False, resolve=Names(["127.0.0.1"]))
-        with pytest.raises(NoAnswerError, match="ConnectError"):
+        sender = WebhookSender(public_only=False, resolve=Names(["127.0.0.1"]))
+        with pytest.raises(NoResponseError, match="ConnectError"):
             await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")
     assert receiver.received == []
 
@@ -120,8 +120,8 @@ async def test_in_production_a_name_that_leads_here_is_refused_when_it_is_sent_t
     receiver = Receiver()
     trust = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listening(served_with(certificate)):
-        sender = Sender(public_only=True, resolve=Names([address]), trust=trust)
-        with pytest.raises(NoAnswerError, match="RefusedError"):
+        sender = WebhookSender(public_only=True, resolve=Names([address]), trust=trust)
+        with pytest.raises(NoResponseError, match="RefusedError"):
             await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")
     assert receiver.received == []
 
@@ -131,8 +131,8 @@ async def test_in_production_nothing_is_sent_in_the_clear_or_to_this_machine(
     receiver: Receiver, url: str
 ) -> None:
     for host in ("127.0.0.1", "localhost"):
-        with pytest.raises(NoAnswerError, match="RefusedError"):
-            await Sender(public_only=True).send(url.format(host, receiver.port), {}, b"{}")
+        with pytest.raises(NoResponseError, match="RefusedError"):
+            await WebhookSender(public_only=True).send(url.format(host, receiver.port), {}, b"{}")
     assert receiver.received == []
 
 
@@ -140,11 +140,11 @@ async def test_in_production_the_address_that_was_checked_is_the_one_connected_t
     certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # There is no public address in a test: this one is called public for once.
-    monkeypatch.setattr("tapgate.notifications.webhooks.targets._CLOSED_IPV4", ())
+    monkeypatch.setattr("tapgate.notifications.webhooks.target_urls._NON_PUBLIC_IPV4", ())
     receiver, names = Receiver(), Names(["127.0.0.1"], ["10.0.0.1"])
     trust = ssl.create_default_context(cafile=str(certificate))
     async with receiver.listening(served_with(certificate)):
-        sender = Sender(public_only=True, resolve=names, trust=trust)
+        sender = WebhookSender(public_only=True, resolve=names, trust=trust)
         assert (await sender.send(f"https://{HOST}:{receiver.port}/", {}, b"{}")).status == 204
     assert names.asked == [HOST]
     assert len(receiver.received) == 1
@@ -155,4 +155,4 @@ async def test_a_proxy_from_the_environment_is_not_asked(
 ) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    assert (await Sender(public_only=False).send(receiver.url, {}, b"{}")).status == 204
+    assert (await WebhookSender(public_only=False).send(receiver.url, {}, b"{}")).status == 204

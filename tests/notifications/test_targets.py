@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from tapgate.edge.fields import InvalidValueError
-from tapgate.notifications.webhooks.targets import (
-    RefusedError,
-    TargetRule,
-    addresses,
-    is_public,
+from tapgate.notifications.webhooks.target_urls import (
+    TargetRejectedError,
+    TargetUrlRule,
+    is_public_address,
     require_public,
-    resolve_by_system,
+    resolve_addresses,
+    resolve_with_system,
 )
 
 
@@ -46,7 +46,7 @@ class Names:
     ],
 )
 def test_a_plain_url_is_taken_as_it_is(url: str) -> None:
-    assert TargetRule().check(url) == url
+    assert TargetUrlRule().check(url) == url
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_plain_url_is_taken_as_it_is(url: str) -> None:
 )
 def test_what_could_be_understood_in_two_ways_is_refused(url: str) -> None:
     with pytest.raises(InvalidValueError):
-        TargetRule().check(url)
+        TargetUrlRule().check(url)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_what_could_be_understood_in_two_ways_is_refused(url: str) -> None:
     ff02::1""".split(),
 )
 def test_addresses_that_are_nobodys_or_somebodys_own(address: str) -> None:
-    assert not is_public(ip_address(address))
+    assert not is_public_address(ip_address(address))
 
 
 @pytest.mark.parametrize(
@@ -128,14 +128,14 @@ def test_addresses_that_are_nobodys_or_somebodys_own(address: str) -> None:
     ::ffff:1.1.1.1 64:ff9b::1.1.1.1""".split(),
 )
 def test_addresses_of_the_public(address: str) -> None:
-    assert is_public(ip_address(address))
+    assert is_public_address(ip_address(address))
 
 
 async def test_one_private_address_among_public_ones_is_enough_to_refuse_a_name() -> None:
     assert await require_public("https://shop.example.com/", Names("1.1.1.1")) == ["1.1.1.1"]
-    with pytest.raises(RefusedError):
+    with pytest.raises(TargetRejectedError):
         await require_public("https://shop.example.com/", Names("1.1.1.1", "10.0.0.1"))
-    with pytest.raises(RefusedError):
+    with pytest.raises(TargetRejectedError):
         await require_public("https://shop.example.com/", Names("::ffff:10.0.0.1"))
 
 
@@ -148,15 +148,15 @@ async def test_an_address_is_not_looked_up() -> None:
 
 async def test_a_name_without_an_address_leads_nowhere() -> None:
     with pytest.raises(OSError, match="no address"):
-        await addresses("https://shop.example.com/", Names())
+        await resolve_addresses("https://shop.example.com/", Names())
     with pytest.raises(OSError):
-        await addresses("https://" + "a" * 63 + ".invalid/", resolve_by_system)
+        await resolve_addresses("https://" + "a" * 63 + ".invalid/", resolve_with_system)
 
 
 async def test_the_systems_resolver_knows_this_machine() -> None:
-    found = await addresses("http://localhost/", resolve_by_system)
+    found = await resolve_addresses("http://localhost/", resolve_with_system)
     assert found
-    assert not any(is_public(ip_address(address)) for address in found)
+    assert not any(is_public_address(ip_address(address)) for address in found)
 
 
 async def test_names_that_nobody_answers_for_hold_up_nobody_else(
@@ -171,11 +171,11 @@ async def test_names_that_nobody_answers_for_hold_up_nobody_else(
         return by_system("127.0.0.1", *args, **more)
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
-    waiting = [asyncio.create_task(resolve_by_system("slow.example.com")) for _ in range(100)]
+    waiting = [asyncio.create_task(resolve_with_system("slow.example.com")) for _ in range(100)]
     await asyncio.sleep(0.1)
     try:
         async with asyncio.timeout(30):
-            assert await resolve_by_system("quick.example.com") == ["127.0.0.1"]
+            assert await resolve_with_system("quick.example.com") == ["127.0.0.1"]
             assert await asyncio.to_thread(lambda: "not held up") == "not held up"
     finally:
         answered.set()

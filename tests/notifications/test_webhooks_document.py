@@ -11,8 +11,8 @@ import pytest
 
 from tapgate import signing
 from tapgate.notifications import retention
-from tapgate.notifications.events import TYPES
-from tapgate.notifications.webhooks import model, sending
+from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
+from tapgate.notifications.webhooks import model, sender
 from tapgate.notifications.webhooks.retry_after import MAX_RETRY_AFTER
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text()
@@ -70,21 +70,21 @@ def test_the_shell_lines_give_the_signature_of_the_example() -> None:
 
 def test_every_event_is_described() -> None:
     events = DOCUMENT.partition("## Events")[2].partition("## Payload")[0]
-    assert set(re.findall(r"`([a-z_]+\.[a-z_]+)`", events)) == set(TYPES)
+    assert set(re.findall(r"`([a-z_]+\.[a-z_]+)`", events)) == set(WEBHOOK_EVENT_TYPES)
 
 
 def test_the_schedule_is_the_one_that_is_kept() -> None:
     seconds = {"seconds": 1, "minutes": 60, "hours": 3600}
     sentence = DOCUMENT.partition("retried after about ")[2].partition(", with a")[0]
     said = re.findall(r"(\d+) (\w+)", sentence)
-    assert tuple(int(number) * seconds[unit] for number, unit in said) == model.PAUSES
+    assert tuple(int(number) * seconds[unit] for number, unit in said) == model.RETRY_DELAYS_SECONDS
 
 
 def test_the_limits_are_those_of_the_code() -> None:
     assert f"(0 to {model.MAX_GRACE_SECONDS:,} seconds, default 0)" in DOCUMENT
-    assert f"fails continuously for {model.DISABLED_AFTER.days} days" in DOCUMENT
-    assert f"has been due for {retention.KEPT.days} days" in DOCUMENT
+    assert f"fails continuously for {model.DISABLE_AFTER.days} days" in DOCUMENT
+    assert f"has been due for {retention.RETENTION_PERIOD.days} days" in DOCUMENT
     hours = MAX_RETRY_AFTER.total_seconds() / 3600
     assert f"at most {hours:.0f} hours are honored" in DOCUMENT
-    assert f"the first {sending.MAX_RESPONSE_BYTES // 1024} KiB" in DOCUMENT
-    assert f"within {sending._BODY_SECONDS:.0f} seconds after the status" in DOCUMENT
+    assert f"the first {sender.MAX_RESPONSE_BYTES // 1024} KiB" in DOCUMENT
+    assert f"within {sender._BODY_TIMEOUT_SECONDS:.0f} seconds after the status" in DOCUMENT

@@ -15,7 +15,7 @@ from PIL import Image
 
 from tapgate import ids, images
 from tapgate.subscribers.kyc_documents import operations
-from tapgate.subscribers.kyc_documents.operations import MOST_PICTURES, pictures
+from tapgate.subscribers.kyc_documents.operations import MAX_PENDING_PICTURES, picture_threads
 from world import Bearer, World
 
 URL = "/api/v1/subscribers"
@@ -243,9 +243,9 @@ def test_ten_times_the_padding_is_ten_times_the_work() -> None:
 
 
 async def test_only_a_few_pictures_wait(world: World) -> None:
-    records = [await world.subscriber() for _ in range(MOST_PICTURES // 4)]
+    records = [await world.subscriber() for _ in range(MAX_PENDING_PICTURES // 4)]
     busy = threading.Event()
-    first = [asyncio.create_task(pictures.run(busy.wait)) for _ in range(2)]
+    first = [asyncio.create_task(picture_threads.run(busy.wait)) for _ in range(2)]
     sent = [asyncio.create_task(send(world, record)) for record in records * 4]
     async with asyncio.timeout(30):
         while len(refused := [task for task in sent if task.done()]) < len(first):

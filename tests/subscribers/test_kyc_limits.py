@@ -86,7 +86,7 @@ async def test_a_document_over_the_limit_is_refused_before_it_is_decoded(
     record = await world.subscriber()
     for _ in range(4):
         await send(world, record)
-    monkeypatch.setattr(operations, "pictures", None)
+    monkeypatch.setattr(operations, "picture_threads", None)
     assert_limited(await send(world, record), "undecided_per_type", 4)
 
 

@@ -10,7 +10,7 @@ import pytest
 from tapgate import ids
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError, Code
-from tapgate.subscribers.model import BLOCK, CLOSE, UNBLOCK, Subscriber, moved
+from tapgate.subscribers.model import BLOCK, CLOSE, UNBLOCK, Subscriber, apply_transition
 from world import PIN, World
 
 URL = "/api/v1/subscribers"
@@ -128,7 +128,7 @@ def test_nor_is_one_in_which_something_is_held() -> None:
         held=1,
     )
     with pytest.raises(ApiError) as refusal:
-        moved(subscriber, CLOSE, "customer asked")
+        apply_transition(subscriber, CLOSE, "customer asked")
     assert refusal.value.code == Code.NOT_CLOSABLE
 
 

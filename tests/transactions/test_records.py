@@ -8,7 +8,7 @@ import httpx2
 from tapgate import ids
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import ScopedIdempotencyKey
-from tapgate.notifications.webhooks.records import as_it_was
+from tapgate.notifications.webhooks.event_data import build_event_data
 from tapgate.transactions import queries
 from tapgate.transactions.model import calculate_approval_code
 from transactions.movements import (
@@ -226,7 +226,7 @@ async def test_a_payment_under_review_is_not_approved(world: World) -> None:
     assert record["approval_code"] == calculate_approval_code(
         ids.decode(ids.TRANSACTION, held) or 0
     )
-    told = as_it_was(
+    told = build_event_data(
         "transaction.under_review",
         await queries.get_record(world.services, ids.decode(ids.TRANSACTION, held) or 0),
     )

@@ -26,14 +26,16 @@ endpoints = Endpoints("Audit")
 _ACCESS = Access(roles="AC")
 
 #: How far the order of the chain and the order in time may be apart: of clocks set right, seconds.
-_SLACK = timedelta(hours=1)
-_AFTER = """sequence > coalesce((SELECT sequence FROM audit_entries WHERE occurred_at < {}
+_MAX_CLOCK_SKEW = timedelta(hours=1)
+_SEQUENCE_AFTER_SQL = """sequence > coalesce((
+                           SELECT sequence FROM audit_entries WHERE occurred_at < {}
                                  ORDER BY occurred_at DESC LIMIT 1), 0)"""
-_BEFORE = """sequence < coalesce((SELECT sequence FROM audit_entries WHERE occurred_at >= {}
+_SEQUENCE_BEFORE_SQL = """sequence < coalesce((
+                            SELECT sequence FROM audit_entries WHERE occurred_at >= {}
                                   ORDER BY occurred_at LIMIT 1), 9223372036854775807)"""
 
 
-class LogQuery(PageQuery, kw_only=True):
+class AuditLogQuery(PageQuery, kw_only=True):
     actor_id: str | None = None
     event: str | None = None
     resource_type: str | None = None
@@ -48,7 +50,7 @@ class VerifyQuery(msgspec.Struct, kw_only=True):
 
 
 @endpoints.get("/api/v1/audit/logs", access=_ACCESS, heavy=True)
-async def list_audit_entries(call: RequestContext, query: LogQuery) -> Page[AuditEntry]:
+async def list_audit_entries(call: RequestContext, query: AuditLogQuery) -> Page[AuditEntry]:
     """List audit entries.
 
     Newest first, in the order of the chain. `from` and `to` are inclusive; a day is one of the
@@ -58,16 +60,19 @@ async def list_audit_entries(call: RequestContext, query: LogQuery) -> Page[Audi
     `hash` and `previous_hash` are null until the entry is sealed into the chain, which takes at
     most a few seconds.
     """
-    sql, values = page_query(query, call.services.settings.timezone)
+    sql, values = build_page_query(query, call.services.settings.timezone)
     rows = await call.services.database.fetch(sql, *values)
     hidden = await find_hidden_subjects(
-        call.services.database, call.caller, call.services.clock(), {_subject(row) for row in rows}
+        call.services.database,
+        call.caller,
+        call.services.clock(),
+        {_get_subject(row) for row in rows},
     )
     return paginate(
         rows,
         query.limit,
         lambda row: row["sequence"],
-        lambda row: entry.to_record(row, masked=_subject(row) in hidden),
+        lambda row: entry.to_record(row, masked=_get_subject(row) in hidden),
     )
 
 
@@ -85,13 +90,13 @@ async def verify_audit_chain(call: RequestContext, query: VerifyQuery) -> Verifi
     One verification runs at a time; requests that arrive while one runs get its result. 503 with
     `Retry-After` while a longer one runs in another process or too many requests wait.
     """
-    return await _verifier(call.services).verify(full=query.full)
+    return await _get_verifier(call.services).verify(full=query.full)
 
 
 _verifiers: WeakKeyDictionary[Database, Verifier] = WeakKeyDictionary()
 
 
-def _verifier(services: Services) -> Verifier:
+def _get_verifier(services: Services) -> Verifier:
     """The one of this process."""
     found = _verifiers.get(services.database)
     if found is None:
@@ -100,11 +105,11 @@ def _verifier(services: Services) -> Verifier:
     return found
 
 
-def _subject(row: Mapping[str, Any]) -> Subject:
+def _get_subject(row: Mapping[str, Any]) -> Subject:
     return Subject(row["resource_type"], row["resource_id"])
 
 
-def page_query(query: LogQuery, zone: ZoneInfo) -> tuple[str, list[object]]:
+def build_page_query(query: AuditLogQuery, zone: ZoneInfo) -> tuple[str, list[object]]:
     """The SQL of the newest entries that match, one more than the limit, and its values."""
     conditions = Conditions()
     conditions.where("sequence < {}", query.before_id)
@@ -117,8 +122,8 @@ def page_query(query: LogQuery, zone: ZoneInfo) -> tuple[str, list[object]]:
     conditions.where("occurred_at >= {}", start)
     conditions.where("occurred_at < {}", end)
     # The same again, roughly, in the order of the list: without, all that came later is read.
-    conditions.where(_AFTER, start and start - _SLACK)
-    conditions.where(_BEFORE, end and end + _SLACK)
+    conditions.where(_SEQUENCE_AFTER_SQL, start and start - _MAX_CLOCK_SKEW)
+    conditions.where(_SEQUENCE_BEFORE_SQL, end and end + _MAX_CLOCK_SKEW)
     sql = f"""SELECT {entry.COLUMNS} FROM audit_entries WHERE {conditions}
               ORDER BY sequence DESC LIMIT {conditions.bind(query.limit + 1)}"""
     return sql, conditions.values

@@ -12,8 +12,8 @@ from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.password_strength import is_weak_password
 
 SYSTEM_ADMIN = ROLES_BY_LETTER["A"]
-Role = Annotated[str, Choice(*ROLES_BY_LETTER.values(), name="AdminRole")]
-Status = Annotated[str, Choice("active", "disabled", name="AdminStatus")]
+AdminRole = Annotated[str, Choice(*ROLES_BY_LETTER.values(), name="AdminRole")]
+AdminStatus = Annotated[str, Choice("active", "disabled", name="AdminStatus")]
 
 #: What an API key may be allowed to do.
 SCOPES = (
@@ -40,20 +40,20 @@ class NewAdmin(msgspec.Struct, kw_only=True):
     email: CompanyEmail
     password: Password
     name: str
-    role: Role
+    role: AdminRole
 
 
 class Me(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     email: str
     name: str
-    role: Role
+    role: AdminRole
     created_at: str
     last_login_at: str | None
 
 
 class Admin(Me, frozen=True, kw_only=True):
-    status: Status
+    status: AdminStatus
 
 
 def require_strong_password(new: NewAdmin, *, strict: bool) -> None:
@@ -66,19 +66,19 @@ def require_strong_password(new: NewAdmin, *, strict: bool) -> None:
         raise invalid_field("password", "must not be easy to guess")
 
 
-def no_such_admin() -> ApiError:
+def admin_not_found() -> ApiError:
     return ApiError(Code.NOT_FOUND, "There is no such admin")
 
 
-def me(row: Mapping[str, Any]) -> Me:
-    return Me(**_person(row))
+def to_me(row: Mapping[str, Any]) -> Me:
+    return Me(**_to_fields(row))
 
 
-def admin(row: Mapping[str, Any]) -> Admin:
-    return Admin(**_person(row), status=row["status"])
+def to_record(row: Mapping[str, Any]) -> Admin:
+    return Admin(**_to_fields(row), status=row["status"])
 
 
-def _person(row: Mapping[str, Any]) -> dict[str, Any]:
+def _to_fields(row: Mapping[str, Any]) -> dict[str, Any]:
     seen = row["last_login_at"]
     return {
         "id": ids.encode(ids.ADMIN, row["id"]),

@@ -30,8 +30,10 @@ async def log_in(services: Services, origin: Origin, email: str, password: str) 
         )
         async with services.database.transaction() as tx:
             tokens = await services.authenticator.sessions.start(tx, admin_id)
-            row = await queries.one(tx, admin_id)
-            await _record(tx, services, _as_admin(origin, row), "admin.login", admin_id)
+            row = await queries.get(tx, admin_id)
+            await _record_audit_entry(
+                tx, services, _with_admin_actor(origin, row), "admin.login", admin_id
+            )
         return tokens
     except ApiError as refusal:
         if refusal.code is not Code.SERVICE_UNAVAILABLE:
@@ -45,7 +47,7 @@ async def refresh(services: Services, origin: Origin, refresh_token: str) -> Tok
         return await services.authenticator.sessions.refresh(refresh_token)
     except TokenReuseError as reuse:
         async with services.database.transaction() as tx:
-            await _record(
+            await _record_audit_entry(
                 tx,
                 services,
                 origin,
@@ -59,7 +61,7 @@ async def refresh(services: Services, origin: Origin, refresh_token: str) -> Tok
 async def log_out(services: Services, origin: Origin, *, admin_id: int, session_id: int) -> None:
     async with services.database.transaction() as tx:
         ticket = await services.authenticator.sessions.end(tx, session_id)
-        await _record(tx, services, origin, "admin.logout", admin_id)
+        await _record_audit_entry(tx, services, origin, "admin.logout", admin_id)
     await services.signals.wait_for_acks(ticket)
 
 
@@ -68,7 +70,7 @@ async def create(services: Services, origin: Origin, new: NewAdmin) -> asyncpg.R
     await asyncio.to_thread(model.require_strong_password, new, strict=strict)
     password_hash = await services.authenticator.passwords.hash(new.password)
     async with services.database.transaction() as tx:
-        return await _insert(
+        return await _insert_admin(
             tx,
             services,
             origin,
@@ -79,17 +81,17 @@ async def create(services: Services, origin: Origin, new: NewAdmin) -> asyncpg.R
         )
 
 
-async def first_admin(services: Services, *, email: str, password: str) -> bool:
+async def create_first_admin(services: Services, *, email: str, password: str) -> bool:
     """Make the first system_admin when there is none; several processes may try at once."""
-    if await queries.is_there_a_system_admin(services.database):
+    if await queries.has_system_admin(services.database):
         return False
     password_hash = await services.authenticator.passwords.hash(password)
     async with services.database.transaction() as tx:
         # Whoever comes second waits here, then finds one.
         await tx.execute("LOCK TABLE admins IN SHARE ROW EXCLUSIVE MODE")
-        if await queries.is_there_a_system_admin(tx):
+        if await queries.has_system_admin(tx):
             return False
-        await _insert(
+        await _insert_admin(
             tx,
             services,
             SYSTEM_ORIGIN,
@@ -105,32 +107,32 @@ async def disable(services: Services, origin: Origin, admin_id: int, *, by: int)
     """Nobody's own, nor the last one who could undo it. All its sessions end at once."""
     async with services.database.transaction() as tx:
         system_admins = await queries.lock_active_system_admins(tx)
-        before = await queries.one(tx, admin_id, locked=True)
+        before = await queries.get(tx, admin_id, locked=True)
         if admin_id == by:
-            raise _needs_another("Nobody can disable themselves")
+            raise _build_forbidden_error("Nobody can disable themselves")
         if before["status"] == "disabled":
             raise ApiError(Code.ALREADY_BLOCKED, "This admin is disabled already")
         if system_admins == {admin_id}:
-            raise _needs_another("The last active system_admin cannot be disabled")
-        after = await _move(tx, services, origin, before, "disabled")
+            raise _build_forbidden_error("The last active system_admin cannot be disabled")
+        after = await _change_status(tx, services, origin, before, "disabled")
         ticket = await services.authenticator.sessions.end_all(tx, admin_id)
     await services.signals.wait_for_acks(ticket)
     return after
 
 
-def _needs_another(message: str) -> ApiError:
+def _build_forbidden_error(message: str) -> ApiError:
     return ApiError(Code.FORBIDDEN, message, details={"required": ["another system_admin"]})
 
 
 async def enable(services: Services, origin: Origin, admin_id: int) -> asyncpg.Record:
     async with services.database.transaction() as tx:
-        before = await queries.one(tx, admin_id, locked=True)
+        before = await queries.get(tx, admin_id, locked=True)
         if before["status"] == "active":
             raise ApiError(Code.NOT_BLOCKED, "This admin is not disabled")
-        return await _move(tx, services, origin, before, "active")
+        return await _change_status(tx, services, origin, before, "active")
 
 
-async def _insert(
+async def _insert_admin(
     tx: asyncpg.Connection,
     services: Services,
     origin: Origin,
@@ -152,20 +154,20 @@ async def _insert(
     if row is None:
         raise ApiError(Code.DUPLICATE_EMAIL)
     changes = {field: (None, row[field]) for field in ("email", "name", "role", "status")}
-    await _record(tx, services, origin, "admin.created", row["id"], changes=changes)
+    await _record_audit_entry(tx, services, origin, "admin.created", row["id"], changes=changes)
     return row
 
 
-async def _move(
+async def _change_status(
     tx: asyncpg.Connection, services: Services, origin: Origin, before: asyncpg.Record, status: str
 ) -> asyncpg.Record:
     event = "admin.disabled" if status == "disabled" else "admin.enabled"
     changes = {"status": (before["status"], status)}
-    await _record(tx, services, origin, event, before["id"], changes=changes)
+    await _record_audit_entry(tx, services, origin, event, before["id"], changes=changes)
     return await queries.set_status(tx, before["id"], status)
 
 
-async def _record(
+async def _record_audit_entry(
     tx: asyncpg.Connection,
     services: Services,
     origin: Origin,
@@ -203,7 +205,7 @@ async def _record_failed_login(
     )
 
 
-def _as_admin(origin: Origin, admin: Mapping[str, Any]) -> Origin:
+def _with_admin_actor(origin: Origin, admin: Mapping[str, Any]) -> Origin:
     """Who was nobody when the request came is known once the password was right."""
     actor = {
         "type": "admin",

@@ -4,23 +4,23 @@ from datetime import datetime
 
 import asyncpg
 
-from tapgate.admin.model import SYSTEM_ADMIN, no_such_admin
+from tapgate.admin.model import SYSTEM_ADMIN, admin_not_found
 from tapgate.store.database import Database
 
 _COLUMNS = "id, email, name, role, status, created_at, last_login_at"
 
 
-async def one(
+async def get(
     source: Database | asyncpg.Connection, admin_id: int, *, locked: bool = False
 ) -> asyncpg.Record:
     lock = "FOR NO KEY UPDATE" if locked else ""
     row = await source.fetchrow(f"SELECT {_COLUMNS} FROM admins WHERE id = $1 {lock}", admin_id)
     if row is None:
-        raise no_such_admin()
+        raise admin_not_found()
     return row
 
 
-async def page(database: Database, *, before: int, limit: int) -> list[asyncpg.Record]:
+async def list_page(database: Database, *, before: int, limit: int) -> list[asyncpg.Record]:
     return await database.fetch(
         f"SELECT {_COLUMNS} FROM admins WHERE id < $1 ORDER BY id DESC LIMIT $2", before, limit
     )
@@ -68,13 +68,13 @@ async def lock_active_system_admins(tx: asyncpg.Connection) -> set[int]:
     return {row["id"] for row in rows}
 
 
-async def is_there_a_system_admin(source: Database | asyncpg.Connection) -> bool:
+async def has_system_admin(source: Database | asyncpg.Connection) -> bool:
     return bool(
         await source.fetchval("SELECT EXISTS (SELECT FROM admins WHERE role = $1)", SYSTEM_ADMIN)
     )
 
 
-async def first_system_admin(source: Database | asyncpg.Connection) -> int | None:
+async def get_first_system_admin(source: Database | asyncpg.Connection) -> int | None:
     """In whose name the command line acts: the one who has been there longest."""
     found: int | None = await source.fetchval(
         "SELECT id FROM admins WHERE role = $1 AND status = 'active' ORDER BY id LIMIT 1",

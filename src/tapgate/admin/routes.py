@@ -13,7 +13,7 @@ from tapgate.errors import Code
 endpoints = Endpoints("Admin")
 
 _PUBLIC = Access(public=True)
-_EVERY_ADMIN = Access(roles="ACSF")
+_ANY_ADMIN = Access(roles="ACSF")
 _SYSTEM_ADMIN = Access(roles="A")
 
 
@@ -46,21 +46,21 @@ async def refresh_token(call: RequestContext, body: Refresh) -> Tokens:
     return await operations.refresh(call.services, call.origin, body.refresh_token)
 
 
-@endpoints.post("/api/v1/admin/logout", access=_EVERY_ADMIN)
+@endpoints.post("/api/v1/admin/logout", access=_ANY_ADMIN)
 async def log_out(call: RequestContext) -> None:
     """Log out.
 
     The session ends: its access token and its refresh token are refused at once, everywhere.
     """
-    admin_id, session_id = _logged_in(call)
+    admin_id, session_id = _get_admin_and_session_ids(call)
     await operations.log_out(call.services, call.origin, admin_id=admin_id, session_id=session_id)
 
 
-@endpoints.get("/api/v1/admin/me", access=_EVERY_ADMIN)
+@endpoints.get("/api/v1/admin/me", access=_ANY_ADMIN)
 async def get_me(call: RequestContext) -> Me:
     """Get the admin who is logged in."""
-    admin_id, _ = _logged_in(call)
-    return model.me(await queries.one(call.services.database, admin_id))
+    admin_id, _ = _get_admin_and_session_ids(call)
+    return model.to_me(await queries.get(call.services.database, admin_id))
 
 
 @endpoints.post(
@@ -75,7 +75,7 @@ async def create_admin(call: RequestContext, body: NewAdmin) -> Admin:
     role decides what the admin may do: `system_admin` everything, `compliance_user` alerts, rules
     and blocking, `support_user` reading and basic support, `finance_user` transactions and funding.
     """
-    return model.admin(await operations.create(call.services, call.origin, body))
+    return model.to_record(await operations.create(call.services, call.origin, body))
 
 
 @endpoints.get("/api/v1/admin/users", access=_SYSTEM_ADMIN)
@@ -84,8 +84,10 @@ async def list_admins(call: RequestContext, query: PageQuery) -> Page[Admin]:
 
     Newest first, disabled ones too.
     """
-    rows = await queries.page(call.services.database, before=query.before_id, limit=query.limit + 1)
-    return paginate(rows, query.limit, lambda row: int(row["id"]), model.admin)
+    rows = await queries.list_page(
+        call.services.database, before=query.before_id, limit=query.limit + 1
+    )
+    return paginate(rows, query.limit, lambda row: int(row["id"]), model.to_record)
 
 
 @endpoints.post(
@@ -99,9 +101,9 @@ async def disable_admin(call: RequestContext, id: str) -> Admin:
     The admin's sessions end at once and there is no new one. Nobody can disable oneself or the last
     active system_admin: 403.
     """
-    own_id, _ = _logged_in(call)
-    return model.admin(
-        await operations.disable(call.services, call.origin, _admin_id(id), by=own_id)
+    own_id, _ = _get_admin_and_session_ids(call)
+    return model.to_record(
+        await operations.disable(call.services, call.origin, _decode_admin_id(id), by=own_id)
     )
 
 
@@ -115,17 +117,19 @@ async def enable_admin(call: RequestContext, id: str) -> Admin:
 
     The password is the old one; sessions that were ended stay ended.
     """
-    return model.admin(await operations.enable(call.services, call.origin, _admin_id(id)))
+    return model.to_record(
+        await operations.enable(call.services, call.origin, _decode_admin_id(id))
+    )
 
 
-def _admin_id(shown: str) -> int:
+def _decode_admin_id(shown: str) -> int:
     number = ids.decode(ids.ADMIN, shown)
     if number is None:
-        raise model.no_such_admin()
+        raise model.admin_not_found()
     return number
 
 
-def _logged_in(call: RequestContext) -> tuple[int, int]:
+def _get_admin_and_session_ids(call: RequestContext) -> tuple[int, int]:
     """The admin and the session behind a call that is open to admins alone."""
     admin_id, session_id = call.principal.admin_id, call.principal.session_id
     if admin_id is None or session_id is None:

@@ -26,15 +26,15 @@ from tapgate.names import mask_name
 AgentType = Annotated[str, Choice("sub_agent", "super_agent", name="AgentType")]
 CommissionTier = Annotated[int, IntegerRange(1, 3)]
 #: As both of the agent's accounts have it.
-Status = Literal["active", "blocked", "closed"]
+AccountStatus = Literal["active", "blocked", "closed"]
 
 #: The accounts' words for a state, and the clients'.
-SHOWN_STATUS: Final[Mapping[Status, str]] = {
+PUBLIC_STATUSES: Final[Mapping[AccountStatus, str]] = {
     "active": "active",
     "blocked": "suspended",
     "closed": "terminated",
 }
-PublicStatus = Annotated[str, Choice(*SHOWN_STATUS.values(), name="AgentStatus")]
+PublicStatus = Annotated[str, Choice(*PUBLIC_STATUSES.values(), name="AgentStatus")]
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
     email: str | None = None
     address: str | None = None
     commission_tier: int = 1
-    status: Status = "active"
+    status: AccountStatus = "active"
     status_reason: str | None = None
     float_balance: int = 0
     commission_balance: int = 0
@@ -100,7 +100,7 @@ class AgentBalance(msgspec.Struct, frozen=True, kw_only=True):
     currency: str
 
 
-def shown(agent: Agent) -> AgentRecord:
+def to_record(agent: Agent) -> AgentRecord:
     parent = agent.parent_agent_id
     return AgentRecord(
         id=agent.public_id,
@@ -112,7 +112,7 @@ def shown(agent: Agent) -> AgentRecord:
         email=agent.email,
         address=agent.address,
         commission_tier=agent.commission_tier,
-        status=SHOWN_STATUS[agent.status],
+        status=PUBLIC_STATUSES[agent.status],
         account_id=ids.encode(ids.ACCOUNT, agent.account_id),
         float_balance=money.format_decimal(agent.float_balance, agent.currency),
         commission_balance=money.format_decimal(agent.commission_balance, agent.currency),
@@ -122,7 +122,7 @@ def shown(agent: Agent) -> AgentRecord:
     )
 
 
-def balance_of(agent: Agent) -> AgentBalance:
+def to_balance(agent: Agent) -> AgentBalance:
     return AgentBalance(
         agent_id=agent.public_id,
         float_balance=money.format_decimal(agent.float_balance, agent.currency),
@@ -157,7 +157,7 @@ class AgentFilters(PageQuery, kw_only=True):
     search: SearchText | None = None
 
 
-def registered(
+def build_agent(
     registration: AgentRegistration,
     parent: Agent | None,
     *,
@@ -186,34 +186,34 @@ def registered(
     )
 
 
-def parent_id(registration: AgentRegistration) -> int | None:
+def decode_parent_id(registration: AgentRegistration) -> int | None:
     """Whose sub-agent it is to be."""
     if registration.parent_agent_id is None:
         return None
     if registration.agent_type == "super_agent":
         raise invalid_field("parent_agent_id", "must not be given for a super_agent")
-    return read_id(registration.parent_agent_id)
+    return decode_agent_id(registration.parent_agent_id)
 
 
-def require_fit_parent(parent: Agent) -> None:
+def require_valid_parent(parent: Agent) -> None:
     if parent.agent_type != "super_agent":
         raise invalid_field("parent_agent_id", "must be a super_agent")
     if parent.status == "closed":
         raise invalid_field("parent_agent_id", "must not be a terminated agent")
 
 
-SUSPEND: Final[Transition[Status]] = Transition(
+SUSPEND: Final[Transition[AccountStatus]] = Transition(
     "suspended", {"active": "blocked"}, Code.ALREADY_SUSPENDED
 )
-ACTIVATE: Final[Transition[Status]] = Transition(
+ACTIVATE: Final[Transition[AccountStatus]] = Transition(
     "activated", {"blocked": "active"}, Code.NOT_SUSPENDED
 )
-TERMINATE: Final[Transition[Status]] = Transition(
+TERMINATE: Final[Transition[AccountStatus]] = Transition(
     "terminated", {"active": "closed", "blocked": "closed"}, Code.NOT_CLOSABLE
 )
 
 
-def moved(agent: Agent, move: Transition[Status], reason: str | None) -> Agent:
+def apply_transition(agent: Agent, move: Transition[AccountStatus], reason: str | None) -> Agent:
     """The agent in its next state, or a refusal by name."""
     require_not_terminated(agent)
     status = move.apply(agent.status)
@@ -232,7 +232,7 @@ def not_found() -> ApiError:
     return ApiError(Code.AGENT_NOT_FOUND)
 
 
-def read_id(text: str) -> int:
+def decode_agent_id(text: str) -> int:
     """The number behind an agent's identifier; what is not one names nobody."""
     number = ids.decode(ids.AGENT, text)
     if number is None:

@@ -22,18 +22,18 @@ from tapgate.transactions.submit import (
 endpoints = Endpoints("Agents")
 
 _CHANNEL = "agent"
-_TREASURY = Access(roles="AF")
-_AT_THE_COUNTER = Access(scope="payments:write", roles="AF")
+_TREASURY_ACCESS = Access(roles="AF")
+_COUNTER_ACCESS = Access(scope="payments:write", roles="AF")
 
-_AGENT = (Code.AGENT_NOT_FOUND, Code.AGENT_NOT_ACTIVE, Code.COMPLIANCE_REJECTED)
-_PIN = (Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
-_CUSTOMER = (
+_AGENT_ERRORS = (Code.AGENT_NOT_FOUND, Code.AGENT_NOT_ACTIVE, Code.COMPLIANCE_REJECTED)
+_PIN_ERRORS = (Code.INVALID_PIN, Code.ACCOUNT_LOCKED)
+_CUSTOMER_ERRORS = (
     Code.SUBSCRIBER_NOT_FOUND,
     Code.CARD_NOT_FOUND,
     Code.SUBSCRIBER_BLOCKED,
     Code.CARD_NOT_ACTIVE,
 )
-_LIMITS = (
+_LIMIT_ERRORS = (
     Code.TRANSACTION_LIMIT_EXCEEDED,
     Code.CARD_LIMIT_EXCEEDED,
     Code.DAILY_LIMIT_EXCEEDED,
@@ -96,7 +96,9 @@ class PayoutReceipt(Receipt, kw_only=True):
     float_balance: str
 
 
-@endpoints.post("/api/v1/agents/{id}/fund", access=_TREASURY, moves_money=True, errors=_AGENT)
+@endpoints.post(
+    "/api/v1/agents/{id}/fund", access=_TREASURY_ACCESS, moves_money=True, errors=_AGENT_ERRORS
+)
 async def fund_agent(call: RequestContext, id: str, body: FloatFunding) -> Reply[FundingReceipt]:
     """Fund an agent's float: cash came in."""
 
@@ -113,23 +115,23 @@ async def fund_agent(call: RequestContext, id: str, body: FloatFunding) -> Reply
         type=chart.AGENT_FUND,
         channel=_CHANNEL,
         payer=commands.CASH_PARTY,
-        payee=_agent(id),
+        payee=_build_agent_party(id),
         amount=to_minor_units(call, body.amount),
         idempotency_key=build_idempotency_key(call, body),
-        context=_memo(body.description),
+        context=_build_memo(body.description),
     )
     return await submit(call, command, receipt)
 
 
 @endpoints.post(
     "/api/v1/agents/cashin",
-    access=_AT_THE_COUNTER,
+    access=_COUNTER_ACCESS,
     moves_money=True,
     errors=(
         Code.OTP_REQUIRED,
-        *_AGENT,
-        *_CUSTOMER,
-        *_PIN,
+        *_AGENT_ERRORS,
+        *_CUSTOMER_ERRORS,
+        *_PIN_ERRORS,
         Code.INSUFFICIENT_FLOAT,
         Code.MAX_BALANCE_EXCEEDED,
     ),
@@ -156,7 +158,7 @@ async def cash_in(call: RequestContext, body: CashIn) -> Reply[CashReceipt]:
     command = Command(
         type=chart.AGENT_CASHIN,
         channel=_CHANNEL,
-        payer=_agent(body.agent_id),
+        payer=_build_agent_party(body.agent_id),
         payee=body.customer,
         amount=to_minor_units(call, body.amount),
         payer_pin=body.agent_pin,
@@ -168,9 +170,15 @@ async def cash_in(call: RequestContext, body: CashIn) -> Reply[CashReceipt]:
 
 @endpoints.post(
     "/api/v1/agents/cashout",
-    access=_AT_THE_COUNTER,
+    access=_COUNTER_ACCESS,
     moves_money=True,
-    errors=(*_AGENT, *_CUSTOMER, *_PIN, *_LIMITS, Code.INSUFFICIENT_FUNDS),
+    errors=(
+        *_AGENT_ERRORS,
+        *_CUSTOMER_ERRORS,
+        *_PIN_ERRORS,
+        *_LIMIT_ERRORS,
+        Code.INSUFFICIENT_FUNDS,
+    ),
 )
 async def cash_out(call: RequestContext, body: CashOut) -> Reply[CashReceipt]:
     """Hand out cash to a customer against money from the wallet.
@@ -194,7 +202,7 @@ async def cash_out(call: RequestContext, body: CashOut) -> Reply[CashReceipt]:
         type=chart.AGENT_CASHOUT,
         channel=_CHANNEL,
         payer=body.customer,
-        payee=_agent(body.agent_id),
+        payee=_build_agent_party(body.agent_id),
         amount=to_minor_units(call, body.amount),
         payer_pin=body.pin,
         payee_pin=body.agent_pin,
@@ -206,9 +214,9 @@ async def cash_out(call: RequestContext, body: CashOut) -> Reply[CashReceipt]:
 
 @endpoints.post(
     "/api/v1/agents/transfer",
-    access=_AT_THE_COUNTER,
+    access=_COUNTER_ACCESS,
     moves_money=True,
-    errors=(*_AGENT, Code.SELF_TRANSFER, *_PIN, Code.INSUFFICIENT_FLOAT),
+    errors=(*_AGENT_ERRORS, Code.SELF_TRANSFER, *_PIN_ERRORS, Code.INSUFFICIENT_FLOAT),
 )
 async def transfer_float(call: RequestContext, body: FloatTransfer) -> Reply[FloatTransferReceipt]:
     """Transfer float to one's own sub-agent."""
@@ -226,22 +234,22 @@ async def transfer_float(call: RequestContext, body: FloatTransfer) -> Reply[Flo
     command = Command(
         type=chart.AGENT_TRANSFER,
         channel=_CHANNEL,
-        payer=_agent(body.from_agent_id),
-        payee=_agent(body.to_agent_id),
+        payer=_build_agent_party(body.from_agent_id),
+        payee=_build_agent_party(body.to_agent_id),
         amount=to_minor_units(call, body.amount),
         payer_pin=body.pin,
         pin_policy="required",
         idempotency_key=build_idempotency_key(call, body),
-        context=_memo(body.description),
+        context=_build_memo(body.description),
     )
     return await submit(call, command, receipt)
 
 
 @endpoints.post(
     "/api/v1/agents/{id}/payout-commission",
-    access=_TREASURY,
+    access=_TREASURY_ACCESS,
     moves_money=True,
-    errors=(*_AGENT, Code.INSUFFICIENT_FUNDS),
+    errors=(*_AGENT_ERRORS, Code.INSUFFICIENT_FUNDS),
 )
 async def pay_out_commission(
     call: RequestContext, id: str, body: CommissionPayout
@@ -261,16 +269,16 @@ async def pay_out_commission(
         type=chart.COMMISSION_PAYOUT,
         channel=_CHANNEL,
         payer=commands.commission_party(decode_id(ids.AGENT, id)),
-        payee=_agent(id),
+        payee=_build_agent_party(id),
         amount=None,
         idempotency_key=build_idempotency_key(call, body),
     )
     return await submit(call, command, receipt)
 
 
-def _agent(public_id: str) -> Party:
+def _build_agent_party(public_id: str) -> Party:
     return commands.agent_party(decode_id(ids.AGENT, public_id))
 
 
-def _memo(description: str | None) -> dict[str, str] | None:
+def _build_memo(description: str | None) -> dict[str, str] | None:
     return None if description is None else {"memo": description}

@@ -4,7 +4,7 @@ import asyncpg
 import msgspec
 
 from tapgate.agents import model, queries
-from tapgate.agents.model import Agent, AgentRegistration, Status
+from tapgate.agents.model import AccountStatus, Agent, AgentRegistration
 from tapgate.audit.changes import diff_records
 from tapgate.audit.entry import MASK
 from tapgate.audit.trail import AuditTrail
@@ -14,20 +14,20 @@ from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.ledger.pins import check_pin, set_pin
-from tapgate.subscribers.pins import require_strong
+from tapgate.subscribers.pins import require_strong_pin
 
 _trail = AuditTrail("agent")
 
 #: The audit log says that a PIN was changed, never from what to what.
-_PIN_CHANGED = {"pin": (MASK, MASK)}
+_MASKED_CHANGES = {"pin": (MASK, MASK)}
 
 
 async def register(call: RequestContext, registration: AgentRegistration) -> Agent:
     services = call.services
-    require_strong(call, "pin", registration.pin)
-    parent_id = model.parent_id(registration)
+    require_strong_pin(call, "pin", registration.pin)
+    parent_id = model.decode_parent_id(registration)
     async with services.database.transaction() as tx:
-        agent = model.registered(
+        agent = model.build_agent(
             registration,
             None if parent_id is None else await _lock_parent(tx, parent_id),
             id=services.new_id(),
@@ -39,7 +39,7 @@ async def register(call: RequestContext, registration: AgentRegistration) -> Age
         await _open_accounts(tx, agent)
         await queries.add(tx, agent)
         await set_pin(tx, agent.id, services.pin_verifier.hash(registration.pin))
-        state = {"status": (None, model.SHOWN_STATUS[agent.status])}
+        state = {"status": (None, model.PUBLIC_STATUSES[agent.status])}
         await _trail.record(tx, call, agent.public_id, "created", changes=state)
     return agent
 
@@ -47,7 +47,7 @@ async def register(call: RequestContext, registration: AgentRegistration) -> Age
 async def _lock_parent(tx: asyncpg.Connection, parent_id: int) -> Agent:
     """Locked, so that it is not terminated while it gets another sub-agent."""
     parent = await queries.lock(tx, parent_id)
-    model.require_fit_parent(parent)
+    model.require_valid_parent(parent)
     return parent
 
 
@@ -68,28 +68,28 @@ async def _open_accounts(tx: asyncpg.Connection, agent: Agent) -> None:
 
 
 async def suspend(call: RequestContext, agent_id: int, reason: str) -> Agent:
-    return await _move(call, agent_id, model.SUSPEND, reason)
+    return await _change_status(call, agent_id, model.SUSPEND, reason)
 
 
 async def activate(call: RequestContext, agent_id: int, reason: str | None) -> Agent:
-    return await _move(call, agent_id, model.ACTIVATE, reason)
+    return await _change_status(call, agent_id, model.ACTIVATE, reason)
 
 
 async def terminate(call: RequestContext, agent_id: int, reason: str) -> Agent:
     """For good, once float and commission are gone. Sub-agents stay as they are."""
-    return await _move(call, agent_id, model.TERMINATE, reason)
+    return await _change_status(call, agent_id, model.TERMINATE, reason)
 
 
-async def _move(
-    call: RequestContext, agent_id: int, move: Transition[Status], reason: str | None
+async def _change_status(
+    call: RequestContext, agent_id: int, move: Transition[AccountStatus], reason: str | None
 ) -> Agent:
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, agent_id)
         after = msgspec.structs.replace(
-            model.moved(before, move, reason), updated_at=call.services.clock()
+            model.apply_transition(before, move, reason), updated_at=call.services.clock()
         )
         await queries.save_state(tx, after)
-        changes = diff_records(model.shown(before), model.shown(after))
+        changes = diff_records(model.to_record(before), model.to_record(after))
         await _trail.record(tx, call, after.public_id, move.event, reason=reason, changes=changes)
     return after
 
@@ -97,7 +97,7 @@ async def _move(
 async def change_pin(call: RequestContext, agent_id: int, old_pin: str, new_pin: str) -> None:
     services = call.services
     # The interface answers 400 to every new PIN that is not acceptable.
-    require_strong(call, "new_pin", new_pin, refusal=Code.INVALID_REQUEST)
+    require_strong_pin(call, "new_pin", new_pin, refusal=Code.INVALID_REQUEST)
     is_same = new_pin == old_pin
     async with services.database.transaction() as tx:
         agent = await queries.lock(tx, agent_id)
@@ -112,7 +112,7 @@ async def change_pin(call: RequestContext, agent_id: int, old_pin: str, new_pin:
             )
         elif not is_same:
             await set_pin(tx, agent.id, services.pin_verifier.hash(new_pin))
-            await _trail.record(tx, call, agent.public_id, "pin_changed", changes=_PIN_CHANGED)
+            await _trail.record(tx, call, agent.public_id, "pin_changed", changes=_MASKED_CHANGES)
     if verdict.code is not None:
         raise ApiError(verdict.code, details=verdict.details)
     if is_same:

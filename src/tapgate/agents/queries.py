@@ -5,12 +5,12 @@ import asyncpg
 
 from tapgate import ids
 from tapgate.agents.model import (
-    SHOWN_STATUS,
+    PUBLIC_STATUSES,
     Agent,
     AgentFilters,
     AgentRecord,
     not_found,
-    shown,
+    to_record,
 )
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError, Code
@@ -29,9 +29,9 @@ _SELECT = """
     JOIN accounts own ON own.id = agent.account_id
     JOIN accounts earned ON earned.id = agent.commission_account_id"""
 
-_ACCOUNT_STATUS = {shown: status for status, shown in SHOWN_STATUS.items()}
+_ACCOUNT_STATUSES = {shown: status for status, shown in PUBLIC_STATUSES.items()}
 
-_PHONE_TAKEN = "agents_phone_number_key"
+_PHONE_NUMBER_CONSTRAINT = "agents_phone_number_key"
 
 
 async def get(reader: Database | asyncpg.Connection, agent_id: int) -> Agent:
@@ -41,9 +41,9 @@ async def get(reader: Database | asyncpg.Connection, agent_id: int) -> Agent:
     return Agent(**row)
 
 
-async def record(services: Services, agent_id: int) -> AgentRecord:
+async def get_record(services: Services, agent_id: int) -> AgentRecord:
     """As third parties are told about it."""
-    return shown(await get(services.database, agent_id))
+    return to_record(await get(services.database, agent_id))
 
 
 async def lock(tx: asyncpg.Connection, agent_id: int) -> Agent:
@@ -60,11 +60,11 @@ async def lock(tx: asyncpg.Connection, agent_id: int) -> Agent:
     return await get(tx, agent_id)
 
 
-async def page(database: Database, filters: AgentFilters) -> list[Agent]:
+async def list_page(database: Database, filters: AgentFilters) -> list[Agent]:
     """The newest of those who match; one more than the limit."""
     conditions = Conditions()
     conditions.where("agent.id < {}", filters.before_id)
-    conditions.where("own.status = {}", filters.status and _ACCOUNT_STATUS[filters.status])
+    conditions.where("own.status = {}", filters.status and _ACCOUNT_STATUSES[filters.status])
     conditions.where("agent.agent_type = {}", filters.agent_type)
     parent = filters.parent_agent_id
     conditions.where("agent.parent_agent_id = {}", parent and ids.decode(ids.AGENT, parent))
@@ -99,7 +99,7 @@ async def add(tx: asyncpg.Connection, agent: Agent) -> None:
             agent.updated_at,
         )
     except asyncpg.UniqueViolationError as error:
-        if error.constraint_name != _PHONE_TAKEN:
+        if error.constraint_name != _PHONE_NUMBER_CONSTRAINT:
             raise
         raise ApiError(Code.DUPLICATE_PHONE) from None
 

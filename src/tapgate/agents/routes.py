@@ -8,9 +8,9 @@ from tapgate.agents.model import (
     AgentFilters,
     AgentRecord,
     AgentRegistration,
-    balance_of,
-    read_id,
-    shown,
+    decode_agent_id,
+    to_balance,
+    to_record,
 )
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.fields import Pin
@@ -21,10 +21,10 @@ from tapgate.errors import Code
 
 endpoints = Endpoints("Agents")
 
-_ADMIN = Access(roles="A")
-_READ = Access(scope="payments:read", roles="ACSF")
+_ADMIN_ACCESS = Access(roles="A")
+_READ_ACCESS = Access(scope="payments:read", roles="ACSF")
 
-_TO_CHANGE = (Code.AGENT_NOT_FOUND, Code.NOT_CLOSABLE)
+_CHANGE_ERRORS = (Code.AGENT_NOT_FOUND, Code.NOT_CLOSABLE)
 
 
 class AgentPinChange(msgspec.Struct, kw_only=True):
@@ -47,7 +47,7 @@ class AgentResponse(msgspec.Struct, kw_only=True):
 
 @endpoints.post(
     "/api/v1/agents",
-    access=_ADMIN,
+    access=_ADMIN_ACCESS,
     status=201,
     errors=(Code.MISSING_PARENT, Code.AGENT_NOT_FOUND, Code.DUPLICATE_PHONE),
 )
@@ -56,25 +56,25 @@ async def register_agent(call: RequestContext, body: AgentRegistration) -> Agent
 
     A sub_agent needs a `parent_agent_id`, which is a super_agent's; a super_agent has none.
     """
-    record = shown(await operations.register(call, body))
+    record = to_record(await operations.register(call, body))
     return AgentRegistered(agent_id=record.id, agent=record)
 
 
-@endpoints.get("/api/v1/agents", access=_READ, heavy="search")
+@endpoints.get("/api/v1/agents", access=_READ_ACCESS, heavy="search")
 async def list_agents(call: RequestContext, query: AgentFilters) -> Page[AgentRecord]:
     """List agents, newest first.
 
     `search` is a whole agent identifier, or words that each occur, in any case, in the name, the
     business name or the phone number; one of the words has at least 3 characters.
     """
-    rows = await queries.page(call.services.database, query)
-    return paginate(rows, query.limit, key=lambda row: row.id, show=shown)
+    rows = await queries.list_page(call.services.database, query)
+    return paginate(rows, query.limit, key=lambda row: row.id, show=to_record)
 
 
-@endpoints.get("/api/v1/agents/{id}", access=_READ, errors=(Code.AGENT_NOT_FOUND,))
+@endpoints.get("/api/v1/agents/{id}", access=_READ_ACCESS, errors=(Code.AGENT_NOT_FOUND,))
 async def get_agent(call: RequestContext, id: str) -> AgentRecord:
     """Get an agent."""
-    return shown(await queries.get(call.services.database, read_id(id)))
+    return to_record(await queries.get(call.services.database, decode_agent_id(id)))
 
 
 @endpoints.get(
@@ -84,47 +84,51 @@ async def get_agent(call: RequestContext, id: str) -> AgentRecord:
 )
 async def get_agent_balance(call: RequestContext, id: str) -> AgentBalance:
     """Get an agent's float and the commission that is not paid out yet."""
-    return balance_of(await queries.get(call.services.database, read_id(id)))
+    return to_balance(await queries.get(call.services.database, decode_agent_id(id)))
 
 
 @endpoints.post(
-    "/api/v1/agents/{id}/suspend", access=_ADMIN, errors=(*_TO_CHANGE, Code.ALREADY_SUSPENDED)
+    "/api/v1/agents/{id}/suspend",
+    access=_ADMIN_ACCESS,
+    errors=(*_CHANGE_ERRORS, Code.ALREADY_SUSPENDED),
 )
 async def suspend_agent(call: RequestContext, id: str, body: Reason) -> AgentResponse:
     """Suspend an agent.
 
     From then on the agent moves no money and gets none.
     """
-    agent = await operations.suspend(call, read_id(id), body.reason)
-    return AgentResponse(message="Agent suspended", agent=shown(agent))
+    agent = await operations.suspend(call, decode_agent_id(id), body.reason)
+    return AgentResponse(message="Agent suspended", agent=to_record(agent))
 
 
 @endpoints.post(
-    "/api/v1/agents/{id}/activate", access=_ADMIN, errors=(*_TO_CHANGE, Code.NOT_SUSPENDED)
+    "/api/v1/agents/{id}/activate",
+    access=_ADMIN_ACCESS,
+    errors=(*_CHANGE_ERRORS, Code.NOT_SUSPENDED),
 )
 async def activate_agent(call: RequestContext, id: str, body: OptionalReason) -> AgentResponse:
     """Let a suspended agent work again."""
-    agent = await operations.activate(call, read_id(id), body.reason)
-    return AgentResponse(message="Agent activated", agent=shown(agent))
+    agent = await operations.activate(call, decode_agent_id(id), body.reason)
+    return AgentResponse(message="Agent activated", agent=to_record(agent))
 
 
-@endpoints.post("/api/v1/agents/{id}/terminate", access=_ADMIN, errors=_TO_CHANGE)
+@endpoints.post("/api/v1/agents/{id}/terminate", access=_ADMIN_ACCESS, errors=_CHANGE_ERRORS)
 async def terminate_agent(call: RequestContext, id: str, body: Reason) -> AgentResponse:
     """Terminate an agent for good.
 
     Float and commission must be zero. Sub-agents stay as they are.
     """
-    agent = await operations.terminate(call, read_id(id), body.reason)
-    return AgentResponse(message="Agent terminated", agent=shown(agent))
+    agent = await operations.terminate(call, decode_agent_id(id), body.reason)
+    return AgentResponse(message="Agent terminated", agent=to_record(agent))
 
 
 @endpoints.post(
     "/api/v1/agents/{id}/change-pin",
-    access=_ADMIN,
-    errors=(*_TO_CHANGE, Code.INVALID_PIN, Code.SAME_PIN, Code.ACCOUNT_LOCKED),
+    access=_ADMIN_ACCESS,
+    errors=(*_CHANGE_ERRORS, Code.INVALID_PIN, Code.SAME_PIN, Code.ACCOUNT_LOCKED),
     invalid_is_400=True,
 )
 async def change_agent_pin(call: RequestContext, id: str, body: AgentPinChange) -> SuccessResponse:
     """Change an agent's PIN."""
-    await operations.change_pin(call, read_id(id), body.old_pin, body.new_pin)
+    await operations.change_pin(call, decode_agent_id(id), body.old_pin, body.new_pin)
     return SuccessResponse(message="PIN changed")

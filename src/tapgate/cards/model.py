@@ -22,11 +22,11 @@ from tapgate.errors import ApiError, Code
 from tapgate.subscribers.model import MAX_CHILD_CARDS, Subscriber
 
 #: As it is stored. That a card has expired follows from its `expires_at`.
-StoredStatus = Literal["UNASSIGNED", "ACTIVE", "BLOCKED", "LOST"]
-Status = Literal["UNASSIGNED", "ACTIVE", "BLOCKED", "LOST", "EXPIRED"]
-Type = Literal["PARENT", "CHILD"]
-PublicStatus = Annotated[str, Choice(*get_args(Status), name="CardStatus")]
-PublicType = Annotated[str, Choice(*get_args(Type), name="CardType")]
+StoredCardStatus = Literal["UNASSIGNED", "ACTIVE", "BLOCKED", "LOST"]
+CardStatus = Literal["UNASSIGNED", "ACTIVE", "BLOCKED", "LOST", "EXPIRED"]
+CardType = Literal["PARENT", "CHILD"]
+PublicStatus = Annotated[str, Choice(*get_args(CardStatus), name="CardStatus")]
+PublicType = Annotated[str, Choice(*get_args(CardType), name="CardType")]
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,11 +34,11 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     id: int
     serial: str
-    status: StoredStatus
+    status: StoredCardStatus
     created_at: datetime
     updated_at: datetime
     uid: str | None = None
-    type: Type | None = None
+    type: CardType | None = None
     status_reason: str | None = None
     subscriber_id: int | None = None
     account_id: int | None = None
@@ -58,7 +58,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     def holder_name(self) -> str | None:
         return self.subscriber_name if self.child_name is None else self.child_name
 
-    def status_at(self, now: datetime) -> Status:
+    def status_at(self, now: datetime) -> CardStatus:
         """A lost card stays lost; every other one expires."""
         if self.status != "LOST" and self.expires_at is not None and self.expires_at <= now:
             return "EXPIRED"
@@ -116,7 +116,7 @@ class DisclosedCard(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: str | msgspec.UnsetType = msgspec.UNSET
 
 
-def disclosed(record: CardRecord, *, hidden: bool) -> DisclosedCard:
+def to_disclosed_record(record: CardRecord, *, hidden: bool) -> DisclosedCard:
     if not hidden:
         return DisclosedCard(**msgspec.structs.asdict(record))
     return DisclosedCard(
@@ -128,7 +128,7 @@ def disclosed(record: CardRecord, *, hidden: bool) -> DisclosedCard:
     )
 
 
-class View(NamedTuple):
+class RecordContext(NamedTuple):
     """What a record also depends on: when it is looked at, and how the platform counts."""
 
     now: datetime
@@ -136,9 +136,11 @@ class View(NamedTuple):
     currency: str
 
 
-def shown(card: Card, view: View) -> CardRecord:
+def to_record(card: Card, view: RecordContext) -> CardRecord:
     limit, currency = card.daily_limit, view.currency
-    subscriber_id = None if card.subscriber_id is None else _public_id(card.subscriber_id)
+    subscriber_id = (
+        None if card.subscriber_id is None else _encode_subscriber_id(card.subscriber_id)
+    )
     return CardRecord(
         serial=card.serial,
         mac_address=card.uid,
@@ -153,18 +155,18 @@ def shown(card: Card, view: View) -> CardRecord:
         if limit is None
         else money.format_decimal(card.spent_on(view.today), currency),
         currency=currency,
-        expires_at=_time(card.expires_at),
-        linked_at=_time(card.linked_at),
+        expires_at=_format_time(card.expires_at),
+        linked_at=_format_time(card.linked_at),
         created_at=clock.format_rfc3339(card.created_at),
         updated_at=clock.format_rfc3339(card.updated_at),
     )
 
 
-def _public_id(subscriber_id: int) -> str:
+def _encode_subscriber_id(subscriber_id: int) -> str:
     return ids.encode(ids.SUBSCRIBER, subscriber_id)
 
 
-def _time(moment: datetime | None) -> str | None:
+def _format_time(moment: datetime | None) -> str | None:
     return None if moment is None else clock.format_rfc3339(moment)
 
 
@@ -184,7 +186,7 @@ class NewChildCard(msgspec.Struct, kw_only=True):
     child_relationship: Text | None = None
 
 
-class Filters(PageQuery, kw_only=True):
+class CardFilters(PageQuery, kw_only=True):
     """Which cards a list is to show."""
 
     subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
@@ -194,24 +196,24 @@ class Filters(PageQuery, kw_only=True):
 
 
 #: From which status to which a card may move.
-Leads = Mapping[Status, StoredStatus]
+StatusTransitions = Mapping[CardStatus, StoredCardStatus]
 
-_BLOCKED: Final[Leads] = {"ACTIVE": "BLOCKED"}
+_BLOCK_TRANSITIONS: Final[StatusTransitions] = {"ACTIVE": "BLOCKED"}
 #: A card that is blocked may still turn out to be gone.
-_LOST: Final[Leads] = {"ACTIVE": "LOST", "BLOCKED": "LOST"}
-_UNBLOCKED: Final[Leads] = {"BLOCKED": "ACTIVE"}
+_LOST_TRANSITIONS: Final[StatusTransitions] = {"ACTIVE": "LOST", "BLOCKED": "LOST"}
+_UNBLOCK_TRANSITIONS: Final[StatusTransitions] = {"BLOCKED": "ACTIVE"}
 
-_BLOCK_LEADS: Final[Mapping[str, Leads]] = {
-    "lost": _LOST,
-    "stolen": _LOST,
-    "damaged": _LOST,
-    "fraud": _BLOCKED,
-    "customer_request": _BLOCKED,
-    "compliance": _BLOCKED,
+_TRANSITIONS_BY_REASON: Final[Mapping[str, StatusTransitions]] = {
+    "lost": _LOST_TRANSITIONS,
+    "stolen": _LOST_TRANSITIONS,
+    "damaged": _LOST_TRANSITIONS,
+    "fraud": _BLOCK_TRANSITIONS,
+    "customer_request": _BLOCK_TRANSITIONS,
+    "compliance": _BLOCK_TRANSITIONS,
 }
 
 #: How a holder is told why.
-REASONS_IN_WORDS: Final[Mapping[str, str]] = {
+BLOCK_REASON_TEXTS: Final[Mapping[str, str]] = {
     "lost": "it was reported lost",
     "stolen": "it was reported stolen",
     "damaged": "it was reported damaged",
@@ -220,37 +222,37 @@ REASONS_IN_WORDS: Final[Mapping[str, str]] = {
     "compliance": "a compliance check",
 }
 
-BlockReason = Annotated[str, Choice(*_BLOCK_LEADS, name="CardBlockReason")]
+BlockReason = Annotated[str, Choice(*_TRANSITIONS_BY_REASON, name="CardBlockReason")]
 
 
 class CardBlock(msgspec.Struct, kw_only=True):
     reason: BlockReason
 
 
-def blocked(card: Card, reason: str, now: datetime) -> Card:
+def block(card: Card, reason: str, now: datetime) -> Card:
     """Blocked, or lost for good: the reason decides."""
     status = card.status_at(now)
     if status == "UNASSIGNED":
         raise ApiError(Code.CARD_NOT_LINKED)
-    next_status = _BLOCK_LEADS[reason].get(status)
+    next_status = _TRANSITIONS_BY_REASON[reason].get(status)
     if next_status is None:
         raise ApiError(Code.ALREADY_BLOCKED)
     return msgspec.structs.replace(card, status=next_status, status_reason=reason)
 
 
-def unblocked(card: Card, reason: str | None, now: datetime) -> Card:
+def unblock(card: Card, reason: str | None, now: datetime) -> Card:
     status = card.status_at(now)
     if status in ("LOST", "EXPIRED"):
         raise ApiError(Code.PERMANENT_BLOCK)
     if status == "UNASSIGNED":
         raise ApiError(Code.CARD_NOT_LINKED)
-    next_status = _UNBLOCKED.get(status)
+    next_status = _UNBLOCK_TRANSITIONS.get(status)
     if next_status is None:
         raise ApiError(Code.NOT_BLOCKED)
     return msgspec.structs.replace(card, status=next_status, status_reason=reason)
 
 
-def why_not_linkable(card: Card, holder: Subscriber, now: datetime) -> ApiError | None:
+def get_link_error(card: Card, holder: Subscriber, now: datetime) -> ApiError | None:
     """Answered, not raised: the PIN that was tried before counts in any case."""
     match card.status_at(now):
         case "ACTIVE" | "BLOCKED":
@@ -265,14 +267,14 @@ def why_not_linkable(card: Card, holder: Subscriber, now: datetime) -> ApiError 
     return None
 
 
-def why_not_another_child(holder: Subscriber, children: int) -> ApiError | None:
+def get_child_card_error(holder: Subscriber, children: int) -> ApiError | None:
     allowed = MAX_CHILD_CARDS[holder.category]
     if allowed is None or children < allowed:
         return None
     return ApiError(Code.MAX_CHILD_CARDS)
 
 
-def linked(card: Card, holder: Subscriber, now: datetime) -> Card:
+def link(card: Card, holder: Subscriber, now: datetime) -> Card:
     """One of its subscriber's own cards; the PIN is the subscriber's."""
     return msgspec.structs.replace(
         card,
@@ -287,12 +289,12 @@ def linked(card: Card, holder: Subscriber, now: datetime) -> Card:
     )
 
 
-def linked_to_child(
+def link_to_child(
     card: Card, holder: Subscriber, child: NewChildCard, currency: str, now: datetime
 ) -> Card:
     """It spends from the same wallet, with a PIN and a limit of its own."""
     return msgspec.structs.replace(
-        linked(card, holder, now),
+        link(card, holder, now),
         type="CHILD",
         pin_holder_id=card.id,
         child_name=child.child_name,

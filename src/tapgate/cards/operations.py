@@ -9,49 +9,55 @@ import msgspec
 from tapgate.audit.changes import diff_records
 from tapgate.audit.trail import AuditTrail
 from tapgate.cards import model, queries
-from tapgate.cards.model import Card, CardLink, NewChildCard, View
+from tapgate.cards.model import Card, CardLink, NewChildCard, RecordContext
 from tapgate.clock import get_platform_day
 from tapgate.edge.request_context import RequestContext
 from tapgate.ledger.pins import set_pin
 from tapgate.notifications.events import publish
-from tapgate.notifications.messages import send_template
+from tapgate.notifications.messages import enqueue_message
 from tapgate.subscribers import queries as subscribers
-from tapgate.subscribers.model import Subscriber, read_id
-from tapgate.subscribers.pins import judge, refusal, require_strong
-from tapgate.subscribers.restriction import require_changeable, require_open
+from tapgate.subscribers.model import Subscriber, decode_subscriber_id
+from tapgate.subscribers.pins import check_subscriber_pin, get_pin_error, require_strong_pin
+from tapgate.subscribers.restriction import require_editable, require_subscriber_access
 
 _trail = AuditTrail("card")
 
 _BLOCKED_TEMPLATE: Final = "card_blocked"
 #: Later than that, whoever asks is told by the card itself.
-_WORTH_TELLING: Final = timedelta(hours=24)
+_NOTIFICATION_LIFETIME: Final = timedelta(hours=24)
 
 
 async def link(call: RequestContext, link: CardLink) -> Card:
     async with call.services.database.transaction() as tx:
-        holder, card = await _lock_both(tx, call, link.subscriber_id, link.card_serial)
-        no = refusal(await judge(tx, call, holder, link.pin, "pin_verified"))
+        holder, card = await _lock_subscriber_and_card(
+            tx, call, link.subscriber_id, link.card_serial
+        )
+        no = get_pin_error(await check_subscriber_pin(tx, call, holder, link.pin, "pin_verified"))
         now = call.services.clock()
-        no = no or model.why_not_linkable(card, holder, now)
+        no = no or model.get_link_error(card, holder, now)
         if no is None:
-            after = model.linked(card, holder, now)
+            after = model.link(card, holder, now)
             return await _save(tx, call, card, after, now, action="linked")
     raise no
 
 
 async def link_to_child(call: RequestContext, child: NewChildCard) -> Card:
     services = call.services
-    require_strong(call, "child_pin", child.child_pin)
+    require_strong_pin(call, "child_pin", child.child_pin)
     async with services.database.transaction() as tx:
-        holder, card = await _lock_both(tx, call, child.parent_subscriber_id, child.card_serial)
-        no = refusal(await judge(tx, call, holder, child.parent_pin, "pin_verified"))
+        holder, card = await _lock_subscriber_and_card(
+            tx, call, child.parent_subscriber_id, child.card_serial
+        )
+        no = get_pin_error(
+            await check_subscriber_pin(tx, call, holder, child.parent_pin, "pin_verified")
+        )
         now = services.clock()
-        no = no or model.why_not_linkable(card, holder, now)
+        no = no or model.get_link_error(card, holder, now)
         if no is None:
-            children = await queries.count_children(tx, holder.id, now)
-            no = model.why_not_another_child(holder, children)
+            children = await queries.count_child_cards(tx, holder.id, now)
+            no = model.get_child_card_error(holder, children)
         if no is None:
-            after = model.linked_to_child(card, holder, child, services.settings.currency, now)
+            after = model.link_to_child(card, holder, child, services.settings.currency, now)
             await set_pin(tx, card.id, services.pin_verifier.hash(child.child_pin))
             return await _save(tx, call, card, after, now, action="linked")
     raise no
@@ -62,8 +68,8 @@ async def block(call: RequestContext, serial: str, reason: str) -> Card:
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, serial)
         now = call.services.clock()
-        after = model.blocked(before, reason, now)
-        await _tell_holder(tx, call, after, reason)
+        after = model.block(before, reason, now)
+        await _notify_holder(tx, call, after, reason)
         return await _save(tx, call, before, after, now, action="blocked", reason=reason)
 
 
@@ -72,35 +78,35 @@ async def unblock(call: RequestContext, serial: str, reason: str | None) -> Card
         before = await queries.lock(tx, serial)
         if before.subscriber_id is not None:
             holder = await subscribers.get(tx, before.subscriber_id)
-            await require_changeable(tx, call, holder)
+            await require_editable(tx, call, holder)
         now = call.services.clock()
-        after = model.unblocked(before, reason, now)
+        after = model.unblock(before, reason, now)
         return await _save(tx, call, before, after, now, action="unblocked", reason=reason)
 
 
-async def _lock_both(
+async def _lock_subscriber_and_card(
     tx: asyncpg.Connection, call: RequestContext, subscriber_id: str, serial: str
 ) -> tuple[Subscriber, Card]:
-    holder = await subscribers.lock(tx, read_id(subscriber_id))
-    card = await queries.lock_to_link(tx, serial)
-    await require_open(tx, call, holder.id, restricted=holder.restricted)
+    holder = await subscribers.lock(tx, decode_subscriber_id(subscriber_id))
+    card = await queries.lock_for_linking(tx, serial)
+    await require_subscriber_access(tx, call, holder.id, restricted=holder.restricted)
     return holder, card
 
 
-async def _tell_holder(
+async def _notify_holder(
     tx: asyncpg.Connection, call: RequestContext, card: Card, reason: str
 ) -> None:
     """Whoever asked for it: a holder who did not has to know."""
     if card.subscriber_id is None:
         return
     holder = await subscribers.get(tx, card.subscriber_id)
-    await send_template(
+    await enqueue_message(
         tx,
         call.services,
         to=holder.phone_number,
         template=_BLOCKED_TEMPLATE,
-        parameters=[card.masked_serial, model.REASONS_IN_WORDS[reason]],
-        expires_at=call.services.clock() + _WORTH_TELLING,
+        parameters=[card.masked_serial, model.BLOCK_REASON_TEXTS[reason]],
+        expires_at=call.services.clock() + _NOTIFICATION_LIFETIME,
     )
 
 
@@ -116,7 +122,7 @@ async def _save(
 ) -> Card:
     after = msgspec.structs.replace(after, updated_at=now)
     await queries.save(tx, after)
-    old, new = (model.shown(card, view(call)) for card in (before, after))
+    old, new = (model.to_record(card, get_record_context(call)) for card in (before, after))
     await _trail.record(
         tx, call, after.serial, action, reason=reason, changes=diff_records(old, new)
     )
@@ -124,7 +130,7 @@ async def _save(
     return after
 
 
-def view(call: RequestContext) -> View:
+def get_record_context(call: RequestContext) -> RecordContext:
     """How a card is to be shown now."""
     now, settings = call.services.clock(), call.services.settings
-    return View(now, get_platform_day(now, settings.timezone), settings.currency)
+    return RecordContext(now, get_platform_day(now, settings.timezone), settings.currency)

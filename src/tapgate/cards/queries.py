@@ -6,13 +6,13 @@ from datetime import datetime
 import asyncpg
 
 from tapgate import ids
-from tapgate.cards.model import Card, Filters, not_found
-from tapgate.cards.uids import read_uid
+from tapgate.cards.model import Card, CardFilters, not_found
+from tapgate.cards.uids import parse_uid
 from tapgate.credentials.principals import Principal
 from tapgate.ledger.accounts import lock_account
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
-from tapgate.subscribers.restriction import show_only_open
+from tapgate.subscribers.restriction import exclude_hidden
 
 _SELECT = """
     SELECT c.id, c.serial, c.uid, c.type, c.status, c.status_reason, c.subscriber_id, c.account_id,
@@ -36,7 +36,7 @@ async def find(reader: Database | asyncpg.Connection, identifier: str) -> Card |
         f"""{_SELECT} WHERE c.serial = $1 OR c.uid = $2
             ORDER BY c.serial = $1 DESC LIMIT 1""",
         identifier,
-        read_uid(identifier),
+        parse_uid(identifier),
     )
     return None if row is None else Card(**row)
 
@@ -53,14 +53,14 @@ async def lock(tx: asyncpg.Connection, serial: str) -> Card:
     return await get(tx, serial)
 
 
-async def lock_to_link(tx: asyncpg.Connection, serial: str) -> Card:
+async def lock_for_linking(tx: asyncpg.Connection, serial: str) -> Card:
     """Two who link the same card queue here. The caller has locked the wallet's account, which
     comes first."""
     await tx.execute("SELECT FROM cards WHERE serial = $1 FOR NO KEY UPDATE", serial)
     return await get(tx, serial)
 
 
-async def count_children(tx: asyncpg.Connection, subscriber_id: int, now: datetime) -> int:
+async def count_child_cards(tx: asyncpg.Connection, subscriber_id: int, now: datetime) -> int:
     """The child cards that are not gone for good. The caller has locked the subscriber."""
     count: int = await tx.fetchval(
         """SELECT count(*) FROM cards
@@ -72,8 +72,8 @@ async def count_children(tx: asyncpg.Connection, subscriber_id: int, now: dateti
     return count
 
 
-async def page(
-    database: Database, filters: Filters, caller: Principal, now: datetime
+async def list_page(
+    database: Database, filters: CardFilters, caller: Principal, now: datetime
 ) -> list[Card]:
     """The newest of those that match and that the caller may see; one more than the limit."""
     conditions = Conditions()
@@ -81,12 +81,12 @@ async def page(
     holder = filters.subscriber_id
     conditions.where("c.subscriber_id = {}", holder and ids.decode(ids.SUBSCRIBER, holder))
     if filters.status is not None:
-        _add_status(conditions, filters.status, now)
+        _filter_by_status(conditions, filters.status, now)
     conditions.where("c.type = {}", filters.type)
     conditions.search(
-        filters.search, "card_words(c.serial, c.uid)", fold="upper", spellings=_spellings
+        filters.search, "card_words(c.serial, c.uid)", fold="upper", spellings=_list_spellings
     )
-    show_only_open(conditions, caller, now)
+    exclude_hidden(conditions, caller, now)
     limit = conditions.bind(filters.limit + 1)
     rows = await database.fetch(
         f"{_SELECT} WHERE {conditions} ORDER BY c.id DESC LIMIT {limit}", *conditions.values
@@ -94,7 +94,7 @@ async def page(
     return [Card(**row) for row in rows]
 
 
-def _add_status(conditions: Conditions, status: str, now: datetime) -> None:
+def _filter_by_status(conditions: Conditions, status: str, now: datetime) -> None:
     """As `Card.status_at` has it."""
     if status == "EXPIRED":
         conditions.where("c.status <> 'LOST' AND c.expires_at <= {}", now)
@@ -104,7 +104,7 @@ def _add_status(conditions: Conditions, status: str, now: datetime) -> None:
         conditions.where("(c.expires_at IS NULL OR c.expires_at > {})", now)
 
 
-def _spellings(word: str) -> Iterable[str]:
+def _list_spellings(word: str) -> Iterable[str]:
     """As typed, for a serial; without separators, for a UID in any spelling."""
     return dict.fromkeys((word, word.replace(":", "").replace("-", "")))
 

@@ -6,30 +6,30 @@ from tapgate.cards import operations, queries
 from tapgate.cards.model import (
     Card,
     CardBlock,
+    CardFilters,
     CardLink,
     CardRecord,
     DisclosedCard,
-    Filters,
     NewChildCard,
-    disclosed,
-    shown,
+    to_disclosed_record,
+    to_record,
 )
-from tapgate.cards.operations import view
-from tapgate.cards.upload import Uploaded, upload
-from tapgate.cards.upload_file import CSV_UPLOAD
+from tapgate.cards.operations import get_record_context
+from tapgate.cards.upload import UploadCardsResponse, upload
+from tapgate.cards.upload_file import UPLOAD_MEDIA_TYPES
 from tapgate.edge.endpoint import MEBIBYTE, Access, Endpoints
 from tapgate.edge.pagination import Page, paginate
 from tapgate.edge.request_context import RequestContext
 from tapgate.edge.shared_structs import OptionalReason
 from tapgate.errors import Code
-from tapgate.subscribers.restriction import hidden_from, require_open
+from tapgate.subscribers.restriction import find_accounts_hidden_from, require_subscriber_access
 
 endpoints = Endpoints("Cards")
 
-_READ = Access(scope="cards:read", roles="ACSF", service=True)
-_BLOCK = Access(scope="cards:write", roles="ACS", service=True)
+_READ_ACCESS = Access(scope="cards:read", roles="ACSF", service=True)
+_BLOCK_ACCESS = Access(scope="cards:write", roles="ACS", service=True)
 
-_TO_LINK = (
+_LINK_ERRORS = (
     Code.SUBSCRIBER_NOT_FOUND,
     Code.CARD_NOT_FOUND,
     Code.OTP_REQUIRED,
@@ -54,62 +54,64 @@ class DisclosedCardResponse(msgspec.Struct, kw_only=True):
     card: DisclosedCard
 
 
-def _moved(call: RequestContext, message: str, card: Card) -> CardResponse:
-    return CardResponse(message=message, card=shown(card, view(call)))
+def _to_response(call: RequestContext, message: str, card: Card) -> CardResponse:
+    return CardResponse(message=message, card=to_record(card, get_record_context(call)))
 
 
 @endpoints.post(
     "/api/v1/cards/link",
     access=Access(scope="cards:write", roles="AS", service=True),
-    errors=_TO_LINK,
+    errors=_LINK_ERRORS,
 )
 async def link_card(call: RequestContext, body: CardLink) -> CardResponse:
     """Link a card to a subscriber, whose PIN is the card's from then on."""
-    return _moved(call, "Card linked", await operations.link(call, body))
+    return _to_response(call, "Card linked", await operations.link(call, body))
 
 
 @endpoints.post(
     "/api/v1/cards/child",
     access=Access(scope="cards:write", roles="AS"),
     status=201,
-    errors=(*_TO_LINK, Code.MAX_CHILD_CARDS),
+    errors=(*_LINK_ERRORS, Code.MAX_CHILD_CARDS),
 )
 async def create_child_card(call: RequestContext, body: NewChildCard) -> CardResponse:
     """Create a child card.
 
     It spends from its parent's wallet, up to a daily limit and with a PIN of its own.
     """
-    return _moved(call, "Child card created", await operations.link_to_child(call, body))
+    return _to_response(call, "Child card created", await operations.link_to_child(call, body))
 
 
-@endpoints.get("/api/v1/cards", access=_READ, heavy="search")
-async def list_cards(call: RequestContext, query: Filters) -> Page[CardRecord]:
+@endpoints.get("/api/v1/cards", access=_READ_ACCESS, heavy="search")
+async def list_cards(call: RequestContext, query: CardFilters) -> Page[CardRecord]:
     """List cards, newest first.
 
     `search` is words that each occur, in any case, in the serial or the NFC UID; one of the words
     has at least 3 characters, separators not counted. Cards of restricted subscribers are left out
     for those to whom they are closed.
     """
-    services, now = call.services, view(call)
-    rows = await queries.page(services.database, query, call.principal, now.now)
-    return paginate(rows, query.limit, key=lambda row: row.id, show=lambda row: shown(row, now))
+    services, now = call.services, get_record_context(call)
+    rows = await queries.list_page(services.database, query, call.principal, now.now)
+    return paginate(rows, query.limit, key=lambda row: row.id, show=lambda row: to_record(row, now))
 
 
 @endpoints.get(
-    "/api/v1/cards/{serial}", access=_READ, errors=(Code.CARD_NOT_FOUND, Code.OTP_REQUIRED)
+    "/api/v1/cards/{serial}", access=_READ_ACCESS, errors=(Code.CARD_NOT_FOUND, Code.OTP_REQUIRED)
 )
 async def get_card(call: RequestContext, serial: str) -> CardRecord:
     """Get a card."""
     database = call.services.database
     card = await queries.get(database, serial)
     if card.subscriber_id is not None:
-        await require_open(database, call, card.subscriber_id, restricted=card.restricted)
-    return shown(card, view(call))
+        await require_subscriber_access(
+            database, call, card.subscriber_id, restricted=card.restricted
+        )
+    return to_record(card, get_record_context(call))
 
 
 @endpoints.post(
     "/api/v1/cards/{serial}/block",
-    access=_BLOCK,
+    access=_BLOCK_ACCESS,
     errors=(Code.CARD_NOT_FOUND, Code.CARD_NOT_LINKED, Code.ALREADY_BLOCKED),
 )
 async def block_card(call: RequestContext, serial: str, body: CardBlock) -> DisclosedCardResponse:
@@ -121,13 +123,15 @@ async def block_card(call: RequestContext, serial: str, body: CardBlock) -> Disc
     and `restricted`.
     """
     card = await operations.block(call, serial, body.reason)
-    hidden = await hidden_from(call.services.database, call, [card.account_id])
-    return DisclosedCardResponse(card=disclosed(shown(card, view(call)), hidden=bool(hidden)))
+    hidden = await find_accounts_hidden_from(call.services.database, call, [card.account_id])
+    return DisclosedCardResponse(
+        card=to_disclosed_record(to_record(card, get_record_context(call)), hidden=bool(hidden))
+    )
 
 
 @endpoints.post(
     "/api/v1/cards/{serial}/unblock",
-    access=_BLOCK,
+    access=_BLOCK_ACCESS,
     errors=(
         Code.CARD_NOT_FOUND,
         Code.OTP_REQUIRED,
@@ -139,17 +143,17 @@ async def block_card(call: RequestContext, serial: str, body: CardBlock) -> Disc
 )
 async def unblock_card(call: RequestContext, serial: str, body: OptionalReason) -> CardResponse:
     """Unblock a card that is not lost or expired."""
-    return _moved(call, "Card unblocked", await operations.unblock(call, serial, body.reason))
+    return _to_response(call, "Card unblocked", await operations.unblock(call, serial, body.reason))
 
 
 @endpoints.post(
     "/api/v1/cards/upload-csv",
     access=Access(roles="A"),
     body_limit=8 * MEBIBYTE,
-    body_media=tuple(CSV_UPLOAD),
-    body_schema=CSV_UPLOAD,
+    body_media=tuple(UPLOAD_MEDIA_TYPES),
+    body_schema=UPLOAD_MEDIA_TYPES,
 )
-async def upload_cards(call: RequestContext, body: bytes) -> Uploaded:
+async def upload_cards(call: RequestContext, body: bytes) -> UploadCardsResponse:
     """Upload new cards as a CSV file.
 
     The file is the body, or `file` in a form. Its header is `Serial No.,MAC Address` and perhaps

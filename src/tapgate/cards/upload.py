@@ -11,7 +11,7 @@ import msgspec
 
 from tapgate.audit.trail import AuditTrail
 from tapgate.cards import upload_file
-from tapgate.cards.upload_file import Row, RowError, row_error
+from tapgate.cards.upload_file import CardRow, RowError, build_row_error
 from tapgate.edge.request_context import RequestContext
 from tapgate.errors import unavailable
 from tapgate.store.database import Database
@@ -20,16 +20,16 @@ _trail = AuditTrail("card")
 
 #: Held by the one upload that writes: two files that name the same cards in another order would
 #: wait for each other.
-LOCK: Final = 0x63_6172_6473  # "cards"
+LOCK_KEY: Final = 0x63_6172_6473  # "cards"
 
 #: Ten thousand cards and what they are searched by are more work than a statement usually is.
-PATIENCE_SECONDS: Final = 30.0
-_LOOK_AGAIN_SECONDS: Final = 0.1
+UPLOAD_TIMEOUT_SECONDS: Final = 30.0
+_LOCK_RETRY_SECONDS: Final = 0.1
 
-_TAKEN: Final = {"MAC Address": "belongs to another card"}
+_DUPLICATE_UID: Final = {"MAC Address": "belongs to another card"}
 
 
-class Uploaded(msgspec.Struct, kw_only=True):
+class UploadCardsResponse(msgspec.Struct, kw_only=True):
     """`total` is all of the others together."""
 
     success: bool = True
@@ -40,22 +40,26 @@ class Uploaded(msgspec.Struct, kw_only=True):
     errors: list[RowError]
 
 
-async def upload(call: RequestContext, content_type: str | None, body: bytes) -> Uploaded:
+async def upload(
+    call: RequestContext, content_type: str | None, body: bytes
+) -> UploadCardsResponse:
     """Good rows are kept when others are bad; the same file again changes nothing."""
     services = call.services
     # In a thread: thousands of rows are no reason to let others wait.
     rows, errors = await asyncio.to_thread(
-        upload_file.read, content_type, body, services.clock(), services.settings.timezone
+        upload_file.parse_upload, content_type, body, services.clock(), services.settings.timezone
     )
     total = len(rows) + len(errors)
-    async with _writing(services.database) as tx:
-        created = await _add(tx, call, rows)
+    async with _locked_transaction(services.database) as tx:
+        created = await _insert_cards(tx, call, rows)
         others = [row for row in rows if row.serial not in created]
-        skipped = await _known(tx, [row.serial for row in others])
+        skipped = await _find_existing_serials(tx, [row.serial for row in others])
         errors += [
-            row_error(row.line, row.serial, _TAKEN) for row in others if row.serial not in skipped
+            build_row_error(row.line, row.serial, _DUPLICATE_UID)
+            for row in others
+            if row.serial not in skipped
         ]
-        uploaded = Uploaded(
+        uploaded = UploadCardsResponse(
             message="Cards uploaded",
             total=total,
             created=len(created),
@@ -75,21 +79,23 @@ async def upload(call: RequestContext, content_type: str | None, body: bytes) ->
 
 
 @asynccontextmanager
-async def _writing(database: Database) -> AsyncIterator[asyncpg.Connection]:
+async def _locked_transaction(database: Database) -> AsyncIterator[asyncpg.Connection]:
     """The database transaction of the one upload that writes. The others look again and again,
     since waiting in the database would keep connections that payments need."""
-    deadline = monotonic() + PATIENCE_SECONDS
+    deadline = monotonic() + UPLOAD_TIMEOUT_SECONDS
     while True:
         async with database.transaction() as tx:
-            if await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", LOCK):
+            if await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", LOCK_KEY):
                 yield tx
                 return
         if monotonic() > deadline:
             raise unavailable("Other files are being uploaded")
-        await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+        await asyncio.sleep(_LOCK_RETRY_SECONDS)
 
 
-async def _add(tx: asyncpg.Connection, call: RequestContext, rows: Sequence[Row]) -> set[str]:
+async def _insert_cards(
+    tx: asyncpg.Connection, call: RequestContext, rows: Sequence[CardRow]
+) -> set[str]:
     """The serials of those that are cards from now on."""
     now = call.services.clock()
     found = await tx.fetch(
@@ -104,11 +110,11 @@ async def _add(tx: asyncpg.Connection, call: RequestContext, rows: Sequence[Row]
         [row.uid for row in rows],
         [row.expires_at for row in rows],
         now,
-        timeout=PATIENCE_SECONDS,
+        timeout=UPLOAD_TIMEOUT_SECONDS,
     )
     return {row["serial"] for row in found}
 
 
-async def _known(tx: asyncpg.Connection, serials: Sequence[str]) -> set[str]:
+async def _find_existing_serials(tx: asyncpg.Connection, serials: Sequence[str]) -> set[str]:
     found = await tx.fetch("SELECT serial FROM cards WHERE serial = ANY ($1::text[])", serials)
     return {row["serial"] for row in found}

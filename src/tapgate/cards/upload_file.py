@@ -11,7 +11,7 @@ import msgspec
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
-from tapgate.cards.uids import is_random, read_uid
+from tapgate.cards.uids import is_random_uid, parse_uid
 from tapgate.clock import get_platform_day
 from tapgate.edge.fields import CardSerialRule, DateRule, InvalidValueError
 from tapgate.errors import ApiError, Code, invalid_field
@@ -21,17 +21,17 @@ MAX_ROWS: Final = 10_000
 MAX_LINES: Final = 10 * MAX_ROWS
 #: Room for the empty columns of any spreadsheet. A line becomes a list of its columns, thirty times
 #: as large as they are when they are many.
-LONGEST_LINE: Final = 64 * 1024
+MAX_LINE_LENGTH: Final = 64 * 1024
 #: A form from anywhere has a handful.
 MAX_PARTS: Final = 100
 
-_HEADERS: Final = (
+_ACCEPTED_HEADERS: Final = (
     ["serial no.", "mac address"],
     ["serial no.", "mac address", "expiry date"],
 )
-_MULTIPART: Final = b"multipart/form-data"
+_MULTIPART_TYPE: Final = b"multipart/form-data"
 #: The body by media type, for the OpenAPI document.
-CSV_UPLOAD: Final = {
+UPLOAD_MEDIA_TYPES: Final = {
     "text/csv": {
         "schema": {
             "type": "string",
@@ -59,15 +59,15 @@ CSV_UPLOAD: Final = {
     },
 }
 #: Leaves room for every time zone before the calendar ends.
-_LAST_YEAR: Final = 9998
-_LAST_MOMENT: Final = time(23, 59, 59, 999_000)
-_SHOWN_SERIAL: Final = 32
+_MAX_EXPIRY_YEAR: Final = 9998
+_END_OF_DAY: Final = time(23, 59, 59, 999_000)
+_MAX_SERIAL_LENGTH: Final = 32
 
-_SERIAL = CardSerialRule()
-_DAY = DateRule()
+_SERIAL_RULE = CardSerialRule()
+_DAY_RULE = DateRule()
 
 
-class Row(NamedTuple):
+class CardRow(NamedTuple):
     """A line that could become a card."""
 
     line: int
@@ -84,102 +84,104 @@ class RowError(msgspec.Struct, frozen=True):
     error: str
 
 
-class Contents(NamedTuple):
-    rows: list[Row]
+class ParsedFile(NamedTuple):
+    rows: list[CardRow]
     errors: list[RowError]
 
 
-def read(content_type: str | None, body: bytes, now: datetime, zone: ZoneInfo) -> Contents:
+def parse_upload(
+    content_type: str | None, body: bytes, now: datetime, zone: ZoneInfo
+) -> ParsedFile:
     """What was sent, as a form with a `file` or as it is."""
-    return _checked(_records(_text(_file(content_type, body))), now, zone)
+    return _check_rows(_read_records(_decode_text(_extract_file(content_type, body))), now, zone)
 
 
-def _file(content_type: str | None, body: bytes) -> bytes:
+def _extract_file(content_type: str | None, body: bytes) -> bytes:
     kind, options = parse_options_header(content_type)
-    if kind != _MULTIPART:
+    if kind != _MULTIPART_TYPE:
         return body
-    files = _Files()
+    files = _FilePartCollector()
     try:
         parser = MultipartParser(
             options.get(b"boundary", b""),
             {
-                "on_part_begin": files.begin,
-                "on_header_field": files.add_to_name,
-                "on_header_value": files.add_to_value,
+                "on_part_begin": files.begin_part,
+                "on_header_field": files.add_header_name,
+                "on_header_value": files.add_header_value,
                 "on_header_end": files.end_header,
-                "on_part_data": files.add,
-                "on_end": files.end,
+                "on_part_data": files.add_data,
+                "on_end": files.finish,
             },
         )
         parser.write(body)
     except FormParserError:
-        raise _bad_form("body", "is not a well-formed form") from None
-    if not files.complete:
-        raise _bad_form("body", "is not a well-formed form")
-    if len(files.found) != 1:
-        raise _bad_form("file", "must be given once" if files.found else "is required")
-    return bytes(files.found[0])
+        raise _form_error("body", "is not a well-formed form") from None
+    if not files.is_complete:
+        raise _form_error("body", "is not a well-formed form")
+    if len(files.files) != 1:
+        raise _form_error("file", "must be given once" if files.files else "is required")
+    return bytes(files.files[0])
 
 
-class _Files:
+class _FilePartCollector:
     """Collects the parts of a form that are named `file`."""
 
     def __init__(self) -> None:
-        self.found: list[bytearray] = []
-        self.complete = False
-        self._parts = 0
-        self._name = b""
-        self._value = b""
-        self._wanted = False
+        self.files: list[bytearray] = []
+        self.is_complete = False
+        self._part_count = 0
+        self._header_name = b""
+        self._header_value = b""
+        self._is_file_part = False
 
-    def begin(self) -> None:
-        self._parts += 1
-        if self._parts > MAX_PARTS:
-            raise _bad_form("body", f"must not have more than {MAX_PARTS} parts")
-        self._wanted = False
+    def begin_part(self) -> None:
+        self._part_count += 1
+        if self._part_count > MAX_PARTS:
+            raise _form_error("body", f"must not have more than {MAX_PARTS} parts")
+        self._is_file_part = False
 
-    def add_to_name(self, data: bytes, start: int, end: int) -> None:
-        self._name += data[start:end]
+    def add_header_name(self, data: bytes, start: int, end: int) -> None:
+        self._header_name += data[start:end]
 
-    def add_to_value(self, data: bytes, start: int, end: int) -> None:
-        self._value += data[start:end]
+    def add_header_value(self, data: bytes, start: int, end: int) -> None:
+        self._header_value += data[start:end]
 
     def end_header(self) -> None:
-        if self._name.lower() == b"content-disposition":
-            _, options = parse_options_header(self._value)
-            self._wanted = options.get(b"name") == b"file"
-            if self._wanted:
-                self.found.append(bytearray())
-        self._name = self._value = b""
+        if self._header_name.lower() == b"content-disposition":
+            _, options = parse_options_header(self._header_value)
+            self._is_file_part = options.get(b"name") == b"file"
+            if self._is_file_part:
+                self.files.append(bytearray())
+        self._header_name = self._header_value = b""
 
-    def add(self, data: bytes, start: int, end: int) -> None:
-        if self._wanted:
-            self.found[-1] += data[start:end]
+    def add_data(self, data: bytes, start: int, end: int) -> None:
+        if self._is_file_part:
+            self.files[-1] += data[start:end]
 
-    def end(self) -> None:
-        self.complete = True
+    def finish(self) -> None:
+        self.is_complete = True
 
 
-def _bad_form(field: str, sentence: str) -> ApiError:
+def _form_error(field: str, sentence: str) -> ApiError:
     return ApiError(
         Code.INVALID_REQUEST, f"{field} {sentence}", details={"fields": {field: sentence}}
     )
 
 
-def _text(file: bytes) -> str:
+def _decode_text(file: bytes) -> str:
     try:
         return file.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise invalid_field("file", "must be UTF-8") from None
 
 
-def _records(text: str) -> Iterator[tuple[int, list[str]]]:
+def _read_records(text: str) -> Iterator[tuple[int, list[str]]]:
     """Each record with the line it begins on; blank ones are left out, the header is checked."""
-    reader = csv.reader(_lines(text), strict=True)
+    reader = csv.reader(_read_lines(text), strict=True)
     line = 1
     try:
         header = [name.strip().lower() for name in next(reader, [])]
-        if header not in _HEADERS:
+        if header not in _ACCEPTED_HEADERS:
             raise invalid_field(
                 "file", "must begin with the header Serial No.,MAC Address[,Expiry Date]"
             )
@@ -187,7 +189,7 @@ def _records(text: str) -> Iterator[tuple[int, list[str]]]:
         for record in reader:
             fields = [field.strip() for field in record]
             if any(fields):
-                yield line, _fitted(fields, len(header))
+                yield line, _fit_to_header(fields, len(header))
             line = reader.line_num + 1
     except csv.Error:
         raise invalid_field(
@@ -195,24 +197,28 @@ def _records(text: str) -> Iterator[tuple[int, list[str]]]:
         ) from None
 
 
-def _lines(text: str) -> Iterator[str]:
+def _read_lines(text: str) -> Iterator[str]:
     for number, line in enumerate(io.StringIO(text, newline=""), 1):
         if number > MAX_LINES:
             raise invalid_field("file", f"must not have more than {MAX_LINES} lines")
-        if len(line) > LONGEST_LINE:
-            raise invalid_field("file", f"must not have a line longer than {LONGEST_LINE} letters")
+        if len(line) > MAX_LINE_LENGTH:
+            raise invalid_field(
+                "file", f"must not have a line longer than {MAX_LINE_LENGTH} letters"
+            )
         yield line
 
 
-def _fitted(fields: list[str], columns: int) -> list[str]:
+def _fit_to_header(fields: list[str], columns: int) -> list[str]:
     """As many fields as the header has; spreadsheets leave out or add empty ones at the end."""
     while len(fields) > columns and not fields[-1]:
         fields.pop()
     return fields + [""] * (columns - len(fields))
 
 
-def _checked(records: Iterator[tuple[int, list[str]]], now: datetime, zone: ZoneInfo) -> Contents:
-    contents = Contents([], [])
+def _check_rows(
+    records: Iterator[tuple[int, list[str]]], now: datetime, zone: ZoneInfo
+) -> ParsedFile:
+    contents = ParsedFile([], [])
     today = get_platform_day(now, zone)
     serials: dict[str, int] = {}
     uids: dict[str, int] = {}
@@ -220,11 +226,11 @@ def _checked(records: Iterator[tuple[int, list[str]]], now: datetime, zone: Zone
         if number > MAX_ROWS:
             raise invalid_field("file", f"must not have more than {MAX_ROWS} rows")
         try:
-            row = _row(line, fields, today, zone)
-            _require_new("Serial No.", row.serial, serials)
-            _require_new("MAC Address", row.uid, uids)
+            row = _parse_row(line, fields, today, zone)
+            _require_unique("Serial No.", row.serial, serials)
+            _require_unique("MAC Address", row.uid, uids)
         except InvalidValueError as refusal:
-            contents.errors.append(row_error(line, fields[0], refusal.problems))
+            contents.errors.append(build_row_error(line, fields[0], refusal.problems))
         else:
             serials[row.serial] = line
             if row.uid is not None:
@@ -233,53 +239,53 @@ def _checked(records: Iterator[tuple[int, list[str]]], now: datetime, zone: Zone
     return contents
 
 
-def _row(line: int, fields: list[str], today: date, zone: ZoneInfo) -> Row:
+def _parse_row(line: int, fields: list[str], today: date, zone: ZoneInfo) -> CardRow:
     serial, uid, *rest = fields
     if len(rest) > 1:
         raise InvalidValueError({"The row": "has more fields than the header"})
     try:
-        _SERIAL.check(serial)
+        _SERIAL_RULE.check(serial)
     except InvalidValueError as refusal:
         raise InvalidValueError(refusal.prefix_paths("Serial No.")) from None
-    return Row(line, serial, _uid(uid), _expiry("".join(rest), today, zone))
+    return CardRow(line, serial, _parse_uid_field(uid), _parse_expiry("".join(rest), today, zone))
 
 
-def _uid(text: str) -> str | None:
+def _parse_uid_field(text: str) -> str | None:
     if not text:
         return None
-    uid = read_uid(text)
+    uid = parse_uid(text)
     if uid is None:
         raise InvalidValueError(
             {"MAC Address": "must be a UID of 4, 7 or 10 octets or a MAC address"}
         )
-    if is_random(uid):
+    if is_random_uid(uid):
         raise InvalidValueError(
             {"MAC Address": "is a random UID (08...), which is another one at every tap"}
         )
     return uid
 
 
-def _expiry(text: str, today: date, zone: ZoneInfo) -> datetime | None:
+def _parse_expiry(text: str, today: date, zone: ZoneInfo) -> datetime | None:
     """The card works until the end of that day."""
     if not text:
         return None
     try:
-        day = date.fromisoformat(_DAY.check(text))
+        day = date.fromisoformat(_DAY_RULE.check(text))
     except InvalidValueError as refusal:
         raise InvalidValueError(refusal.prefix_paths("Expiry Date")) from None
     if day < today:
         raise InvalidValueError({"Expiry Date": "is in the past"})
-    if day.year > _LAST_YEAR:
-        raise InvalidValueError({"Expiry Date": f"must not be after the year {_LAST_YEAR}"})
-    return datetime.combine(day, _LAST_MOMENT, zone)
+    if day.year > _MAX_EXPIRY_YEAR:
+        raise InvalidValueError({"Expiry Date": f"must not be after the year {_MAX_EXPIRY_YEAR}"})
+    return datetime.combine(day, _END_OF_DAY, zone)
 
 
-def _require_new(column: str, value: str | None, seen: dict[str, int]) -> None:
+def _require_unique(column: str, value: str | None, seen: dict[str, int]) -> None:
     if value is not None and value in seen:
         raise InvalidValueError({column: f"is also in row {seen[value]}"})
 
 
-def row_error(line: int, serial: str, problems: dict[str, str]) -> RowError:
+def build_row_error(line: int, serial: str, problems: dict[str, str]) -> RowError:
     """The serial as it was sent, but nothing that is not one."""
-    printable = "".join(filter(str.isprintable, serial))[:_SHOWN_SERIAL]
+    printable = "".join(filter(str.isprintable, serial))[:_MAX_SERIAL_LENGTH]
     return RowError(line, printable, "; ".join(f"{at} {what}" for at, what in problems.items()))

@@ -37,7 +37,7 @@ def create(
         asked = {"name": name, "scopes": scope, "expires_at": expires_at}
         reader = BodyDecoder(NewApiKey, services.settings.currency)
         new = reader.decode(msgspec.json.encode(asked))
-        admin_id = await queries.first_system_admin(services.database)
+        admin_id = await queries.get_first_system_admin(services.database)
         if admin_id is None:
             raise ApiError(Code.NOT_FOUND, "there is no administrator yet: start Tapgate once")
         _, key = await operations.create(services, operator.origin(), new, created_by=admin_id)

@@ -4,7 +4,7 @@ from rich.console import Console
 
 from tapgate.clock import format_rfc3339
 from tapgate.messenger.outbox.queries import recent
-from tapgate.notifications.messages import pending
+from tapgate.notifications.messages import list_pending
 from tapgate.settings import Settings, SettingsError
 from tapgate.store.database import Database
 from tapgate.vault import Vault
@@ -29,7 +29,7 @@ async def _lines(database: Database, vault: Vault, to: str) -> list[str]:
     """The newest first: what has not reached the messenger yet, then what the messenger has."""
     waiting = [
         f"{format_rfc3339(one.created_at)} {one.template}: {' '.join(one.parameters)}"
-        for one in await pending(database, vault, to)
+        for one in await list_pending(database, vault, to)
     ]
     sent = [
         f"{one.created_at} {one.template}: {' '.join(one.parameters or ())}"

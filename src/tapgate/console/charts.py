@@ -8,16 +8,16 @@ from zoneinfo import ZoneInfo
 
 WIDTH: Final = 640
 HEIGHT: Final = 200
-_LEFT: Final = 64
-_RIGHT: Final = 22
-_TOP: Final = 10
-_BOTTOM: Final = 24
-_MOST_LABELS: Final = 8
-_GAP: Final = Decimal("0.22")  # of a bar's place
-_STEPS: Final = tuple(Decimal(step) for step in ("1", "2", "3", "4", "6", "8", "10"))
+_LEFT_MARGIN: Final = 64
+_RIGHT_MARGIN: Final = 22
+_TOP_MARGIN: Final = 10
+_BOTTOM_MARGIN: Final = 24
+_MAX_LABELS: Final = 8
+_BAR_GAP: Final = Decimal("0.22")  # of a bar's place
+_ROUND_STEPS: Final = tuple(Decimal(step) for step in ("1", "2", "3", "4", "6", "8", "10"))
 
 
-class Part(NamedTuple):
+class BarSegment(NamedTuple):
     """A piece of a bar; `kind` says what it stands for, and how it is filled."""
 
     kind: str
@@ -28,14 +28,14 @@ class Part(NamedTuple):
 class Bar(NamedTuple):
     x: Decimal
     width: Decimal
-    middle: Decimal
-    parts: list[Part]
+    center: Decimal
+    segments: list[BarSegment]
     label: str
-    is_labelled: bool
+    has_label: bool
     values: list[Decimal]
 
 
-class Line(NamedTuple):
+class GridLine(NamedTuple):
     """Across the chart, at a round value."""
 
     y: Decimal
@@ -44,54 +44,57 @@ class Line(NamedTuple):
 
 class Chart(NamedTuple):
     bars: list[Bar]
-    lines: list[Line]
+    grid_lines: list[GridLine]
     kinds: Sequence[str]
     width: int = WIDTH
     height: int = HEIGHT
-    left: int = _LEFT
-    right: int = WIDTH - _RIGHT
-    bottom: int = HEIGHT - _BOTTOM
+    left: int = _LEFT_MARGIN
+    right: int = WIDTH - _RIGHT_MARGIN
+    bottom: int = HEIGHT - _BOTTOM_MARGIN
 
 
-def bars(
+def build_bar_chart(
     buckets: Sequence[Mapping[str, Any]], kinds: Sequence[str], *, period: str, zone: ZoneInfo
 ) -> Chart:
     """One bar for each bucket, its parts on top of each other in the order of `kinds`."""
     values = [[Decimal(str(bucket[kind])) for kind in kinds] for bucket in buckets]
     top = _round_up(max((sum(row, Decimal(0)) for row in values), default=Decimal(0)))
-    place = Decimal(WIDTH - _LEFT - _RIGHT) / max(len(buckets), 1)
-    every = -(-len(buckets) // _MOST_LABELS) or 1
+    place = Decimal(WIDTH - _LEFT_MARGIN - _RIGHT_MARGIN) / max(len(buckets), 1)
+    every = -(-len(buckets) // _MAX_LABELS) or 1
     return Chart(
         bars=[
             Bar(
-                x=_exact(_LEFT + place * (number + _GAP / 2)),
-                width=_exact(place * (1 - _GAP)),
-                middle=_exact(_LEFT + place * (number + Decimal("0.5"))),
-                parts=_stacked(kinds, row, top),
-                label=_label(bucket["start"], period, zone),
-                is_labelled=(len(buckets) - 1 - number) % every == 0,
+                x=_round_coordinate(_LEFT_MARGIN + place * (number + _BAR_GAP / 2)),
+                width=_round_coordinate(place * (1 - _BAR_GAP)),
+                center=_round_coordinate(_LEFT_MARGIN + place * (number + Decimal("0.5"))),
+                segments=_stack_segments(kinds, row, top),
+                label=_format_label(bucket["start"], period, zone),
+                has_label=(len(buckets) - 1 - number) % every == 0,
                 values=row,
             )
             for number, (bucket, row) in enumerate(zip(buckets, values, strict=True))
         ],
-        lines=[Line(_y(top * share / 2, top), _short(top * share / 2)) for share in (0, 1, 2)],
+        grid_lines=[
+            GridLine(_to_y(top * share / 2, top), _format_short(top * share / 2))
+            for share in (0, 1, 2)
+        ],
         kinds=kinds,
     )
 
 
-def _stacked(kinds: Sequence[str], row: Sequence[Decimal], top: Decimal) -> list[Part]:
+def _stack_segments(kinds: Sequence[str], row: Sequence[Decimal], top: Decimal) -> list[BarSegment]:
     parts, below = [], Decimal(0)
     for kind, value in zip(kinds, row, strict=True):
         if value > 0:
-            upper, lower = _y(below + value, top), _y(below, top)
-            parts.append(Part(kind, upper, _exact(lower - upper)))
+            upper, lower = _to_y(below + value, top), _to_y(below, top)
+            parts.append(BarSegment(kind, upper, _round_coordinate(lower - upper)))
         below += value
     return parts
 
 
-def _y(value: Decimal, top: Decimal) -> Decimal:
-    room = Decimal(HEIGHT - _TOP - _BOTTOM)
-    return _exact(_TOP + room - room * value / top)
+def _to_y(value: Decimal, top: Decimal) -> Decimal:
+    room = Decimal(HEIGHT - _TOP_MARGIN - _BOTTOM_MARGIN)
+    return _round_coordinate(_TOP_MARGIN + room - room * value / top)
 
 
 def _round_up(value: Decimal) -> Decimal:
@@ -99,10 +102,10 @@ def _round_up(value: Decimal) -> Decimal:
     if value <= 1:
         return Decimal(2)
     power = Decimal(10) ** value.adjusted()
-    return next(top for step in _STEPS if (top := step * power) >= value and top % 2 == 0)
+    return next(top for step in _ROUND_STEPS if (top := step * power) >= value and top % 2 == 0)
 
 
-def _short(value: Decimal) -> str:
+def _format_short(value: Decimal) -> str:
     """`1.2M`, `340k`, `12`."""
     for size, letter in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
         if value >= size:
@@ -110,10 +113,10 @@ def _short(value: Decimal) -> str:
     return f"{value.normalize():f}"
 
 
-def _label(start: str, period: str, zone: ZoneInfo) -> str:
+def _format_label(start: str, period: str, zone: ZoneInfo) -> str:
     moment = datetime.fromisoformat(start).astimezone(zone)
     return f"{moment:%H:%M}" if period == "day" else f"{moment.day} {moment:%b}"
 
 
-def _exact(value: Decimal) -> Decimal:
+def _round_coordinate(value: Decimal) -> Decimal:
     return value.quantize(Decimal("0.1"))

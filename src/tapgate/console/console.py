@@ -3,7 +3,8 @@
 from itertools import chain
 from typing import Final
 
-from tapgate.console.acts import Act, act_pages
+from tapgate.console.actions import Action, build_action_pages
+from tapgate.console.page_request import SECURITY_HEADERS
 from tapgate.console.pages import (
     administrators,
     agents,
@@ -24,9 +25,8 @@ from tapgate.console.pages import (
     wallets,
     webhooks,
 )
-from tapgate.console.rendering import environment
+from tapgate.console.rendering import build_environment
 from tapgate.console.site import Pages, PageSite
-from tapgate.console.visit import HEADERS
 from tapgate.edge.packaged_files import PackagedFiles
 
 _PACKAGE: Final = "tapgate.console"
@@ -50,25 +50,27 @@ PAGES: Final[tuple[Pages, ...]] = (
     limits.pages,
     commission.pages,
 )
-ACTS: Final[tuple[Act, ...]] = (
-    *overview.ACTS,
-    *subscribers.ACTS,
-    *wallets.ACTS,
-    *cards.ACTS,
-    *agents.ACTS,
-    *processors.ACTS,
-    *partners.ACTS,
-    *webhooks.ACTS,
-    *api_keys.ACTS,
-    *administrators.ACTS,
-    *compliance.ACTS,
-    *compliance_rules.ACTS,
-    *limits.ACTS,
+ACTIONS: Final[tuple[Action, ...]] = (
+    *overview.ACTIONS,
+    *subscribers.ACTIONS,
+    *wallets.ACTIONS,
+    *cards.ACTIONS,
+    *agents.ACTIONS,
+    *processors.ACTIONS,
+    *partners.ACTIONS,
+    *webhooks.ACTIONS,
+    *api_keys.ACTIONS,
+    *administrators.ACTIONS,
+    *compliance.ACTIONS,
+    *compliance_rules.ACTIONS,
+    *limits.ACTIONS,
 )
 
 
-def console() -> PageSite:
-    templates = environment(_PACKAGE)
-    templates.globals["acts"] = {act.name: act for act in ACTS}
-    pages = chain.from_iterable([*PAGES, act_pages(ACTS)])
-    return PageSite("/console", pages, templates, PackagedFiles(_PACKAGE, "assets", HEADERS))
+def build_console() -> PageSite:
+    templates = build_environment(_PACKAGE)
+    templates.globals["acts"] = {act.name: act for act in ACTIONS}
+    pages = chain.from_iterable([*PAGES, build_action_pages(ACTIONS)])
+    return PageSite(
+        "/console", pages, templates, PackagedFiles(_PACKAGE, "assets", SECURITY_HEADERS)
+    )

@@ -3,25 +3,27 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tapgate.console.visit import Visit
+from tapgate.console.page_request import PageRequest
 from tapgate.errors import ApiError, Code
 
 
-class Listed(NamedTuple):
-    found: Any
+class FilteredList(NamedTuple):
+    page: Any
     #: Sentences about the filters that were left out.
-    wrong: list[str]
+    problems: list[str]
 
 
-async def listed(visit: Visit, path: str, labels: Mapping[str, str]) -> Listed:
+async def get_filtered_list(
+    visit: PageRequest, path: str, labels: Mapping[str, str]
+) -> FilteredList:
     """`labels`: the filters of the list, as the interface and as the page names them."""
     asked = visit.query.pick(*labels, "cursor")
     wrong: list[str] = []
     while True:
         try:
-            return Listed(await visit.get(path, asked), wrong)
+            return FilteredList(await visit.get(path, asked), wrong)
         except ApiError as error:
-            refused = _refused(error, asked)
+            refused = _get_invalid_filters(error, asked)
             if not refused:
                 raise
         for name, sentence in refused.items():
@@ -29,7 +31,7 @@ async def listed(visit: Visit, path: str, labels: Mapping[str, str]) -> Listed:
             wrong.append(f"{labels.get(name, name)} {sentence}.")
 
 
-def _refused(error: ApiError, asked: Mapping[str, str]) -> dict[str, str]:
+def _get_invalid_filters(error: ApiError, asked: Mapping[str, str]) -> dict[str, str]:
     if error.code is Code.OTP_REQUIRED and "card_serial" in asked:
         # Whose card it is, is not told either.
         return {"card_serial": "is a restricted subscriber's: ask for a code on their page first"}

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from tapgate import ids
 
 #: How an identifier begins -> where its page is, and what that page reads.
-_PAGES: Final = {
+_PAGES_BY_PREFIX: Final = {
     ids.SUBSCRIBER: ("/console/subscribers/", "GET /api/v1/subscribers/{id}"),
     ids.AGENT: ("/console/agents/", "GET /api/v1/agents/{id}"),
     ids.PROCESSOR: ("/console/processors/", "GET /api/v1/processors/{id}"),
@@ -21,13 +21,13 @@ _PAGES: Final = {
     ids.ALERT: ("/console/compliance/alerts/", "GET /api/v1/compliance/alerts/{id}"),
 }
 
-_AS_WRITTEN: Final = {
+_SPELLINGS: Final = {
     short.lower(): short for short in ("API", "CSV", "ID", "KYC", "NFC", "OTP", "P2P", "PIN", "POS")
 } | {"cashin": "cash-in", "cashout": "cash-out"}
 
 
 @cache
-def environment(*packages: str) -> Environment:
+def build_environment(*packages: str) -> Environment:
     """The templates of these packages; a name is looked for in the first one first."""
     found = Environment(
         loader=ChoiceLoader([PackageLoader(package) for package in packages]),
@@ -36,11 +36,17 @@ def environment(*packages: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {"money": money, "when": when, "words": words, "number": number, "age": age}
+    found.filters |= {
+        "money": format_amount,
+        "format_time": format_time,
+        "humanize": humanize,
+        "number": format_number,
+        "age": format_age,
+    }
     return found
 
 
-def money(amount: str | None, currency: str = "") -> str:
+def format_amount(amount: str | None, currency: str = "") -> str:
     """`12345.60` -> `12,345.60 SLE`, with a minus that is as wide as a digit."""
     if amount is None:
         return "–"
@@ -50,11 +56,11 @@ def money(amount: str | None, currency: str = "") -> str:
     return f"{sign}{grouped}{point}{part}{' ' if currency else ''}{currency}"
 
 
-def number(value: int | float | None) -> str:
+def format_number(value: int | float | None) -> str:
     return "–" if value is None else f"{value:,}"
 
 
-def when(moment: str | None) -> Markup | str:
+def format_time(moment: str | None) -> Markup | str:
     """In UTC for whoever has no script; a script shows it in the viewer's own zone."""
     if not moment:
         return "–"
@@ -65,7 +71,7 @@ def when(moment: str | None) -> Markup | str:
     return Markup('<time datetime="{}">{}</time>').format(moment, shown)
 
 
-def age(moment: str, now: datetime) -> str:
+def format_age(moment: str, now: datetime) -> str:
     """How long something waits: `3 days`, in the largest unit of which there is one."""
     seconds = max(0, int((now - datetime.fromisoformat(moment)).total_seconds()))
     for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
@@ -75,20 +81,20 @@ def age(moment: str, now: datetime) -> str:
     return "just now"
 
 
-def words(name: str | None) -> str:
+def humanize(name: str | None) -> str:
     """`under_review`, `NATIONAL_ID` and `pos_payment` as people write them."""
     if not name:
         return "–"
     text = name.replace("_", " ").replace(".", ": ")
     parts = [
-        _AS_WRITTEN.get(part.lower(), part)
+        _SPELLINGS.get(part.lower(), part)
         for part in (text.lower() if name.isupper() else text).split(" ")
     ]
     sentence = " ".join(parts)
     return sentence[0].upper() + sentence[1:]
 
 
-def page_of(public_id: str | None, may: Callable[[str], bool]) -> str | None:
+def get_page_path(public_id: str | None, may: Callable[[str], bool]) -> str | None:
     """Where what an identifier names is shown, if it has a page that the viewer may open."""
-    page = None if public_id is None else _PAGES.get(public_id[:4])
+    page = None if public_id is None else _PAGES_BY_PREFIX.get(public_id[:4])
     return page[0] + str(escape(public_id)) if page is not None and may(page[1]) else None

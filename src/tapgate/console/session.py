@@ -6,7 +6,7 @@ import hmac
 from typing import Final
 from urllib.parse import urlsplit
 
-from tapgate.console.asked import cookies
+from tapgate.console.forms import parse_cookies
 from tapgate.credentials.access_tokens import ACCESS_TOKEN_LIFETIME
 from tapgate.credentials.charges import Charge
 from tapgate.credentials.principals import Principal
@@ -16,19 +16,19 @@ from tapgate.errors import ApiError, Code
 CSRF_HEADER: Final = b"x-csrf-token"
 CSRF_FIELD: Final = "csrf"
 
-_SAID_SECONDS: Final = 30
+_FLASH_SECONDS: Final = 30
 #: Elsewhere and in production, where the browser itself makes sure that nobody else has set it.
-_SESSION: Final = ("tapgate_session", "__Host-tapgate_session")
-_SAID: Final = ("tapgate_said", "__Host-tapgate_said")
-_LONGEST_SAID: Final = 500
+_SESSION_COOKIES: Final = ("tapgate_session", "__Host-tapgate_session")
+_FLASH_COOKIES: Final = ("tapgate_said", "__Host-tapgate_said")
+_MAX_FLASH_LENGTH: Final = 500
 
 
-def _name(call: RequestContext, names: tuple[str, str]) -> str:
+def _get_cookie_name(call: RequestContext, names: tuple[str, str]) -> str:
     return names[call.services.settings.is_production]
 
 
-async def signed_in(call: RequestContext, charge: Charge) -> Principal | None:
-    token = cookies(call.get_header(b"cookie")).get(_name(call, _SESSION))
+async def authenticate(call: RequestContext, charge: Charge) -> Principal | None:
+    token = parse_cookies(call.get_header(b"cookie")).get(_get_cookie_name(call, _SESSION_COOKIES))
     if token is None:
         return None
     try:
@@ -39,47 +39,52 @@ async def signed_in(call: RequestContext, charge: Charge) -> Principal | None:
         return None
 
 
-def begin(call: RequestContext, token: str) -> str:
+def set_session(call: RequestContext, token: str) -> str:
     """The `Set-Cookie` of a session. It ends with its token."""
-    return _cookie(call, _name(call, _SESSION), token, int(ACCESS_TOKEN_LIFETIME.total_seconds()))
+    return _build_cookie(
+        call,
+        _get_cookie_name(call, _SESSION_COOKIES),
+        token,
+        int(ACCESS_TOKEN_LIFETIME.total_seconds()),
+    )
 
 
-def end(call: RequestContext) -> str:
-    return _cookie(call, _name(call, _SESSION), "", 0)
+def clear_session(call: RequestContext) -> str:
+    return _build_cookie(call, _get_cookie_name(call, _SESSION_COOKIES), "", 0)
 
 
-def say(call: RequestContext, sentence: str) -> str:
+def set_flash(call: RequestContext, sentence: str) -> str:
     """The `Set-Cookie` of a sentence for the next page."""
-    text = base64.urlsafe_b64encode(sentence[:_LONGEST_SAID].encode()).decode()
-    return _cookie(call, _name(call, _SAID), text, _SAID_SECONDS)
+    text = base64.urlsafe_b64encode(sentence[:_MAX_FLASH_LENGTH].encode()).decode()
+    return _build_cookie(call, _get_cookie_name(call, _FLASH_COOKIES), text, _FLASH_SECONDS)
 
 
-def said(call: RequestContext) -> str | None:
-    text = cookies(call.get_header(b"cookie")).get(_name(call, _SAID))
+def get_flash(call: RequestContext) -> str | None:
+    text = parse_cookies(call.get_header(b"cookie")).get(_get_cookie_name(call, _FLASH_COOKIES))
     if not text:
         return None
     try:
-        return base64.urlsafe_b64decode(text.encode()).decode()[:_LONGEST_SAID]
+        return base64.urlsafe_b64decode(text.encode()).decode()[:_MAX_FLASH_LENGTH]
     except ValueError:
         return None
 
 
-def nothing_said(call: RequestContext) -> str:
-    return _cookie(call, _name(call, _SAID), "", 0)
+def clear_flash(call: RequestContext) -> str:
+    return _build_cookie(call, _get_cookie_name(call, _FLASH_COOKIES), "", 0)
 
 
-def _cookie(call: RequestContext, name: str, value: str, seconds: int) -> str:
+def _build_cookie(call: RequestContext, name: str, value: str, seconds: int) -> str:
     secure = "; Secure" if call.services.settings.is_production else ""
     return f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
 
 
-def csrf_token(call: RequestContext, principal: Principal) -> str:
+def get_csrf_token(call: RequestContext, principal: Principal) -> str:
     """The same on all pages of a session, and of no use to any other."""
     session = str(principal.session_id).encode()
     return call.services.vault.keyed_hash("console_csrf", session).hex()
 
 
-def require_own_page(call: RequestContext) -> None:
+def require_same_origin(call: RequestContext) -> None:
     """Refuses what another site made the browser send.
 
     A browser that says from where a request comes knows it better than this server, which may see
@@ -89,21 +94,21 @@ def require_own_page(call: RequestContext) -> None:
     if site:
         is_own = site in ("same-origin", "none")
     else:
-        is_own = not origin or _host_of(origin) == call.get_header(b"host")
+        is_own = not origin or _get_host(origin) == call.get_header(b"host")
     if not is_own:
         raise ApiError(Code.FORBIDDEN, "This form was sent by a page of another site")
 
 
-def _host_of(origin: str) -> str | None:
+def _get_host(origin: str) -> str | None:
     try:
         return urlsplit(origin).netloc or None
     except ValueError:
         return None
 
 
-def require_csrf(call: RequestContext, principal: Principal, in_form: str | None) -> None:
+def require_csrf_token(call: RequestContext, principal: Principal, in_form: str | None) -> None:
     given = call.get_header(CSRF_HEADER) or in_form or ""
-    expected = csrf_token(call, principal)
+    expected = get_csrf_token(call, principal)
     if not hmac.compare_digest(given.encode(errors="replace"), expected.encode()):
         raise ApiError(
             Code.FORBIDDEN, "This page is of an earlier session: load it again and repeat"

@@ -14,16 +14,16 @@ class EventType(msgspec.Struct, frozen=True):
     description: str
 
     @property
-    def resource(self) -> str:
+    def resource_type(self) -> str:
         """The kind of record in the event's `data`: `transaction`, `card`, ..."""
-        return resource_of(self.name)
+        return get_resource_type(self.name)
 
 
 ENDPOINT_DISABLED: Final = "webhook_endpoint.disabled"
 
 #: Every event type, in the order of the documentation. The OpenAPI document and the console list
 #: them from here.
-CATALOG: Final = (
+WEBHOOK_EVENT_CATALOG: Final = (
     EventType("transaction.completed", "Money moved, possibly after a review."),
     EventType("transaction.failed", "A transaction was declined, possibly after a review."),
     EventType("transaction.under_review", "Funds are on hold until a review decision."),
@@ -41,9 +41,9 @@ CATALOG: Final = (
     EventType("processor.suspended", "A processor was suspended."),
     EventType(ENDPOINT_DISABLED, "A webhook endpoint was disabled and receives nothing."),
 )
-TYPES: Final = tuple(event.name for event in CATALOG)
+WEBHOOK_EVENT_TYPES: Final = tuple(event.name for event in WEBHOOK_EVENT_CATALOG)
 
-_PUBLISH: Final = """
+_PUBLISH_SQL: Final = """
     WITH listeners AS (
         SELECT id FROM webhook_endpoints
         WHERE deleted_at IS NULL AND status <> 'disabled'
@@ -57,12 +57,12 @@ _PUBLISH: Final = """
     SELECT event.id, listeners.id, $4, $4 FROM event, listeners"""
 
 
-def resource_of(event_type: str) -> str:
+def get_resource_type(event_type: str) -> str:
     return event_type.partition(".")[0]
 
 
 async def publish(tx: Any, services: Services, event_type: str, record: msgspec.Struct) -> None:
     """Write an event in the database transaction of its change, with the record as it is now."""
-    assert event_type in TYPES
+    assert event_type in WEBHOOK_EVENT_TYPES
     data = msgspec.to_builtins(record)
-    await tx.execute(_PUBLISH, services.new_id(), event_type, data, services.clock())
+    await tx.execute(_PUBLISH_SQL, services.new_id(), event_type, data, services.clock())

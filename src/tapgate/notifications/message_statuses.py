@@ -15,19 +15,19 @@ from tapgate.store.database import Database
 endpoints = Endpoints("Messages")
 
 #: Each wins over those before it: reports are repeated and arrive in any order.
-ORDER: Final = ("sent", "failed", "delivered", "read")
+STATUS_ORDER: Final = ("sent", "failed", "delivered", "read")
 MAX_REPORTS: Final = 100
 
 #: Of a row `m` of `messages`.
-_STATUS: Final = """CASE WHEN m.delivery IS NOT NULL THEN m.delivery
+_STATUS_SQL: Final = """CASE WHEN m.delivery IS NOT NULL THEN m.delivery
                          WHEN m.status = 'expired' THEN 'failed' ELSE 'queued' END"""
-_ERROR: Final = """CASE WHEN m.delivery = 'failed' THEN m.delivery_error
+_ERROR_CODE_SQL: Final = """CASE WHEN m.delivery = 'failed' THEN m.delivery_error
                         WHEN m.delivery IS NULL AND m.status = 'expired' THEN 'expired' END"""
 
 
 class StatusReport(msgspec.Struct, kw_only=True):
     message_id: Annotated[str, IdRule(ids.MESSAGE)]
-    status: Annotated[str, Choice(*ORDER, name="MessageReportStatus")]
+    status: Annotated[str, Choice(*STATUS_ORDER, name="MessageReportStatus")]
     error_code: Annotated[str, TextRule(40)] | None = None
 
 
@@ -35,12 +35,14 @@ class StatusReports(msgspec.Struct, kw_only=True):
     data: Annotated[list[StatusReport], ListLength(1, MAX_REPORTS)]
 
 
-class ReportsTaken(msgspec.Struct, kw_only=True):
+class ReportStatusesResponse(msgspec.Struct, kw_only=True):
     updated: int
 
 
 @endpoints.post("/api/v1/messages/statuses", access=Access(service=True))
-async def report_message_statuses(call: RequestContext, body: StatusReports) -> ReportsTaken:
+async def report_message_statuses(
+    call: RequestContext, body: StatusReports
+) -> ReportStatusesResponse:
     """Report what became of messages to people.
 
     For the messenger, about the messages that the gateway gave it. A status only moves forward:
@@ -48,18 +50,18 @@ async def report_message_statuses(call: RequestContext, body: StatusReports) -> 
     changes.
     """
     async with call.services.database.transaction() as tx:
-        changed = await _store(tx, call, body.data)
+        changed = await _store_reports(tx, call, body.data)
     for status in changed:
         call.services.count_message_status(status)
-    return ReportsTaken(updated=len(changed))
+    return ReportStatusesResponse(updated=len(changed))
 
 
-async def _store(
+async def _store_reports(
     tx: asyncpg.Connection, call: RequestContext, reports: list[StatusReport]
 ) -> list[str]:
     """Return the new status of every message that changed."""
     furthest: dict[int, StatusReport] = {}
-    for report in sorted(reports, key=lambda report: ORDER.index(report.status)):
+    for report in sorted(reports, key=lambda report: STATUS_ORDER.index(report.status)):
         number = ids.decode(ids.MESSAGE, report.message_id)
         assert number is not None, "checked by its rule"
         furthest[number] = report
@@ -78,12 +80,12 @@ async def _store(
         [report.status for report in furthest.values()],
         [report.error_code for report in furthest.values()],
         call.services.clock(),
-        list(ORDER),
+        list(STATUS_ORDER),
     )
     return [row["delivery"] for row in rows]
 
 
-async def page(
+async def list_page(
     database: Database,
     phone_number: str,
     *,
@@ -94,7 +96,8 @@ async def page(
 ) -> list[asyncpg.Record]:
     """Messages to a phone number, newest first, without what they say."""
     rows: list[asyncpg.Record] = await database.fetch(
-        f"""SELECT m.id, m.template, m.language, {_STATUS} AS status, {_ERROR} AS error_code,
+        f"""SELECT m.id, m.template, m.language, {_STATUS_SQL} AS status,
+                   {_ERROR_CODE_SQL} AS error_code,
                    m.created_at, m.delivery_at
             FROM messages m
             WHERE m.recipient = $1 AND m.id < $2 AND ($3::text IS NULL OR m.template = $3)

@@ -19,19 +19,19 @@ import structlog
 
 from tapgate import ids, signing
 from tapgate.edge.services import Services
-from tapgate.notifications import claims
+from tapgate.notifications import work_queue
 from tapgate.service.background import run_periodically
 from tapgate.store.database import Database
 from tapgate.vault import Vault, VaultError
 
 #: What the gateway calls itself when it signs to other services.
 SERVICE_NAME = "gateway"
-TICK_SECONDS = 0.5
+POLL_INTERVAL_SECONDS = 0.5
 
-_PATH = "/api/v1/messages/template"
-_AT_ONCE = 20
-_PATIENCE_SECONDS = 10.0
-_LONGEST_PAUSE_SECONDS = 60.0
+_MESSAGES_PATH = "/api/v1/messages/template"
+_BATCH_SIZE = 20
+_REQUEST_TIMEOUT_SECONDS = 10.0
+_MAX_BACKOFF_SECONDS = 60.0
 
 _log = structlog.get_logger()
 
@@ -50,7 +50,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
         return f"Message(template={self.template!r})"
 
 
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+class PendingMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message that is not delivered yet, opened."""
 
     message_id: str
@@ -60,7 +60,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
 
 
-class _Claim(msgspec.Struct, frozen=True, kw_only=True):
+class _ClaimedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message that this process alone may send for a while."""
 
     id: int
@@ -71,7 +71,7 @@ class _Claim(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
 
 
-async def send_template(
+async def enqueue_message(
     tx: asyncpg.Connection,
     services: Services,
     *,
@@ -85,10 +85,10 @@ async def send_template(
     message = Message(
         to=to, template=template, parameters=parameters, language=language, expires_at=expires_at
     )
-    await send_templates(tx, services, [message])
+    await enqueue_messages(tx, services, [message])
 
 
-async def send_templates(
+async def enqueue_messages(
     tx: asyncpg.Connection, services: Services, messages: Sequence[Message]
 ) -> None:
     """The same for many at once, in one statement."""
@@ -105,13 +105,13 @@ async def send_templates(
         [message.to for message in messages],
         [message.template for message in messages],
         [message.language for message in messages],
-        [_sealed(services.vault, *one) for one in numbered],
+        [_seal_parameters(services.vault, *one) for one in numbered],
         [message.expires_at for message in messages],
         services.clock(),
     )
 
 
-async def pending(database: Database, vault: Vault, to: str) -> list[Waiting]:
+async def list_pending(database: Database, vault: Vault, to: str) -> list[PendingMessage]:
     """What waits for a phone, newest first: how a developer without a messenger reads a code."""
     rows = await database.fetch(
         """SELECT id, template, language, parameters, created_at FROM messages
@@ -119,43 +119,43 @@ async def pending(database: Database, vault: Vault, to: str) -> list[Waiting]:
         to,
     )
     return [
-        Waiting(
+        PendingMessage(
             message_id=ids.encode(ids.MESSAGE, row["id"]),
             template=row["template"],
             language=row["language"],
-            parameters=_opened(vault, row["id"], row["parameters"]),
+            parameters=_open_parameters(vault, row["id"], row["parameters"]),
             created_at=row["created_at"],
         )
         for row in rows
     ]
 
 
-class Courier:
+class MessageSender:
     """Delivers in the background. Any number may run: a message is claimed by one at a time."""
 
     def __init__(self, services: Services) -> None:
         self._database = services.database
         self._vault = services.vault
         self._clock = services.clock
-        self._url = services.settings.messenger_url + _PATH
+        self._url = services.settings.messenger_url + _MESSAGES_PATH
         self._secret = services.settings.service_secrets.get(SERVICE_NAME)
 
     async def run(self) -> NoReturn:
         """Delivers until it is cancelled, whoever goes away and comes back meanwhile."""
         if self._secret is None:
-            _log.warning("messages.not_delivered", missing_service_secret=SERVICE_NAME)
-        async with httpx2.AsyncClient(timeout=_PATIENCE_SECONDS, trust_env=False) as client:
+            _log.warning("messages.sender_disabled", missing_service_secret=SERVICE_NAME)
+        async with httpx2.AsyncClient(timeout=_REQUEST_TIMEOUT_SECONDS, trust_env=False) as client:
             await run_periodically(
-                partial(self.tick, client), every=TICK_SECONDS, name="messages.courier"
+                partial(self.send_due, client), every=POLL_INTERVAL_SECONDS, name="messages.sender"
             )
 
-    async def tick(self, client: httpx2.AsyncClient) -> None:
+    async def send_due(self, client: httpx2.AsyncClient) -> None:
         """Tries every message that is due, and gives up those whose time is over."""
         await self._expire()
         while self._secret is not None:
             claimed = await self._claim()
             delivered = await asyncio.gather(*(self._deliver(client, claim) for claim in claimed))
-            if len(claimed) < _AT_ONCE or not any(delivered):
+            if len(claimed) < _BATCH_SIZE or not any(delivered):
                 return  # while the messenger is away, the rest need not be tried one by one
 
     async def _expire(self) -> None:
@@ -165,15 +165,15 @@ class Courier:
             self._clock(),
         )
 
-    async def _claim(self) -> list[_Claim]:
-        columns = ", ".join(_Claim.__struct_fields__)
-        rows = await claims.claim(
-            self._database, "messages", columns, now=self._clock(), limit=_AT_ONCE
+    async def _claim(self) -> list[_ClaimedMessage]:
+        columns = ", ".join(_ClaimedMessage.__struct_fields__)
+        rows = await work_queue.claim(
+            self._database, "messages", columns, now=self._clock(), limit=_BATCH_SIZE
         )
-        return [_Claim(**row) for row in rows]
+        return [_ClaimedMessage(**row) for row in rows]
 
-    async def _deliver(self, client: httpx2.AsyncClient, claim: _Claim) -> bool:
-        problem = await self._try(client, claim)
+    async def _deliver(self, client: httpx2.AsyncClient, claim: _ClaimedMessage) -> bool:
+        problem = await self._post(client, claim)
         if problem is None:
             await self._database.execute(
                 """UPDATE messages SET status = 'delivered', parameters = NULL
@@ -182,7 +182,7 @@ class Courier:
             )
             return True
         _log.info(
-            "messages.put_off",
+            "messages.retry_scheduled",
             message_id=ids.encode(ids.MESSAGE, claim.id),
             attempts=claim.attempts,
             problem=problem,
@@ -193,31 +193,33 @@ class Courier:
                WHERE id = $1 AND attempts = $2 AND status = 'pending'""",
             claim.id,
             claim.attempts,
-            self._clock() + _pause(claim.attempts),
+            self._clock() + _get_backoff(claim.attempts),
         )
         return False
 
-    async def _try(self, client: httpx2.AsyncClient, claim: _Claim) -> str | None:
+    async def _post(self, client: httpx2.AsyncClient, claim: _ClaimedMessage) -> str | None:
         """What went wrong, or None."""
         try:
-            body = self._body(claim)
-            async with asyncio.timeout(_PATIENCE_SECONDS):
-                answer = await client.post(self._url, content=body, headers=self._headers(claim))
+            body = self._encode_body(claim)
+            async with asyncio.timeout(_REQUEST_TIMEOUT_SECONDS):
+                answer = await client.post(
+                    self._url, content=body, headers=self._build_headers(claim)
+                )
         except (VaultError, httpx2.HTTPError, TimeoutError) as error:
             return type(error).__name__
         return None if answer.is_success else f"status {answer.status_code}"
 
-    def _body(self, claim: _Claim) -> bytes:
+    def _encode_body(self, claim: _ClaimedMessage) -> bytes:
         return msgspec.json.encode(
             {
                 "to": claim.recipient,
                 "template": claim.template,
                 "language": claim.language,
-                "parameters": _opened(self._vault, claim.id, claim.parameters),
+                "parameters": _open_parameters(self._vault, claim.id, claim.parameters),
             }
         )
 
-    def _headers(self, claim: _Claim) -> dict[str, str]:
+    def _build_headers(self, claim: _ClaimedMessage) -> dict[str, str]:
         timestamp = str(int(self._clock().timestamp()))
         secret = (self._secret or "").encode()
         path = urlsplit(self._url).path
@@ -230,20 +232,20 @@ class Courier:
         }
 
 
-def _pause(attempts: int) -> timedelta:
+def _get_backoff(attempts: int) -> timedelta:
     """About 1, 2, 4, ... seconds up to a minute, apart from each other by chance."""
-    seconds = min(_LONGEST_PAUSE_SECONDS, 2.0 ** min(attempts - 1, 10))
-    return claims.about(seconds, give_or_take=0.25)
+    seconds = min(_MAX_BACKOFF_SECONDS, 2.0 ** min(attempts - 1, 10))
+    return work_queue.add_jitter(seconds, give_or_take=0.25)
 
 
-def _context(message_id: int) -> bytes:
+def _build_seal_context(message_id: int) -> bytes:
     """What the parameters are sealed for: nobody's message opens as another's."""
     return b"message %d" % message_id
 
 
-def _sealed(vault: Vault, message_id: int, message: Message) -> bytes:
-    return vault.seal(msgspec.json.encode(message.parameters), _context(message_id))
+def _seal_parameters(vault: Vault, message_id: int, message: Message) -> bytes:
+    return vault.seal(msgspec.json.encode(message.parameters), _build_seal_context(message_id))
 
 
-def _opened(vault: Vault, message_id: int, sealed: bytes) -> list[str]:
-    return msgspec.json.decode(vault.open(sealed, _context(message_id)), type=list[str])
+def _open_parameters(vault: Vault, message_id: int, sealed: bytes) -> list[str]:
+    return msgspec.json.decode(vault.open(sealed, _build_seal_context(message_id)), type=list[str])

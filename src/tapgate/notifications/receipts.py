@@ -12,17 +12,17 @@ from tapgate import ids, money
 from tapgate.credentials.disclosure import find_hidden_accounts
 from tapgate.edge.services import Services
 from tapgate.ledger.receipts import MONEY_RECEIVED, PAYMENT_MADE
-from tapgate.notifications.messages import Message, send_templates
+from tapgate.notifications.messages import Message, enqueue_messages
 from tapgate.service.background import run_periodically
 from tapgate.settings import ALL_RECEIPTS, NO_RECEIPTS, RECEIVED_RECEIPTS
 
-TICK_SECONDS: Final = 0.5
-AT_ONCE: Final = 200
+POLL_INTERVAL_SECONDS: Final = 0.5
+BATCH_SIZE: Final = 200
 #: After the money moved. Who has no connection for longer finds it in the history.
-LIFETIME: Final = timedelta(hours=24)
+MESSAGE_LIFETIME: Final = timedelta(hours=24)
 
 #: What is told under each value of the setting. A kind is also its template's name.
-KINDS: Final[Mapping[str, frozenset[str]]] = {
+KINDS_BY_SETTING: Final[Mapping[str, frozenset[str]]] = {
     NO_RECEIPTS: frozenset(),
     RECEIVED_RECEIPTS: frozenset({MONEY_RECEIVED}),
     ALL_RECEIPTS: frozenset({MONEY_RECEIVED, PAYMENT_MADE}),
@@ -30,7 +30,7 @@ KINDS: Final[Mapping[str, frozenset[str]]] = {
 
 #: The other side as statements name it. What arrived may be less than the amount: a fee that the
 #: receiver pays. What was paid is what was asked for, like on the receipt.
-_TAKE: Final = f"""
+_DEQUEUE_SQL: Final = f"""
     WITH due AS MATERIALIZED (
         SELECT transaction_id, kind FROM notices
         ORDER BY transaction_id, kind LIMIT $1 FOR UPDATE SKIP LOCKED
@@ -55,29 +55,33 @@ _TAKE: Final = f"""
     ORDER BY taken.transaction_id, taken.kind"""
 
 
-class Receipts:
+class ReceiptWorker:
     def __init__(self, services: Services) -> None:
         self._services = services
 
     async def run(self) -> NoReturn:
-        await run_periodically(self.send_due, every=TICK_SECONDS, name="notifications.receipts")
+        await run_periodically(
+            self.enqueue_due, every=POLL_INTERVAL_SECONDS, name="notifications.receipts"
+        )
 
-    async def send_due(self) -> None:
-        while await self._send_some():
+    async def enqueue_due(self) -> None:
+        while await self._enqueue_batch():
             pass
 
-    async def _send_some(self) -> bool:
+    async def _enqueue_batch(self) -> bool:
         """Whether there may be more."""
         async with self._services.database.transaction() as tx:
-            rows = await tx.fetch(_TAKE, AT_ONCE)
+            rows = await tx.fetch(_DEQUEUE_SQL, BATCH_SIZE)
             hidden = await find_hidden_accounts(
                 tx, None, self._services.clock(), {row["other_account"] for row in rows}
             )
-            await send_templates(tx, self._services, [_message(row, hidden) for row in rows])
-        return len(rows) == AT_ONCE
+            await enqueue_messages(
+                tx, self._services, [_build_message(row, hidden) for row in rows]
+            )
+        return len(rows) == BATCH_SIZE
 
 
-def _message(row: Mapping[str, Any], hidden: Set[int]) -> Message:
+def _build_message(row: Mapping[str, Any], hidden: Set[int]) -> Message:
     """`hidden` are accounts of restricted subscribers: the other side knows them by id only."""
     counterparty = " ".join(row["counterparty"].split())  # templates take no line breaks
     if row["other_account"] in hidden:
@@ -90,5 +94,5 @@ def _message(row: Mapping[str, Any], hidden: Set[int]) -> Message:
             counterparty,
             ids.encode(ids.TRANSACTION, row["transaction_id"]),
         ],
-        expires_at=row["completed_at"] + LIFETIME,
+        expires_at=row["completed_at"] + MESSAGE_LIFETIME,
     )

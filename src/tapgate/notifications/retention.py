@@ -8,15 +8,15 @@ from tapgate.edge.services import Services
 from tapgate.service.background import run_periodically
 from tapgate.store.database import Database
 
-KEPT: Final = timedelta(days=30)
-BATCH: Final = 1_000
-_EVERY_SECONDS: Final = 600.0
+RETENTION_PERIOD: Final = timedelta(days=30)
+BATCH_SIZE: Final = 1_000
+_INTERVAL_SECONDS: Final = 600.0
 #: One process at a time: an event goes with the last of its deliveries, which two that each remove
 #: another one would both not see.
 _LOCK_KEY: Final = 0x7467_6B65  # "tgke"
 
 
-class Retention:
+class RetentionWorker:
     """Removes a bounded number of rows at a time, so that no lock is held for long."""
 
     def __init__(self, services: Services) -> None:
@@ -25,12 +25,12 @@ class Retention:
 
     async def run(self) -> NoReturn:
         await run_periodically(
-            self.remove_old, every=_EVERY_SECONDS, name="notifications.retention"
+            self.remove_expired, every=_INTERVAL_SECONDS, name="notifications.retention"
         )
 
-    async def remove_old(self) -> None:
+    async def remove_expired(self) -> None:
         now = self._clock()
-        while await self._remove_batch(now - KEPT):
+        while await self._remove_batch(now - RETENTION_PERIOD):
             pass
         await _remove_expired_secrets(self._database, now)
 
@@ -40,21 +40,21 @@ class Retention:
             if not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", _LOCK_KEY):
                 return False
             removed = (
-                await _remove_deliveries(tx, _ENDED, before),
-                await _remove_deliveries(tx, _NEVER_SENT, before),
+                await _remove_deliveries(tx, _ENDED_DELIVERIES_SQL, before),
+                await _remove_deliveries(tx, _UNSENT_DELIVERIES_SQL, before),
                 await _remove_endpoints(tx, before),
                 await _remove_messages(tx, before),
             )
-        return max(removed) == BATCH
+        return max(removed) == BATCH_SIZE
 
 
-_ENDED: Final = """
+_ENDED_DELIVERIES_SQL: Final = """
     SELECT id FROM deliveries WHERE status <> 'pending' AND ended_at < $1
     ORDER BY ended_at LIMIT {limit} FOR UPDATE SKIP LOCKED"""
 
 #: Due all this time and not attempted: the queue of an endpoint that is paused, disabled or slower
 #: than its events.
-_NEVER_SENT: Final = """
+_UNSENT_DELIVERIES_SQL: Final = """
     SELECT waiting.id FROM webhook_endpoints endpoint, LATERAL (
         SELECT id FROM deliveries
         WHERE endpoint_id = endpoint.id AND status = 'pending' AND next_attempt_at < $1
@@ -65,7 +65,7 @@ _NEVER_SENT: Final = """
 async def _remove_deliveries(tx: Any, selected: str, before: datetime) -> int:
     """Remove deliveries, and the events that no delivery is left of."""
     rows = await tx.fetch(
-        f"""DELETE FROM deliveries WHERE id = ANY (ARRAY({selected.format(limit=BATCH)}))
+        f"""DELETE FROM deliveries WHERE id = ANY (ARRAY({selected.format(limit=BATCH_SIZE)}))
             RETURNING event_id""",
         before,
     )
@@ -92,7 +92,7 @@ async def _remove_endpoints(tx: Any, before: datetime) -> int:
         f"""DELETE FROM webhook_endpoints WHERE id = ANY (ARRAY(
                 SELECT id FROM webhook_endpoints endpoint WHERE deleted_at < $1
                   AND NOT EXISTS (SELECT FROM deliveries WHERE endpoint_id = endpoint.id)
-                LIMIT {BATCH}))
+                LIMIT {BATCH_SIZE}))
             RETURNING id""",
         before,
     )
@@ -104,7 +104,7 @@ async def _remove_messages(tx: Any, before: datetime) -> int:
     rows = await tx.fetch(
         f"""DELETE FROM messages WHERE id = ANY (ARRAY(
                 SELECT id FROM messages WHERE status <> 'pending' AND expires_at < $1
-                ORDER BY expires_at LIMIT {BATCH} FOR UPDATE SKIP LOCKED))
+                ORDER BY expires_at LIMIT {BATCH_SIZE} FOR UPDATE SKIP LOCKED))
             RETURNING id""",
         before,
     )

@@ -12,11 +12,11 @@ from tapgate.edge.pagination import PageQuery
 from tapgate.edge.transitions import Transition
 from tapgate.errors import ApiError, Code
 
-Status = Literal["active", "suspended"]
-PublicStatus = Annotated[str, Choice(*get_args(Status), name="PartnerStatus")]
+PartnerStatus = Literal["active", "suspended"]
+PublicStatus = Annotated[str, Choice(*get_args(PartnerStatus), name="PartnerStatus")]
 
 #: How the account of a partner keeps its state.
-ACCOUNT_STATUS: Final[Mapping[str, str]] = {"active": "active", "suspended": "blocked"}
+ACCOUNT_STATUSES: Final[Mapping[str, str]] = {"active": "active", "suspended": "blocked"}
 
 
 class Partner(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class Partner(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     currency: str
     created_at: datetime
-    status: Status = "active"
+    status: PartnerStatus = "active"
     balance: int = 0
     overdraft: int = 0
 
@@ -45,7 +45,7 @@ class PartnerRecord(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
 
 
-def shown(partner: Partner) -> PartnerRecord:
+def to_record(partner: Partner) -> PartnerRecord:
     return PartnerRecord(
         id=ids.encode(ids.PARTNER, partner.id),
         name=partner.name,
@@ -70,15 +70,15 @@ class NewPartner(msgspec.Struct, kw_only=True):
     overdraft_limit: AmountOrZero | None = None
 
 
-SUSPEND: Final[Transition[Status]] = Transition(
+SUSPEND: Final[Transition[PartnerStatus]] = Transition(
     "suspended", {"active": "suspended"}, Code.ALREADY_SUSPENDED
 )
-ACTIVATE: Final[Transition[Status]] = Transition(
+ACTIVATE: Final[Transition[PartnerStatus]] = Transition(
     "activated", {"suspended": "active"}, Code.NOT_SUSPENDED
 )
 
 
-def moved(partner: Partner, move: Transition[Status]) -> Partner:
+def apply_transition(partner: Partner, move: Transition[PartnerStatus]) -> Partner:
     """The partner in its next state, or a refusal by name."""
     status = move.apply(partner.status)
     return msgspec.structs.replace(partner, status=status)
@@ -88,7 +88,7 @@ def not_found() -> ApiError:
     return ApiError(Code.PARTNER_NOT_FOUND)
 
 
-def read_id(text: str) -> int:
+def decode_partner_id(text: str) -> int:
     """The number behind a partner's identifier; what is not one names nobody."""
     number = ids.decode(ids.PARTNER, text)
     if number is None:

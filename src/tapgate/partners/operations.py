@@ -12,18 +12,18 @@ from tapgate.edge.transitions import Transition
 from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.partners import model, queries
-from tapgate.partners.model import NewPartner, Partner, Status
+from tapgate.partners.model import NewPartner, Partner, PartnerStatus
 
 _trail = AuditTrail("partner")
 
 
-class Created(NamedTuple):
+class CreatedPartner(NamedTuple):
     partner: Partner
     key: NewHmacKey
     webhook_secret: str
 
 
-async def create(call: RequestContext, new: NewPartner) -> Created:
+async def create(call: RequestContext, new: NewPartner) -> CreatedPartner:
     """With its signing key and the secret of its webhook."""
     services, currency = call.services, call.services.settings.currency
     partner = Partner(
@@ -48,7 +48,7 @@ async def create(call: RequestContext, new: NewPartner) -> Created:
         )
         await queries.add(tx, partner, webhook_secret.sealed)
         key = await services.authenticator.hmac_keys.create_for_partner(tx, partner.id)
-        record = model.shown(partner)
+        record = model.to_record(partner)
         await _trail.record(
             tx,
             call,
@@ -61,16 +61,16 @@ async def create(call: RequestContext, new: NewPartner) -> Created:
                 "api_key_id": (None, ids.encode(ids.KEY, key.id)),
             },
         )
-    return Created(partner, key, webhook_secret.secret)
+    return CreatedPartner(partner, key, webhook_secret.secret)
 
 
 async def suspend(call: RequestContext, partner_id: int, reason: str | None) -> Partner:
     """From the moment that this returns, no process lets its keys or its webhook in."""
-    return await _move(call, partner_id, model.SUSPEND, reason)
+    return await _change_status(call, partner_id, model.SUSPEND, reason)
 
 
 async def activate(call: RequestContext, partner_id: int, reason: str | None) -> Partner:
-    return await _move(call, partner_id, model.ACTIVATE, reason)
+    return await _change_status(call, partner_id, model.ACTIVATE, reason)
 
 
 async def rotate_webhook_secret(call: RequestContext, partner_id: int, grace_seconds: int) -> str:
@@ -91,22 +91,22 @@ async def rotate_webhook_secret(call: RequestContext, partner_id: int, grace_sec
     return new.secret
 
 
-async def _move(
-    call: RequestContext, partner_id: int, move: Transition[Status], reason: str | None
+async def _change_status(
+    call: RequestContext, partner_id: int, move: Transition[PartnerStatus], reason: str | None
 ) -> Partner:
     services = call.services
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, partner_id)
-        after = model.moved(before, move)
+        after = model.apply_transition(before, move)
         await queries.save_state(tx, after, reason, services.clock())
-        record = model.shown(after)
+        record = model.to_record(after)
         await _trail.record(
             tx,
             call,
             record.id,
             move.event,
             reason=reason,
-            changes=diff_records(model.shown(before), record),
+            changes=diff_records(model.to_record(before), record),
         )
         ticket = await services.authenticator.hmac_keys.publish_owner_change(tx)
     await services.signals.wait_for_acks(ticket)

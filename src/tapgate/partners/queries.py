@@ -7,7 +7,7 @@ import asyncpg
 
 from tapgate import ids
 from tapgate.ledger.accounts import lock_account
-from tapgate.partners.model import ACCOUNT_STATUS, Partner, PartnerFilters, not_found
+from tapgate.partners.model import ACCOUNT_STATUSES, Partner, PartnerFilters, not_found
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
 
@@ -24,7 +24,7 @@ async def get(reader: Database | asyncpg.Connection, partner_id: int) -> Partner
     return Partner(**row)
 
 
-async def require(reader: Database | asyncpg.Connection, partner_id: int) -> None:
+async def require_exists(reader: Database | asyncpg.Connection, partner_id: int) -> None:
     if not await reader.fetchval("SELECT EXISTS (SELECT FROM partners WHERE id = $1)", partner_id):
         raise not_found()
 
@@ -39,11 +39,11 @@ async def lock(tx: asyncpg.Connection, partner_id: int) -> Partner:
     return await get(tx, partner_id)
 
 
-async def page(database: Database, filters: PartnerFilters) -> list[Partner]:
+async def list_page(database: Database, filters: PartnerFilters) -> list[Partner]:
     """The newest of those that match; one more than the limit."""
     conditions = Conditions()
     conditions.where("p.id < {}", filters.before_id)
-    conditions.where("a.status = {}", filters.status and ACCOUNT_STATUS[filters.status])
+    conditions.where("a.status = {}", filters.status and ACCOUNT_STATUSES[filters.status])
     conditions.search(filters.search, "p.search_text", id_column="p.id", prefix=ids.PARTNER)
     limit = conditions.bind(filters.limit + 1)
     rows = await database.fetch(
@@ -89,7 +89,7 @@ async def save_state(
     await tx.execute(
         "UPDATE accounts SET status = $2, status_reason = $3, updated_at = $4 WHERE id = $1",
         partner.account_id,
-        ACCOUNT_STATUS[partner.status],
+        ACCOUNT_STATUSES[partner.status],
         reason if partner.status == "suspended" else None,
         now,
     )

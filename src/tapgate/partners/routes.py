@@ -12,7 +12,13 @@ from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
 from tapgate.partners import operations, queries
-from tapgate.partners.model import NewPartner, PartnerFilters, PartnerRecord, read_id, shown
+from tapgate.partners.model import (
+    NewPartner,
+    PartnerFilters,
+    PartnerRecord,
+    decode_partner_id,
+    to_record,
+)
 from tapgate.transactions.submit import (
     MoneyRequest,
     Receipt,
@@ -67,7 +73,7 @@ async def create_partner(call: RequestContext, body: NewPartner) -> PartnerCreat
     """
     partner, key, webhook_secret = await operations.create(call, body)
     return PartnerCreated(
-        partner=shown(partner),
+        partner=to_record(partner),
         api_key_id=ids.encode(ids.KEY, key.id),
         hmac_secret=key.secret,
         webhook_secret=webhook_secret,
@@ -81,14 +87,14 @@ async def list_partners(call: RequestContext, query: PartnerFilters) -> Page[Par
     `search` is a whole partner identifier, or words that each occur, in any case, in the name; one
     of the words has at least 3 characters.
     """
-    rows = await queries.page(call.services.database, query)
-    return paginate(rows, query.limit, key=lambda row: row.id, show=shown)
+    rows = await queries.list_page(call.services.database, query)
+    return paginate(rows, query.limit, key=lambda row: row.id, show=to_record)
 
 
 @endpoints.get("/api/v1/admin/partners/{id}", access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND,))
 async def get_partner(call: RequestContext, id: str) -> PartnerRecord:
     """Get a partner."""
-    return shown(await queries.get(call.services.database, read_id(id)))
+    return to_record(await queries.get(call.services.database, decode_partner_id(id)))
 
 
 @endpoints.post(
@@ -129,8 +135,8 @@ async def fund_partner(
 )
 async def suspend_partner(call: RequestContext, id: str, body: OptionalReason) -> PartnerResponse:
     """Suspend a partner: its keys and its webhook are refused at once."""
-    partner = await operations.suspend(call, read_id(id), body.reason)
-    return PartnerResponse(message="Partner suspended", partner=shown(partner))
+    partner = await operations.suspend(call, decode_partner_id(id), body.reason)
+    return PartnerResponse(message="Partner suspended", partner=to_record(partner))
 
 
 @endpoints.post(
@@ -140,8 +146,8 @@ async def suspend_partner(call: RequestContext, id: str, body: OptionalReason) -
 )
 async def activate_partner(call: RequestContext, id: str, body: OptionalReason) -> PartnerResponse:
     """Activate a partner that was suspended."""
-    partner = await operations.activate(call, read_id(id), body.reason)
-    return PartnerResponse(message="Partner activated", partner=shown(partner))
+    partner = await operations.activate(call, decode_partner_id(id), body.reason)
+    return PartnerResponse(message="Partner activated", partner=to_record(partner))
 
 
 @endpoints.post(
@@ -158,5 +164,7 @@ async def rotate_partner_webhook_secret(
     `grace_seconds` (0 to 86,400, default 0) have passed; a further rotation ends the older one
     immediately.
     """
-    secret = await operations.rotate_webhook_secret(call, read_id(id), body.grace_seconds or 0)
+    secret = await operations.rotate_webhook_secret(
+        call, decode_partner_id(id), body.grace_seconds or 0
+    )
     return PartnerWebhookSecret(webhook_secret=secret)

@@ -12,11 +12,11 @@ from tapgate.edge.pagination import PageQuery
 from tapgate.edge.transitions import Transition
 from tapgate.errors import ApiError, Code
 
-Status = Literal["active", "suspended"]
-PublicStatus = Annotated[str, Choice(*get_args(Status), name="ProcessorStatus")]
+ProcessorStatus = Literal["active", "suspended"]
+PublicStatus = Annotated[str, Choice(*get_args(ProcessorStatus), name="ProcessorStatus")]
 
 #: How the account of a processor keeps its state.
-ACCOUNT_STATUS: Final[Mapping[str, str]] = {"active": "active", "suspended": "blocked"}
+ACCOUNT_STATUSES: Final[Mapping[str, str]] = {"active": "active", "suspended": "blocked"}
 
 
 class Processor(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Processor(msgspec.Struct, frozen=True, kw_only=True):
     currency: str
     created_at: datetime
     updated_at: datetime
-    status: Status = "active"
+    status: ProcessorStatus = "active"
     suspend_reason: str | None = None
     balance: int = 0
 
@@ -51,7 +51,7 @@ class ProcessorRecord(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: str
 
 
-def shown(processor: Processor) -> ProcessorRecord:
+def to_record(processor: Processor) -> ProcessorRecord:
     return ProcessorRecord(
         id=ids.encode(ids.PROCESSOR, processor.id),
         name=processor.name,
@@ -80,15 +80,17 @@ class ProcessorFilters(PageQuery, kw_only=True):
     search: SearchText | None = None
 
 
-SUSPEND: Final[Transition[Status]] = Transition(
+SUSPEND: Final[Transition[ProcessorStatus]] = Transition(
     "suspended", {"active": "suspended"}, Code.ALREADY_SUSPENDED
 )
-ACTIVATE: Final[Transition[Status]] = Transition(
+ACTIVATE: Final[Transition[ProcessorStatus]] = Transition(
     "activated", {"suspended": "active"}, Code.NOT_SUSPENDED
 )
 
 
-def moved(processor: Processor, move: Transition[Status], reason: str | None) -> Processor:
+def apply_transition(
+    processor: Processor, move: Transition[ProcessorStatus], reason: str | None
+) -> Processor:
     """The processor in its next state, or a refusal by name."""
     status = move.apply(processor.status)
     suspend_reason = reason if status == "suspended" else None
@@ -99,7 +101,7 @@ def not_found() -> ApiError:
     return ApiError(Code.PROCESSOR_NOT_FOUND)
 
 
-def read_id(text: str) -> int:
+def decode_processor_id(text: str) -> int:
     """The number behind a processor's identifier; what is not one names nobody."""
     number = ids.decode(ids.PROCESSOR, text)
     if number is None:

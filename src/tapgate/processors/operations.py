@@ -14,17 +14,17 @@ from tapgate.ledger import chart
 from tapgate.ledger.accounts import open_account
 from tapgate.notifications import events
 from tapgate.processors import model, queries
-from tapgate.processors.model import NewProcessor, Processor, Status
+from tapgate.processors.model import NewProcessor, Processor, ProcessorStatus
 
 _trail = AuditTrail("processor")
 
 
-class Created(NamedTuple):
+class CreatedProcessor(NamedTuple):
     processor: Processor
     key: NewHmacKey
 
 
-async def create(call: RequestContext, new: NewProcessor) -> Created:
+async def create(call: RequestContext, new: NewProcessor) -> CreatedProcessor:
     """With its first signing key."""
     services, now = call.services, call.services.clock()
     processor = Processor(
@@ -60,36 +60,36 @@ async def create(call: RequestContext, new: NewProcessor) -> Created:
                 "api_key_id": (None, ids.encode(ids.KEY, key.id)),
             },
         )
-    return Created(processor, key)
+    return CreatedProcessor(processor, key)
 
 
 async def suspend(call: RequestContext, processor_id: int, reason: str) -> Processor:
     """From the moment that this returns, no process lets its keys in."""
-    return await _move(call, processor_id, model.SUSPEND, reason)
+    return await _change_status(call, processor_id, model.SUSPEND, reason)
 
 
 async def activate(call: RequestContext, processor_id: int, reason: str | None) -> Processor:
-    return await _move(call, processor_id, model.ACTIVATE, reason)
+    return await _change_status(call, processor_id, model.ACTIVATE, reason)
 
 
-async def _move(
-    call: RequestContext, processor_id: int, move: Transition[Status], reason: str | None
+async def _change_status(
+    call: RequestContext, processor_id: int, move: Transition[ProcessorStatus], reason: str | None
 ) -> Processor:
     services = call.services
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, processor_id)
         after = msgspec.structs.replace(
-            model.moved(before, move, reason), updated_at=services.clock()
+            model.apply_transition(before, move, reason), updated_at=services.clock()
         )
         await queries.save_state(tx, after)
-        record = model.shown(after)
+        record = model.to_record(after)
         await _trail.record(
             tx,
             call,
             record.id,
             move.event,
             reason=reason,
-            changes=diff_records(model.shown(before), record),
+            changes=diff_records(model.to_record(before), record),
         )
         if move is model.SUSPEND:
             await events.publish(tx, services, "processor.suspended", record)

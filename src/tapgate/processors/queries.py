@@ -6,7 +6,7 @@ import asyncpg
 from tapgate import ids
 from tapgate.ledger.accounts import lock_account
 from tapgate.processors.model import (
-    ACCOUNT_STATUS,
+    ACCOUNT_STATUSES,
     Processor,
     ProcessorFilters,
     not_found,
@@ -28,7 +28,7 @@ async def get(reader: Database | asyncpg.Connection, processor_id: int) -> Proce
     return Processor(**row)
 
 
-async def require(reader: Database | asyncpg.Connection, processor_id: int) -> None:
+async def require_exists(reader: Database | asyncpg.Connection, processor_id: int) -> None:
     """Refuse what would belong to a processor that is not there."""
     if not await reader.fetchval(
         "SELECT EXISTS (SELECT FROM processors WHERE id = $1)", processor_id
@@ -46,11 +46,11 @@ async def lock(tx: asyncpg.Connection, processor_id: int) -> Processor:
     return await get(tx, processor_id)
 
 
-async def page(database: Database, filters: ProcessorFilters) -> list[Processor]:
+async def list_page(database: Database, filters: ProcessorFilters) -> list[Processor]:
     """The newest of those that match; one more than the limit."""
     conditions = Conditions()
     conditions.where("p.id < {}", filters.before_id)
-    conditions.where("a.status = {}", filters.status and ACCOUNT_STATUS[filters.status])
+    conditions.where("a.status = {}", filters.status and ACCOUNT_STATUSES[filters.status])
     conditions.search(filters.search, "p.search_text", id_column="p.id", prefix=ids.PROCESSOR)
     limit = conditions.bind(filters.limit + 1)
     rows = await database.fetch(
@@ -81,7 +81,7 @@ async def save_state(tx: asyncpg.Connection, processor: Processor) -> None:
     await tx.execute(
         "UPDATE accounts SET status = $2, status_reason = $3, updated_at = $4 WHERE id = $1",
         processor.account_id,
-        ACCOUNT_STATUS[processor.status],
+        ACCOUNT_STATUSES[processor.status],
         processor.suspend_reason,
         processor.updated_at,
     )

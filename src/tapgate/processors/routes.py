@@ -16,8 +16,8 @@ from tapgate.processors.model import (
     NewProcessor,
     ProcessorFilters,
     ProcessorRecord,
-    read_id,
-    shown,
+    decode_processor_id,
+    to_record,
 )
 from tapgate.transactions.customers import require_customer_access
 from tapgate.transactions.submit import (
@@ -33,8 +33,8 @@ from tapgate.transactions.submit import (
 
 endpoints = Endpoints("Processors")
 
-_READ = Access(scope="payments:read", roles="ACSF")
-_MOVE = Access(roles="AC")
+_READ_ACCESS = Access(scope="payments:read", roles="ACSF")
+_STATUS_ACCESS = Access(roles="AC")
 
 
 class ProcessorCreated(msgspec.Struct, kw_only=True):
@@ -72,7 +72,7 @@ async def create_processor(call: RequestContext, body: NewProcessor) -> Processo
     The secret is shown this once.
     """
     processor, key = await operations.create(call, body)
-    record = shown(processor)
+    record = to_record(processor)
     return ProcessorCreated(
         processor_id=record.id,
         processor=record,
@@ -81,45 +81,45 @@ async def create_processor(call: RequestContext, body: NewProcessor) -> Processo
     )
 
 
-@endpoints.get("/api/v1/processors", access=_READ, heavy="search")
+@endpoints.get("/api/v1/processors", access=_READ_ACCESS, heavy="search")
 async def list_processors(call: RequestContext, query: ProcessorFilters) -> Page[ProcessorRecord]:
     """List processors, newest first.
 
     `search` is a whole processor identifier, or words that each occur, in any case, in the name,
     the phone number or the e-mail address; one of the words has at least 3 characters.
     """
-    rows = await queries.page(call.services.database, query)
-    return paginate(rows, query.limit, key=lambda row: row.id, show=shown)
+    rows = await queries.list_page(call.services.database, query)
+    return paginate(rows, query.limit, key=lambda row: row.id, show=to_record)
 
 
-@endpoints.get("/api/v1/processors/{id}", access=_READ, errors=(Code.PROCESSOR_NOT_FOUND,))
+@endpoints.get("/api/v1/processors/{id}", access=_READ_ACCESS, errors=(Code.PROCESSOR_NOT_FOUND,))
 async def get_processor(call: RequestContext, id: str) -> ProcessorRecord:
     """Get a processor."""
-    return shown(await queries.get(call.services.database, read_id(id)))
+    return to_record(await queries.get(call.services.database, decode_processor_id(id)))
 
 
 @endpoints.post(
     "/api/v1/processors/{id}/suspend",
-    access=_MOVE,
+    access=_STATUS_ACCESS,
     errors=(Code.PROCESSOR_NOT_FOUND, Code.ALREADY_SUSPENDED),
 )
 async def suspend_processor(call: RequestContext, id: str, body: Reason) -> ProcessorResponse:
     """Suspend a processor: all its keys are refused at once."""
-    processor = await operations.suspend(call, read_id(id), body.reason)
-    return ProcessorResponse(message="Processor suspended", processor=shown(processor))
+    processor = await operations.suspend(call, decode_processor_id(id), body.reason)
+    return ProcessorResponse(message="Processor suspended", processor=to_record(processor))
 
 
 @endpoints.post(
     "/api/v1/processors/{id}/activate",
-    access=_MOVE,
+    access=_STATUS_ACCESS,
     errors=(Code.PROCESSOR_NOT_FOUND, Code.NOT_SUSPENDED),
 )
 async def activate_processor(
     call: RequestContext, id: str, body: OptionalReason
 ) -> ProcessorResponse:
     """Activate a processor that was suspended."""
-    processor = await operations.activate(call, read_id(id), body.reason)
-    return ProcessorResponse(message="Processor activated", processor=shown(processor))
+    processor = await operations.activate(call, decode_processor_id(id), body.reason)
+    return ProcessorResponse(message="Processor activated", processor=to_record(processor))
 
 
 @endpoints.post(

@@ -26,7 +26,12 @@ from tapgate.errors import ApiError, Code
 from tapgate.service import logs, open_files
 from tapgate.service.connection import BoundedConnection
 from tapgate.service.connection_limit import ConnectionLimit
-from tapgate.service.handover import DRAIN_SECONDS, LIFELINE, LISTENER, READY
+from tapgate.service.handover import (
+    DRAIN_TIMEOUT_SECONDS,
+    LIFELINE_FD_VARIABLE,
+    LISTENER_FD_VARIABLE,
+    READY_BYTE,
+)
 from tapgate.service.http import Response
 from tapgate.service.overload import RETRY_AFTER_SECONDS
 from tapgate.service.response_encoding import encode_response
@@ -81,11 +86,11 @@ async def serve(
         server_header=False,
         # The peer's address counts, not what a header says it is: limits depend on it.
         proxy_headers=False,
-        timeout_graceful_shutdown=DRAIN_SECONDS,
+        timeout_graceful_shutdown=DRAIN_TIMEOUT_SECONDS,
     )
     with (
-        socket.socket(fileno=int(os.environ[LISTENER])) as listener,
-        socket.socket(fileno=int(os.environ[LIFELINE])) as lifeline,
+        socket.socket(fileno=int(os.environ[LISTENER_FD_VARIABLE])) as listener,
+        socket.socket(fileno=int(os.environ[LIFELINE_FD_VARIABLE])) as lifeline,
     ):
         await _Server(config, lifeline, limit).serve(sockets=[listener])
 
@@ -110,7 +115,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         _freeze_startup_objects()
         try:
-            self._lifeline.sendall(READY)
+            self._lifeline.sendall(READY_BYTE)
         except OSError:  # the supervisor is gone: nobody is answered by what is about to end
             self.should_exit = True
             return

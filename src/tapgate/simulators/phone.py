@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
+from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
-from tapgate.console.visit import Visit
 from tapgate.demo.examples import kept_phone
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError, Code
@@ -22,8 +22,8 @@ _PHONE: Final = re.compile(r"\+[1-9]\d{5,14}", re.ASCII)
 _MOST_FOUND: Final = 8
 _SUBSCRIBERS: Final = "/api/v1/subscribers"
 
-Answer = Callable[[Visit], Awaitable[Any]]
-Page = Callable[[Visit], Awaitable[Reply[bytes]]]
+Answer = Callable[[PageRequest], Awaitable[Any]]
+Page = Callable[[PageRequest], Awaitable[Reply[bytes]]]
 
 
 class Tapped(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,17 +49,17 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
 def _for_the_script(answer: Answer) -> Page:
     """Answers JSON; what is wrong is a sentence in it, for the person to read on the page."""
 
-    async def answered(visit: Visit) -> Reply[bytes]:
+    async def answered(visit: PageRequest) -> Reply[bytes]:
         _require_role(visit)
         try:
-            return visit.json(await answer(visit))
+            return visit.render_json(await answer(visit))
         except MessengerError as error:
-            return visit.json({"problem": str(error)})
+            return visit.render_json({"problem": str(error)})
 
     return answered
 
 
-def _require_role(visit: Visit) -> None:
+def _require_role(visit: PageRequest) -> None:
     if visit.principal.role != _ROLE:
         raise ApiError(
             Code.FORBIDDEN,
@@ -68,32 +68,32 @@ def _require_role(visit: Visit) -> None:
 
 
 @pages.get("/simulator/phone")
-async def phone(visit: Visit) -> Reply[bytes]:
+async def phone(visit: PageRequest) -> Reply[bytes]:
     _require_role(visit)
-    number = kept_phone(visit.call.services.settings.data_dir)
+    number = kept_phone(visit.context.services.settings.data_dir)
     people = [] if number is None else await _people(visit, number)
     first = next((one for one in people if one["phone"] == number), None)
-    return visit.page("phone.html", first=first, title="Phone")
+    return visit.render("phone.html", first=first, title="Phone")
 
 
 @pages.get("/simulator/phone/people")
 @_for_the_script
-async def people(visit: Visit) -> Any:
+async def people(visit: PageRequest) -> Any:
     return {"people": await _people(visit, visit.query.get("search") or "")}
 
 
 @pages.get("/simulator/phone/messages")
 @_for_the_script
-async def messages(visit: Visit) -> Any:
+async def messages(visit: PageRequest) -> Any:
     sent = await _messenger(visit).outbox(_number(visit.query.get("to")))
     return {"messages": [_shown(message) for message in reversed(sent)]}
 
 
 @pages.post("/simulator/phone/send")
 @_for_the_script
-async def send(visit: Visit) -> Any:
+async def send(visit: PageRequest) -> Any:
     try:
-        sent = msgspec.json.decode(visit.call.body, type=Sent)
+        sent = msgspec.json.decode(visit.context.body, type=Sent)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise MessengerError("The page sent something that is no message.") from None
     await _messenger(visit).deliver(_number(sent.sender), _content(sent))
@@ -102,23 +102,23 @@ async def send(visit: Visit) -> Any:
 
 @pages.get("/simulator/phone/form-key")
 @_for_the_script
-async def form_key(visit: Visit) -> Any:
+async def form_key(visit: PageRequest) -> Any:
     return {"key": await _messenger(visit).form_key()}
 
 
 @pages.post("/simulator/phone/form")
 @_for_the_script
-async def form(visit: Visit) -> Any:
+async def form(visit: PageRequest) -> Any:
     """Passed on as it is: the page has encrypted it, and nobody can read it here."""
-    status, body = await _messenger(visit).exchange(visit.call.body)
+    status, body = await _messenger(visit).exchange(visit.context.body)
     return {"status": status, "body": body}
 
 
-def _messenger(visit: Visit) -> Messenger:
-    return Messenger(visit.call.services.settings)
+def _messenger(visit: PageRequest) -> Messenger:
+    return Messenger(visit.context.services.settings)
 
 
-async def _people(visit: Visit, search: str) -> list[dict[str, str]]:
+async def _people(visit: PageRequest, search: str) -> list[dict[str, str]]:
     found = await find(visit, _SUBSCRIBERS, search, _MOST_FOUND)
     return [
         {"name": f"{one['first_name']} {one['last_name']}", "phone": one["phone_number"]}

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from tapgate import money
+from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
-from tapgate.console.visit import Visit, at
 from tapgate.demo import examples
 from tapgate.edge.endpoint import Reply
 from tapgate.settings import DEVELOPMENT
@@ -36,14 +36,14 @@ _FEW_PEOPLE: Final = 4
 
 
 @pages.get("/simulator/pos")
-async def terminal(visit: Visit) -> Reply[bytes]:
-    await visit.require(
+async def terminal(visit: PageRequest) -> Reply[bytes]:
+    await visit.require_access(
         f"POST {_KEYS}",
         sentence="The simulated terminal makes itself a signing key, which your role may not",
     )
     merchants = await _merchants(visit)
-    settings = visit.call.services.settings
-    return visit.page(
+    settings = visit.context.services.settings
+    return visit.render(
         "pos.html",
         merchants=[one for one in merchants if one["terminals"]],
         has_own=any(one["name"] == _OWN for one in merchants),
@@ -52,11 +52,11 @@ async def terminal(visit: Visit) -> Reply[bytes]:
     )
 
 
-async def _merchants(visit: Visit) -> list[dict[str, Any]]:
+async def _merchants(visit: PageRequest) -> list[dict[str, Any]]:
     """The newest processors with their terminals; those that work come first."""
     processors = (await visit.get(_PROCESSORS))["data"]
     lists = await asyncio.gather(
-        *(visit.get(at(_TERMINALS, {"id": one["id"]})) for one in processors)
+        *(visit.get(build_path(_TERMINALS, {"id": one["id"]})) for one in processors)
     )
     merchants = [
         {**one, "terminals": sorted(terminals["data"], key=_is_off)}
@@ -69,57 +69,57 @@ def _is_off(record: dict[str, Any]) -> bool:
     return bool(record["status"] != "active")
 
 
-def _example(visit: Visit) -> examples.Example | None:
+def _example(visit: PageRequest) -> examples.Example | None:
     """The demo's own example, whose PIN was printed for everybody who started it."""
-    settings = visit.call.services.settings
+    settings = visit.context.services.settings
     if settings.environment != DEVELOPMENT:
         return None
     return examples.kept_person(settings.data_dir)
 
 
 @pages.post("/simulator/pos/terminals")
-async def make_terminal(visit: Visit) -> Reply[bytes]:
+async def make_terminal(visit: PageRequest) -> Reply[bytes]:
     """One to try things with, apart from the merchants that are there."""
     made = await visit.send("POST", _PROCESSORS, _OWN_MERCHANT)
-    path = at(_TERMINALS, {"id": made["processor_id"]})
+    path = build_path(_TERMINALS, {"id": made["processor_id"]})
     await visit.send("POST", path, {"name": "Till 1"})
-    return visit.go("/simulator/pos", f"The merchant {_OWN} has a terminal now.")
+    return visit.redirect("/simulator/pos", f"The merchant {_OWN} has a terminal now.")
 
 
 @pages.post("/simulator/pos/keys")
-async def make_key(visit: Visit) -> Reply[bytes]:
+async def make_key(visit: PageRequest) -> Reply[bytes]:
     """The secret is in this answer and nowhere else."""
-    path = at(_KEYS, {"id": visit.form.get("processor_id") or "none"})
+    path = build_path(_KEYS, {"id": visit.form.get("processor_id") or "none"})
     made = await visit.send("POST", path, {"terminal_id": visit.form.get("terminal_id")})
-    return visit.json(made)
+    return visit.render_json(made)
 
 
 @pages.post("/simulator/pos/keys/delete")
-async def delete_key(visit: Visit) -> Reply[bytes]:
+async def delete_key(visit: PageRequest) -> Reply[bytes]:
     """When the terminal is switched off, so that no page leaves keys behind."""
     names = {
         "id": visit.form.get("processor_id") or "none",
         "api_key_id": visit.form.get("api_key_id") or "none",
     }
-    await visit.send("DELETE", at(_ONE_KEY, names))
-    return visit.json({"deleted": True})
+    await visit.send("DELETE", build_path(_ONE_KEY, names))
+    return visit.render_json({"deleted": True})
 
 
 @pages.get("/simulator/pos/cards")
-async def find_cards(visit: Visit) -> Reply[bytes]:
+async def find_cards(visit: PageRequest) -> Reply[bytes]:
     """By serial or UID, or by the name of whoever holds them; those that can pay come first."""
     search = visit.query.get("search")
     if search is None:
         found = await visit.get("/api/v1/cards", {"status": "ACTIVE", "limit": _FEW})
-        return visit.json(_shown(found["data"]))
+        return visit.render_json(_shown(found["data"]))
     lists = await asyncio.gather(
         find(visit, "/api/v1/cards", search, _FEW),
         _cards_of_people(visit, search),
     )
-    return visit.json(_shown([*lists[0], *lists[1]]))
+    return visit.render_json(_shown([*lists[0], *lists[1]]))
 
 
-async def _cards_of_people(visit: Visit, name: str) -> list[dict[str, Any]]:
+async def _cards_of_people(visit: PageRequest, name: str) -> list[dict[str, Any]]:
     people = await find(visit, "/api/v1/subscribers", name, _FEW_PEOPLE)
     lists = await asyncio.gather(
         *(visit.get("/api/v1/cards", {"subscriber_id": one["id"], "limit": _FEW}) for one in people)

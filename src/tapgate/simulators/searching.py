@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from tapgate.console.visit import Visit
+from tapgate.console.page_request import PageRequest
 from tapgate.errors import ApiError, Code
 
 
-async def find(visit: Visit, path: str, search: str, limit: int) -> list[dict[str, Any]]:
+async def find(visit: PageRequest, path: str, search: str, limit: int) -> list[dict[str, Any]]:
     """Return the matches; none while the text is too short to search for."""
     try:
         found = await visit.get(path, {"search": search, "limit": limit})

@@ -4,9 +4,9 @@ where nobody's money is."""
 from itertools import chain
 from typing import Final
 
-from tapgate.console.rendering import environment
+from tapgate.console.page_request import SECURITY_HEADERS, PageRequest
+from tapgate.console.rendering import build_environment
 from tapgate.console.site import Pages, PageSite
-from tapgate.console.visit import HEADERS, Visit
 from tapgate.edge.endpoint import Reply
 from tapgate.edge.packaged_files import PackagedFiles
 from tapgate.settings import Settings
@@ -24,8 +24,8 @@ PAGES: Final[tuple[Pages, ...]] = (
 
 
 @_index.get("/simulator")
-async def index(visit: Visit) -> Reply[bytes]:
-    return visit.page("simulators.html")
+async def index(visit: PageRequest) -> Reply[bytes]:
+    return visit.render("simulators.html")
 
 
 def simulators(settings: Settings) -> PageSite | None:
@@ -34,6 +34,6 @@ def simulators(settings: Settings) -> PageSite | None:
     return PageSite(
         "/simulator",
         chain.from_iterable(PAGES),
-        environment(_PACKAGE, "tapgate.console"),
-        PackagedFiles(_PACKAGE, "assets", HEADERS),
+        build_environment(_PACKAGE, "tapgate.console"),
+        PackagedFiles(_PACKAGE, "assets", SECURITY_HEADERS),
     )

@@ -9,11 +9,11 @@ from tapgate.credentials import one_time_codes
 from tapgate.credentials.one_time_codes import CodeRequest
 from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
-from tapgate.notifications.messages import send_template
+from tapgate.notifications.messages import enqueue_message
+from tapgate.subscribers.audit_trail import record_audit_entry
 from tapgate.subscribers.model import Subscriber
-from tapgate.subscribers.trail import record
 
-TEMPLATE = "one_time_code"
+ONE_TIME_CODE_TEMPLATE = "one_time_code"
 
 
 async def send(
@@ -23,18 +23,18 @@ async def send(
     code = await one_time_codes.issue(
         tx, call.services.vault, question, subscriber.phone_number, now
     )
-    await send_template(
+    await enqueue_message(
         tx,
         call.services,
         to=subscriber.phone_number,
-        template=TEMPLATE,
+        template=ONE_TIME_CODE_TEMPLATE,
         parameters=[code],
         expires_at=now + one_time_codes.CODE_LIFETIME,
     )
 
 
 @asynccontextmanager
-async def redeeming(
+async def redeem(
     call: RequestContext, question: CodeRequest, code: str, action: str
 ) -> AsyncIterator[asyncpg.Connection]:
     """The database transaction of what the code allows; a wrong code never gets inside."""
@@ -47,7 +47,7 @@ async def redeeming(
     except ApiError as refusal:
         if refusal.code == Code.INVALID_OTP:
             async with services.database.transaction() as tx:
-                await record(
+                await record_audit_entry(
                     tx, call, question.subscriber_id, action, result="failure", reason=refusal.code
                 )
         raise

@@ -27,7 +27,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_balance: str
 
 
-def shown(allowance: Allowance, currency: str, zone: ZoneInfo) -> Limits:
+def to_record(allowance: Allowance, currency: str, zone: ZoneInfo) -> Limits:
     limits, day = allowance.limits, allowance.day
     tomorrow = day + timedelta(days=1)
     next_month = (day.replace(day=1) + timedelta(days=31)).replace(day=1)

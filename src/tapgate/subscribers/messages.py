@@ -12,16 +12,18 @@ from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
 from tapgate.notifications import message_statuses
 from tapgate.subscribers import queries
-from tapgate.subscribers.codes import TEMPLATE
-from tapgate.subscribers.model import Subscriber, read_id
-from tapgate.subscribers.restriction import require_open
+from tapgate.subscribers.codes import ONE_TIME_CODE_TEMPLATE
+from tapgate.subscribers.model import Subscriber, decode_subscriber_id
+from tapgate.subscribers.restriction import require_subscriber_access
 
 endpoints = Endpoints("Subscribers")
 
-MessageStatus = Annotated[str, Choice("queued", *message_statuses.ORDER, name="MessageStatus")]
+MessageStatus = Annotated[
+    str, Choice("queued", *message_statuses.STATUS_ORDER, name="MessageStatus")
+]
 
 
-class Filters(PageQuery, kw_only=True):
+class MessageFilters(PageQuery, kw_only=True):
     template: Annotated[str, TextRule(64)] | None = None
 
 
@@ -41,7 +43,7 @@ class MessageRecord(msgspec.Struct, frozen=True, kw_only=True):
     errors=(Code.SUBSCRIBER_NOT_FOUND,),
 )
 async def list_subscriber_messages(
-    call: RequestContext, id: str, query: Filters
+    call: RequestContext, id: str, query: MessageFilters
 ) -> Page[MessageRecord]:
     """List the messages to a subscriber's phone, newest first, without what they say.
 
@@ -52,26 +54,26 @@ async def list_subscriber_messages(
     or `expired` for a message that never reached it. Of a restricted subscriber that is closed to
     the caller only one-time codes are listed, so that staff see whether a code arrived.
     """
-    subscriber = await queries.get(call.services.database, read_id(id))
+    subscriber = await queries.get(call.services.database, decode_subscriber_id(id))
     template = query.template
-    if not await _is_open(call, subscriber):
-        if template not in (None, TEMPLATE):
+    if not await _is_visible(call, subscriber):
+        if template not in (None, ONE_TIME_CODE_TEMPLATE):
             return Page(data=[], has_more=False, next_cursor=None)
-        template = TEMPLATE
-    rows = await message_statuses.page(
+        template = ONE_TIME_CODE_TEMPLATE
+    rows = await message_statuses.list_page(
         call.services.database,
         subscriber.phone_number,
-        since=await queries.phone_number_owned_since(call.services.database, subscriber.id),
+        since=await queries.get_phone_number_owned_since(call.services.database, subscriber.id),
         template=template,
         before=query.before_id,
         limit=query.limit + 1,
     )
-    return paginate(rows, query.limit, key=lambda row: int(row["id"]), show=_shown)
+    return paginate(rows, query.limit, key=lambda row: int(row["id"]), show=_to_record)
 
 
-async def _is_open(call: RequestContext, subscriber: Subscriber) -> bool:
+async def _is_visible(call: RequestContext, subscriber: Subscriber) -> bool:
     try:
-        await require_open(
+        await require_subscriber_access(
             call.services.database, call, subscriber.id, restricted=subscriber.restricted
         )
     except ApiError:
@@ -79,7 +81,7 @@ async def _is_open(call: RequestContext, subscriber: Subscriber) -> bool:
     return True
 
 
-def _shown(row: Any) -> MessageRecord:
+def _to_record(row: Any) -> MessageRecord:
     changed = row["delivery_at"]
     return MessageRecord(
         message_id=ids.encode(ids.MESSAGE, row["id"]),

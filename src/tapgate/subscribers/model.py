@@ -29,13 +29,13 @@ KycLevel = Annotated[int, IntegerRange(1, 3)]
 KycStatus = Annotated[str, Choice("NONE", "PENDING", "VERIFIED", "REJECTED", name="KycStatus")]
 PublicStatus = Annotated[str, Choice("ACTIVE", "BLOCKED", "CLOSED", name="SubscriberStatus")]
 #: As the account has it; clients see it in upper case.
-Status = Literal["active", "blocked", "closed"]
+AccountStatus = Literal["active", "blocked", "closed"]
 
 #: None: any number.
 MAX_CHILD_CARDS: Final[Mapping[str, int | None]] = {"standard": 4, "vip": 10, "corporate": None}
 
 #: Nobody who could open an account was born before.
-_EARLIEST_BIRTH: Final = date(1900, 1, 1)
+_MIN_BIRTH_DATE: Final = date(1900, 1, 1)
 
 
 class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +58,7 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
     kyc_level: int = 1
     kyc_status: str = "NONE"
     restricted: bool = False
-    status: Status = "active"
+    status: AccountStatus = "active"
     status_reason: str | None = None
     balance: int = 0
     held: int = 0
@@ -136,7 +136,7 @@ class DisclosedSubscriber(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: str | msgspec.UnsetType = msgspec.UNSET
 
 
-def disclosed(record: SubscriberRecord, *, hidden: bool) -> DisclosedSubscriber:
+def to_disclosed_record(record: SubscriberRecord, *, hidden: bool) -> DisclosedSubscriber:
     if not hidden:
         return DisclosedSubscriber(**msgspec.structs.asdict(record))
     return DisclosedSubscriber(
@@ -147,7 +147,7 @@ def disclosed(record: SubscriberRecord, *, hidden: bool) -> DisclosedSubscriber:
     )
 
 
-def shown(subscriber: Subscriber, now: datetime) -> SubscriberRecord:
+def to_record(subscriber: Subscriber, now: datetime) -> SubscriberRecord:
     born, locked_until = subscriber.date_of_birth, subscriber.pin_locked_until
     return SubscriberRecord(
         id=subscriber.public_id,
@@ -210,27 +210,27 @@ class SubscriberUpdate(msgspec.Struct, kw_only=True):
     restricted: bool | None = None
 
 
-class PhoneInQuery(PhoneRule):
+class PhoneQueryRule(PhoneRule):
     """A `+` that nobody encoded arrives as a space."""
 
     def check(self, value: str) -> str:
         return super().check(f"+{value[1:]}" if value.startswith(" ") else value)
 
 
-class Filters(PageQuery, kw_only=True):
+class SubscriberFilters(PageQuery, kw_only=True):
     """Which subscribers a list is to show."""
 
-    phone_number: Annotated[str, PhoneInQuery()] | None = None
+    phone_number: Annotated[str, PhoneQueryRule()] | None = None
     status: PublicStatus | None = None
     kyc_level: KycLevel | None = None
     search: SearchText | None = None
 
 
-def registered(
+def build_subscriber(
     registration: Registration, *, id: int, account_id: int, currency: str, now: datetime
 ) -> Subscriber:
     """The subscriber that a registration makes."""
-    profile = _given(registration)
+    profile = _get_given_fields(registration)
     del profile["pin"]  # kept elsewhere, and never as it is
     return Subscriber(
         id=id,
@@ -249,11 +249,11 @@ def is_kyc_decision(before: Subscriber, update: SubscriberUpdate) -> bool:
     )
 
 
-def updated(subscriber: Subscriber, update: SubscriberUpdate) -> Subscriber:
-    return msgspec.structs.replace(subscriber, **_given(update))
+def apply_update(subscriber: Subscriber, update: SubscriberUpdate) -> Subscriber:
+    return msgspec.structs.replace(subscriber, **_get_given_fields(update))
 
 
-def _given(body: Registration | SubscriberUpdate) -> dict[str, Any]:
+def _get_given_fields(body: Registration | SubscriberUpdate) -> dict[str, Any]:
     given = {
         name: value for name, value in msgspec.structs.asdict(body).items() if value is not None
     }
@@ -262,25 +262,27 @@ def _given(body: Registration | SubscriberUpdate) -> dict[str, Any]:
     return given
 
 
-def require_plausible(subscriber: Subscriber, today: date) -> None:
+def require_plausible_birth_date(subscriber: Subscriber, today: date) -> None:
     """What the rules of single fields cannot see: a day beside today."""
     born = subscriber.date_of_birth
-    if born is not None and not _EARLIEST_BIRTH <= born <= today:
+    if born is not None and not _MIN_BIRTH_DATE <= born <= today:
         raise invalid_field("date_of_birth", "must be a day between 1900 and today")
 
 
-BLOCK: Final[Transition[Status]] = Transition(
+BLOCK: Final[Transition[AccountStatus]] = Transition(
     "blocked", {"active": "blocked"}, Code.ALREADY_BLOCKED
 )
-UNBLOCK: Final[Transition[Status]] = Transition(
+UNBLOCK: Final[Transition[AccountStatus]] = Transition(
     "unblocked", {"blocked": "active"}, Code.NOT_BLOCKED
 )
-CLOSE: Final[Transition[Status]] = Transition(
+CLOSE: Final[Transition[AccountStatus]] = Transition(
     "closed", {"active": "closed", "blocked": "closed"}, Code.NOT_CLOSABLE
 )
 
 
-def moved(subscriber: Subscriber, move: Transition[Status], reason: str | None) -> Subscriber:
+def apply_transition(
+    subscriber: Subscriber, move: Transition[AccountStatus], reason: str | None
+) -> Subscriber:
     """The subscriber in its next state, or a refusal by name."""
     require_not_closed(subscriber)
     status = move.apply(subscriber.status)
@@ -289,14 +291,14 @@ def moved(subscriber: Subscriber, move: Transition[Status], reason: str | None) 
     return msgspec.structs.replace(subscriber, status=status, status_reason=reason)
 
 
-_EVENTS: Final = {"blocked": "subscriber.blocked", "active": "subscriber.unblocked"}
+_STATUS_EVENTS: Final = {"blocked": "subscriber.blocked", "active": "subscriber.unblocked"}
 
 
-def events_of(before: Subscriber, after: Subscriber) -> list[str]:
+def list_events(before: Subscriber, after: Subscriber) -> list[str]:
     """What others may have asked to be told about a change. Nobody is told of a closing."""
     events = []
-    if after.status != before.status and after.status in _EVENTS:
-        events.append(_EVENTS[after.status])
+    if after.status != before.status and after.status in _STATUS_EVENTS:
+        events.append(_STATUS_EVENTS[after.status])
     if (after.kyc_level, after.kyc_status) != (before.kyc_level, before.kyc_status):
         events.append("subscriber.kyc_changed")
     return events
@@ -312,7 +314,7 @@ def not_found() -> ApiError:
     return ApiError(Code.SUBSCRIBER_NOT_FOUND)
 
 
-def read_id(text: str) -> int:
+def decode_subscriber_id(text: str) -> int:
     """The number behind a subscriber's identifier; what is not one names nobody."""
     number = ids.decode(ids.SUBSCRIBER, text)
     if number is None:

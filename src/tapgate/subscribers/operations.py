@@ -14,24 +14,24 @@ from tapgate.ledger.accounts import open_account
 from tapgate.ledger.pins import set_pin
 from tapgate.notifications.events import publish
 from tapgate.subscribers import model, queries
+from tapgate.subscribers.audit_trail import record_audit_entry
 from tapgate.subscribers.kyc_documents import queries as documents
-from tapgate.subscribers.model import Registration, Status, Subscriber, SubscriberUpdate
-from tapgate.subscribers.pins import require_strong
-from tapgate.subscribers.restriction import require_changeable
-from tapgate.subscribers.trail import record
+from tapgate.subscribers.model import AccountStatus, Registration, Subscriber, SubscriberUpdate
+from tapgate.subscribers.pins import require_strong_pin
+from tapgate.subscribers.restriction import require_editable
 
 
 async def register(call: RequestContext, registration: Registration) -> Subscriber:
     services = call.services
-    require_strong(call, "pin", registration.pin)
-    subscriber = model.registered(
+    require_strong_pin(call, "pin", registration.pin)
+    subscriber = model.build_subscriber(
         registration,
         id=services.new_id(),
         account_id=services.new_id(),
         currency=services.settings.currency,
         now=services.clock(),
     )
-    model.require_plausible(subscriber, _today(call))
+    model.require_plausible_birth_date(subscriber, _get_today(call))
     async with services.database.transaction() as tx:
         await open_account(
             tx,
@@ -46,8 +46,10 @@ async def register(call: RequestContext, registration: Registration) -> Subscrib
         await queries.add(tx, subscriber)
         await set_pin(tx, subscriber.id, services.pin_verifier.hash(registration.pin))
         state = {"status": (None, subscriber.status.upper())}
-        await record(tx, call, subscriber.id, "created", changes=state)
-        await publish(tx, services, "subscriber.created", model.shown(subscriber, services.clock()))
+        await record_audit_entry(tx, call, subscriber.id, "created", changes=state)
+        await publish(
+            tx, services, "subscriber.created", model.to_record(subscriber, services.clock())
+        )
     return subscriber
 
 
@@ -55,9 +57,9 @@ async def update(call: RequestContext, subscriber_id: int, update: SubscriberUpd
     """What is already as asked for is no change; without any, nothing is written."""
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
-        await require_changeable(tx, call, before)
-        after = model.updated(before, update)
-        model.require_plausible(after, _today(call))
+        await require_editable(tx, call, before)
+        after = model.apply_update(before, update)
+        model.require_plausible_birth_date(after, _get_today(call))
         if model.is_kyc_decision(before, update):
             await documents.mark_decided(tx, subscriber_id, call.services.clock())
         if after == before:
@@ -69,32 +71,32 @@ async def block(call: RequestContext, subscriber_id: int, reason: str) -> Subscr
     """Open to whoever may block at all, also for restricted subscribers: it protects them."""
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
-        return await _move(tx, call, before, model.BLOCK, reason)
+        return await _change_status(tx, call, before, model.BLOCK, reason)
 
 
 async def unblock(call: RequestContext, subscriber_id: int, reason: str | None) -> Subscriber:
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
-        await require_changeable(tx, call, before)
-        return await _move(tx, call, before, model.UNBLOCK, reason)
+        await require_editable(tx, call, before)
+        return await _change_status(tx, call, before, model.UNBLOCK, reason)
 
 
 async def close(call: RequestContext, subscriber_id: int, reason: str) -> Subscriber:
     """For good, once the wallet is empty."""
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, subscriber_id)
-        await require_changeable(tx, call, before)
-        return await _move(tx, call, before, model.CLOSE, reason)
+        await require_editable(tx, call, before)
+        return await _change_status(tx, call, before, model.CLOSE, reason)
 
 
-async def _move(
+async def _change_status(
     tx: asyncpg.Connection,
     call: RequestContext,
     before: Subscriber,
-    move: Transition[Status],
+    move: Transition[AccountStatus],
     reason: str | None,
 ) -> Subscriber:
-    after = model.moved(before, move, reason)
+    after = model.apply_transition(before, move, reason)
     return await save(tx, call, before, after, action=move.event, reason=reason)
 
 
@@ -112,14 +114,14 @@ async def save(
     after = msgspec.structs.replace(after, updated_at=now)
     await queries.save(tx, after)
     if after.restricted and not before.restricted:
-        await queries.end_statement_links(tx, after.id)
-    shown = model.shown(after, now)
-    changes = diff_records(model.shown(before, now), shown)
-    await record(tx, call, after.id, action, reason=reason, changes=changes)
-    for event in model.events_of(before, after):
+        await queries.delete_statement_links(tx, after.id)
+    shown = model.to_record(after, now)
+    changes = diff_records(model.to_record(before, now), shown)
+    await record_audit_entry(tx, call, after.id, action, reason=reason, changes=changes)
+    for event in model.list_events(before, after):
         await publish(tx, call.services, event, shown)
     return after
 
 
-def _today(call: RequestContext) -> date:
+def _get_today(call: RequestContext) -> date:
     return get_platform_day(call.services.clock(), call.services.settings.timezone)

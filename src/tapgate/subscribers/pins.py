@@ -10,32 +10,34 @@ from tapgate.errors import ApiError, Code
 from tapgate.ledger.pin_attempts import PinVerdict
 from tapgate.ledger.pins import check_pin, set_pin
 from tapgate.subscribers import codes, queries
+from tapgate.subscribers.audit_trail import record_audit_entry
 from tapgate.subscribers.model import Subscriber
-from tapgate.subscribers.restriction import require_changeable
-from tapgate.subscribers.trail import record
+from tapgate.subscribers.restriction import require_editable
 
 #: The audit log says that a PIN was changed, never from what to what.
-_CHANGED = {"pin": (MASK, MASK)}
+_MASKED_CHANGES = {"pin": (MASK, MASK)}
 
 
 async def verify_pin(call: RequestContext, subscriber_id: int, pin: str) -> None:
     async with call.services.database.transaction() as tx:
-        subscriber = await _lock(tx, call, subscriber_id)
-        verdict = await judge(tx, call, subscriber, pin, "pin_verified")
-    _require_right(verdict)
+        subscriber = await _lock_subscriber(tx, call, subscriber_id)
+        verdict = await check_subscriber_pin(tx, call, subscriber, pin, "pin_verified")
+    _require_correct(verdict)
 
 
 async def change_pin(call: RequestContext, subscriber_id: int, old_pin: str, new_pin: str) -> None:
     # The interface answers 400 to every new PIN that is not acceptable.
-    require_strong(call, "new_pin", new_pin, refusal=Code.INVALID_REQUEST)
+    require_strong_pin(call, "new_pin", new_pin, refusal=Code.INVALID_REQUEST)
     is_same = new_pin == old_pin
     async with call.services.database.transaction() as tx:
-        subscriber = await _lock(tx, call, subscriber_id)
-        verdict = await judge(tx, call, subscriber, old_pin, "pin_changed")
+        subscriber = await _lock_subscriber(tx, call, subscriber_id)
+        verdict = await check_subscriber_pin(tx, call, subscriber, old_pin, "pin_changed")
         if verdict.code is None and not is_same:
             await set_pin(tx, subscriber.id, call.services.pin_verifier.hash(new_pin))
-            await record(tx, call, subscriber.id, "pin_changed", changes=_CHANGED)
-    _require_right(verdict)
+            await record_audit_entry(
+                tx, call, subscriber.id, "pin_changed", changes=_MASKED_CHANGES
+            )
+    _require_correct(verdict)
     if is_same:
         raise ApiError(Code.SAME_PIN)
 
@@ -45,23 +47,25 @@ async def request_pin_reset(call: RequestContext, subscriber_id: int) -> None:
         # Without the account's lock: redeeming a code locks the code first, then the account, and
         # the two must not wait for each other.
         subscriber = await queries.get(tx, subscriber_id)
-        await require_changeable(tx, call, subscriber)
-        await codes.send(tx, call, subscriber, _reset(subscriber.id))
-        await record(tx, call, subscriber.id, "pin_reset_requested")
+        await require_editable(tx, call, subscriber)
+        await codes.send(tx, call, subscriber, _build_reset_code_request(subscriber.id))
+        await record_audit_entry(tx, call, subscriber.id, "pin_reset_requested")
 
 
 async def reset_pin(call: RequestContext, subscriber_id: int, code: str, new_pin: str) -> None:
     """The new PIN starts without failed tries, also when the old one was locked."""
-    require_strong(call, "new_pin", new_pin)
+    require_strong_pin(call, "new_pin", new_pin)
     database = call.services.database
-    await require_changeable(database, call, await queries.get(database, subscriber_id))
-    async with codes.redeeming(call, _reset(subscriber_id), code, "pin_reset") as tx:
-        subscriber = await _lock(tx, call, subscriber_id)
+    await require_editable(database, call, await queries.get(database, subscriber_id))
+    async with codes.redeem(
+        call, _build_reset_code_request(subscriber_id), code, "pin_reset"
+    ) as tx:
+        subscriber = await _lock_subscriber(tx, call, subscriber_id)
         await set_pin(tx, subscriber.id, call.services.pin_verifier.hash(new_pin))
-        await record(tx, call, subscriber.id, "pin_reset", changes=_CHANGED)
+        await record_audit_entry(tx, call, subscriber.id, "pin_reset", changes=_MASKED_CHANGES)
 
 
-def require_strong(
+def require_strong_pin(
     call: RequestContext, field: str, pin: str, *, refusal: Code = Code.VALIDATION_FAILED
 ) -> None:
     """Any four digits will do, unless the platform refuses those that are guessed first."""
@@ -70,14 +74,16 @@ def require_strong(
         raise ApiError(refusal, f"{field} {sentence}", details={"fields": {field: sentence}})
 
 
-async def _lock(tx: asyncpg.Connection, call: RequestContext, subscriber_id: int) -> Subscriber:
+async def _lock_subscriber(
+    tx: asyncpg.Connection, call: RequestContext, subscriber_id: int
+) -> Subscriber:
     """Tries at the same time, wherever they come from, queue for this lock."""
     subscriber = await queries.lock(tx, subscriber_id)
-    await require_changeable(tx, call, subscriber)
+    await require_editable(tx, call, subscriber)
     return subscriber
 
 
-async def judge(
+async def check_subscriber_pin(
     tx: asyncpg.Connection, call: RequestContext, subscriber: Subscriber, pin: str, action: str
 ) -> PinVerdict:
     """Judges a try at the PIN of a subscriber that the caller has locked. Nothing is raised in
@@ -87,20 +93,22 @@ async def judge(
         tx, subscriber.id, pin, services.pin_verifier.matches, services.clock(), services.new_id
     )
     if verdict.code is not None:
-        await record(tx, call, subscriber.id, action, result="failure", reason=verdict.code)
+        await record_audit_entry(
+            tx, call, subscriber.id, action, result="failure", reason=verdict.code
+        )
     return verdict
 
 
-def refusal(verdict: PinVerdict) -> ApiError | None:
+def get_pin_error(verdict: PinVerdict) -> ApiError | None:
     return None if verdict.code is None else ApiError(verdict.code, details=verdict.details)
 
 
-def _require_right(verdict: PinVerdict) -> None:
-    no = refusal(verdict)
+def _require_correct(verdict: PinVerdict) -> None:
+    no = get_pin_error(verdict)
     if no is not None:
         raise no
 
 
-def _reset(subscriber_id: int) -> CodeRequest:
+def _build_reset_code_request(subscriber_id: int) -> CodeRequest:
     """One code, whoever asked for it: it proves the subscriber's phone, not the caller."""
     return CodeRequest("reset_pin", subscriber_id, asker="subscriber")

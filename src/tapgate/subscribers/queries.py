@@ -13,8 +13,8 @@ from tapgate.errors import ApiError, Code, unavailable
 from tapgate.ledger.accounts import lock_account
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
-from tapgate.subscribers.model import Filters, Subscriber, not_found
-from tapgate.subscribers.restriction import show_only_open
+from tapgate.subscribers.model import Subscriber, SubscriberFilters, not_found
+from tapgate.subscribers.restriction import exclude_hidden
 
 _SELECT = """
     SELECT s.id, s.account_id, s.phone_number, s.first_name, s.last_name, s.email, s.date_of_birth,
@@ -24,7 +24,7 @@ _SELECT = """
            (SELECT locked_until FROM pins WHERE holder_id = s.id) AS pin_locked_until
     FROM subscribers s JOIN accounts a ON a.id = s.account_id"""
 
-_TAKEN = {
+_UNIQUE_VIOLATION_CODES = {
     "one_subscriber_per_phone": Code.DUPLICATE_PHONE,
     "one_subscriber_per_id_number": Code.DUPLICATE_ID_NUMBER,
 }
@@ -49,7 +49,7 @@ async def lock(tx: asyncpg.Connection, subscriber_id: int) -> Subscriber:
     return await get(tx, subscriber_id)
 
 
-async def phone_number_owned_since(database: Database, subscriber_id: int) -> datetime:
+async def get_phone_number_owned_since(database: Database, subscriber_id: int) -> datetime:
     since: datetime = await database.fetchval(
         "SELECT coalesce(phone_number_changed_at, created_at) FROM subscribers WHERE id = $1",
         subscriber_id,
@@ -57,8 +57,8 @@ async def phone_number_owned_since(database: Database, subscriber_id: int) -> da
     return since
 
 
-async def page(
-    database: Database, filters: Filters, caller: Principal, now: datetime
+async def list_page(
+    database: Database, filters: SubscriberFilters, caller: Principal, now: datetime
 ) -> list[Subscriber]:
     """The newest of those who match and whom the caller may see; one more than the limit."""
     conditions = Conditions()
@@ -67,7 +67,7 @@ async def page(
     conditions.where("a.status = {}", filters.status and filters.status.lower())
     conditions.where("a.kyc_level = {}", filters.kyc_level)
     conditions.search(filters.search, "s.search_text", id_column="s.id", prefix=ids.SUBSCRIBER)
-    show_only_open(conditions, caller, now)
+    exclude_hidden(conditions, caller, now)
     limit = conditions.bind(filters.limit + 1)
     rows = await database.fetch(
         f"{_SELECT} WHERE {conditions} ORDER BY s.id DESC LIMIT {limit}", *conditions.values
@@ -77,14 +77,14 @@ async def page(
 
 async def add(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
     """Its account must have been opened."""
-    with _taken_refused():
+    with _map_unique_violations():
         await tx.execute(
             """INSERT INTO subscribers
                    (id, phone_number, first_name, last_name, email, date_of_birth, address,
                     id_type, id_number, category, kyc_status, restricted, updated_at,
                     account_id, created_at)
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)""",
-            *_columns(subscriber),
+            *_to_columns(subscriber),
             subscriber.account_id,
             subscriber.created_at,
         )
@@ -92,7 +92,7 @@ async def add(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
 
 async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
     """Store all that may change but money. The caller has locked the subscriber."""
-    with _taken_refused():
+    with _map_unique_violations():
         await tx.execute(
             """UPDATE subscribers
                SET phone_number_changed_at = CASE WHEN phone_number = $2
@@ -101,7 +101,7 @@ async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
                    date_of_birth = $6, address = $7, id_type = $8, id_number = $9, category = $10,
                    kyc_status = $11, restricted = $12, updated_at = $13
                WHERE id = $1""",
-            *_columns(subscriber),
+            *_to_columns(subscriber),
         )
     await tx.execute(
         """UPDATE accounts
@@ -118,7 +118,7 @@ async def save(tx: asyncpg.Connection, subscriber: Subscriber) -> None:
     )
 
 
-async def end_statement_links(tx: asyncpg.Connection, subscriber_id: int) -> None:
+async def delete_statement_links(tx: asyncpg.Connection, subscriber_id: int) -> None:
     """Delete the statement files of a subscriber who becomes restricted: a link needs no
     credential. The caller has saved the restriction, which `lock_restriction` waits for."""
     await tx.execute("DELETE FROM statements WHERE subscriber_id = $1", subscriber_id)
@@ -136,7 +136,7 @@ async def lock_restriction(tx: asyncpg.Connection, subscriber_id: int) -> bool:
     return restricted
 
 
-def _columns(subscriber: Subscriber) -> tuple[object, ...]:
+def _to_columns(subscriber: Subscriber) -> tuple[object, ...]:
     return (
         subscriber.id,
         subscriber.phone_number,
@@ -155,12 +155,12 @@ def _columns(subscriber: Subscriber) -> tuple[object, ...]:
 
 
 @contextmanager
-def _taken_refused() -> Iterator[None]:
+def _map_unique_violations() -> Iterator[None]:
     """A phone number or an identity document belongs to one subscriber only."""
     try:
         yield
     except asyncpg.UniqueViolationError as error:
-        raise ApiError(_TAKEN[error.constraint_name]) from None
+        raise ApiError(_UNIQUE_VIOLATION_CODES[error.constraint_name]) from None
     except asyncpg.DeadlockDetectedError:
         # Two subscribers were to get each other's number in the same moment.
         raise unavailable("Another change was in the way; nothing was changed") from None

@@ -5,24 +5,24 @@ from datetime import datetime, timedelta
 from tapgate.credentials.one_time_codes import CodeRequest
 from tapgate.edge.request_context import RequestContext
 from tapgate.subscribers import codes, queries
-from tapgate.subscribers.trail import record
+from tapgate.subscribers.audit_trail import record_audit_entry
 
-LIFETIME = timedelta(minutes=15)
+ACCESS_LIFETIME = timedelta(minutes=15)
 
 
 async def request_access(call: RequestContext, subscriber_id: int) -> None:
     async with call.services.database.transaction() as tx:
         subscriber = await queries.get(tx, subscriber_id)
-        await codes.send(tx, call, subscriber, _question(call, subscriber_id))
-        await record(tx, call, subscriber_id, "restricted_access_requested")
+        await codes.send(tx, call, subscriber, _build_code_request(call, subscriber_id))
+        await record_audit_entry(tx, call, subscriber_id, "restricted_access_requested")
 
 
 async def grant_access(call: RequestContext, subscriber_id: int, code: str) -> datetime:
     """Opens this subscriber to this admin; returns until when."""
     await queries.get(call.services.database, subscriber_id)
-    question = _question(call, subscriber_id)
-    async with codes.redeeming(call, question, code, "restricted_access_granted") as tx:
-        expires_at = call.services.clock() + LIFETIME
+    question = _build_code_request(call, subscriber_id)
+    async with codes.redeem(call, question, code, "restricted_access_granted") as tx:
+        expires_at = call.services.clock() + ACCESS_LIFETIME
         await tx.execute(
             """INSERT INTO restricted_access (admin_id, subscriber_id, expires_at)
                VALUES ($1, $2, $3)
@@ -31,9 +31,9 @@ async def grant_access(call: RequestContext, subscriber_id: int, code: str) -> d
             subscriber_id,
             expires_at,
         )
-        await record(tx, call, subscriber_id, "restricted_access_granted")
+        await record_audit_entry(tx, call, subscriber_id, "restricted_access_granted")
     return expires_at
 
 
-def _question(call: RequestContext, subscriber_id: int) -> CodeRequest:
+def _build_code_request(call: RequestContext, subscriber_id: int) -> CodeRequest:
     return CodeRequest("restricted_access", subscriber_id, asker=call.principal.id)

@@ -21,27 +21,27 @@ from tapgate.errors import ApiError, Code
 from tapgate.store.conditions import Conditions
 from tapgate.subscribers.model import Subscriber, require_not_closed
 
-_REFUSALS: Final = {
+_REJECTION_MESSAGES: Final = {
     "api_key": "Restricted subscribers are closed to API keys",
     "admin": "Verify a code sent to the subscriber's phone first",
 }
 
 
-async def require_open(
+async def require_subscriber_access(
     reader: Reader, call: RequestContext, subscriber_id: int, *, restricted: bool
 ) -> None:
     """Refuse the caller when the subscriber is hidden from it."""
-    refusal = _REFUSALS.get(call.principal.kind)
+    refusal = _REJECTION_MESSAGES.get(call.principal.kind)
     if restricted and refusal is not None and await is_hidden_from(reader, call, subscriber_id):
         raise ApiError(Code.OTP_REQUIRED, refusal)
 
 
-async def require_open_accounts(
+async def require_account_access(
     reader: Reader, call: RequestContext, account_ids: Collection[int | None]
 ) -> None:
     """Refuse the caller when the holder of any of these accounts is hidden from it."""
-    refusal = _REFUSALS.get(call.principal.kind)
-    if refusal is not None and await hidden_from(reader, call, account_ids):
+    refusal = _REJECTION_MESSAGES.get(call.principal.kind)
+    if refusal is not None and await find_accounts_hidden_from(reader, call, account_ids):
         raise ApiError(Code.OTP_REQUIRED, refusal)
 
 
@@ -50,20 +50,20 @@ async def is_hidden_from(reader: Reader, call: RequestContext, subscriber_id: in
     return await is_hidden(reader, call.caller, call.services.clock(), subscriber_id)
 
 
-async def hidden_from(
+async def find_accounts_hidden_from(
     reader: Reader, call: RequestContext, account_ids: Collection[int | None]
 ) -> set[int]:
     """Return those of the accounts whose holders are hidden from the caller."""
     return await find_hidden_accounts(reader, call.caller, call.services.clock(), account_ids)
 
 
-async def require_changeable(reader: Reader, call: RequestContext, subscriber: Subscriber) -> None:
+async def require_editable(reader: Reader, call: RequestContext, subscriber: Subscriber) -> None:
     """Refuse a change when the subscriber is hidden from the caller, or closed."""
-    await require_open(reader, call, subscriber.id, restricted=subscriber.restricted)
+    await require_subscriber_access(reader, call, subscriber.id, restricted=subscriber.restricted)
     require_not_closed(subscriber)
 
 
-def show_only_open(conditions: Conditions, caller: Principal, now: datetime) -> None:
+def exclude_hidden(conditions: Conditions, caller: Principal, now: datetime) -> None:
     """Leave out of a list over `subscribers s` the subscribers hidden from the caller.
 
     Rows without a subscriber, in a list that joins them from the left, stay.
@@ -73,7 +73,7 @@ def show_only_open(conditions: Conditions, caller: Principal, now: datetime) -> 
         conditions.add(f"({hidden}) IS NOT TRUE")
 
 
-def show_only_open_accounts(
+def exclude_hidden_accounts(
     conditions: Conditions, caller: Principal, now: datetime, *columns: str
 ) -> None:
     """Leave out of a list each row with the account of a subscriber hidden from the caller in one

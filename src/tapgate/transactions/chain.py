@@ -8,7 +8,7 @@ import msgspec
 from tapgate import clock
 from tapgate.edge.request_context import RequestContext
 from tapgate.store.database import Database
-from tapgate.subscribers.restriction import hidden_from
+from tapgate.subscribers.restriction import find_accounts_hidden_from
 from tapgate.transactions import queries
 from tapgate.transactions.model import Transaction, TransactionRecord, to_record
 
@@ -33,7 +33,7 @@ async def get_chain(call: RequestContext, transaction: Transaction) -> Transacti
     original = None if original_id is None else await queries.get(database, original_id)
     refunds = await queries.list_refunds(database, transaction.id, limit=MAX_REFUNDS)
     related = refunds if original is None else [original, *refunds]
-    hidden = await hidden_from(
+    hidden = await find_accounts_hidden_from(
         database, call, {account for one in related for account in one.account_ids}
     )
     return TransactionChain(

@@ -9,7 +9,7 @@ from tapgate.edge.shared_structs import build_missing_field_error
 from tapgate.errors import invalid_field
 from tapgate.ledger import commands
 from tapgate.ledger.commands import Party
-from tapgate.subscribers.restriction import require_open
+from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.transactions.submit import MoneyRequest, decode_id
 
 
@@ -47,4 +47,6 @@ async def require_customer_access(
         decode_id(ids.SUBSCRIBER, subscriber_id),
     )
     if row is not None:
-        await require_open(call.services.database, call, row["id"], restricted=row["restricted"])
+        await require_subscriber_access(
+            call.services.database, call, row["id"], restricted=row["restricted"]
+        )

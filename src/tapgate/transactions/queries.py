@@ -17,7 +17,7 @@ from tapgate.edge.periods import parse_period_end, parse_period_start
 from tapgate.edge.services import Services
 from tapgate.store.conditions import Conditions
 from tapgate.store.database import Database
-from tapgate.subscribers.restriction import show_only_open_accounts
+from tapgate.subscribers.restriction import exclude_hidden_accounts
 from tapgate.transactions.model import (
     Transaction,
     TransactionFilters,
@@ -161,7 +161,7 @@ async def list_page(
         conditions.where("t.id < {}", _get_first_id(end + _ID_TIME_TOLERANCE))
         conditions.add_unselective(f"t.created_at < {conditions.bind(end)}")
     if caller.kind != "admin":
-        show_only_open_accounts(conditions, caller, now, "t.from_account", "t.to_account")
+        exclude_hidden_accounts(conditions, caller, now, "t.from_account", "t.to_account")
     # In two steps: what is guessed about the first, too much by far, would let PostgreSQL read all
     # accounts for the second.
     found = await database.fetch(scope.build_sql(filters.limit + 1), *conditions.values)

@@ -7,7 +7,7 @@ from tapgate.edge.endpoint import Access, Endpoints, Reply
 from tapgate.edge.pagination import Page, paginate
 from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
-from tapgate.subscribers.restriction import hidden_from, require_open_accounts
+from tapgate.subscribers.restriction import find_accounts_hidden_from, require_account_access
 from tapgate.transactions import queries
 from tapgate.transactions.chain import TransactionChain, get_chain
 from tapgate.transactions.entries import TransactionEntries, get_entries
@@ -83,7 +83,7 @@ async def _list_page(call: RequestContext, query: TransactionFilters) -> Page[Tr
             return Page([], has_more=False, next_cursor=None)
     if query.card_serial is not None:
         account_id = await queries.get_card_account_id(call.services.database, query.card_serial)
-        await require_open_accounts(call.services.database, call, [account_id])
+        await require_account_access(call.services.database, call, [account_id])
         if own_accounts:
             scope.filter_by_card(query.card_serial)
         else:
@@ -149,7 +149,7 @@ async def list_processor_transactions(
         scope.filter_by_accounts(await _list_visible_account_ids(call, query.user_id))
     if query.card_serial is not None:
         account_id = await queries.get_card_account_id(call.services.database, query.card_serial)
-        await require_open_accounts(call.services.database, call, [account_id])
+        await require_account_access(call.services.database, call, [account_id])
         scope.filter_by_card(query.card_serial)
     return await _build_page(call, scope, query, own_accounts, full=False)
 
@@ -160,8 +160,8 @@ async def _get_visible_transaction(call: RequestContext, id: str) -> tuple[Trans
     database = call.services.database
     transaction = await queries.get(database, decode_transaction_id(id))
     if call.principal.kind != "admin":
-        await require_open_accounts(database, call, transaction.account_ids)
-    return transaction, await hidden_from(database, call, transaction.account_ids)
+        await require_account_access(database, call, transaction.account_ids)
+    return transaction, await find_accounts_hidden_from(database, call, transaction.account_ids)
 
 
 async def _list_visible_account_ids(call: RequestContext, user_id: str) -> list[int]:
@@ -170,7 +170,7 @@ async def _list_visible_account_ids(call: RequestContext, user_id: str) -> list[
     if user is None:
         return []
     accounts = await queries.list_account_ids(call.services.database, user)
-    await require_open_accounts(call.services.database, call, accounts)
+    await require_account_access(call.services.database, call, accounts)
     return accounts
 
 
@@ -191,7 +191,7 @@ async def _build_page(
         now=services.clock(),
         zone=services.settings.timezone,
     )
-    hidden = await hidden_from(
+    hidden = await find_accounts_hidden_from(
         services.database, call, {account for row in rows for account in row.account_ids}
     )
     return paginate(

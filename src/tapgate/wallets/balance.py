@@ -6,7 +6,7 @@ from tapgate import clock, ids, money
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.request_context import RequestContext
 from tapgate.errors import ApiError, Code
-from tapgate.subscribers.restriction import require_open
+from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.transactions.model import parse_user_id
 
 endpoints = Endpoints("Wallet")
@@ -51,7 +51,7 @@ async def get_balance(call: RequestContext, user_id: str) -> Balance:
         )
     if user is None or row is None:
         raise ApiError(_NOT_FOUND_CODES.get(user_id[:4], Code.ACCOUNT_NOT_FOUND))
-    await require_open(services.database, call, user.id, restricted=row["restricted"])
+    await require_subscriber_access(services.database, call, user.id, restricted=row["restricted"])
 
     def shown(minor: int) -> str:
         return money.format_decimal(minor, row["currency"])

@@ -11,8 +11,8 @@ from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger import chart
 from tapgate.subscribers import queries as subscribers
-from tapgate.subscribers.model import read_id
-from tapgate.subscribers.restriction import require_open
+from tapgate.subscribers.model import decode_subscriber_id
+from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.transactions.submit import to_minor_units
 
 endpoints = Endpoints("Wallet")
@@ -56,9 +56,11 @@ async def create_quote(call: RequestContext, body: QuoteRequest) -> Quote:
     services, currency = call.services, call.services.settings.currency
     amount, sender_id = to_minor_units(call, body.amount), None
     if body.sender_id is not None:
-        sender = await subscribers.get(services.database, read_id(body.sender_id))
+        sender = await subscribers.get(services.database, decode_subscriber_id(body.sender_id))
         # Quotes of different amounts find out the balance by bisection.
-        await require_open(services.database, call, sender.id, restricted=sender.restricted)
+        await require_subscriber_access(
+            services.database, call, sender.id, restricted=sender.restricted
+        )
         sender_id = sender.id
     assessment = await services.ledger.assess(
         services.database, transaction_type=body.type, amount=amount, subscriber_id=sender_id

@@ -9,7 +9,7 @@ from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.ledger import chart, commands
 from tapgate.ledger.commands import Command
-from tapgate.subscribers.restriction import require_open_accounts
+from tapgate.subscribers.restriction import require_account_access
 from tapgate.transactions.submit import (
     MoneyRequest,
     Receipt,
@@ -162,7 +162,7 @@ async def transfer_funds(call: RequestContext, body: TransferRequest) -> Reply[T
     # The receipt tells balances, which of restricted subscribers not everybody may see. Who knows
     # the PIN makes a payment of the subscriber's own.
     told = [payee] if body.pin is not None else [payer, payee]
-    await require_open_accounts(call.services.database, call, told)
+    await require_account_access(call.services.database, call, told)
     command = Command(
         type=chart.TRANSFER,
         channel=get_channel(call.principal),

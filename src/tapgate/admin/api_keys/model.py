@@ -20,11 +20,11 @@ from tapgate.edge.fields import (
 )
 from tapgate.errors import ApiError, Code
 
-_MAX_RATE: Final = 1_000_000
+_MAX_RATE_LIMIT: Final = 1_000_000
 _MAX_NETWORKS: Final = 100
 
 
-class NotEmpty(Rule):
+class NotEmptyRule(Rule):
     """A list with at least one item; duplicates are removed."""
 
     example = ("payments:read", "balance:read")
@@ -61,7 +61,7 @@ class CidrRule(Rule):
         return {"description": "Network in CIDR notation, IPv4 or IPv6"}
 
 
-class OrEmpty(Rule):
+class OrEmptyRule(Rule):
     """Another rule, or an empty string, which resets the field to its default."""
 
     def __init__(self, rule: Rule) -> None:
@@ -83,17 +83,17 @@ class OrEmpty(Rule):
 
 
 Scope = Annotated[str, Choice(*SCOPES, name="Scope")]
-Scopes = Annotated[list[Scope], NotEmpty()]
-RATE: Final = IntegerRange(1, _MAX_RATE)
-RATE.example = 50
+Scopes = Annotated[list[Scope], NotEmptyRule()]
+RATE_RULE: Final = IntegerRange(1, _MAX_RATE_LIMIT)
+RATE_RULE.example = 50
 AllowedIps = Annotated[list[Annotated[str, CidrRule()]], ListLength(0, _MAX_NETWORKS)]
 
 
 class NewApiKey(msgspec.Struct, kw_only=True):
     name: Text
     scopes: Scopes
-    rate_limit: Annotated[int, RATE] | None = None
-    burst: Annotated[int, RATE] | None = None
+    rate_limit: Annotated[int, RATE_RULE] | None = None
+    burst: Annotated[int, RATE_RULE] | None = None
     allowed_ips: AllowedIps | None = None
     expires_at: Timestamp | None = None
 
@@ -103,10 +103,10 @@ class ApiKeyChanges(msgspec.Struct, kw_only=True):
 
     name: Text | None = None
     scopes: Scopes | None = None
-    rate_limit: Annotated[int | str, OrEmpty(RATE)] | None = None
-    burst: Annotated[int | str, OrEmpty(RATE)] | None = None
+    rate_limit: Annotated[int | str, OrEmptyRule(RATE_RULE)] | None = None
+    burst: Annotated[int | str, OrEmptyRule(RATE_RULE)] | None = None
     allowed_ips: AllowedIps | None = None
-    expires_at: Annotated[str, OrEmpty(TimestampRule())] | None = None
+    expires_at: Annotated[str, OrEmptyRule(TimestampRule())] | None = None
 
 
 class ApiKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,14 +140,14 @@ def decode_id(text: str) -> int:
 
 
 def to_record(key: ApiKey) -> ApiKeyRecord:
-    return ApiKeyRecord(**_fields(key))
+    return ApiKeyRecord(**_to_fields(key))
 
 
-def with_secret(key: ApiKey, secret: str) -> ApiKeyWithSecret:
-    return ApiKeyWithSecret(**_fields(key), key=secret)
+def to_record_with_secret(key: ApiKey, secret: str) -> ApiKeyWithSecret:
+    return ApiKeyWithSecret(**_to_fields(key), key=secret)
 
 
-def _fields(key: ApiKey) -> dict[str, Any]:
+def _to_fields(key: ApiKey) -> dict[str, Any]:
     networks = key.allowed_ips
     return {
         "id": ids.encode(ids.KEY, key.id),

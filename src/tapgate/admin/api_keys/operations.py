@@ -18,7 +18,7 @@ from tapgate.edge.services import Services
 from tapgate.errors import invalid_field
 from tapgate.service.client_addresses import Network
 
-_CREATED = ("name", "scopes", "rate_limit", "burst", "allowed_ips", "expires_at")
+_AUDITED_FIELDS = ("name", "scopes", "rate_limit", "burst", "allowed_ips", "expires_at")
 
 
 async def create(
@@ -32,30 +32,30 @@ async def create(
             scopes=new.scopes,
             rate_limit=new.rate_limit,
             burst=new.burst,
-            allowed_ips=_networks(new.allowed_ips or []),
-            expires_at=_expiry(services, new.expires_at or ""),
+            allowed_ips=_parse_networks(new.allowed_ips or []),
+            expires_at=_parse_expiry(services, new.expires_at or ""),
             created_by=created_by,
         )
         record = model.to_record(key)
         changes = {
             field: (None, value)
-            for field in _CREATED
+            for field in _AUDITED_FIELDS
             if (value := getattr(record, field)) is not None
         }
-        await _record(tx, services, origin, "created", key.id, changes)
+        await _record_audit_entry(tx, services, origin, "created", key.id, changes)
     return key, secret
 
 
 async def update(services: Services, origin: Origin, key_id: int, changes: ApiKeyChanges) -> ApiKey:
     """Change the given settings. When this returns, every process applies them."""
     async with services.database.transaction() as tx:
-        before = await _lock(tx, services, key_id)
-        after = msgspec.structs.replace(before, **_settings(services, before, changes))
+        before = await _lock_key(tx, services, key_id)
+        after = msgspec.structs.replace(before, **_get_changed_settings(services, before, changes))
         difference = diff_records(model.to_record(before), model.to_record(after))
         if not difference:
             return before
         ticket = await services.authenticator.api_keys.save(tx, after)
-        await _record(tx, services, origin, "updated", key_id, difference)
+        await _record_audit_entry(tx, services, origin, "updated", key_id, difference)
     await services.signals.wait_for_acks(ticket)
     return after
 
@@ -65,7 +65,7 @@ async def rotate(
 ) -> tuple[ApiKey, str]:
     """Replace the secret. When this returns, no process accepts a secret that has ended."""
     async with services.database.transaction() as tx:
-        before = await _lock(tx, services, key_id)
+        before = await _lock_key(tx, services, key_id)
         after, secret, ticket = await services.authenticator.api_keys.rotate(
             tx, before, grace_seconds=grace_seconds
         )
@@ -73,7 +73,7 @@ async def rotate(
             "prefix": (before.prefix, after.prefix),
             "grace_seconds": (None, grace_seconds),
         }
-        await _record(tx, services, origin, "rotated", key_id, changes)
+        await _record_audit_entry(tx, services, origin, "rotated", key_id, changes)
     await services.signals.wait_for_acks(ticket)
     return after, secret
 
@@ -84,11 +84,13 @@ async def delete(services: Services, origin: Origin, key_id: int) -> None:
         ticket = await services.authenticator.api_keys.delete(tx, key_id)
         if ticket is None:
             raise model.not_found()
-        await _record(tx, services, origin, "deleted", key_id)
+        await _record_audit_entry(tx, services, origin, "deleted", key_id)
     await services.signals.wait_for_acks(ticket)
 
 
-def _settings(services: Services, before: ApiKey, changes: ApiKeyChanges) -> dict[str, Any]:
+def _get_changed_settings(
+    services: Services, before: ApiKey, changes: ApiKeyChanges
+) -> dict[str, Any]:
     """Return the new values of the fields that are given. An empty value is the default."""
     settings: dict[str, Any] = {
         field: value or None
@@ -96,17 +98,17 @@ def _settings(services: Services, before: ApiKey, changes: ApiKeyChanges) -> dic
         if (value := getattr(changes, field)) is not None
     }
     if changes.allowed_ips is not None:
-        settings["allowed_ips"] = _networks(changes.allowed_ips)
+        settings["allowed_ips"] = _parse_networks(changes.allowed_ips)
     if changes.expires_at is not None and not _is_same_time(before.expires_at, changes.expires_at):
-        settings["expires_at"] = _expiry(services, changes.expires_at)
+        settings["expires_at"] = _parse_expiry(services, changes.expires_at)
     return settings
 
 
-def _networks(allowed_ips: list[str]) -> list[Network] | None:
+def _parse_networks(allowed_ips: list[str]) -> list[Network] | None:
     return [ip_network(network) for network in dict.fromkeys(allowed_ips)] or None
 
 
-def _expiry(services: Services, expires_at: str) -> datetime | None:
+def _parse_expiry(services: Services, expires_at: str) -> datetime | None:
     if not expires_at:
         return None
     moment = datetime.fromisoformat(expires_at)
@@ -122,14 +124,14 @@ def _is_same_time(stored: datetime | None, given: str) -> bool:
     return clock.format_rfc3339(stored) == clock.format_rfc3339(datetime.fromisoformat(given))
 
 
-async def _lock(tx: asyncpg.Connection, services: Services, key_id: int) -> ApiKey:
+async def _lock_key(tx: asyncpg.Connection, services: Services, key_id: int) -> ApiKey:
     key = await services.authenticator.api_keys.lock(tx, key_id)
     if key is None:
         raise model.not_found()
     return key
 
 
-async def _record(
+async def _record_audit_entry(
     tx: asyncpg.Connection,
     services: Services,
     origin: Origin,

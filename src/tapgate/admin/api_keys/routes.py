@@ -10,11 +10,11 @@ from tapgate.errors import Code
 
 endpoints = Endpoints("Admin")
 
-_ALL = "/api/v1/admin/api-keys"
+_PATH = "/api/v1/admin/api-keys"
 _ACCESS = Access(roles="A")
 
 
-@endpoints.post(_ALL, access=_ACCESS, status=201)
+@endpoints.post(_PATH, access=_ACCESS, status=201)
 async def create_api_key(call: RequestContext, body: NewApiKey) -> ApiKeyWithSecret:
     """Create an API key.
 
@@ -27,10 +27,10 @@ async def create_api_key(call: RequestContext, body: NewApiKey) -> ApiKeyWithSec
     admin_id = call.principal.admin_id
     assert admin_id is not None, "the endpoint is open to admins only"
     key, secret = await operations.create(call.services, call.origin, body, created_by=admin_id)
-    return model.with_secret(key, secret)
+    return model.to_record_with_secret(key, secret)
 
 
-@endpoints.get(_ALL, access=_ACCESS)
+@endpoints.get(_PATH, access=_ACCESS)
 async def list_api_keys(call: RequestContext, query: PageQuery) -> Page[ApiKeyRecord]:
     """List API keys.
 
@@ -43,7 +43,7 @@ async def list_api_keys(call: RequestContext, query: PageQuery) -> Page[ApiKeyRe
     return paginate(keys, query.limit, lambda key: key.id, model.to_record)
 
 
-@endpoints.get(f"{_ALL}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
+@endpoints.get(f"{_PATH}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
 async def get_api_key(call: RequestContext, id: str) -> ApiKeyRecord:
     """Get an API key."""
     key = await call.services.authenticator.api_keys.get(model.decode_id(id))
@@ -52,7 +52,7 @@ async def get_api_key(call: RequestContext, id: str) -> ApiKeyRecord:
     return model.to_record(key)
 
 
-@endpoints.put(f"{_ALL}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
+@endpoints.put(f"{_PATH}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
 async def update_api_key(call: RequestContext, id: str, body: ApiKeyChanges) -> ApiKeyRecord:
     """Change an API key.
 
@@ -64,7 +64,7 @@ async def update_api_key(call: RequestContext, id: str, body: ApiKeyChanges) -> 
     return model.to_record(key)
 
 
-@endpoints.post(f"{_ALL}/{{id}}/rotate", access=_ACCESS, errors=(Code.NOT_FOUND,))
+@endpoints.post(f"{_PATH}/{{id}}/rotate", access=_ACCESS, errors=(Code.NOT_FOUND,))
 async def rotate_api_key(call: RequestContext, id: str, body: Rotation) -> ApiKeyWithSecret:
     """Rotate an API key.
 
@@ -75,10 +75,10 @@ async def rotate_api_key(call: RequestContext, id: str, body: Rotation) -> ApiKe
     key, secret = await operations.rotate(
         call.services, call.origin, model.decode_id(id), body.grace_seconds or 0
     )
-    return model.with_secret(key, secret)
+    return model.to_record_with_secret(key, secret)
 
 
-@endpoints.delete(f"{_ALL}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
+@endpoints.delete(f"{_PATH}/{{id}}", access=_ACCESS, errors=(Code.NOT_FOUND,))
 async def delete_api_key(call: RequestContext, id: str) -> None:
     """Delete an API key.
 

@@ -10,7 +10,7 @@ from tapgate.edge.fields import Amount, AmountOrZero, ListLength, Text
 from tapgate.errors import ApiError, Code
 from tapgate.ledger.rules import AccountRule
 
-_AMOUNTS = ("max_balance", "max_transaction", "daily_limit", "monthly_limit", "no_pin_limit")
+_AMOUNT_FIELDS = ("max_balance", "max_transaction", "daily_limit", "monthly_limit", "no_pin_limit")
 _LEVELS = {"1": 1, "2": 2, "3": 3}
 
 
@@ -37,20 +37,20 @@ class AccountRuleUpdate(msgspec.Struct, kw_only=True):
     requirements: Annotated[list[Text], ListLength(0, 20)] | None = None
 
 
-def shown(rule: AccountRule, currency: str) -> AccountRuleRecord:
-    amounts = {name: money.format_decimal(getattr(rule, name), currency) for name in _AMOUNTS}
+def to_record(rule: AccountRule, currency: str) -> AccountRuleRecord:
+    amounts = {name: money.format_decimal(getattr(rule, name), currency) for name in _AMOUNT_FIELDS}
     return AccountRuleRecord(
         kyc_level=rule.kyc_level, currency=currency, requirements=rule.requirements, **amounts
     )
 
 
-def updated(rule: AccountRule, update: AccountRuleUpdate, currency: str) -> AccountRule:
+def apply_update(rule: AccountRule, update: AccountRuleUpdate, currency: str) -> AccountRule:
     """The rule as it shall be, or a refusal that names the fields."""
     if update.currency not in (None, currency):
         raise ApiError(Code.CURRENCY_NOT_SUPPORTED)
     given: dict[str, Any] = {
         name: money.parse(amount, currency, allow_zero=True)
-        for name in _AMOUNTS
+        for name in _AMOUNT_FIELDS
         if (amount := getattr(update, name)) is not None
     }
     if update.requirements is not None:
@@ -69,7 +69,7 @@ def updated(rule: AccountRule, update: AccountRuleUpdate, currency: str) -> Acco
     return after
 
 
-def read_level(text: str) -> int:
+def parse_level(text: str) -> int:
     level = _LEVELS.get(text)
     if level is None:
         raise ApiError(Code.RULE_NOT_FOUND)

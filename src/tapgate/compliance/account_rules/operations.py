@@ -16,7 +16,7 @@ async def update(
     currency = services.settings.currency
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, kyc_level)
-        after = model.updated(before, update, currency)
+        after = model.apply_update(before, update, currency)
         if after == before:
             return before
         await queries.save(tx, after)
@@ -27,7 +27,9 @@ async def update(
             event="account_rule.updated",
             resource_type="account_rule",
             resource_id=str(kyc_level),
-            changes=diff_records(model.shown(before, currency), model.shown(after, currency)),
+            changes=diff_records(
+                model.to_record(before, currency), model.to_record(after, currency)
+            ),
         )
         ticket = await services.signals.publish(tx, rules.RULES_CHANGED, str(kyc_level))
     await services.signals.wait_for_acks(ticket)

@@ -4,8 +4,8 @@ from tapgate.compliance.account_rules import operations, queries
 from tapgate.compliance.account_rules.model import (
     AccountRuleRecord,
     AccountRuleUpdate,
-    read_level,
-    shown,
+    parse_level,
+    to_record,
 )
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.request_context import RequestContext
@@ -26,8 +26,8 @@ async def get_account_rule(call: RequestContext, kyc_level: str) -> AccountRuleR
     of the platform's time zone, and pay without a PIN: each payment up to `no_pin_limit`, and five
     times that on one card in one day. `requirements` says what it takes to reach the level.
     """
-    rule = await queries.get(call.services.database, read_level(kyc_level))
-    return shown(rule, call.services.settings.currency)
+    rule = await queries.get(call.services.database, parse_level(kyc_level))
+    return to_record(rule, call.services.settings.currency)
 
 
 @endpoints.put(
@@ -44,5 +44,5 @@ async def update_account_rule(
     decided by the new limits, in every process; `no_pin_limit` may be zero: every payment then
     needs the PIN.
     """
-    rule = await operations.update(call, read_level(kyc_level), body)
-    return shown(rule, call.services.settings.currency)
+    rule = await operations.update(call, parse_level(kyc_level), body)
+    return to_record(rule, call.services.settings.currency)

@@ -12,15 +12,15 @@ from tapgate.edge.pagination import PageQuery
 from tapgate.errors import ApiError, Code, invalid_field
 from tapgate.ledger.alerts import remove_personal_details
 
-Status = Annotated[
+AlertStatus = Annotated[
     str, Choice("open", "investigating", "resolved", "false_positive", name="AlertStatus")
 ]
 
 #: A person asks in the chat to be contacted; `details.asked_by` is their phone number.
 SUPPORT_REQUEST = "SUPPORT_REQUEST"
 
-_MAX_KEY = 255
-_RESOLVED = frozenset({"resolved", "false_positive"})
+_MAX_KEY_LENGTH = 255
+_RESOLVED_STATUSES = frozenset({"resolved", "false_positive"})
 
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
     rule_id: str | None
     alert_type: str
     severity: Severity
-    status: Status
+    status: AlertStatus
     details: dict[str, Any]
     occurrences: int
     resolution_notes: str | None
@@ -67,8 +67,8 @@ class AlertRecord(msgspec.Struct, frozen=True, kw_only=True):
     masked: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-def shown(alert: Alert, *, masked: bool = False) -> AlertRecord:
-    record = _record(alert)
+def to_record(alert: Alert, *, masked: bool = False) -> AlertRecord:
+    record = _to_full_record(alert)
     if not masked:
         return record
     return msgspec.structs.replace(
@@ -76,31 +76,31 @@ def shown(alert: Alert, *, masked: bool = False) -> AlertRecord:
     )
 
 
-def _record(alert: Alert) -> AlertRecord:
+def _to_full_record(alert: Alert) -> AlertRecord:
     return AlertRecord(
         id=alert.public_id,
-        subscriber_id=_shown_id(ids.SUBSCRIBER, alert.subscriber_id),
-        transaction_id=_shown_id(ids.TRANSACTION, alert.transaction_id),
-        rule_id=_shown_id(ids.RULE, alert.rule_id),
+        subscriber_id=_encode_id(ids.SUBSCRIBER, alert.subscriber_id),
+        transaction_id=_encode_id(ids.TRANSACTION, alert.transaction_id),
+        rule_id=_encode_id(ids.RULE, alert.rule_id),
         alert_type=alert.alert_type,
         severity=alert.severity,
         status=alert.status,
         details=alert.details,
         occurrences=alert.occurrences,
         resolution_notes=alert.resolution_notes,
-        resolved_by=_shown_id(ids.ADMIN, alert.resolved_by),
+        resolved_by=_encode_id(ids.ADMIN, alert.resolved_by),
         resolved_at=None if alert.resolved_at is None else clock.format_rfc3339(alert.resolved_at),
         created_at=clock.format_rfc3339(alert.created_at),
         updated_at=clock.format_rfc3339(alert.updated_at),
     )
 
 
-def _shown_id(prefix: str, number: int | None) -> str | None:
+def _encode_id(prefix: str, number: int | None) -> str | None:
     return None if number is None else ids.encode(prefix, number)
 
 
-class Filters(PageQuery, kw_only=True):
-    status: Status | None = None
+class AlertFilters(PageQuery, kw_only=True):
+    status: AlertStatus | None = None
     severity: Severity | None = None
     subscriber_id: Annotated[str, IdRule(ids.SUBSCRIBER)] | None = None
     transaction_id: Annotated[str, IdRule(ids.TRANSACTION)] | None = None
@@ -127,18 +127,20 @@ class Resolution(msgspec.Struct, kw_only=True):
     ) = None
 
 
-def open_key(alert: NewAlert) -> str | None:
+def get_open_key(alert: NewAlert) -> str | None:
     """Return what at most one open alert of this type exists for, beside its rule and subject."""
     asked_by = alert.details.get("asked_by") if alert.alert_type == SUPPORT_REQUEST else None
-    return asked_by[:_MAX_KEY] if isinstance(asked_by, str) and asked_by else None
+    return asked_by[:_MAX_KEY_LENGTH] if isinstance(asked_by, str) and asked_by else None
 
 
-def investigated(alert: Alert, now: datetime) -> Alert:
+def mark_investigating(alert: Alert, now: datetime) -> Alert:
     require_unresolved(alert)
     return msgspec.structs.replace(alert, status="investigating", updated_at=now)
 
 
-def resolved(alert: Alert, resolution: Resolution, admin_id: int | None, now: datetime) -> Alert:
+def mark_resolved(
+    alert: Alert, resolution: Resolution, admin_id: int | None, now: datetime
+) -> Alert:
     return msgspec.structs.replace(
         alert,
         status=resolution.status,
@@ -150,11 +152,11 @@ def resolved(alert: Alert, resolution: Resolution, admin_id: int | None, now: da
 
 
 def require_unresolved(alert: Alert) -> None:
-    if alert.status in _RESOLVED:
+    if alert.status in _RESOLVED_STATUSES:
         raise ApiError(Code.ALREADY_RESOLVED)
 
 
-def require_decision_where_due(alert: Alert, resolution: Resolution) -> None:
+def require_transaction_decision(alert: Alert, resolution: Resolution) -> None:
     """Whoever resolves a review decides about the money, and nobody else does."""
     if alert.review and resolution.transaction_decision is None:
         raise invalid_field("transaction_decision", "is needed: a transaction is held for review")
@@ -166,7 +168,7 @@ def not_found() -> ApiError:
     return ApiError(Code.ALERT_NOT_FOUND)
 
 
-def read_id(text: str) -> int:
+def decode_alert_id(text: str) -> int:
     number = ids.decode(ids.ALERT, text)
     if number is None:
         raise not_found()

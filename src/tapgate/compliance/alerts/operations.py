@@ -13,7 +13,7 @@ from tapgate.ledger.commands import ReviewDecision, TransactionResult
 from tapgate.notifications.events import publish
 
 _trail = AuditTrail("alert")
-_of_transactions = AuditTrail("transaction")
+_transaction_trail = AuditTrail("transaction")
 
 
 async def create(call: RequestContext, new: NewAlert) -> tuple[Alert, bool]:
@@ -21,7 +21,7 @@ async def create(call: RequestContext, new: NewAlert) -> tuple[Alert, bool]:
     services = call.services
     now = services.clock()
     async with services.database.transaction() as tx:
-        subscriber_id, transaction_id, rule_id = await queries.known_subject(tx, new)
+        subscriber_id, transaction_id, rule_id = await queries.resolve_subject(tx, new)
         asked = Alert(
             id=services.new_id(),
             subscriber_id=subscriber_id,
@@ -39,13 +39,15 @@ async def create(call: RequestContext, new: NewAlert) -> tuple[Alert, bool]:
             created_at=now,
             updated_at=now,
         )
-        alert = await queries.add(tx, asked, model.open_key(new))
+        alert = await queries.add(tx, asked, model.get_open_key(new))
         if alert.id != asked.id:
             more = {"occurrences": (alert.occurrences - 1, alert.occurrences)}
-            await _record(tx, call, alert, "repeated", changes=more)
+            await _record_audit_entry(tx, call, alert, "repeated", changes=more)
             return alert, False
-        await _record(tx, call, alert, "created", changes={"status": (None, alert.status)})
-        await publish(tx, services, "alert.created", model.shown(alert))
+        await _record_audit_entry(
+            tx, call, alert, "created", changes={"status": (None, alert.status)}
+        )
+        await publish(tx, services, "alert.created", model.to_record(alert))
     return alert, True
 
 
@@ -53,15 +55,15 @@ async def investigate(call: RequestContext, alert_id: int, investigation: Invest
     """The note is kept in the audit log."""
     async with call.services.database.transaction() as tx:
         before = await queries.lock(tx, alert_id)
-        after = model.investigated(before, call.services.clock())
+        after = model.mark_investigating(before, call.services.clock())
         await queries.save(tx, after)
-        await _record(
+        await _record_audit_entry(
             tx,
             call,
             after,
             "investigated",
             reason=investigation.note,
-            changes=_changes(before, after),
+            changes=_get_changes(before, after),
         )
     return after
 
@@ -71,14 +73,16 @@ async def resolve(call: RequestContext, alert_id: int, resolution: Resolution) -
     database = call.services.database
     alert = await queries.get(database, alert_id)
     model.require_unresolved(alert)
-    model.require_decision_where_due(alert, resolution)
+    model.require_transaction_decision(alert, resolution)
     if alert.review:
-        return await _settle(call, alert, resolution)
+        return await _resolve_review(call, alert, resolution)
     async with database.transaction() as tx:
-        return await _close(tx, call, alert_id, resolution, {}), "Alert resolved"
+        return await _resolve_alert(tx, call, alert_id, resolution, {}), "Alert resolved"
 
 
-async def _settle(call: RequestContext, alert: Alert, resolution: Resolution) -> tuple[Alert, str]:
+async def _resolve_review(
+    call: RequestContext, alert: Alert, resolution: Resolution
+) -> tuple[Alert, str]:
     """The ledger settles the transaction and has the alert closed in the same database
     transaction: neither is ever done without the other, and of two decisions one is carried out.
     """
@@ -89,8 +93,10 @@ async def _settle(call: RequestContext, alert: Alert, resolution: Resolution) ->
     async def close(tx: asyncpg.Connection, answer: TransactionResult) -> None:
         nonlocal closed
         # Unresolved for certain: who resolves a review settles its transaction, just now.
-        closed = await _close(tx, call, alert.id, resolution, _fate(resolution, answer.status))
-        await _of_transactions.record(
+        closed = await _resolve_alert(
+            tx, call, alert.id, resolution, _build_decision_changes(resolution, answer.status)
+        )
+        await _transaction_trail.record(
             tx,
             call,
             ids.encode(ids.TRANSACTION, answer.transaction_id),
@@ -103,22 +109,22 @@ async def _settle(call: RequestContext, alert: Alert, resolution: Resolution) ->
         ReviewDecision(transaction_id=alert.transaction_id, release=release, before_commit=close)
     )
     if outcome.code == Code.ALREADY_RESOLVED:
-        return await _close_after(call, alert, resolution)
-    return closed, _said(release, outcome.require_accepted())
+        return await _resolve_decided_review(call, alert, resolution)
+    return closed, _build_message(release, outcome.require_accepted())
 
 
-async def _close_after(
+async def _resolve_decided_review(
     call: RequestContext, alert: Alert, resolution: Resolution
 ) -> tuple[Alert, str]:
     """The transaction is under review no more. Either somebody else has just resolved the alert,
     or the transaction was settled without it: then the alert follows what happened."""
     async with call.services.database.transaction() as tx:
-        status = await queries.status_of_transaction(tx, alert.transaction_id)
-        closed = await _close(tx, call, alert.id, resolution, {})
+        status = await queries.get_transaction_status(tx, alert.transaction_id)
+        closed = await _resolve_alert(tx, call, alert.id, resolution, {})
     return closed, f"Alert resolved; its transaction had been decided before: {status}"
 
 
-def _said(release: bool, answer: TransactionResult) -> str:
+def _build_message(release: bool, answer: TransactionResult) -> str:
     if not release:
         return "Alert resolved; the transaction was rejected and its funds are free again"
     if answer.status == "completed":
@@ -130,14 +136,14 @@ def _said(release: bool, answer: TransactionResult) -> str:
     )
 
 
-def _fate(resolution: Resolution, status: str) -> Changes:
+def _build_decision_changes(resolution: Resolution, status: str) -> Changes:
     return {
         "transaction_decision": (None, resolution.transaction_decision),
         "transaction_status": ("under_review", status),
     }
 
 
-async def _close(
+async def _resolve_alert(
     tx: asyncpg.Connection,
     call: RequestContext,
     alert_id: int,
@@ -147,25 +153,25 @@ async def _close(
     services = call.services
     before = await queries.lock(tx, alert_id)
     model.require_unresolved(before)
-    after = model.resolved(before, resolution, call.principal.admin_id, services.clock())
+    after = model.mark_resolved(before, resolution, call.principal.admin_id, services.clock())
     await queries.save(tx, after)
-    await _record(
+    await _record_audit_entry(
         tx,
         call,
         after,
         "resolved",
         reason=resolution.resolution_notes,
-        changes={**_changes(before, after), **fate},
+        changes={**_get_changes(before, after), **fate},
     )
-    await publish(tx, services, "alert.resolved", model.shown(after))
+    await publish(tx, services, "alert.resolved", model.to_record(after))
     return after
 
 
-def _changes(before: Alert, after: Alert) -> Changes:
-    return diff_records(model.shown(before), model.shown(after))
+def _get_changes(before: Alert, after: Alert) -> Changes:
+    return diff_records(model.to_record(before), model.to_record(after))
 
 
-async def _record(
+async def _record_audit_entry(
     tx: asyncpg.Connection,
     call: RequestContext,
     alert: Alert,

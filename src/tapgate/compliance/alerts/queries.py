@@ -5,7 +5,14 @@ from typing import Final
 import asyncpg
 
 from tapgate import ids
-from tapgate.compliance.alerts.model import Alert, AlertRecord, Filters, NewAlert, not_found, shown
+from tapgate.compliance.alerts.model import (
+    Alert,
+    AlertFilters,
+    AlertRecord,
+    NewAlert,
+    not_found,
+    to_record,
+)
 from tapgate.compliance.severity import SEVERITIES
 from tapgate.edge.services import Services
 from tapgate.errors import ApiError, Code
@@ -24,9 +31,9 @@ async def get(reader: Database | asyncpg.Connection, alert_id: int) -> Alert:
     return Alert(**row)
 
 
-async def record(services: Services, alert_id: int) -> AlertRecord:
+async def get_record(services: Services, alert_id: int) -> AlertRecord:
     """As clients see it, for whoever tells about it."""
-    return shown(await get(services.database, alert_id))
+    return to_record(await get(services.database, alert_id))
 
 
 async def lock(tx: asyncpg.Connection, alert_id: int) -> Alert:
@@ -36,7 +43,7 @@ async def lock(tx: asyncpg.Connection, alert_id: int) -> Alert:
     return Alert(**row)
 
 
-async def page(database: Database, filters: Filters) -> list[Alert]:
+async def list_page(database: Database, filters: AlertFilters) -> list[Alert]:
     """The newest of those that match; one more than the limit."""
     conditions = Conditions()
     conditions.where("id < {}", filters.before_id)
@@ -54,14 +61,14 @@ async def page(database: Database, filters: Filters) -> list[Alert]:
     return [Alert(**row) for row in rows]
 
 
-async def known_subject(
+async def resolve_subject(
     tx: asyncpg.Connection, alert: NewAlert
 ) -> tuple[int | None, int | None, int | None]:
     """Subscriber, transaction and rule that an alert is to be about; 404 for what is not there."""
     return (
-        await _known(tx, "subscribers", ids.SUBSCRIBER, alert.subscriber_id),
-        await _known(tx, "transactions", ids.TRANSACTION, alert.transaction_id),
-        await _known(tx, "compliance_rules", ids.RULE, alert.rule_id),
+        await _require_existing(tx, "subscribers", ids.SUBSCRIBER, alert.subscriber_id),
+        await _require_existing(tx, "transactions", ids.TRANSACTION, alert.transaction_id),
+        await _require_existing(tx, "compliance_rules", ids.RULE, alert.rule_id),
     )
 
 
@@ -72,7 +79,7 @@ _NOT_FOUND: Final = {
 }
 
 
-async def _known(
+async def _require_existing(
     tx: asyncpg.Connection, table: str, prefix: str, public_id: str | None
 ) -> int | None:
     if public_id is None:
@@ -134,7 +141,7 @@ async def save(tx: asyncpg.Connection, alert: Alert) -> None:
     )
 
 
-async def status_of_transaction(tx: asyncpg.Connection, transaction_id: int | None) -> str | None:
+async def get_transaction_status(tx: asyncpg.Connection, transaction_id: int | None) -> str | None:
     status: str | None = await tx.fetchval(
         "SELECT status FROM transactions WHERE id = $1", transaction_id
     )

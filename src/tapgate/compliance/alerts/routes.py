@@ -11,13 +11,13 @@ import msgspec
 from tapgate.compliance.alerts import operations, queries
 from tapgate.compliance.alerts.model import (
     Alert,
+    AlertFilters,
     AlertRecord,
-    Filters,
     Investigation,
     NewAlert,
     Resolution,
-    read_id,
-    shown,
+    decode_alert_id,
+    to_record,
 )
 from tapgate.credentials.disclosure import Subject, find_hidden_subjects
 from tapgate.edge.endpoint import Access, Endpoints, Reply
@@ -30,11 +30,11 @@ endpoints = Endpoints("Compliance")
 _ACCESS = Access(roles="AC")
 
 
-async def _shown(call: RequestContext, alert: Alert) -> AlertRecord:
-    return shown(alert, masked=alert.id in await _masked(call, [alert]))
+async def _to_record(call: RequestContext, alert: Alert) -> AlertRecord:
+    return to_record(alert, masked=alert.id in await _find_masked(call, [alert]))
 
 
-async def _masked(call: RequestContext, alerts: Sequence[Alert]) -> set[int]:
+async def _find_masked(call: RequestContext, alerts: Sequence[Alert]) -> set[int]:
     """Return those of the alerts that concern a subscriber hidden from the caller."""
     services = call.services
     subjects = {Subject("alert", alert.public_id): alert.id for alert in alerts}
@@ -69,33 +69,33 @@ async def create_alert(call: RequestContext, body: NewAlert) -> Reply[AlertCreat
     the same `details.asked_by`, no other is created: its `occurrences` rise and the status is 200.
     """
     alert, new = await operations.create(call, body)
-    record = await _shown(call, alert)
+    record = await _to_record(call, alert)
     message = "Alert created" if new else "This alert is open already; it occurred once more"
     answer = AlertCreated(message=message, alert_id=record.id, alert=record)
     return Reply(answer, status=201 if new else 200)
 
 
 @endpoints.get("/api/v1/compliance/alerts", access=_ACCESS)
-async def list_alerts(call: RequestContext, query: Filters) -> Page[AlertRecord]:
+async def list_alerts(call: RequestContext, query: AlertFilters) -> Page[AlertRecord]:
     """List alerts, newest first.
 
     An alert that concerns a restricted subscriber has `masked: true` until the admin has verified a
     code: `details` has only what a compliance rule wrote, and `resolution_notes` is null.
     """
-    rows = await queries.page(call.services.database, query)
-    masked = await _masked(call, rows)
+    rows = await queries.list_page(call.services.database, query)
+    masked = await _find_masked(call, rows)
     return paginate(
         rows,
         query.limit,
         key=lambda alert: alert.id,
-        show=lambda alert: shown(alert, masked=alert.id in masked),
+        show=lambda alert: to_record(alert, masked=alert.id in masked),
     )
 
 
 @endpoints.get("/api/v1/compliance/alerts/{id}", access=_ACCESS, errors=(Code.ALERT_NOT_FOUND,))
 async def get_alert(call: RequestContext, id: str) -> AlertRecord:
     """Get an alert."""
-    return await _shown(call, await queries.get(call.services.database, read_id(id)))
+    return await _to_record(call, await queries.get(call.services.database, decode_alert_id(id)))
 
 
 @endpoints.post(
@@ -105,8 +105,8 @@ async def get_alert(call: RequestContext, id: str) -> AlertRecord:
 )
 async def investigate_alert(call: RequestContext, id: str, body: Investigation) -> AlertResponse:
     """Begin to look into an alert, or note something while doing so."""
-    alert = await operations.investigate(call, read_id(id), body)
-    return AlertResponse(message="Alert under investigation", alert=await _shown(call, alert))
+    alert = await operations.investigate(call, decode_alert_id(id), body)
+    return AlertResponse(message="Alert under investigation", alert=await _to_record(call, alert))
 
 
 @endpoints.post(
@@ -121,5 +121,5 @@ async def resolve_alert(call: RequestContext, id: str, body: Resolution) -> Aler
     release that the receiver cannot take fails the transaction and frees the funds: `message` says
     so.
     """
-    alert, message = await operations.resolve(call, read_id(id), body)
-    return AlertResponse(message=message, alert=await _shown(call, alert))
+    alert, message = await operations.resolve(call, decode_alert_id(id), body)
+    return AlertResponse(message=message, alert=await _to_record(call, alert))

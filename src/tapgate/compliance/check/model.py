@@ -11,27 +11,35 @@ from tapgate.ledger import chart
 from tapgate.ledger.assess import Assessment
 
 #: In which a subscriber takes part, and which are decided by more than the payment they refund.
-_TYPES: Final = tuple(
+_CHECKED_TYPES: Final = tuple(
     kind
     for kind in chart.TRANSACTION_TYPES
     if kind in chart.LIMITED_TYPES | chart.RECEIVE_ONLY_TYPES
 )
 
 #: risk level -> the lowest and the highest score
-_SCORES: Final = {"LOW": (10, 29), "MEDIUM": (30, 59), "HIGH": (60, 84), "CRITICAL": (85, 100)}
-_EACH_FURTHER: Final = 5
+_SCORE_RANGES: Final = {
+    "LOW": (10, 29),
+    "MEDIUM": (30, 59),
+    "HIGH": (60, 84),
+    "CRITICAL": (85, 100),
+}
+_SCORE_PER_FURTHER_FINDING: Final = 5
 
 #: Going over a limit happens to anybody; somebody who may not act at all tries to.
-_SEVERITY_OF_STATE: Final = "HIGH"
-_SEVERITY_OF_LIMITS: Final = "MEDIUM"
+_BLOCKED_SEVERITY: Final = "HIGH"
+_LIMIT_SEVERITY: Final = "MEDIUM"
 
-_WOULD: Final = {"alert": "an alert would be raised", "review": "it would be held for review"}
+_ACTION_TEXTS: Final = {
+    "alert": "an alert would be raised",
+    "review": "it would be held for review",
+}
 
 
 class ComplianceCheckRequest(msgspec.Struct, kw_only=True):
     subscriber_id: Text
     amount: Amount
-    transaction_type: Annotated[str, Choice(*_TYPES)]
+    transaction_type: Annotated[str, Choice(*_CHECKED_TYPES)]
     currency: Currency | None = None
 
 
@@ -40,14 +48,14 @@ class Violation(msgspec.Struct, frozen=True):
     message: str
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class ComplianceCheckResult(msgspec.Struct, frozen=True, kw_only=True):
     allowed: bool
     risk_level: Severity
     score: int
     violations: list[Violation]
 
 
-def verdict(assessment: Assessment) -> Verdict:
+def build_result(assessment: Assessment) -> ComplianceCheckResult:
     """Allowed is what would not be refused; what would be held or noticed is named too.
 
     The risk is that of the worst finding: a rule's own severity, HIGH for whoever is not active,
@@ -57,23 +65,23 @@ def verdict(assessment: Assessment) -> Verdict:
     for objection in assessment.rejections:
         violations.append(Violation(str(objection.code), TABLE[objection.code][1]))
         if objection.code == Code.SUBSCRIBER_BLOCKED:
-            severities.append(_SEVERITY_OF_STATE)
+            severities.append(_BLOCKED_SEVERITY)
         elif objection.code != Code.COMPLIANCE_REJECTED:  # whose rules are among the matches
-            severities.append(_SEVERITY_OF_LIMITS)
+            severities.append(_LIMIT_SEVERITY)
     for match in assessment.matches:
         severities.append(match.rule.severity)
-        if match.rule.action in _WOULD:
-            sentence = f"More than a compliance rule expects; {_WOULD[match.rule.action]}"
+        if match.rule.action in _ACTION_TEXTS:
+            sentence = f"More than a compliance rule expects; {_ACTION_TEXTS[match.rule.action]}"
             violations.append(Violation(match.rule.type, sentence))
-    level, score = _risk(severities)
-    return Verdict(
+    level, score = _rate_risk(severities)
+    return ComplianceCheckResult(
         allowed=not assessment.rejections, risk_level=level, score=score, violations=violations
     )
 
 
-def _risk(severities: list[str]) -> tuple[str, int]:
+def _rate_risk(severities: list[str]) -> tuple[str, int]:
     if not severities:
         return "LOW", 0
     worst = max(severities, key=SEVERITIES.index)
-    lowest, highest = _SCORES[worst]
-    return worst, min(highest, lowest + _EACH_FURTHER * (len(severities) - 1))
+    lowest, highest = _SCORE_RANGES[worst]
+    return worst, min(highest, lowest + _SCORE_PER_FURTHER_FINDING * (len(severities) - 1))

@@ -1,13 +1,17 @@
 """The endpoint of compliance checks."""
 
 from tapgate import money
-from tapgate.compliance.check.model import ComplianceCheckRequest, Verdict, verdict
+from tapgate.compliance.check.model import (
+    ComplianceCheckRequest,
+    ComplianceCheckResult,
+    build_result,
+)
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.subscribers import queries as subscribers
-from tapgate.subscribers.model import read_id
-from tapgate.subscribers.restriction import require_open
+from tapgate.subscribers.model import decode_subscriber_id
+from tapgate.subscribers.restriction import require_subscriber_access
 
 endpoints = Endpoints("Compliance")
 
@@ -17,7 +21,9 @@ endpoints = Endpoints("Compliance")
     access=Access(roles="AC", service=True),
     errors=(Code.CURRENCY_NOT_SUPPORTED, Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED),
 )
-async def check_compliance(call: RequestContext, body: ComplianceCheckRequest) -> Verdict:
+async def check_compliance(
+    call: RequestContext, body: ComplianceCheckRequest
+) -> ComplianceCheckResult:
     """Ask what state, limits and compliance rules would say of a transaction.
 
     Nothing is moved, recorded or counted. `violations` are the codes it would be refused with, and
@@ -26,12 +32,14 @@ async def check_compliance(call: RequestContext, body: ComplianceCheckRequest) -
     (CRITICAL).
     """
     services = call.services
-    subscriber = await subscribers.get(services.database, read_id(body.subscriber_id))
-    await require_open(services.database, call, subscriber.id, restricted=subscriber.restricted)
+    subscriber = await subscribers.get(services.database, decode_subscriber_id(body.subscriber_id))
+    await require_subscriber_access(
+        services.database, call, subscriber.id, restricted=subscriber.restricted
+    )
     assessment = await services.ledger.assess(
         services.database,
         transaction_type=body.transaction_type,
         amount=money.parse(body.amount, services.settings.currency),
         subscriber_id=subscriber.id,
     )
-    return verdict(assessment)
+    return build_result(assessment)

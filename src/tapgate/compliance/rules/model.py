@@ -18,7 +18,7 @@ _MAX_COUNT = 1_000_000
 AMOUNT_THRESHOLD: Final = "AMOUNT_THRESHOLD"
 MAX_RULES: Final = 100  # each of them costs time in every payment that it screens
 
-_NEVER: Final = {
+_UNSUPPORTED_TYPES_MESSAGES: Final = {
     chart.PAYER: "includes types that a subscriber never pays:",
     chart.PAYEE: "includes types that a subscriber never receives:",
     chart.AGENT: "includes types without an agent:",
@@ -37,7 +37,7 @@ class ThresholdRule(Rule):
         return {"description": "An amount as a decimal string, or a count, by the rule's type"}
 
 
-Type = Annotated[
+RuleType = Annotated[
     str,
     Choice(
         AMOUNT_THRESHOLD, "TRANSACTION_COUNT", "CUMULATIVE_AMOUNT", PIN_FAILURES, name="RuleType"
@@ -45,13 +45,13 @@ Type = Annotated[
 ]
 TransactionTypes = Annotated[list[TransactionType], ListLength(1, 50)]
 Threshold = Annotated[str | int, ThresholdRule()]
-Subject = Annotated[str, Choice(*chart.SUBJECT_TYPES, name="RuleSubject")]
-Window = Annotated[int, IntegerRange(1, MAX_WINDOW_SECONDS)]
-Action = Annotated[str, Choice("alert", "review", "block", name="RuleAction")]
-Status = Annotated[str, Choice("active", "inactive", name="RuleStatus")]
+RuleSubject = Annotated[str, Choice(*chart.SUBJECT_TYPES, name="RuleSubject")]
+WindowSeconds = Annotated[int, IntegerRange(1, MAX_WINDOW_SECONDS)]
+RuleAction = Annotated[str, Choice("alert", "review", "block", name="RuleAction")]
+RuleStatus = Annotated[str, Choice("active", "inactive", name="RuleStatus")]
 
 
-class WatchRule(msgspec.Struct, frozen=True, kw_only=True):
+class StoredRule(msgspec.Struct, frozen=True, kw_only=True):
     """One rule as it is kept; the threshold in minor units, or a count."""
 
     id: int
@@ -66,7 +66,7 @@ class WatchRule(msgspec.Struct, frozen=True, kw_only=True):
     status: str
 
     @property
-    def counts(self) -> bool:
+    def is_count_rule(self) -> bool:
         return self.type in COUNT_RULE_TYPES
 
     @property
@@ -77,55 +77,57 @@ class WatchRule(msgspec.Struct, frozen=True, kw_only=True):
 class RuleRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     name: str
-    type: Type
-    subject: Subject
+    type: RuleType
+    subject: RuleSubject
     transaction_types: list[TransactionType]
     threshold: str | int
     currency: str | None
     window_seconds: int | None
-    action: Action
+    action: RuleAction
     severity: Severity
-    status: Status
+    status: RuleStatus
 
 
 class NewRule(msgspec.Struct, kw_only=True):
     """A rule to create. `window_seconds` belongs to every type but AMOUNT_THRESHOLD."""
 
     name: PersonName
-    type: Type
-    subject: Subject = chart.PAYER
+    type: RuleType
+    subject: RuleSubject = chart.PAYER
     transaction_types: TransactionTypes
     threshold: Threshold
     currency: Text | None = None
-    window_seconds: Window | None = None
-    action: Action
+    window_seconds: WindowSeconds | None = None
+    action: RuleAction
     severity: Severity = "MEDIUM"
-    status: Status = "active"
+    status: RuleStatus = "active"
 
 
 class RuleUpdate(msgspec.Struct, kw_only=True):
     """What is to be changed; what is left out stays as it is."""
 
     name: PersonName | None = None
-    subject: Subject | None = None
+    subject: RuleSubject | None = None
     transaction_types: TransactionTypes | None = None
     threshold: Threshold | None = None
     currency: Text | None = None
-    window_seconds: Window | None = None
-    action: Action | None = None
+    window_seconds: WindowSeconds | None = None
+    action: RuleAction | None = None
     severity: Severity | None = None
-    status: Status | None = None
+    status: RuleStatus | None = None
 
 
-def shown(rule: WatchRule, currency: str) -> RuleRecord:
+def to_record(rule: StoredRule, currency: str) -> RuleRecord:
     return RuleRecord(
         id=rule.public_id,
         name=rule.name,
         type=rule.type,
         subject=rule.subject,
         transaction_types=rule.transaction_types,
-        threshold=rule.threshold if rule.counts else money.format_decimal(rule.threshold, currency),
-        currency=None if rule.counts else currency,
+        threshold=rule.threshold
+        if rule.is_count_rule
+        else money.format_decimal(rule.threshold, currency),
+        currency=None if rule.is_count_rule else currency,
         window_seconds=rule.window_seconds,
         action=rule.action,
         severity=rule.severity,
@@ -133,15 +135,15 @@ def shown(rule: WatchRule, currency: str) -> RuleRecord:
     )
 
 
-def created(rule_id: int, new: NewRule, currency: str) -> WatchRule:
+def build_rule(rule_id: int, new: NewRule, currency: str) -> StoredRule:
     """Return the rule to store, or refuse the request and name the field."""
     _require_currency(new.currency, currency)
     if new.type == AMOUNT_THRESHOLD and new.window_seconds is not None:
-        raise _no_window(new.type)
+        raise _build_window_error(new.type)
     if new.type != AMOUNT_THRESHOLD and new.window_seconds is None:
         raise invalid_field("window_seconds", f"is required for a rule of type {new.type}")
-    read = _count if new.type in COUNT_RULE_TYPES else _amount
-    rule = WatchRule(
+    read = _parse_count if new.type in COUNT_RULE_TYPES else _parse_amount
+    rule = StoredRule(
         id=rule_id,
         name=new.name,
         type=new.type,
@@ -153,11 +155,11 @@ def created(rule_id: int, new: NewRule, currency: str) -> WatchRule:
         severity=new.severity,
         status=new.status,
     )
-    _require_possible(rule, new)
+    _require_consistent(rule, new)
     return rule
 
 
-def updated(rule: WatchRule, update: RuleUpdate, currency: str) -> WatchRule:
+def apply_update(rule: StoredRule, update: RuleUpdate, currency: str) -> StoredRule:
     """The rule as it shall be, or a refusal that names the field."""
     _require_currency(update.currency, currency)
     given: dict[str, Any] = {
@@ -166,14 +168,14 @@ def updated(rule: WatchRule, update: RuleUpdate, currency: str) -> WatchRule:
         if (value := getattr(update, name)) is not None
     }
     if update.window_seconds is not None and rule.window_seconds is None:
-        raise _no_window(rule.type)
+        raise _build_window_error(rule.type)
     if update.transaction_types is not None:
         given["transaction_types"] = list(dict.fromkeys(update.transaction_types))
     if update.threshold is not None:
-        read = _count if rule.counts else _amount
+        read = _parse_count if rule.is_count_rule else _parse_amount
         given["threshold"] = read(update.threshold, currency)
     after = msgspec.structs.replace(rule, **given)
-    _require_possible(after, update)
+    _require_consistent(after, update)
     return after
 
 
@@ -182,11 +184,11 @@ def _require_currency(given: str | None, currency: str) -> None:
         raise ApiError(Code.CURRENCY_NOT_SUPPORTED)
 
 
-def _no_window(kind: str) -> ApiError:
+def _build_window_error(kind: str) -> ApiError:
     return invalid_field("window_seconds", f"does not belong to a rule of type {kind}")
 
 
-def _require_possible(rule: WatchRule, given: NewRule | RuleUpdate) -> None:
+def _require_consistent(rule: StoredRule, given: NewRule | RuleUpdate) -> None:
     """Refuse a rule that could never match or could not be carried out.
 
     A combination is checked when one of its fields is given, so other fields of an older rule can
@@ -198,7 +200,9 @@ def _require_possible(rule: WatchRule, given: NewRule | RuleUpdate) -> None:
         possible = chart.SUBJECT_TYPES[rule.subject]
         never = [kind for kind in rule.transaction_types if kind not in possible]
         if never:
-            raise invalid_field(named, f"{_NEVER[rule.subject]} {', '.join(never)}")
+            raise invalid_field(
+                named, f"{_UNSUPPORTED_TYPES_MESSAGES[rule.subject]} {', '.join(never)}"
+            )
     if rule.type == PIN_FAILURES and rule.subject != chart.PAYER:
         raise invalid_field("subject", f"must be {chart.PAYER} for a rule of type {rule.type}")
     holds_refunds = rule.action == "review" and chart.REFUND in rule.transaction_types
@@ -207,7 +211,7 @@ def _require_possible(rule: WatchRule, given: NewRule | RuleUpdate) -> None:
         raise invalid_field(named, "cannot hold refunds for review")
 
 
-def _amount(threshold: str | int, currency: str) -> int:
+def _parse_amount(threshold: str | int, currency: str) -> int:
     if not isinstance(threshold, str):
         sentence = "must be a string"
         raise ApiError(
@@ -221,7 +225,7 @@ def _amount(threshold: str | int, currency: str) -> int:
         raise invalid_field("threshold", str(error)) from None
 
 
-def _count(threshold: str | int, _currency: str) -> int:
+def _parse_count(threshold: str | int, _currency: str) -> int:
     """A number, or the same in digits."""
     if isinstance(threshold, str):
         digits = threshold.isascii() and threshold.isdigit() and len(threshold) <= 9
@@ -231,7 +235,7 @@ def _count(threshold: str | int, _currency: str) -> int:
     return threshold
 
 
-def require_room(count: int) -> None:
+def require_below_limit(count: int) -> None:
     if count >= MAX_RULES:
         raise ApiError(
             Code.VALIDATION_FAILED, f"There are already {MAX_RULES} rules; delete one first"
@@ -242,7 +246,7 @@ def not_found() -> ApiError:
     return ApiError(Code.RULE_NOT_FOUND)
 
 
-def read_id(text: str) -> int:
+def decode_rule_id(text: str) -> int:
     number = ids.decode(ids.RULE, text)
     if number is None:
         raise not_found()

@@ -5,20 +5,20 @@ import msgspec
 
 from tapgate.audit.trail import record
 from tapgate.compliance.rules import model, queries
-from tapgate.compliance.rules.model import NewRule, RuleUpdate, WatchRule
+from tapgate.compliance.rules.model import NewRule, RuleUpdate, StoredRule
 from tapgate.edge.request_context import RequestContext
 from tapgate.ledger import rules
 from tapgate.store.signals import Ticket
 
 
-async def create(call: RequestContext, new: NewRule) -> WatchRule:
+async def create(call: RequestContext, new: NewRule) -> StoredRule:
     """Store a rule. When this returns, every process applies it."""
     services = call.services
-    rule = model.created(services.new_id(), new, services.settings.currency)
+    rule = model.build_rule(services.new_id(), new, services.settings.currency)
     async with services.database.transaction() as tx:
-        model.require_room(await queries.count_locked(tx))
+        model.require_below_limit(await queries.lock_and_count(tx))
         await queries.insert(tx, rule)
-        ticket = await _record(tx, call, "created", None, rule)
+        ticket = await _record_and_signal(tx, call, "created", None, rule)
     await services.signals.wait_for_acks(ticket)
     return rule
 
@@ -29,35 +29,35 @@ async def delete(call: RequestContext, rule_id: int) -> None:
     async with services.database.transaction() as tx:
         rule = await queries.lock(tx, rule_id)
         await queries.delete(tx, rule_id)
-        ticket = await _record(tx, call, "deleted", rule, None)
+        ticket = await _record_and_signal(tx, call, "deleted", rule, None)
     await services.signals.wait_for_acks(ticket)
 
 
-async def update(call: RequestContext, rule_id: int, update: RuleUpdate) -> WatchRule:
+async def update(call: RequestContext, rule_id: int, update: RuleUpdate) -> StoredRule:
     """Once it is answered, every process decides by the new rule."""
     services = call.services
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, rule_id)
-        after = model.updated(before, update, services.settings.currency)
+        after = model.apply_update(before, update, services.settings.currency)
         if after == before:
             return before
         await queries.save(tx, after)
-        ticket = await _record(tx, call, "updated", before, after)
+        ticket = await _record_and_signal(tx, call, "updated", before, after)
     await services.signals.wait_for_acks(ticket)
     return after
 
 
-async def _record(
+async def _record_and_signal(
     tx: asyncpg.Connection,
     call: RequestContext,
     action: str,
-    before: WatchRule | None,
-    after: WatchRule | None,
+    before: StoredRule | None,
+    after: StoredRule | None,
 ) -> Ticket:
     """Write the audit entry and tell every process to reload the rules."""
     services = call.services
     currency = services.settings.currency
-    was, now = _fields(before, currency), _fields(after, currency)
+    was, now = _to_fields(before, currency), _to_fields(after, currency)
     rule = after or before
     assert rule is not None
     await record(
@@ -76,5 +76,5 @@ async def _record(
     return await services.signals.publish(tx, rules.RULES_CHANGED, rule.public_id)
 
 
-def _fields(rule: WatchRule | None, currency: str) -> dict[str, object]:
-    return {} if rule is None else msgspec.structs.asdict(model.shown(rule, currency))
+def _to_fields(rule: StoredRule | None, currency: str) -> dict[str, object]:
+    return {} if rule is None else msgspec.structs.asdict(model.to_record(rule, currency))

@@ -5,7 +5,7 @@ from typing import Final
 import asyncpg
 import msgspec
 
-from tapgate.compliance.rules.model import WatchRule, not_found
+from tapgate.compliance.rules.model import StoredRule, not_found
 from tapgate.edge.pagination import PageQuery
 from tapgate.store.database import Database
 
@@ -15,36 +15,36 @@ _SELECT: Final = """
     FROM compliance_rules"""
 
 
-async def page(database: Database, query: PageQuery) -> list[WatchRule]:
+async def list_page(database: Database, query: PageQuery) -> list[StoredRule]:
     """One more than the limit."""
     rows = await database.fetch(
         f"{_SELECT} WHERE id < $1 ORDER BY id DESC LIMIT $2", query.before_id, query.limit + 1
     )
-    return [WatchRule(**row) for row in rows]
+    return [StoredRule(**row) for row in rows]
 
 
-async def get(database: Database, rule_id: int) -> WatchRule:
+async def get(database: Database, rule_id: int) -> StoredRule:
     row = await database.fetchrow(f"{_SELECT} WHERE id = $1", rule_id)
     if row is None:
         raise not_found()
-    return WatchRule(**row)
+    return StoredRule(**row)
 
 
-async def lock(tx: asyncpg.Connection, rule_id: int) -> WatchRule:
+async def lock(tx: asyncpg.Connection, rule_id: int) -> StoredRule:
     row = await tx.fetchrow(f"{_SELECT} WHERE id = $1 FOR NO KEY UPDATE", rule_id)
     if row is None:
         raise not_found()
-    return WatchRule(**row)
+    return StoredRule(**row)
 
 
-async def count_locked(tx: asyncpg.Connection) -> int:
+async def lock_and_count(tx: asyncpg.Connection) -> int:
     """Return the number of rules, which stays the same until the transaction ends."""
     await tx.execute("LOCK TABLE compliance_rules IN SHARE ROW EXCLUSIVE MODE")
     count: int = await tx.fetchval("SELECT count(*) FROM compliance_rules")
     return count
 
 
-async def insert(tx: asyncpg.Connection, rule: WatchRule) -> None:
+async def insert(tx: asyncpg.Connection, rule: StoredRule) -> None:
     await tx.execute(
         """INSERT INTO compliance_rules (id, name, type, subject, transaction_types, threshold,
                                          window_seconds, action, severity, status)
@@ -57,7 +57,7 @@ async def delete(tx: asyncpg.Connection, rule_id: int) -> None:
     await tx.execute("DELETE FROM compliance_rules WHERE id = $1", rule_id)
 
 
-async def save(tx: asyncpg.Connection, rule: WatchRule) -> None:
+async def save(tx: asyncpg.Connection, rule: StoredRule) -> None:
     await tx.execute(
         """UPDATE compliance_rules
            SET name = $2, subject = $3, transaction_types = $4, threshold = $5,

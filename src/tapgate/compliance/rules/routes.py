@@ -5,9 +5,9 @@ from tapgate.compliance.rules.model import (
     NewRule,
     RuleRecord,
     RuleUpdate,
-    WatchRule,
-    read_id,
-    shown,
+    StoredRule,
+    decode_rule_id,
+    to_record,
 )
 from tapgate.edge.endpoint import Access, Endpoints
 from tapgate.edge.pagination import Page, PageQuery, paginate
@@ -33,7 +33,7 @@ async def create_rule(call: RequestContext, body: NewRule) -> RuleRecord:
     `transaction_types` must have such a subject. There can be 100 rules.
     """
     rule = await operations.create(call, body)
-    return shown(rule, call.services.settings.currency)
+    return to_record(rule, call.services.settings.currency)
 
 
 @endpoints.get("/api/v1/compliance/rules", access=_ACCESS)
@@ -41,18 +41,18 @@ async def list_rules(call: RequestContext, query: PageQuery) -> Page[RuleRecord]
     """List the rules that payments are watched by, newest first."""
     currency = call.services.settings.currency
 
-    def show(rule: WatchRule) -> RuleRecord:
-        return shown(rule, currency)
+    def show(rule: StoredRule) -> RuleRecord:
+        return to_record(rule, currency)
 
-    rows = await queries.page(call.services.database, query)
+    rows = await queries.list_page(call.services.database, query)
     return paginate(rows, query.limit, key=lambda rule: rule.id, show=show)
 
 
 @endpoints.get("/api/v1/compliance/rules/{id}", access=_ACCESS, errors=(Code.RULE_NOT_FOUND,))
 async def get_rule(call: RequestContext, id: str) -> RuleRecord:
     """Get a rule."""
-    rule = await queries.get(call.services.database, read_id(id))
-    return shown(rule, call.services.settings.currency)
+    rule = await queries.get(call.services.database, decode_rule_id(id))
+    return to_record(rule, call.services.settings.currency)
 
 
 @endpoints.put(
@@ -66,8 +66,8 @@ async def update_rule(call: RequestContext, id: str, body: RuleUpdate) -> RuleRe
     What is left out stays as it is. The threshold is an amount or, for TRANSACTION_COUNT and
     PIN_FAILURES, a count; what is more than it matches.
     """
-    rule = await operations.update(call, read_id(id), body)
-    return shown(rule, call.services.settings.currency)
+    rule = await operations.update(call, decode_rule_id(id), body)
+    return to_record(rule, call.services.settings.currency)
 
 
 @endpoints.delete("/api/v1/compliance/rules/{id}", access=_ACCESS, errors=(Code.RULE_NOT_FOUND,))
@@ -76,4 +76,4 @@ async def delete_rule(call: RequestContext, id: str) -> None:
 
     Its alerts stay and keep its identifier; transactions that it holds wait for their review.
     """
-    await operations.delete(call, read_id(id))
+    await operations.delete(call, decode_rule_id(id))

@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from tapgate.console.acts import Act, Field
+from tapgate.console.actions import Action, Field
+from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
-from tapgate.console.visit import Visit
 from tapgate.edge.endpoint import Reply
 
 pages = Pages()
 
-_ALL = "/api/v1/admin/users"
-_ONE = f"{_ALL}/{{id}}"
+_LIST_PATH = "/api/v1/admin/users"
+_ITEM_PATH = f"{_LIST_PATH}/{{id}}"
 
 _ROLES: Final = (
     ("support_user", "Support user: registers, blocks and helps people"),
@@ -19,12 +19,12 @@ _ROLES: Final = (
     ("system_admin", "System admin: everything"),
 )
 
-ACTS = (
-    Act(
+ACTIONS = (
+    Action(
         name="administrator.create",
-        endpoint=f"POST {_ALL}",
+        endpoint=f"POST {_LIST_PATH}",
         title="Add an administrator",
-        explains="They sign in here with the e-mail and the password that you give them.",
+        description="They sign in here with the e-mail and the password that you give them.",
         button="Add administrator",
         fields=(
             Field("name", "Name"),
@@ -32,29 +32,29 @@ ACTS = (
             Field("role", "Role", "choice", _ROLES, hint="It cannot be changed later"),
             Field("password", "Password", "secret", hint="At least 12 characters, not the name"),
         ),
-        done="The administrator is added.",
+        success_message="The administrator is added.",
     ),
-    Act(
+    Action(
         name="administrator.disable",
-        endpoint=f"POST {_ONE}/disable",
+        endpoint=f"POST {_ITEM_PATH}/disable",
         title="Disable this administrator?",
-        explains="They are signed out everywhere at once and cannot sign in. It can be undone.",
+        description="They are signed out everywhere at once and cannot sign in. It can be undone.",
         button="Disable",
-        done="The administrator is disabled.",
-        dangerous=True,
+        success_message="The administrator is disabled.",
+        is_dangerous=True,
     ),
-    Act(
+    Action(
         name="administrator.enable",
-        endpoint=f"POST {_ONE}/enable",
+        endpoint=f"POST {_ITEM_PATH}/enable",
         title="Enable this administrator?",
-        explains="They can sign in again, with the password that they had.",
+        description="They can sign in again, with the password that they had.",
         button="Enable",
-        done="The administrator is enabled.",
+        success_message="The administrator is enabled.",
     ),
 )
 
 
 @pages.get("/console/administrators")
-async def administrators(visit: Visit) -> Reply[bytes]:
-    found = await visit.get(_ALL, visit.query.pick("cursor"))
-    return visit.page("administrators/list.html", found=found)
+async def list_administrators(visit: PageRequest) -> Reply[bytes]:
+    found = await visit.get(_LIST_PATH, visit.query.pick("cursor"))
+    return visit.render("administrators/list.html", found=found)

@@ -5,18 +5,18 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from tapgate.console.acts import Act, Field
+from tapgate.console.actions import Action, Field
+from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
-from tapgate.console.visit import Visit, at
 from tapgate.edge.endpoint import Reply
 
 pages = Pages()
 
-_ALL = "/api/v1/agents"
-_ONE = "/api/v1/agents/{id}"
-_TREES = 20  # on a page; each is asked for its own sub-agents
-_BRANCHES = 100
-_FEW = 10
+_LIST_PATH = "/api/v1/agents"
+_ITEM_PATH = "/api/v1/agents/{id}"
+_TREES_PER_PAGE = 20  # on a page; each is asked for its own sub-agents
+_MAX_SUB_AGENTS = 100
+_RECENT_LIMIT = 10
 
 _REASON = Field("reason", "Reason", "long", hint="Kept in the audit trail")
 _PROFILE = (
@@ -38,50 +38,55 @@ _PROFILE = (
 _AMOUNT = Field("amount", "Amount", "money", hint="Like 5000")
 _MEMO = Field("description", "What for", required=False, hint="Kept with the transaction")
 
-ACTS = (
-    Act(
+ACTIONS = (
+    Action(
         name="agent.register",
-        endpoint=f"POST {_ALL}",
+        endpoint=f"POST {_LIST_PATH}",
         title="Register a super-agent",
-        explains="A super-agent works at a counter and passes float on to sub-agents. It starts "
+        description="A super-agent works at a counter and passes float on to sub-agents. It starts "
         "with an empty float.",
         button="Register",
         fields=(Field("agent_type", "Type", "hidden", value="super_agent"), *_PROFILE),
-        done="The super-agent is registered. Fund the float, then it can take cash in.",
-        then="/console/agents/{agent_id}",
+        success_message="The super-agent is registered. Fund the float, then it can take cash in.",
+        redirect_path="/console/agents/{agent_id}",
     ),
-    Act(
+    Action(
         name="agent.register_sub",
-        endpoint=f"POST {_ALL}",
+        endpoint=f"POST {_LIST_PATH}",
         title="Register a sub-agent",
-        explains="A sub-agent works at a counter of its own and gets float from its super-agent. "
-        "It starts with an empty float.",
+        description=(
+            "A sub-agent works at a counter of its own and gets float from its super-agent."
+            " It starts with an empty float."
+        ),
         button="Register",
         fields=(
             Field("agent_type", "Type", "hidden", value="sub_agent"),
             Field("parent_agent_id", "Super-agent", "hidden"),
             *_PROFILE,
         ),
-        done="The sub-agent is registered. It needs float before it can take cash in.",
-        then="/console/agents/{agent_id}",
+        success_message="The sub-agent is registered. It needs float before it can take cash in.",
+        redirect_path="/console/agents/{agent_id}",
     ),
-    Act(
+    Action(
         name="agent.fund",
-        endpoint=f"POST {_ONE}/fund",
+        endpoint=f"POST {_ITEM_PATH}/fund",
         title="Fund the float",
-        explains="Do this when the agent's money has reached you, in cash or at the bank. The "
+        description="Do this when the agent's money has reached you, in cash or at the bank. The "
         "platform's cash account pays, and the float grows at once.",
         button="Fund",
         fields=(_AMOUNT, _MEMO),
-        done="The float is funded.",
+        success_message="The float is funded.",
         moves_money=True,
     ),
-    Act(
+    Action(
         name="agent.transfer",
-        endpoint=f"POST {_ALL}/transfer",
+        endpoint=f"POST {_LIST_PATH}/transfer",
         title="Pass float on",
-        explains="From the super-agent's float to the sub-agent's, at once. The super-agent types "
-        "the PIN.",
+        description=(
+            "From the super-agent's float to the sub-agent's, at once. The super-agent"
+            " types "
+            "the PIN."
+        ),
         button="Pass on",
         fields=(
             Field("from_agent_id", "From", "hidden"),
@@ -90,71 +95,77 @@ ACTS = (
             _MEMO,
             Field("pin", "The super-agent's PIN", "pin"),
         ),
-        done="The float is passed on.",
+        success_message="The float is passed on.",
         moves_money=True,
     ),
-    Act(
+    Action(
         name="agent.pay_out",
-        endpoint=f"POST {_ONE}/payout-commission",
+        endpoint=f"POST {_ITEM_PATH}/payout-commission",
         title="Pay out the commission?",
-        explains="All the commission that was earned until now goes into the float.",
+        description="All the commission that was earned until now goes into the float.",
         button="Pay out",
-        done="The commission is in the float.",
+        success_message="The commission is in the float.",
         moves_money=True,
     ),
-    Act(
+    Action(
         name="agent.suspend",
-        endpoint=f"POST {_ONE}/suspend",
+        endpoint=f"POST {_ITEM_PATH}/suspend",
         title="Suspend this agent?",
-        explains="From then on the agent moves no money and gets none. Sub-agents go on working. "
-        "It can be undone.",
+        description=(
+            "From then on the agent moves no money and gets none. Sub-agents go on working."
+            " It can be undone."
+        ),
         button="Suspend",
         fields=(_REASON,),
-        done="The agent is suspended.",
-        dangerous=True,
+        success_message="The agent is suspended.",
+        is_dangerous=True,
     ),
-    Act(
+    Action(
         name="agent.activate",
-        endpoint=f"POST {_ONE}/activate",
+        endpoint=f"POST {_ITEM_PATH}/activate",
         title="Activate this agent?",
-        explains="The agent can take cash in and hand cash out again.",
+        description="The agent can take cash in and hand cash out again.",
         button="Activate",
         fields=(_REASON._replace(required=False),),
-        done="The agent is active.",
+        success_message="The agent is active.",
     ),
-    Act(
+    Action(
         name="agent.terminate",
-        endpoint=f"POST {_ONE}/terminate",
+        endpoint=f"POST {_ITEM_PATH}/terminate",
         title="Terminate this agent for good?",
-        explains="Float and commission must be zero. Sub-agents stay as they are. This cannot be "
-        "undone, and the phone number stays taken.",
+        description=(
+            "Float and commission must be zero. Sub-agents stay as they are. This cannot be"
+            " undone, and the phone number stays taken."
+        ),
         button="Terminate for good",
         fields=(_REASON,),
-        done="The agent is terminated.",
-        dangerous=True,
+        success_message="The agent is terminated.",
+        is_dangerous=True,
     ),
-    Act(
+    Action(
         name="agent.change_pin",
-        endpoint=f"POST {_ONE}/change-pin",
+        endpoint=f"POST {_ITEM_PATH}/change-pin",
         title="Change the PIN",
-        explains="The agent sits in front of you and types both. Without the old PIN there is no "
-        "new one.",
+        description=(
+            "The agent sits in front of you and types both. Without the old PIN there is no"
+            " new one."
+        ),
         button="Change PIN",
         fields=(
             Field("old_pin", "The old PIN", "pin"),
             Field("new_pin", "The new PIN", "pin", hint="Four digits"),
         ),
-        done="The PIN is changed.",
+        success_message="The PIN is changed.",
     ),
 )
 
 
-class Tree(NamedTuple):
+class AgentTree(NamedTuple):
     """A super-agent with its sub-agents. `is_whole` is false when there are more of them."""
 
     agent: dict[str, Any]
     sub_agents: list[dict[str, Any]]
-    is_whole: bool
+    is_complete: bool
 
     @property
     def float_balance(self) -> str:
@@ -164,53 +175,59 @@ class Tree(NamedTuple):
 
 
 @pages.get("/console/agents")
-async def agents(visit: Visit) -> Reply[bytes]:
+async def list_agents(visit: PageRequest) -> Reply[bytes]:
     """Who asks for nothing in particular sees the trees; what was asked for is a list."""
     asked = visit.query.pick("search", "agent_type", "status", "parent_agent_id", "cursor")
     if asked.keys() - {"cursor"}:
-        found = await visit.get(_ALL, asked)
-        return _list(visit, found, trees=None)
-    found = await visit.get(_ALL, {**asked, "agent_type": "super_agent", "limit": _TREES})
-    trees = await asyncio.gather(*(_tree(visit, agent) for agent in found["data"]))
-    return _list(visit, found, trees=trees)
+        found = await visit.get(_LIST_PATH, asked)
+        return _render_list(visit, found, trees=None)
+    found = await visit.get(
+        _LIST_PATH, {**asked, "agent_type": "super_agent", "limit": _TREES_PER_PAGE}
+    )
+    trees = await asyncio.gather(*(_load_tree(visit, agent) for agent in found["data"]))
+    return _render_list(visit, found, trees=trees)
 
 
-def _list(visit: Visit, found: Any, trees: list[Tree] | None) -> Reply[bytes]:
-    return visit.page("agents/list.html", found=found, trees=trees, float_low=_float_low(visit))
+def _render_list(visit: PageRequest, found: Any, trees: list[AgentTree] | None) -> Reply[bytes]:
+    return visit.render(
+        "agents/list.html", found=found, trees=trees, float_low=_get_float_low(visit)
+    )
 
 
-async def _tree(visit: Visit, agent: dict[str, Any]) -> Tree:
-    found = await visit.get(_ALL, {"parent_agent_id": agent["id"], "limit": _BRANCHES})
-    return Tree(agent, found["data"], not found["has_more"])
+async def _load_tree(visit: PageRequest, agent: dict[str, Any]) -> AgentTree:
+    found = await visit.get(_LIST_PATH, {"parent_agent_id": agent["id"], "limit": _MAX_SUB_AGENTS})
+    return AgentTree(agent, found["data"], not found["has_more"])
 
 
 @pages.get("/console/agents/{id}")
-async def agent(visit: Visit, id: str) -> Reply[bytes]:
-    record = await visit.get(at(_ONE, {"id": id}))
+async def show_agent(visit: PageRequest, id: str) -> Reply[bytes]:
+    record = await visit.get(build_path(_ITEM_PATH, {"id": id}))
     tree, parent, history, audit = await asyncio.gather(
-        _tree(visit, record),
-        _parent(visit, record),
-        visit.get("/api/v1/transactions", {"user_id": id, "limit": _FEW}),
+        _load_tree(visit, record),
+        _load_parent(visit, record),
+        visit.get("/api/v1/transactions", {"user_id": id, "limit": _RECENT_LIMIT}),
         visit.get_if_allowed(
-            "GET /api/v1/audit/logs", "/api/v1/audit/logs", {"resource_id": id, "limit": _FEW}
+            "GET /api/v1/audit/logs",
+            "/api/v1/audit/logs",
+            {"resource_id": id, "limit": _RECENT_LIMIT},
         ),
     )
-    return visit.page(
+    return visit.render(
         "agents/agent.html",
         agent=record,
         tree=tree,
         parent=parent,
         history=history,
         audit=audit,
-        float_low=_float_low(visit),
+        float_low=_get_float_low(visit),
     )
 
 
-async def _parent(visit: Visit, agent: Mapping[str, Any]) -> Any:
+async def _load_parent(visit: PageRequest, agent: Mapping[str, Any]) -> Any:
     parent_id = agent["parent_agent_id"]
-    return None if parent_id is None else await visit.get(at(_ONE, {"id": parent_id}))
+    return None if parent_id is None else await visit.get(build_path(_ITEM_PATH, {"id": parent_id}))
 
 
-def _float_low(visit: Visit) -> int:
+def _get_float_low(visit: PageRequest) -> int:
     """In whole units: below it, an agent soon cannot take cash in."""
-    return visit.call.services.settings.float_low
+    return visit.context.services.settings.float_low

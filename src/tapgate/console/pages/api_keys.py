@@ -2,17 +2,17 @@
 
 from typing import Final
 
-from tapgate.console.acts import GRACE, Act, Field
+from tapgate.console.actions import GRACE_FIELD, Action, Field
+from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
-from tapgate.console.visit import Visit
 from tapgate.edge.endpoint import Reply
 
 pages = Pages()
 
-_ALL = "/api/v1/admin/api-keys"
-_ONE = f"{_ALL}/{{id}}"
+_LIST_PATH = "/api/v1/admin/api-keys"
+_ITEM_PATH = f"{_LIST_PATH}/{{id}}"
 
-SCOPES: Final = {
+SCOPE_DESCRIPTIONS: Final = {
     "payments:read": "see transactions, agents, processors and statements",
     "payments:write": "move money: transfers, top-ups, cash-in and cash-out, quotes",
     "balance:read": "see balances of subscribers and agents",
@@ -28,7 +28,7 @@ _FIELDS: Final = (
         "scopes",
         "Scopes",
         "many",
-        tuple((scope, f"{what} ({scope})") for scope, what in SCOPES.items()),
+        tuple((scope, f"{what} ({scope})") for scope, what in SCOPE_DESCRIPTIONS.items()),
     ),
     Field(
         "allowed_ips",
@@ -53,54 +53,56 @@ _FIELDS: Final = (
         required=False,
     ),
 )
-_RESETTABLE: Final = ("rate_limit", "burst", "expires_at")
+_RESETTABLE_FIELDS: Final = ("rate_limit", "burst", "expires_at")
 
-ACTS = (
-    Act(
+ACTIONS = (
+    Action(
         name="api_key.create",
-        endpoint=f"POST {_ALL}",
+        endpoint=f"POST {_LIST_PATH}",
         title="Create an API key",
-        explains="For a program that calls the API. Select only the scopes it needs.",
+        description="For a program that calls the API. Select only the scopes it needs.",
         button="Create key",
         fields=_FIELDS,
-        done="The key is created.",
-        shows="api_keys/secret.html",
+        success_message="The key is created.",
+        result_template="api_keys/secret.html",
     ),
-    Act(
+    Action(
         name="api_key.edit",
-        endpoint=f"PUT {_ONE}",
+        endpoint=f"PUT {_ITEM_PATH}",
         title="Edit API key",
-        explains="Changes take effect immediately.",
+        description="Changes take effect immediately.",
         button="Edit",
-        fields=tuple(field._replace(resets=field.name in _RESETTABLE) for field in _FIELDS),
-        done="The key is changed.",
-        reads=_ONE,
+        fields=tuple(field._replace(resets=field.name in _RESETTABLE_FIELDS) for field in _FIELDS),
+        success_message="The key is changed.",
+        prefill_path=_ITEM_PATH,
     ),
-    Act(
+    Action(
         name="api_key.rotate",
-        endpoint=f"POST {_ONE}/rotate",
+        endpoint=f"POST {_ITEM_PATH}/rotate",
         title="Rotate API key",
-        explains="Creates a new key with the same settings. Choose how long the old key keeps "
+        description="Creates a new key with the same settings. Choose how long the old key keeps "
         "working while you switch over. A key that was rotated out earlier ends now.",
         button="Rotate",
-        fields=(GRACE,),
-        done="The key is rotated.",
-        shows="api_keys/secret.html",
+        fields=(GRACE_FIELD,),
+        success_message="The key is rotated.",
+        result_template="api_keys/secret.html",
     ),
-    Act(
+    Action(
         name="api_key.revoke",
-        endpoint=f"DELETE {_ONE}",
+        endpoint=f"DELETE {_ITEM_PATH}",
         title="Revoke this key?",
-        explains="Programs that use it are refused immediately. This cannot be undone; a new key "
-        "can be created.",
+        description=(
+            "Programs that use it are refused immediately. This cannot be undone; a new key"
+            " can be created."
+        ),
         button="Revoke",
-        done="The key is revoked.",
-        dangerous=True,
+        success_message="The key is revoked.",
+        is_dangerous=True,
     ),
 )
 
 
 @pages.get("/console/api-keys")
-async def api_keys(visit: Visit) -> Reply[bytes]:
-    found = await visit.get(_ALL, visit.query.pick("cursor"))
-    return visit.page("api_keys/list.html", found=found, what=SCOPES)
+async def list_api_keys(visit: PageRequest) -> Reply[bytes]:
+    found = await visit.get(_LIST_PATH, visit.query.pick("cursor"))
+    return visit.render("api_keys/list.html", found=found, what=SCOPE_DESCRIPTIONS)

@@ -2,28 +2,28 @@
 
 import asyncio
 
+from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
-from tapgate.console.visit import Visit
 from tapgate.edge.endpoint import Reply
 
 pages = Pages()
 
-_LOGS = "/api/v1/audit/logs"
+_LOGS_PATH = "/api/v1/audit/logs"
 _FILTERS = ("event", "actor_id", "resource_type", "resource_id", "result", "from", "to")
-_NEWEST = 100  # sealing takes seconds: among so many there is a sealed one
+_NEWEST_LIMIT = 100  # sealing takes seconds: among so many there is a sealed one
 
 
 @pages.get("/console/audit")
-async def trail(visit: Visit) -> Reply[bytes]:
-    found = await visit.get(_LOGS, visit.query.pick(*_FILTERS, "cursor"))
-    return visit.page("audit/list.html", found=found, filters=_FILTERS)
+async def list_entries(visit: PageRequest) -> Reply[bytes]:
+    found = await visit.get(_LOGS_PATH, visit.query.pick(*_FILTERS, "cursor"))
+    return visit.render("audit/list.html", found=found, filters=_FILTERS)
 
 
 @pages.get("/console/audit/verify")
-async def verify(visit: Visit) -> Reply[bytes]:
+async def verify_chain(visit: PageRequest) -> Reply[bytes]:
     outcome, newest = await asyncio.gather(
         visit.get("/api/v1/audit/verify", visit.query.pick("full")),
-        visit.get(_LOGS, {"limit": _NEWEST}),
+        visit.get(_LOGS_PATH, {"limit": _NEWEST_LIMIT}),
     )
     sealed = next((entry for entry in newest["data"] if entry["hash"] is not None), None)
-    return visit.page("audit/verified.html", outcome=outcome, sealed=sealed)
+    return visit.render("audit/verified.html", outcome=outcome, sealed=sealed)

@@ -5,65 +5,67 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from tapgate.cards.upload_file import MAX_ROWS
+from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
-from tapgate.console.visit import Visit
 from tapgate.edge import csv_files
 from tapgate.edge.endpoint import MEBIBYTE, Reply
 from tapgate.errors import ApiError, Code
 
 pages = Pages()
 
-_UPLOAD: Final = "/api/v1/cards/upload-csv"
-_LARGEST_MEBIBYTES: Final = 8
-_SHOWN_ERRORS: Final = 200
-_EXAMPLE: Final = (
+_UPLOAD_PATH: Final = "/api/v1/cards/upload-csv"
+_MAX_FILE_MEBIBYTES: Final = 8
+_MAX_LISTED_ERRORS: Final = 200
+_EXAMPLE_ROWS: Final = (
     ("Serial No.", "MAC Address", "Expiry Date"),
     ("TAP-000001", "04:A2:2B:1A:6F:80:01", "2031-12-31"),
     ("TAP-000002", "04:A2:2B:1A:6F:80:02", ""),
 )
 #: Whose page it is not, or not any more, is told so by the page's own means.
-_NOT_ABOUT_THE_FILE: Final = (Code.UNAUTHORIZED, Code.FORBIDDEN)
+_ACCESS_CODES: Final = (Code.UNAUTHORIZED, Code.FORBIDDEN)
 
 
 @pages.get("/console/cards/upload")
-async def upload_form(visit: Visit) -> Reply[bytes]:
-    await visit.require(f"POST {_UPLOAD}", sentence="Only system administrators upload cards")
-    example = csv_files.render_csv(_EXAMPLE)
-    return visit.page(
+async def show_upload_form(visit: PageRequest) -> Reply[bytes]:
+    await visit.require_access(
+        f"POST {_UPLOAD_PATH}", sentence="Only system administrators upload cards"
+    )
+    example = csv_files.render_csv(_EXAMPLE_ROWS)
+    return visit.render(
         "cards/upload.html",
         example=example.decode().replace("\r\n", "\n"),
-        example_file=_file(example),
+        example_file=_build_data_url(example),
         most_rows=MAX_ROWS,
-        largest=_LARGEST_MEBIBYTES * MEBIBYTE,
-        largest_mebibytes=_LARGEST_MEBIBYTES,
+        largest=_MAX_FILE_MEBIBYTES * MEBIBYTE,
+        largest_mebibytes=_MAX_FILE_MEBIBYTES,
     )
 
 
 @pages.post("/console/cards/upload")
-async def upload(visit: Visit) -> Reply[bytes]:
+async def upload_cards(visit: PageRequest) -> Reply[bytes]:
     try:
-        uploaded = await visit.pass_on("POST", _UPLOAD)
+        uploaded = await visit.forward_body("POST", _UPLOAD_PATH)
     except ApiError as error:
-        if error.code in _NOT_ABOUT_THE_FILE:
+        if error.code in _ACCESS_CODES:
             raise
-        return visit.page("cards/not_uploaded.html", sentence=_sentence(error))
+        return visit.render("cards/not_uploaded.html", sentence=_format_error(error))
     errors = uploaded["errors"]
-    return visit.page(
+    return visit.render(
         "cards/uploaded.html",
         uploaded=uploaded,
-        shown=errors[:_SHOWN_ERRORS],
-        errors_file=_file(_written(errors)),
+        shown=errors[:_MAX_LISTED_ERRORS],
+        errors_file=_build_data_url(_encode_errors(errors)),
     )
 
 
-def _sentence(error: ApiError) -> str:
+def _format_error(error: ApiError) -> str:
     fields = (error.details or {}).get("fields", {})
     if not fields:
         return f"{error.message or error.error}."
     return " ".join(f"The {name} {sentence}." for name, sentence in fields.items())
 
 
-def _written(errors: Sequence[dict[str, Any]]) -> bytes:
+def _encode_errors(errors: Sequence[dict[str, Any]]) -> bytes:
     rows = (
         (
             str(one["row"]),
@@ -75,6 +77,6 @@ def _written(errors: Sequence[dict[str, Any]]) -> bytes:
     return csv_files.render_csv([("Row", "Serial No.", "Error"), *rows])
 
 
-def _file(content: bytes) -> str:
+def _build_data_url(content: bytes) -> str:
     """The address of a file that is in the page already."""
     return f"data:{csv_files.CONTENT_TYPE.replace(' ', '')},{quote(content)}"

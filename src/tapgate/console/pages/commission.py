@@ -2,71 +2,73 @@
 
 from typing import Any, Final
 
-from tapgate.console import seen
-from tapgate.console.acts import Act
+from tapgate.console import stale_check
+from tapgate.console.actions import Action
+from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
-from tapgate.console.visit import Visit
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 
 pages = Pages()
 
-COMMISSIONS: Final = "/api/v1/commission-rules"
+COMMISSION_RULES_PATH: Final = "/api/v1/commission-rules"
 TIERS: Final = (1, 2, 3)
-_TYPES: Final = (chart.AGENT_CASHIN, chart.AGENT_CASHOUT)
-_CHANGE: Final = Act(
+_COMMISSION_TYPES: Final = (chart.AGENT_CASHIN, chart.AGENT_CASHOUT)
+_CHANGE_ACTION: Final = Action(
     name="commission.change",
-    endpoint=f"PUT {COMMISSIONS}",
+    endpoint=f"PUT {COMMISSION_RULES_PATH}",
     title="Commission",
-    explains="Applies to the next cash-in and cash-out of every agent.",
+    description="Applies to the next cash-in and cash-out of every agent.",
     button="Change the commission",
-    done="The commission is changed.",
+    success_message="The commission is changed.",
 )
 
 #: type -> tier -> rule, or None where there is none
-ByTier = dict[str, dict[int, dict[str, Any] | None]]
+RulesByTier = dict[str, dict[int, dict[str, Any] | None]]
 
 
-def by_tier(rules: list[dict[str, Any]]) -> ByTier:
+def group_by_tier(rules: list[dict[str, Any]]) -> RulesByTier:
     found = {(rule["type"], rule["tier"]): rule for rule in rules}
-    return {kind: {tier: found.get((kind, tier)) for tier in TIERS} for kind in _TYPES}
+    return {kind: {tier: found.get((kind, tier)) for tier in TIERS} for kind in _COMMISSION_TYPES}
 
 
 @pages.get("/console/limits/commission")
-async def ask_commission(visit: Visit) -> Reply[bytes]:
-    await visit.require(_CHANGE.endpoint)
-    rules = (await visit.get(COMMISSIONS))["data"]
-    return _form(visit, rules, seen.mark(rules))
+async def show_commission_form(visit: PageRequest) -> Reply[bytes]:
+    await visit.require_access(_CHANGE_ACTION.endpoint)
+    rules = (await visit.get(COMMISSION_RULES_PATH))["data"]
+    return _render_form(visit, rules, stale_check.fingerprint(rules))
 
 
 @pages.post("/console/limits/commission")
-async def change_commission(visit: Visit) -> Reply[bytes]:
-    await visit.require(_CHANGE.endpoint)
-    rules = _typed(visit)
+async def change_commission(visit: PageRequest) -> Reply[bytes]:
+    await visit.require_access(_CHANGE_ACTION.endpoint)
+    rules = _parse_rules(visit)
     try:
-        seen.require_still(visit.form.get("seen"), (await visit.get(COMMISSIONS))["data"])
-        await visit.send("PUT", COMMISSIONS, {"data": rules})
+        stale_check.require_unchanged(
+            visit.form.get("seen"), (await visit.get(COMMISSION_RULES_PATH))["data"]
+        )
+        await visit.send("PUT", COMMISSION_RULES_PATH, {"data": rules})
     except ApiError as error:
         if error.code is Code.UNAUTHORIZED:
             raise
-        return _form(visit, rules, visit.form.get("seen"), error)
-    return visit.go("/console/limits", _CHANGE.done)
+        return _render_form(visit, rules, visit.form.get("seen"), error)
+    return visit.redirect("/console/limits", _CHANGE_ACTION.success_message)
 
 
-def _typed(visit: Visit) -> list[dict[str, Any]]:
+def _parse_rules(visit: PageRequest) -> list[dict[str, Any]]:
     """A row without a rate has no rule."""
     return [
         {"type": kind, "tier": tier, "rate": rate, "minimum_amount": minimum or "0"}
-        for kind in _TYPES
+        for kind in _COMMISSION_TYPES
         for tier in TIERS
         if (rate := visit.form.get(f"rate_{kind}_{tier}")) is not None
         for minimum in [visit.form.get(f"minimum_amount_{kind}_{tier}")]
     ]
 
 
-def _form(
-    visit: Visit, rules: list[dict[str, Any]], mark: str | None, error: ApiError | None = None
+def _render_form(
+    visit: PageRequest, rules: list[dict[str, Any]], mark: str | None, error: ApiError | None = None
 ) -> Reply[bytes]:
     fields = {} if error is None else (error.details or {}).get("fields", {})
     wrong = {}
@@ -75,13 +77,13 @@ def _form(
         if place.isdigit() and int(place) < len(rules):
             rule = rules[int(place)]
             wrong[f"{name}_{rule['type']}_{rule['tier']}"] = sentence
-    return visit.page(
+    return visit.render(
         "limits/commission.html",
-        act=_CHANGE,
-        address=visit.call.path,
+        act=_CHANGE_ACTION,
+        address=visit.context.path,
         error=error,
         is_marked=bool(wrong),
         wrong=wrong,
-        commissions=by_tier(rules),
+        commissions=group_by_tier(rules),
         seen=mark,
     )

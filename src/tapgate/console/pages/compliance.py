@@ -4,23 +4,23 @@ import asyncio
 from collections.abc import Awaitable, Iterable
 from typing import Any, Final
 
-from tapgate.console.acts import Act, Field
-from tapgate.console.pages.compliance_rules import MOST_RULES, RULES, in_words
+from tapgate.console.actions import Action, Field
+from tapgate.console.page_request import PageRequest, build_path
+from tapgate.console.pages.compliance_rules import MAX_RULES, RULES_PATH, describe_rule
 from tapgate.console.site import Pages
-from tapgate.console.visit import Visit, at
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError, Code
 
 pages = Pages()
 
-_ALERTS: Final = "/api/v1/compliance/alerts"
-_ALERT: Final = f"{_ALERTS}/{{id}}"
-_RULE: Final = f"{RULES}/{{id}}"
-_SUBSCRIBER: Final = "/api/v1/subscribers/{id}"
-_TRANSACTION: Final = "/api/v1/transactions/{id}"
-_AUDIT: Final = "/api/v1/audit/logs"
-_PAGE: Final = 25
-_FEW: Final = 8
+_ALERTS_PATH: Final = "/api/v1/compliance/alerts"
+_ALERT_PATH: Final = f"{_ALERTS_PATH}/{{id}}"
+_RULE_PATH: Final = f"{RULES_PATH}/{{id}}"
+_SUBSCRIBER_PATH: Final = "/api/v1/subscribers/{id}"
+_TRANSACTION_PATH: Final = "/api/v1/transactions/{id}"
+_AUDIT_PATH: Final = "/api/v1/audit/logs"
+_PAGE_SIZE: Final = 25
+_RECENT_LIMIT: Final = 8
 
 TABS: Final = {
     "open": "Open",
@@ -29,7 +29,7 @@ TABS: Final = {
     "false_positive": "False positive",
     "all": "All",
 }
-_WAITING: Final = ("open", "investigating")
+_UNRESOLVED_STATUSES: Final = ("open", "investigating")
 
 _OUTCOME: Final = Field(
     "status",
@@ -43,75 +43,77 @@ _OUTCOME: Final = Field(
 _NOTES: Final = Field("resolution_notes", "Notes", "long", hint="Why; kept in the audit trail")
 
 
-def _decision(name: str) -> Field:
+def _build_decision_field(name: str) -> Field:
     return Field("transaction_decision", "Decision", "hidden", value=name)
 
 
-ACTS = (
-    Act(
+ACTIONS = (
+    Action(
         name="alert.investigate",
-        endpoint=f"POST {_ALERT}/investigate",
+        endpoint=f"POST {_ALERT_PATH}/investigate",
         title="Look into this alert",
-        explains="Others see that somebody looks into it. What is held stays held.",
+        description="Others see that somebody looks into it. What is held stays held.",
         button="Investigate",
         fields=(Field("note", "Note", "long", hint="Kept in the audit trail", required=False),),
-        done="The alert is under investigation.",
+        success_message="The alert is under investigation.",
     ),
-    Act(
+    Action(
         name="alert.resolve",
-        endpoint=f"POST {_ALERT}/resolve",
+        endpoint=f"POST {_ALERT_PATH}/resolve",
         title="Resolve this alert?",
-        explains="It leaves the queue. No money is moved. This cannot be undone; what happens "
+        description="It leaves the queue. No money is moved. This cannot be undone; what happens "
         "again raises a new alert.",
         button="Resolve",
         fields=(_OUTCOME, _NOTES),
-        done="The alert is resolved.",
+        success_message="The alert is resolved.",
     ),
-    Act(
+    Action(
         name="alert.release",
-        endpoint=f"POST {_ALERT}/resolve",
+        endpoint=f"POST {_ALERT_PATH}/resolve",
         title="Release the payment?",
-        explains="The receiver has the money at once, and the fee is charged. If the receiver "
+        description="The receiver has the money at once, and the fee is charged. If the receiver "
         "cannot take it, the payment fails and the payer has it back. This cannot be undone.",
         button="Release the payment",
-        fields=(_OUTCOME, _NOTES, _decision("release")),
-        says="message",
+        fields=(_OUTCOME, _NOTES, _build_decision_field("release")),
+        message_field="message",
     ),
-    Act(
+    Action(
         name="alert.reject",
-        endpoint=f"POST {_ALERT}/resolve",
+        endpoint=f"POST {_ALERT_PATH}/resolve",
         title="Reject the payment?",
-        explains="The payment fails. The payer can spend the money again at once, without a fee; "
-        "the receiver gets nothing. This cannot be undone.",
+        description=(
+            "The payment fails. The payer can spend the money again at once, without a fee;"
+            " the receiver gets nothing. This cannot be undone."
+        ),
         button="Reject the payment",
-        fields=(_OUTCOME, _NOTES, _decision("reject")),
-        says="message",
-        dangerous=True,
+        fields=(_OUTCOME, _NOTES, _build_decision_field("reject")),
+        message_field="message",
+        is_dangerous=True,
     ),
 )
 
 
 @pages.get("/console/compliance")
-async def queue(visit: Visit) -> Reply[bytes]:
+async def list_alerts(visit: PageRequest) -> Reply[bytes]:
     asked: dict[str, str | int] = {
         "status": "open",
-        "limit": _PAGE,
+        "limit": _PAGE_SIZE,
         **visit.query.pick("status", "severity", "subscriber_id", "cursor"),
     }
     tab = asked["status"]
     if tab == "all":
         del asked["status"]
-    found = await visit.get(_ALERTS, asked)
+    found = await visit.get(_ALERTS_PATH, asked)
     rules, people, held = await asyncio.gather(
-        visit.get(RULES, {"limit": MOST_RULES}),
-        _each(visit, _SUBSCRIBER, (alert["subscriber_id"] for alert in found["data"])),
-        _each(
+        visit.get(RULES_PATH, {"limit": MAX_RULES}),
+        _load_visible(visit, _SUBSCRIBER_PATH, (alert["subscriber_id"] for alert in found["data"])),
+        _load_visible(
             visit,
-            _TRANSACTION,
-            (alert["transaction_id"] for alert in found["data"] if _asks_for_decision(alert)),
+            _TRANSACTION_PATH,
+            (alert["transaction_id"] for alert in found["data"] if _needs_decision(alert)),
         ),
     )
-    return visit.page(
+    return visit.render(
         "compliance/queue.html",
         found=found,
         tab=tab,
@@ -119,66 +121,72 @@ async def queue(visit: Visit) -> Reply[bytes]:
         rules={rule["id"]: rule for rule in rules["data"]},
         people=people,
         held=held,
-        now=visit.call.services.clock(),
+        now=visit.context.services.clock(),
     )
 
 
 @pages.get("/console/compliance/alerts/{id}")
-async def one_alert(visit: Visit, id: str) -> Reply[bytes]:
-    alert = await visit.get(at(_ALERT, {"id": id}))
-    subject, few = alert["subscriber_id"], {"limit": _FEW}
+async def show_alert(visit: PageRequest, id: str) -> Reply[bytes]:
+    alert = await visit.get(build_path(_ALERT_PATH, {"id": id}))
+    subject, few = alert["subscriber_id"], {"limit": _RECENT_LIMIT}
     rule, transaction, audit, person, about = await asyncio.gather(
-        _open_to_me(visit, _RULE, alert["rule_id"]),
-        _open_to_me(visit, _TRANSACTION, alert["transaction_id"]),
-        visit.get_if_allowed(f"GET {_AUDIT}", _AUDIT, {"resource_id": id, **few}),
-        _open_to_me(visit, _SUBSCRIBER, subject),
-        _about(visit, subject),
+        _load_if_visible(visit, _RULE_PATH, alert["rule_id"]),
+        _load_if_visible(visit, _TRANSACTION_PATH, alert["transaction_id"]),
+        visit.get_if_allowed(f"GET {_AUDIT_PATH}", _AUDIT_PATH, {"resource_id": id, **few}),
+        _load_if_visible(visit, _SUBSCRIBER_PATH, subject),
+        _load_subscriber_details(visit, subject),
     )
-    is_waiting = alert["status"] in _WAITING
-    return visit.page(
+    is_waiting = alert["status"] in _UNRESOLVED_STATUSES
+    return visit.render(
         "compliance/alert.html",
         alert=alert,
         rule=rule,
-        sentence=None if rule is None else in_words(rule),
+        sentence=None if rule is None else describe_rule(rule),
         transaction=transaction,
         person=person,
         audit=audit,
         waiting=is_waiting,
         # A decision was made where the transaction is under review no more.
         holds=is_waiting
-        and _asks_for_decision(alert)
+        and _needs_decision(alert)
         and (transaction is None or transaction["status"] == "under_review"),
-        now=visit.call.services.clock(),
+        now=visit.context.services.clock(),
         **about,
     )
 
 
-async def _about(visit: Visit, subscriber_id: str | None) -> dict[str, Any]:
+async def _load_subscriber_details(visit: PageRequest, subscriber_id: str | None) -> dict[str, Any]:
     """What is known of whom an alert is about; of a restricted person only the other alerts."""
     names = ("balance", "limits", "history", "others")
     if subscriber_id is None:
         return dict.fromkeys(names)
     found = await asyncio.gather(
-        _open_to_me(visit, "/api/v1/balance/{id}", subscriber_id),
-        _open_to_me(visit, f"{_SUBSCRIBER}/limits", subscriber_id),
-        _if_open(visit.get("/api/v1/transactions", {"user_id": subscriber_id, "limit": _FEW})),
-        visit.get(_ALERTS, {"subscriber_id": subscriber_id, "limit": _FEW}),
+        _load_if_visible(visit, "/api/v1/balance/{id}", subscriber_id),
+        _load_if_visible(visit, f"{_SUBSCRIBER_PATH}/limits", subscriber_id),
+        _none_if_hidden(
+            visit.get("/api/v1/transactions", {"user_id": subscriber_id, "limit": _RECENT_LIMIT})
+        ),
+        visit.get(_ALERTS_PATH, {"subscriber_id": subscriber_id, "limit": _RECENT_LIMIT}),
     )
     return dict(zip(names, found, strict=True))
 
 
-def _asks_for_decision(alert: dict[str, Any]) -> bool:
+def _needs_decision(alert: dict[str, Any]) -> bool:
     """Whether a transaction was held for it: by a rule that says so, and never by hand."""
     is_review = alert["details"].get("action") == "review"
     return is_review and alert["transaction_id"] is not None and alert["rule_id"] is not None
 
 
-async def _open_to_me(visit: Visit, path: str, public_id: str | None) -> Any:
+async def _load_if_visible(visit: PageRequest, path: str, public_id: str | None) -> Any:
     """None for what belongs to a restricted person who has not let this admin in."""
-    return None if public_id is None else await _if_open(visit.get(at(path, {"id": public_id})))
+    return (
+        None
+        if public_id is None
+        else await _none_if_hidden(visit.get(build_path(path, {"id": public_id})))
+    )
 
 
-async def _if_open(asked: Awaitable[Any]) -> Any:
+async def _none_if_hidden(asked: Awaitable[Any]) -> Any:
     try:
         return await asked
     except ApiError as error:
@@ -188,8 +196,10 @@ async def _if_open(asked: Awaitable[Any]) -> Any:
         return None
 
 
-async def _each(visit: Visit, path: str, public_ids: Iterable[str | None]) -> dict[str, Any]:
+async def _load_visible(
+    visit: PageRequest, path: str, public_ids: Iterable[str | None]
+) -> dict[str, Any]:
     """Those that are open to this admin, by identifier."""
     wanted = list(dict.fromkeys(one for one in public_ids if one is not None))
-    found = await asyncio.gather(*(_open_to_me(visit, path, one) for one in wanted))
+    found = await asyncio.gather(*(_load_if_visible(visit, path, one) for one in wanted))
     return {one: record for one, record in zip(wanted, found, strict=True) if record is not None}

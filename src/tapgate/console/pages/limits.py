@@ -5,26 +5,26 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from tapgate.console import seen
-from tapgate.console.acts import Act, Field
-from tapgate.console.asked import Fields
-from tapgate.console.pages.commission import COMMISSIONS, TIERS, by_tier
-from tapgate.console.rendering import words
+from tapgate.console import stale_check
+from tapgate.console.actions import Action, Field
+from tapgate.console.forms import FormData
+from tapgate.console.page_request import PageRequest, build_path
+from tapgate.console.pages.commission import COMMISSION_RULES_PATH, TIERS, group_by_tier
+from tapgate.console.rendering import humanize
 from tapgate.console.site import Pages
-from tapgate.console.visit import Visit, at
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError, Code
 from tapgate.ledger import chart
 
 pages = Pages()
 
-_LEVEL: Final = "/api/v1/account-rules/{kyc_level}"
+_LEVEL_PATH: Final = "/api/v1/account-rules/{kyc_level}"
 _LEVELS: Final = ("1", "2", "3")
-_FEES: Final = "/api/v1/fee-rules"
-_OF_TYPE: Final = f"{_FEES}/{{type}}"
+_FEES_PATH: Final = "/api/v1/fee-rules"
+_FEE_PATH: Final = f"{_FEES_PATH}/{{type}}"
 
 #: field, what it is called, what more there is to say
-AMOUNTS: Final = (
+LIMIT_FIELDS: Final = (
     ("max_balance", "Most in the wallet", ""),
     ("max_transaction", "One payment", ""),
     ("daily_limit", "Sent in a day", ""),
@@ -32,7 +32,7 @@ AMOUNTS: Final = (
     ("no_pin_limit", "Without a PIN", "each payment; five times that on one card in a day"),
 )
 #: What may cost something, most used first.
-CHARGED: Final = (
+CHARGED_TYPES: Final = (
     chart.TRANSFER_P2P,
     chart.TRANSFER,
     chart.POS_PAYMENT,
@@ -45,16 +45,16 @@ CHARGED: Final = (
 )
 
 
-def _level(level: str) -> Act:
-    return Act(
+def _build_level_action(level: str) -> Action:
+    return Action(
         name=f"limits.level_{level}",
-        endpoint=f"PUT {_LEVEL}",
+        endpoint=f"PUT {_LEVEL_PATH}",
         title=f"Change the limits of level {level}",
-        explains="The next payment of everybody on this level is decided by them. Money that is "
+        description="The next payment of everybody on this level is decided by them. Money that is "
         "in a wallet already stays there.",
         button="Change",
         fields=(
-            *(Field(name, label, "money", hint=hint) for name, label, hint in AMOUNTS),
+            *(Field(name, label, "money", hint=hint) for name, label, hint in LIMIT_FIELDS),
             Field(
                 "requirements",
                 "What it takes to reach this level",
@@ -63,107 +63,111 @@ def _level(level: str) -> Act:
                 required=False,
             ),
         ),
-        reads=_LEVEL,
-        done=f"The limits of level {level} are changed.",
+        prefill_path=_LEVEL_PATH,
+        success_message=f"The limits of level {level} are changed.",
     )
 
 
-ACTS = tuple(_level(level) for level in _LEVELS)
+ACTIONS = tuple(_build_level_action(level) for level in _LEVELS)
 
 #: Its form is a page of its own: a fee has as many steps as it needs.
-_FEE: Final = Act(
+_FEE_ACTION: Final = Action(
     name="fee.change",
-    endpoint=f"PUT {_OF_TYPE}",
+    endpoint=f"PUT {_FEE_PATH}",
     title="Fee",
-    explains="The next transaction of this type is charged by it. The fees of all other types "
+    description="The next transaction of this type is charged by it. The fees of all other types "
     "stay as they are.",
     button="Change the fee",
-    done="The fee is changed.",
+    success_message="The fee is changed.",
 )
-_ROOM: Final = 2  # empty rows, for further steps
-_MOST_STEPS: Final = 100  # a form with more of them has more fields than are taken
-_LAST: Final = "last"
+_EMPTY_ROWS: Final = 2  # empty rows, for further steps
+_MAX_STEPS: Final = 100  # a form with more of them has more fields than are taken
+_LAST_STEP: Final = "last"
 
 
-class _Typed(NamedTuple):
+class _FeeForm(NamedTuple):
     """What the form of a fee has in it: steps with an end, and the rate of everything above."""
 
     steps: list[tuple[str | None, str | None]]
     last_rate: str | None
     payer: str | None
-    seen: str | None
+    fingerprint: str | None
 
 
 @pages.get("/console/limits")
-async def limits(visit: Visit) -> Reply[bytes]:
+async def show_limits(visit: PageRequest) -> Reply[bytes]:
     *levels, fees, commissions = await asyncio.gather(
-        *(visit.get(at(_LEVEL, {"kyc_level": level})) for level in _LEVELS),
-        visit.get_if_allowed(f"GET {_FEES}", _FEES),
-        visit.get_if_allowed(f"GET {COMMISSIONS}", COMMISSIONS),
+        *(visit.get(build_path(_LEVEL_PATH, {"kyc_level": level})) for level in _LEVELS),
+        visit.get_if_allowed(f"GET {_FEES_PATH}", _FEES_PATH),
+        visit.get_if_allowed(f"GET {COMMISSION_RULES_PATH}", COMMISSION_RULES_PATH),
     )
-    return visit.page(
+    return visit.render(
         "limits/page.html",
         levels=levels,
-        amounts=AMOUNTS,
-        fees=None if fees is None else {kind: _of(kind, fees) for kind in CHARGED},
-        fee_change=_FEE.endpoint,
-        commissions=None if commissions is None else by_tier(commissions["data"]),
+        amounts=LIMIT_FIELDS,
+        fees=None if fees is None else {kind: _filter_steps(kind, fees) for kind in CHARGED_TYPES},
+        fee_change=_FEE_ACTION.endpoint,
+        commissions=None if commissions is None else group_by_tier(commissions["data"]),
         tiers=TIERS,
-        commission_change=f"PUT {COMMISSIONS}",
+        commission_change=f"PUT {COMMISSION_RULES_PATH}",
     )
 
 
 @pages.get("/console/limits/fees/{type}")
-async def ask_fee(visit: Visit, type: str) -> Reply[bytes]:
-    steps = await _now(visit, type)
-    return _form(
+async def show_fee_form(visit: PageRequest, type: str) -> Reply[bytes]:
+    steps = await _load_steps(visit, type)
+    return _render_form(
         visit,
         type,
-        _Typed(
+        _FeeForm(
             steps=[(step["up_to"], step["rate"]) for step in steps[:-1]],
             last_rate=steps[-1]["rate"] if steps else "0",
             payer=steps[0]["payer"] if steps else None,
-            seen=seen.mark(steps),
+            fingerprint=stale_check.fingerprint(steps),
         ),
     )
 
 
 @pages.post("/console/limits/fees/{type}")
-async def change_fee(visit: Visit, type: str) -> Reply[bytes]:
-    typed, now = _read(visit.form), await _now(visit, type)
+async def change_fee(visit: PageRequest, type: str) -> Reply[bytes]:
+    typed, now = _parse_form(visit.form), await _load_steps(visit, type)
     try:
-        seen.require_still(typed.seen, now)
-        await visit.send("PUT", at(_OF_TYPE, {"type": type}), {"data": _asked(type, typed)})
+        stale_check.require_unchanged(typed.fingerprint, now)
+        await visit.send(
+            "PUT",
+            build_path(_FEE_PATH, {"type": type}),
+            {"data": _build_request_steps(type, typed)},
+        )
     except ApiError as error:
         if error.code is Code.UNAUTHORIZED:
             raise
-        return _form(visit, type, typed, error)
-    return visit.go("/console/limits", _FEE.done)
+        return _render_form(visit, type, typed, error)
+    return visit.redirect("/console/limits", _FEE_ACTION.success_message)
 
 
-async def _now(visit: Visit, kind: str) -> list[Any]:
-    if kind not in CHARGED:
+async def _load_steps(visit: PageRequest, kind: str) -> list[Any]:
+    if kind not in CHARGED_TYPES:
         raise ApiError(Code.NOT_FOUND)
-    await visit.require(_FEE.endpoint)
-    return _of(kind, await visit.get(_FEES))
+    await visit.require_access(_FEE_ACTION.endpoint)
+    return _filter_steps(kind, await visit.get(_FEES_PATH))
 
 
-def _of(kind: str, fees: Any) -> list[Any]:
+def _filter_steps(kind: str, fees: Any) -> list[Any]:
     return [step for step in fees["data"] if step["type"] == kind]
 
 
-def _read(form: Fields) -> _Typed:
+def _parse_form(form: FormData) -> _FeeForm:
     """A row that is empty is none."""
-    steps = [(form.get(f"up_to_{row}"), form.get(f"rate_{row}")) for row in range(_MOST_STEPS)]
-    return _Typed(
+    steps = [(form.get(f"up_to_{row}"), form.get(f"rate_{row}")) for row in range(_MAX_STEPS)]
+    return _FeeForm(
         steps=[step for step in steps if any(step)],
-        last_rate=form.get(f"rate_{_LAST}"),
+        last_rate=form.get(f"rate_{_LAST_STEP}"),
         payer=form.get("payer"),
-        seen=form.get("seen"),
+        fingerprint=form.get("seen"),
     )
 
 
-def _asked(kind: str, typed: _Typed) -> list[dict[str, Any]]:
+def _build_request_steps(kind: str, typed: _FeeForm) -> list[dict[str, Any]]:
     """As the interface takes it; what is missing is named by its refusal."""
     step = {"type": kind, "payer": typed.payer or ""}
     return [
@@ -172,31 +176,33 @@ def _asked(kind: str, typed: _Typed) -> list[dict[str, Any]]:
     ]
 
 
-def _form(visit: Visit, kind: str, typed: _Typed, error: ApiError | None = None) -> Reply[bytes]:
-    wrong = _wrong(typed, error)
+def _render_form(
+    visit: PageRequest, kind: str, typed: _FeeForm, error: ApiError | None = None
+) -> Reply[bytes]:
+    wrong = _map_field_errors(typed, error)
     if error is not None and wrong:  # which says where, in the interface's words
         error = ApiError(error.code, "Some steps are not right yet: look at what is marked")
     is_payment = kind in chart.PAYMENT_TYPES  # of which a refund returns the fee to the receiver
-    return visit.page(
+    return visit.render(
         "limits/fee.html",
-        act=msgspec.structs.replace(_FEE, title=f"Fee: {words(kind)}"),
-        address=visit.call.path,
+        act=msgspec.structs.replace(_FEE_ACTION, title=f"Fee: {humanize(kind)}"),
+        address=visit.context.path,
         error=error,
         wrong=wrong,
-        steps=[*typed.steps, *[(None, None)] * _ROOM],
+        steps=[*typed.steps, *[(None, None)] * _EMPTY_ROWS],
         last_rate=typed.last_rate,
         payers=("receiver",) if is_payment else ("sender", "receiver"),
         payer=typed.payer,
-        seen=typed.seen,
+        seen=typed.fingerprint,
     )
 
 
-def _wrong(typed: _Typed, error: ApiError | None) -> dict[str, str]:
+def _map_field_errors(typed: _FeeForm, error: ApiError | None) -> dict[str, str]:
     """By the fields of the form what the refusal says by the steps that were sent."""
     fields = {} if error is None else (error.details or {}).get("fields", {})
     found = {}
     for path, sentence in fields.items():
         place, _, name = path.removeprefix("data[").partition("].")
         is_last = place == str(len(typed.steps))
-        found[f"{name}_{_LAST if is_last else place}"] = sentence
+        found[f"{name}_{_LAST_STEP if is_last else place}"] = sentence
     return found

@@ -2,26 +2,26 @@
 
 import asyncio
 
-from tapgate.console.acts import GRACE, Act, Field
+from tapgate.console.actions import GRACE_FIELD, Action, Field
+from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
-from tapgate.console.visit import Visit, at
 from tapgate.edge.endpoint import Reply
 
 pages = Pages()
 
-_ALL = "/api/v1/admin/partners"
-_ONE = "/api/v1/admin/partners/{id}"
-_KEYS = f"{_ONE}/keys"
-_FEW = 20
+_LIST_PATH = "/api/v1/admin/partners"
+_ITEM_PATH = "/api/v1/admin/partners/{id}"
+_KEYS_PATH = f"{_ITEM_PATH}/keys"
+_RECENT_LIMIT = 20
 
 _REASON = Field("reason", "Reason", "long", hint="Kept in the audit trail", required=False)
 
-ACTS = (
-    Act(
+ACTIONS = (
+    Action(
         name="partner.create",
-        endpoint=f"POST {_ALL}",
+        endpoint=f"POST {_LIST_PATH}",
         title="Create a partner",
-        explains="A bank, an employer or a transfer service. It pays into its account here and "
+        description="A bank, an employer or a transfer service. It pays into its account here and "
         "funds subscribers from it.",
         button="Create",
         fields=(
@@ -34,111 +34,113 @@ ACTS = (
                 value="0",
             ),
         ),
-        done="The partner is there",
-        shows="partners/created.html",
+        success_message="The partner is there",
+        result_template="partners/created.html",
     ),
-    Act(
+    Action(
         name="partner.fund",
-        endpoint=f"POST {_ONE}/fund",
+        endpoint=f"POST {_ITEM_PATH}/fund",
         title="Put money on the partner's account",
-        explains="Do this when the partner's money has reached you, in cash or at the bank. The "
+        description="Do this when the partner's money has reached you, in cash or at the bank. The "
         "platform's cash account pays, and the partner can hand it on at once.",
         button="Fund",
         fields=(Field("amount", "Amount", "money", hint="Like 50000"),),
-        done="The money is on the partner's account.",
+        success_message="The money is on the partner's account.",
         moves_money=True,
     ),
-    Act(
+    Action(
         name="partner.suspend",
-        endpoint=f"POST {_ONE}/suspend",
+        endpoint=f"POST {_ITEM_PATH}/suspend",
         title="Suspend this partner?",
-        explains="Its key and its webhook are refused at once, so nobody is funded by it. Its "
+        description="Its key and its webhook are refused at once, so nobody is funded by it. Its "
         "money stays where it is. It can be undone.",
         button="Suspend",
         fields=(_REASON,),
-        done="The partner is suspended.",
-        dangerous=True,
+        success_message="The partner is suspended.",
+        is_dangerous=True,
     ),
-    Act(
+    Action(
         name="partner.activate",
-        endpoint=f"POST {_ONE}/activate",
+        endpoint=f"POST {_ITEM_PATH}/activate",
         title="Activate this partner?",
-        explains="Its key and its webhook work again.",
+        description="Its key and its webhook work again.",
         button="Activate",
         fields=(_REASON,),
-        done="The partner is active.",
+        success_message="The partner is active.",
     ),
-    Act(
+    Action(
         name="partner.key",
-        endpoint=f"POST {_KEYS}",
+        endpoint=f"POST {_KEYS_PATH}",
         title="Create a signing key",
-        explains="Existing keys keep working until you delete them: create a key, switch over, "
+        description="Existing keys keep working until you delete them: create a key, switch over, "
         "then delete the old one.",
         button="Create key",
-        done="The key is created.",
-        shows="processors/key_created.html",
+        success_message="The key is created.",
+        result_template="processors/key_created.html",
     ),
-    Act(
+    Action(
         name="partner.delete_key",
-        endpoint=f"DELETE {_KEYS}/{{api_key_id}}",
+        endpoint=f"DELETE {_KEYS_PATH}/{{api_key_id}}",
         title="Delete this key?",
-        explains="Requests signed with it are refused immediately, also if it is the last key. "
+        description="Requests signed with it are refused immediately, also if it is the last key. "
         "This cannot be undone, but a new key can be created.",
         button="Delete",
-        done="The key is deleted.",
-        dangerous=True,
+        success_message="The key is deleted.",
+        is_dangerous=True,
     ),
-    Act(
+    Action(
         name="partner.rotate_webhook_secret",
-        endpoint=f"POST {_ONE}/rotate-webhook-secret",
+        endpoint=f"POST {_ITEM_PATH}/rotate-webhook-secret",
         title="Rotate webhook secret",
-        explains="Creates a new secret. Choose how long the old secret is accepted while the "
+        description="Creates a new secret. Choose how long the old secret is accepted while the "
         "partner switches over. A secret that was rotated out earlier ends now.",
         button="Rotate webhook secret",
-        fields=(GRACE,),
-        done="The webhook secret is rotated.",
-        shows="partners/webhook_secret.html",
+        fields=(GRACE_FIELD,),
+        success_message="The webhook secret is rotated.",
+        result_template="partners/webhook_secret.html",
     ),
 )
 
 
 @pages.get("/console/partners")
-async def partners(visit: Visit) -> Reply[bytes]:
+async def list_partners(visit: PageRequest) -> Reply[bytes]:
     asked = visit.query.pick("search", "status", "cursor")
-    return visit.page("partners/list.html", found=await visit.get(_ALL, asked))
+    return visit.render("partners/list.html", found=await visit.get(_LIST_PATH, asked))
 
 
 @pages.get("/console/partners/{id}")
-async def partner(visit: Visit, id: str) -> Reply[bytes]:
-    record = await visit.get(at(_ONE, {"id": id}))
+async def show_partner(visit: PageRequest, id: str) -> Reply[bytes]:
+    record = await visit.get(build_path(_ITEM_PATH, {"id": id}))
     history, keys, audit = await asyncio.gather(
-        visit.get("/api/v1/transactions", {"user_id": id, "limit": _FEW}),
-        visit.get(at(_KEYS, {"id": id}), {"limit": _FEW}),
+        visit.get("/api/v1/transactions", {"user_id": id, "limit": _RECENT_LIMIT}),
+        visit.get(build_path(_KEYS_PATH, {"id": id}), {"limit": _RECENT_LIMIT}),
         visit.get_if_allowed(
-            "GET /api/v1/audit/logs", "/api/v1/audit/logs", {"resource_id": id, "limit": _FEW}
+            "GET /api/v1/audit/logs",
+            "/api/v1/audit/logs",
+            {"resource_id": id, "limit": _RECENT_LIMIT},
         ),
     )
-    return visit.page(
+    return visit.render(
         "partners/partner.html",
         partner=record,
         history=history,
         keys=keys,
         audit=audit,
-        webhook=_webhook(visit, id),
+        webhook=_build_webhook_url(visit, id),
     )
 
 
 @pages.get("/console/partners/{id}/keys")
-async def all_keys(visit: Visit, id: str) -> Reply[bytes]:
+async def list_keys(visit: PageRequest, id: str) -> Reply[bytes]:
     """The keys of a partner that has more than its own page shows."""
     record, found = await asyncio.gather(
-        visit.get(at(_ONE, {"id": id})),
-        visit.get(at(_KEYS, {"id": id}), visit.query.pick("cursor")),
+        visit.get(build_path(_ITEM_PATH, {"id": id})),
+        visit.get(build_path(_KEYS_PATH, {"id": id}), visit.query.pick("cursor")),
     )
-    return visit.page("partners/keys.html", partner=record, found=found)
+    return visit.render("partners/keys.html", partner=record, found=found)
 
 
-def _webhook(visit: Visit, id: str) -> str:
+def _build_webhook_url(visit: PageRequest, id: str) -> str:
     """Where the partner sends its top-ups."""
-    path = at("/api/v1/webhooks/partners/{partner_id}", {"partner_id": id})
-    return f"{visit.call.services.settings.public_url}{path}"
+    path = build_path("/api/v1/webhooks/partners/{partner_id}", {"partner_id": id})
+    return f"{visit.context.services.settings.public_url}{path}"

@@ -2,29 +2,29 @@
 
 import asyncio
 
-from tapgate.console.acts import Act, Field
+from tapgate.console.actions import Action, Field
+from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
-from tapgate.console.visit import Visit, at
 from tapgate.edge.endpoint import Reply
 
 pages = Pages()
 
-_ALL = "/api/v1/processors"
-_ONE = "/api/v1/processors/{id}"
-_TERMINALS = f"{_ONE}/terminals"
-_KEYS = f"{_ONE}/keys"
-_FEW = 10
-_SOME = 20
+_LIST_PATH = "/api/v1/processors"
+_ITEM_PATH = "/api/v1/processors/{id}"
+_TERMINALS_PATH = f"{_ITEM_PATH}/terminals"
+_KEYS_PATH = f"{_ITEM_PATH}/keys"
+_RECENT_LIMIT = 10
+_PREVIEW_LIMIT = 20
 
 _REASON = Field("reason", "Reason", "long", hint="Kept in the audit trail")
-_FREE_REASON = _REASON._replace(required=False)
+_OPTIONAL_REASON = _REASON._replace(required=False)
 
-ACTS = (
-    Act(
+ACTIONS = (
+    Action(
         name="processor.create",
-        endpoint=f"POST {_ALL}",
+        endpoint=f"POST {_LIST_PATH}",
         title="Create a processor",
-        explains="A shop or a service that is paid by card. It gets a settlement account, where "
+        description="A shop or a service that is paid by card. It gets a settlement account, where "
         "the payments arrive, and its first signing key.",
         button="Create",
         fields=(
@@ -32,34 +32,34 @@ ACTS = (
             Field("phone_number", "Phone", "tel", hint="With its country: +23276123456"),
             Field("email", "E-mail", "email", hint="Of whoever answers for it"),
         ),
-        done="The processor is there",
-        shows="processors/created.html",
+        success_message="The processor is there",
+        result_template="processors/created.html",
     ),
-    Act(
+    Action(
         name="processor.suspend",
-        endpoint=f"POST {_ONE}/suspend",
+        endpoint=f"POST {_ITEM_PATH}/suspend",
         title="Suspend this processor?",
-        explains="All its keys are refused at once, those of its terminals too: nobody can pay "
+        description="All its keys are refused at once, those of its terminals too: nobody can pay "
         "there. Its money stays where it is. It can be undone.",
         button="Suspend",
         fields=(_REASON,),
-        done="The processor is suspended.",
-        dangerous=True,
+        success_message="The processor is suspended.",
+        is_dangerous=True,
     ),
-    Act(
+    Action(
         name="processor.activate",
-        endpoint=f"POST {_ONE}/activate",
+        endpoint=f"POST {_ITEM_PATH}/activate",
         title="Activate this processor?",
-        explains="Its keys work again, and those of its terminals that are not blocked.",
+        description="Its keys work again, and those of its terminals that are not blocked.",
         button="Activate",
-        fields=(_FREE_REASON,),
-        done="The processor is active.",
+        fields=(_OPTIONAL_REASON,),
+        success_message="The processor is active.",
     ),
-    Act(
+    Action(
         name="processor.transfer",
-        endpoint=f"POST {_ONE}/transfer",
+        endpoint=f"POST {_ITEM_PATH}/transfer",
         title="Send settlement money to a subscriber",
-        explains="The settlement account pays, and the money is in the subscriber's wallet at "
+        description="The settlement account pays, and the money is in the subscriber's wallet at "
         "once. This is how a shop's owner gets what the shop has taken.",
         button="Send money",
         fields=(
@@ -67,95 +67,101 @@ ACTS = (
             Field("amount", "Amount", "money", hint="Like 5000"),
             Field("description", "What for", required=False, hint="Kept with the transaction"),
         ),
-        done="The money is in the subscriber's wallet.",
+        success_message="The money is in the subscriber's wallet.",
         moves_money=True,
     ),
-    Act(
+    Action(
         name="terminal.add",
-        endpoint=f"POST {_TERMINALS}",
+        endpoint=f"POST {_TERMINALS_PATH}",
         title="Add a terminal",
-        explains="Each till gets a signing key of its own, so that one that is lost can be "
+        description="Each till gets a signing key of its own, so that one that is lost can be "
         "blocked alone.",
         button="Add a terminal",
         fields=(Field("name", "Name", hint="Where it stands, like Till 2"),),
-        done="The terminal is there",
-        shows="processors/terminal_added.html",
+        success_message="The terminal is there",
+        result_template="processors/terminal_added.html",
     ),
-    Act(
+    Action(
         name="terminal.block",
-        endpoint=f"POST {_TERMINALS}/{{terminal_id}}/block",
+        endpoint=f"POST {_TERMINALS_PATH}/{{terminal_id}}/block",
         title="Block this terminal?",
-        explains="Its keys are refused at once. The other terminals go on working. It can be "
+        description="Its keys are refused at once. The other terminals go on working. It can be "
         "undone.",
         button="Block",
-        fields=(_FREE_REASON,),
-        done="The terminal is blocked.",
-        dangerous=True,
+        fields=(_OPTIONAL_REASON,),
+        success_message="The terminal is blocked.",
+        is_dangerous=True,
     ),
-    Act(
+    Action(
         name="terminal.unblock",
-        endpoint=f"POST {_TERMINALS}/{{terminal_id}}/unblock",
+        endpoint=f"POST {_TERMINALS_PATH}/{{terminal_id}}/unblock",
         title="Unblock this terminal?",
-        explains="Its keys work again.",
+        description="Its keys work again.",
         button="Unblock",
-        fields=(_FREE_REASON,),
-        done="The terminal is unblocked.",
+        fields=(_OPTIONAL_REASON,),
+        success_message="The terminal is unblocked.",
     ),
-    Act(
+    Action(
         name="processor.key",
-        endpoint=f"POST {_KEYS}",
+        endpoint=f"POST {_KEYS_PATH}",
         title="Create a signing key",
-        explains="For the processor's own server. Existing keys keep working until you delete "
+        description="For the processor's own server. Existing keys keep working until you delete "
         "them: create a key, switch over, then delete the old one.",
         button="Create a key",
-        done="The key is there",
-        shows="processors/key_created.html",
+        success_message="The key is there",
+        result_template="processors/key_created.html",
         fields=(Field("terminal_id", "Terminal", "hidden"),),
     ),
-    Act(
+    Action(
         name="terminal.key",
-        endpoint=f"POST {_KEYS}",
+        endpoint=f"POST {_KEYS_PATH}",
         title="Create a key for this terminal",
-        explains="Existing keys keep working until you delete them: create a key, switch over, "
+        description="Existing keys keep working until you delete them: create a key, switch over, "
         "then delete the old one.",
         button="New key",
         fields=(Field("terminal_id", "Terminal", "hidden"),),
-        done="The terminal's key is there",
-        shows="processors/key_created.html",
+        success_message="The terminal's key is there",
+        result_template="processors/key_created.html",
     ),
-    Act(
+    Action(
         name="processor.delete_key",
-        endpoint=f"DELETE {_KEYS}/{{api_key_id}}",
+        endpoint=f"DELETE {_KEYS_PATH}/{{api_key_id}}",
         title="Delete this key?",
-        explains="Whatever still signs with it is refused at once, also if it is the last key. "
+        description="Whatever still signs with it is refused at once, also if it is the last key. "
         "This cannot be undone, but a new key can be created.",
         button="Delete",
-        done="The key is deleted.",
-        dangerous=True,
+        success_message="The key is deleted.",
+        is_dangerous=True,
     ),
 )
 
 
 @pages.get("/console/processors")
-async def processors(visit: Visit) -> Reply[bytes]:
+async def list_processors(visit: PageRequest) -> Reply[bytes]:
     asked = visit.query.pick("search", "status", "cursor")
-    return visit.page("processors/list.html", found=await visit.get(_ALL, asked))
+    return visit.render("processors/list.html", found=await visit.get(_LIST_PATH, asked))
 
 
 @pages.get("/console/processors/{id}")
-async def processor(visit: Visit, id: str) -> Reply[bytes]:
+async def show_processor(visit: PageRequest, id: str) -> Reply[bytes]:
     named = {"id": id}
-    one = at(_ONE, named)
+    one = build_path(_ITEM_PATH, named)
     record = await visit.get(one)
     terminals, keys, history, audit = await asyncio.gather(
-        visit.get_if_allowed(f"GET {_TERMINALS}", at(_TERMINALS, named), {"limit": _SOME}),
-        visit.get_if_allowed(f"GET {_KEYS}", at(_KEYS, named), {"limit": _SOME}),
-        visit.get(f"{one}/transactions", {"limit": _FEW}),
         visit.get_if_allowed(
-            "GET /api/v1/audit/logs", "/api/v1/audit/logs", {"resource_id": id, "limit": _FEW}
+            f"GET {_TERMINALS_PATH}", build_path(_TERMINALS_PATH, named), {"limit": _PREVIEW_LIMIT}
+        ),
+        visit.get_if_allowed(
+            f"GET {_KEYS_PATH}", build_path(_KEYS_PATH, named), {"limit": _PREVIEW_LIMIT}
+        ),
+        visit.get(f"{one}/transactions", {"limit": _RECENT_LIMIT}),
+        visit.get_if_allowed(
+            "GET /api/v1/audit/logs",
+            "/api/v1/audit/logs",
+            {"resource_id": id, "limit": _RECENT_LIMIT},
         ),
     )
-    return visit.page(
+    return visit.render(
         "processors/processor.html",
         processor=record,
         terminals=terminals,
@@ -167,19 +173,22 @@ async def processor(visit: Visit, id: str) -> Reply[bytes]:
 
 
 @pages.get("/console/processors/{id}/terminals")
-async def all_terminals(visit: Visit, id: str) -> Reply[bytes]:
-    return await _all(visit, id, _TERMINALS, "processors/terminals.html")
+async def list_terminals(visit: PageRequest, id: str) -> Reply[bytes]:
+    return await _render_sublist(visit, id, _TERMINALS_PATH, "processors/terminals.html")
 
 
 @pages.get("/console/processors/{id}/keys")
-async def all_keys(visit: Visit, id: str) -> Reply[bytes]:
-    return await _all(visit, id, _KEYS, "processors/keys.html")
+async def list_keys(visit: PageRequest, id: str) -> Reply[bytes]:
+    return await _render_sublist(visit, id, _KEYS_PATH, "processors/keys.html")
 
 
-async def _all(visit: Visit, id: str, endpoint: str, template: str) -> Reply[bytes]:
+async def _render_sublist(
+    visit: PageRequest, id: str, endpoint: str, template: str
+) -> Reply[bytes]:
     """Of a processor that has more than its own page shows."""
     asked = visit.query.pick("cursor")
     record, found = await asyncio.gather(
-        visit.get(at(_ONE, {"id": id})), visit.get(at(endpoint, {"id": id}), asked)
+        visit.get(build_path(_ITEM_PATH, {"id": id})),
+        visit.get(build_path(endpoint, {"id": id}), asked),
     )
-    return visit.page(template, processor=record, found=found)
+    return visit.render(template, processor=record, found=found)

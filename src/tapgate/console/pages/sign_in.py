@@ -1,64 +1,66 @@
 """Signing in and out."""
 
 from tapgate.console import session
+from tapgate.console.page_request import HOME_PATH, SIGN_IN_PATH, PageRequest, get_local_path
 from tapgate.console.site import Pages
-from tapgate.console.visit import HOME, SIGN_IN, Visit, own_path
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError, Code
 
 pages = Pages()
 
 
-@pages.get(SIGN_IN, public=True)
-async def sign_in_form(visit: Visit) -> Reply[bytes]:
-    if visit.call.caller is not None:
-        return visit.go(_goes_to(visit))
-    return visit.page("sign_in.html", problem=None, email=None, to=_goes_to(visit))
+@pages.get(SIGN_IN_PATH, public=True)
+async def show_sign_in_form(visit: PageRequest) -> Reply[bytes]:
+    if visit.context.caller is not None:
+        return visit.redirect(_get_destination(visit))
+    return visit.render("sign_in.html", problem=None, email=None, to=_get_destination(visit))
 
 
-@pages.post(SIGN_IN, public=True)
-async def sign_in(visit: Visit) -> Reply[bytes]:
+@pages.post(SIGN_IN_PATH, public=True)
+async def sign_in(visit: PageRequest) -> Reply[bytes]:
     form = visit.form
-    email, password = form.get("email"), form.exact("password")
+    email, password = form.get("email"), form.get_raw("password")
     try:
         tokens = await visit.send(
             "POST", "/api/v1/admin/login", {"email": email or "", "password": password or ""}
         )
     except ApiError as error:
-        reply = visit.page(
+        reply = visit.render(
             "sign_in.html",
             error.status,
-            problem=_problem(error),
+            problem=_format_error(error),
             email=email,
-            to=_goes_to(visit),
+            to=_get_destination(visit),
         )
         reply.headers = {**error.headers, **reply.headers}
         return reply
-    if visit.call.caller is not None:
+    if visit.context.caller is not None:
         # Whoever was signed in here before would stay so with a token that nobody holds any more.
         await _end_session(visit)
-    return visit.go(_goes_to(visit), cookie=session.begin(visit.call, tokens["token"]))
+    return visit.redirect(
+        _get_destination(visit), cookie=session.set_session(visit.context, tokens["token"])
+    )
 
 
 @pages.post("/console/sign-out")
-async def sign_out(visit: Visit) -> Reply[bytes]:
+async def sign_out(visit: PageRequest) -> Reply[bytes]:
     await _end_session(visit)
-    reply = visit.go(SIGN_IN, cookie=session.end(visit.call))
+    reply = visit.redirect(SIGN_IN_PATH, cookie=session.clear_session(visit.context))
     # What the simulators keep in the tab's memory.
     reply.headers = {**reply.headers, "Clear-Site-Data": '"storage"'}
     return reply
 
 
-async def _end_session(visit: Visit) -> None:
+async def _end_session(visit: PageRequest) -> None:
     await visit.send("POST", "/api/v1/admin/logout")
 
 
-def _goes_to(visit: Visit) -> str:
+def _get_destination(visit: PageRequest) -> str:
     """The page that somebody came for before it was asked who they are."""
-    return own_path(visit.query.get("to") or HOME)
+    return get_local_path(visit.query.get("to") or HOME_PATH)
 
 
-def _problem(error: ApiError) -> str:
+def _format_error(error: ApiError) -> str:
     if error.code in (Code.UNAUTHORIZED, Code.VALIDATION_FAILED):
         return "The e-mail or the password is not right."
     if error.code is Code.RATE_LIMITED:

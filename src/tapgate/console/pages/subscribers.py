@@ -3,16 +3,16 @@
 import asyncio
 from typing import Any
 
-from tapgate.console.acts import Act, Field
+from tapgate.console.actions import Action, Field
+from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
-from tapgate.console.visit import Visit, at
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError, Code
 
 pages = Pages()
 
-_ONE = "/api/v1/subscribers/{id}"
-_FEW = 10
+_ITEM_PATH = "/api/v1/subscribers/{id}"
+_RECENT_LIMIT = 10
 
 _PROFILE = (
     Field("first_name", "First name"),
@@ -33,32 +33,32 @@ _PROFILE = (
 )
 _REASON = Field("reason", "Reason", "long", hint="Kept in the audit trail")
 
-ACTS = (
-    Act(
+ACTIONS = (
+    Action(
         name="subscriber.register",
         endpoint="POST /api/v1/subscribers",
         title="Register a subscriber",
-        explains="They get an empty wallet on KYC level 1. They choose the PIN themselves.",
+        description="They get an empty wallet on KYC level 1. They choose the PIN themselves.",
         button="Register",
         fields=(*_PROFILE, Field("pin", "PIN", "pin", hint="Four digits")),
-        done="The subscriber is registered.",
-        then="/console/subscribers/{subscriber_id}",
+        success_message="The subscriber is registered.",
+        redirect_path="/console/subscribers/{subscriber_id}",
     ),
-    Act(
+    Action(
         name="subscriber.update",
-        endpoint=f"PUT {_ONE}",
+        endpoint=f"PUT {_ITEM_PATH}",
         title="Change the profile",
-        explains="What you leave empty stays as it is.",
+        description="What you leave empty stays as it is.",
         button="Change profile",
         fields=_PROFILE,
-        reads=_ONE,
-        done="The profile is changed.",
+        prefill_path=_ITEM_PATH,
+        success_message="The profile is changed.",
     ),
-    Act(
+    Action(
         name="subscriber.level",
-        endpoint=f"PUT {_ONE}",
+        endpoint=f"PUT {_ITEM_PATH}",
         title="Change the KYC level",
-        explains="A higher level has higher limits. Look at the documents first.",
+        description="A higher level has higher limits. Look at the documents first.",
         button="Change level",
         fields=(
             Field("kyc_level", "Level", "whole_choice", ("1", "2", "3")),
@@ -70,86 +70,88 @@ ACTS = (
                 required=False,
             ),
         ),
-        needs_field="kyc_level",
-        reads=_ONE,
-        done="The level is changed.",
+        required_field="kyc_level",
+        prefill_path=_ITEM_PATH,
+        success_message="The level is changed.",
     ),
-    Act(
+    Action(
         name="subscriber.block",
-        endpoint=f"POST {_ONE}/block",
+        endpoint=f"POST {_ITEM_PATH}/block",
         title="Block this subscriber?",
-        explains="Every payment from and to the wallet is refused at once, with every card. "
+        description="Every payment from and to the wallet is refused at once, with every card. "
         "It can be undone.",
         button="Block",
         fields=(_REASON,),
-        done="The subscriber is blocked.",
-        dangerous=True,
+        success_message="The subscriber is blocked.",
+        is_dangerous=True,
     ),
-    Act(
+    Action(
         name="subscriber.unblock",
-        endpoint=f"POST {_ONE}/unblock",
+        endpoint=f"POST {_ITEM_PATH}/unblock",
         title="Unblock this subscriber?",
-        explains="Cards that were active before work again.",
+        description="Cards that were active before work again.",
         button="Unblock",
         fields=(_REASON._replace(required=False),),
-        done="The subscriber is unblocked.",
+        success_message="The subscriber is unblocked.",
     ),
-    Act(
+    Action(
         name="subscriber.close",
-        endpoint=f"POST {_ONE}/close",
+        endpoint=f"POST {_ITEM_PATH}/close",
         title="Close this subscriber for good?",
-        explains="The wallet must be empty. This cannot be undone, and the phone number stays "
+        description="The wallet must be empty. This cannot be undone, and the phone number stays "
         "taken.",
         button="Close for good",
         fields=(_REASON,),
-        done="The subscriber is closed.",
-        dangerous=True,
+        success_message="The subscriber is closed.",
+        is_dangerous=True,
     ),
-    Act(
+    Action(
         name="subscriber.reset_pin",
-        endpoint=f"POST {_ONE}/reset-pin",
+        endpoint=f"POST {_ITEM_PATH}/reset-pin",
         title="Send a code for a new PIN?",
-        explains="A one-time code goes to the subscriber's phone. With it they choose a new PIN "
+        description="A one-time code goes to the subscriber's phone. With it they choose a new PIN "
         "in the chat or here.",
         button="Reset PIN",
-        done="A code is on its way to the subscriber's phone.",
+        success_message="A code is on its way to the subscriber's phone.",
     ),
-    Act(
+    Action(
         name="subscriber.set_pin",
-        endpoint=f"POST {_ONE}/reset-pin/confirm",
+        endpoint=f"POST {_ITEM_PATH}/reset-pin/confirm",
         title="Set a new PIN with the code",
-        explains="The subscriber reads the code to you and types the new PIN.",
+        description="The subscriber reads the code to you and types the new PIN.",
         button="Set PIN",
         fields=(
             Field("otp", "Code", hint="Six digits, from the subscriber's phone"),
             Field("new_pin", "New PIN", "pin", hint="Four digits"),
         ),
-        done="The PIN is set.",
+        success_message="The PIN is set.",
     ),
-    Act(
+    Action(
         name="subscriber.verify_pin",
-        endpoint=f"POST {_ONE}/verify-pin",
+        endpoint=f"POST {_ITEM_PATH}/verify-pin",
         title="Is this the PIN?",
-        explains="To know whom you talk to. A wrong one counts as at a terminal: the third in a "
+        description="To know whom you talk to. A wrong one counts as at a terminal: the third in a "
         "row locks it for half an hour.",
         button="Check PIN",
         fields=(Field("pin", "PIN", "pin"),),
-        done="The PIN is right.",
+        success_message="The PIN is right.",
     ),
-    Act(
+    Action(
         name="subscriber.change_pin",
-        endpoint=f"POST {_ONE}/change-pin",
+        endpoint=f"POST {_ITEM_PATH}/change-pin",
         title="Change the PIN",
-        explains="The subscriber types both.",
+        description="The subscriber types both.",
         button="Change PIN",
         fields=(Field("old_pin", "PIN of now", "pin"), Field("new_pin", "New PIN", "pin")),
-        done="The PIN is changed.",
+        success_message="The PIN is changed.",
     ),
-    Act(
+    Action(
         name="subscriber.document",
-        endpoint=f"POST {_ONE}/kyc-documents",
+        endpoint=f"POST {_ITEM_PATH}/kyc-documents",
         title="Add a document",
-        explains="A photo of it. What was written into the file, such as the place, is not kept.",
+        description=(
+            "A photo of it. What was written into the file, such as the place, is not kept."
+        ),
         button="Add a document",
         fields=(
             Field(
@@ -160,13 +162,13 @@ ACTS = (
             ),
             Field("image", "Photo", "picture", hint="JPEG or PNG, at most 5 MB"),
         ),
-        done="The document is kept. It waits to be looked at.",
+        success_message="The document is kept. It waits to be looked at.",
     ),
-    Act(
+    Action(
         name="subscriber.alert",
         endpoint="POST /api/v1/compliance/alerts",
         title="Raise an alert",
-        explains="For what the rules do not notice. It comes into the queue of compliance.",
+        description="For what the rules do not notice. It comes into the queue of compliance.",
         button="Raise an alert",
         fields=(
             Field("subscriber_id", "Subscriber", "hidden"),
@@ -174,56 +176,62 @@ ACTS = (
             Field("severity", "Severity", "choice", ("LOW", "MEDIUM", "HIGH", "CRITICAL")),
             Field("details.note", "What you know", "long"),
         ),
-        done="The alert is in the queue.",
+        success_message="The alert is in the queue.",
     ),
-    Act(
+    Action(
         name="subscriber.ask_code",
-        endpoint=f"POST {_ONE}/restricted-access",
+        endpoint=f"POST {_ITEM_PATH}/restricted-access",
         title="Ask for a code?",
-        explains="It is sent to the subscriber's phone and is good for 5 minutes and 3 tries.",
+        description="It is sent to the subscriber's phone and is good for 5 minutes and 3 tries.",
         button="Ask for a code",
-        done="A code is on its way to the subscriber's phone.",
+        success_message="A code is on its way to the subscriber's phone.",
     ),
-    Act(
+    Action(
         name="subscriber.enter_code",
-        endpoint=f"POST {_ONE}/restricted-access/verify",
+        endpoint=f"POST {_ITEM_PATH}/restricted-access/verify",
         title="Enter the code",
         button="Open the record",
         fields=(Field("otp", "Code", hint="Six digits, as the subscriber reads them to you"),),
-        done="The record is open to you for 15 minutes.",
+        success_message="The record is open to you for 15 minutes.",
     ),
 )
 
 
 @pages.get("/console/subscribers")
-async def subscribers(visit: Visit) -> Reply[bytes]:
+async def list_subscribers(visit: PageRequest) -> Reply[bytes]:
     asked = visit.query.pick("search", "status", "kyc_level", "cursor")
-    return visit.page("subscribers/list.html", found=await visit.get("/api/v1/subscribers", asked))
+    return visit.render(
+        "subscribers/list.html", found=await visit.get("/api/v1/subscribers", asked)
+    )
 
 
 @pages.get("/console/subscribers/{id}")
-async def person(visit: Visit, id: str) -> Reply[bytes]:
-    one = at(_ONE, {"id": id})
+async def show_subscriber(visit: PageRequest, id: str) -> Reply[bytes]:
+    one = build_path(_ITEM_PATH, {"id": id})
     try:
         record = await visit.get(one)
     except ApiError as error:
         if error.code is not Code.OTP_REQUIRED:
             raise
-        return visit.page("subscribers/restricted.html", id=id, code=await _last_code(visit, id))
-    about: dict[str, str | int] = {"subscriber_id": id, "limit": _FEW}
+        return visit.render(
+            "subscribers/restricted.html", id=id, code=await _load_last_code(visit, id)
+        )
+    about: dict[str, str | int] = {"subscriber_id": id, "limit": _RECENT_LIMIT}
     balance, cards, history, limits, documents, alerts, audit, code = await asyncio.gather(
-        visit.get(at("/api/v1/balance/{id}", {"id": id})),
+        visit.get(build_path("/api/v1/balance/{id}", {"id": id})),
         visit.get("/api/v1/cards", {"subscriber_id": id}),
-        visit.get("/api/v1/transactions", {"user_id": id, "limit": _FEW}),
+        visit.get("/api/v1/transactions", {"user_id": id, "limit": _RECENT_LIMIT}),
         visit.get(f"{one}/limits"),
-        visit.get_if_allowed(f"GET {_ONE}/kyc-documents", f"{one}/kyc-documents"),
+        visit.get_if_allowed(f"GET {_ITEM_PATH}/kyc-documents", f"{one}/kyc-documents"),
         visit.get_if_allowed("GET /api/v1/compliance/alerts", "/api/v1/compliance/alerts", about),
         visit.get_if_allowed(
-            "GET /api/v1/audit/logs", "/api/v1/audit/logs", {"resource_id": id, "limit": _FEW}
+            "GET /api/v1/audit/logs",
+            "/api/v1/audit/logs",
+            {"resource_id": id, "limit": _RECENT_LIMIT},
         ),
-        _last_code(visit, id),
+        _load_last_code(visit, id),
     )
-    return visit.page(
+    return visit.render(
         "subscribers/person.html",
         person=record,
         balance=balance,
@@ -237,18 +245,18 @@ async def person(visit: Visit, id: str) -> Reply[bytes]:
     )
 
 
-async def _last_code(visit: Visit, id: str) -> Any:
+async def _load_last_code(visit: PageRequest, id: str) -> Any:
     """The message with the newest one-time code, None if there is none."""
     found = await visit.get(
-        at(f"{_ONE}/messages", {"id": id}), {"template": "one_time_code", "limit": 1}
+        build_path(f"{_ITEM_PATH}/messages", {"id": id}), {"template": "one_time_code", "limit": 1}
     )
     return next(iter(found["data"]), None)
 
 
 @pages.get("/console/subscribers/{id}/documents/{document_id}")
-async def document(visit: Visit, id: str, document_id: str) -> Reply[bytes]:
+async def get_document(visit: PageRequest, id: str, document_id: str) -> Reply[bytes]:
     """A picture for the page; it is never opened as anything else."""
-    path = at(
+    path = build_path(
         "/api/v1/subscribers/{id}/kyc-documents/{document_id}",
         {"id": id, "document_id": document_id},
     )

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 import msgspec
 
 from tapgate import ids
-from tapgate.console.filtering import listed
+from tapgate.console.filtering import get_filtered_list
+from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
-from tapgate.console.visit import Visit, at
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import TABLE, ApiError, Code
 from tapgate.ledger import chart
@@ -18,8 +18,8 @@ from tapgate.transactions.model import TRANSACTION_STATUSES, TRANSACTION_TYPES
 
 pages = Pages()
 
-_ALL: Final = "/api/v1/transactions"
-_ALERTS: Final = "/api/v1/compliance/alerts"
+_LIST_PATH: Final = "/api/v1/transactions"
+_ALERTS_PATH: Final = "/api/v1/compliance/alerts"
 _FILTERS: Final = {
     "user_id": "User",
     "card_serial": "Card",
@@ -31,12 +31,12 @@ _FILTERS: Final = {
 
 
 @pages.get("/console/transactions")
-async def transactions(visit: Visit) -> Reply[bytes]:
+async def list_transactions(visit: PageRequest) -> Reply[bytes]:
     try:
-        found, wrong = await listed(visit, _ALL, _FILTERS)
+        found, wrong = await get_filtered_list(visit, _LIST_PATH, _FILTERS)
     except ApiError as error:
-        return _to_the_person(visit, error)
-    return visit.page(
+        return _redirect_to_subscriber(visit, error)
+    return visit.render(
         "transactions/list.html",
         found=found,
         wrong=wrong,
@@ -47,64 +47,64 @@ async def transactions(visit: Visit) -> Reply[bytes]:
 
 
 @pages.get("/console/transactions/export")
-async def export(visit: Visit) -> Reply[bytes]:
+async def export_transactions(visit: PageRequest) -> Reply[bytes]:
     """The interface's own file; a script of the page looks whether there is another one."""
     try:
         file: Reply[bytes] = await visit.get(
-            f"{_ALL}/export", visit.query.pick(*_FILTERS, "cursor", "limit")
+            f"{_LIST_PATH}/export", visit.query.pick(*_FILTERS, "cursor", "limit")
         )
     except ApiError as error:
-        return _to_the_person(visit, error)
+        return _redirect_to_subscriber(visit, error)
     return file
 
 
 @pages.get("/console/transactions/{id}")
-async def transaction(visit: Visit, id: str) -> Reply[bytes]:
-    one = at(f"{_ALL}/{{id}}", {"id": id})
+async def show_transaction(visit: PageRequest, id: str) -> Reply[bytes]:
+    one = build_path(f"{_LIST_PATH}/{{id}}", {"id": id})
     record = await visit.get(one)
     booked, chain, alerts = await asyncio.gather(
         visit.get(f"{one}/entries"),
         visit.get(f"{one}/chain"),
-        visit.get_if_allowed(f"GET {_ALERTS}", _ALERTS, {"transaction_id": id}),
+        visit.get_if_allowed(f"GET {_ALERTS_PATH}", _ALERTS_PATH, {"transaction_id": id}),
     )
     entries = booked["entries"]
-    return visit.page(
+    return visit.render(
         "transactions/transaction.html",
         transaction=record,
         entries=entries,
         total=f"{sum((Decimal(entry['amount']) for entry in entries), Decimal(0)):f}",
         chain=chain,
-        refundable=_refundable(record),
-        failure=_failure(record["failure_code"]),
-        failure_details=_as_text(record.get("failure_details") or {}),
-        metadata=_as_text(record["metadata"] or {}),
+        refundable=_get_refundable_amount(record),
+        failure=_get_failure_message(record["failure_code"]),
+        failure_details=_to_text_values(record.get("failure_details") or {}),
+        metadata=_to_text_values(record["metadata"] or {}),
         alerts=alerts and alerts["data"],
     )
 
 
-def _to_the_person(visit: Visit, error: ApiError) -> Reply[bytes]:
+def _redirect_to_subscriber(visit: PageRequest, error: ApiError) -> Reply[bytes]:
     """To the page of whoever was asked for, where a code opens what is theirs."""
     user_id = visit.query.get("user_id") or ""
     if error.code is not Code.OTP_REQUIRED or not user_id.startswith(ids.SUBSCRIBER):
         raise error
-    return visit.go(
-        at("/console/subscribers/{id}", {"id": user_id}),
+    return visit.redirect(
+        build_path("/console/subscribers/{id}", {"id": user_id}),
         "These transactions are of a restricted subscriber. Ask for a code first, then come back.",
     )
 
 
-def _refundable(record: dict[str, Any]) -> str | None:
+def _get_refundable_amount(record: dict[str, Any]) -> str | None:
     """What is left of a payment that was made; None for what cannot be refunded at all."""
     if record["type"] not in chart.PAYMENT_TYPES or record["status"] in ("failed", "under_review"):
         return None
     return f"{Decimal(record['amount']) - Decimal(record['refunded_amount']):f}"
 
 
-def _failure(code: str | None) -> str | None:
+def _get_failure_message(code: str | None) -> str | None:
     return None if code is None else TABLE[Code(code)][1]
 
 
-def _as_text(values: dict[str, Any]) -> dict[str, str]:
+def _to_text_values(values: dict[str, Any]) -> dict[str, str]:
     return {
         name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
         for name, value in values.items()

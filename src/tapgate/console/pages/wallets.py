@@ -1,17 +1,17 @@
 """What can be done with the money of one subscriber; the forms open on the person's page."""
 
-from tapgate.console.acts import Act, Field
+from tapgate.console.actions import Action, Field
 
 _SUBSCRIBER = Field("subscriber_id", "Subscriber", "hidden")
 _AMOUNT = Field("amount", "Amount", "money")
 _DAY_HINT = "A day of the platform's time zone"
 
-ACTS = (
-    Act(
+ACTIONS = (
+    Action(
         name="wallet.send",
         endpoint="POST /api/v1/wallet/transfer-p2p",
         title="Send money to another card",
-        explains="From this wallet to that of the other card, with the fee of such a transfer. "
+        description="From this wallet to that of the other card, with the fee of such a transfer. "
         "The sender types the PIN.",
         button="Send money",
         fields=(
@@ -21,14 +21,14 @@ ACTS = (
             Field("memo", "Memo", required=False, hint="Both of them read it"),
             Field("pin", "The sender's PIN", "pin"),
         ),
-        says="message",
+        message_field="message",
         moves_money=True,
     ),
-    Act(
+    Action(
         name="wallet.transfer",
         endpoint="POST /api/v1/wallet/transfer",
         title="Transfer between accounts",
-        explains="To put something right by hand: between any two accounts, also the platform's "
+        description="To put something right by hand: between any two accounts, also the platform's "
         "own. The payer's PIN is needed where the payer is a subscriber.",
         button="Transfer",
         fields=(
@@ -38,15 +38,17 @@ ACTS = (
             Field("description", "Why", required=False),
             Field("pin", "The payer's PIN", "pin", required=False),
         ),
-        says="message",
+        message_field="message",
         moves_money=True,
-        dangerous=True,
+        is_dangerous=True,
     ),
-    Act(
+    Action(
         name="wallet.top_up",
         endpoint="POST /api/v1/wallet/fund-from-partner",
         title="Fund from a partner",
-        explains="The partner's account pays. A reference is paid once, however often it is sent.",
+        description=(
+            "The partner's account pays. A reference is paid once, however often it is sent."
+        ),
         button="Fund from a partner",
         fields=(
             _SUBSCRIBER,
@@ -54,14 +56,14 @@ ACTS = (
             Field("partner_reference", "The partner's reference"),
             _AMOUNT,
         ),
-        says="message",
+        message_field="message",
         moves_money=True,
     ),
-    Act(
+    Action(
         name="wallet.cash_in",
         endpoint="POST /api/v1/agents/cashin",
         title="Cash in",
-        explains="The agent takes cash and pays from the float. The agent types the PIN.",
+        description="The agent takes cash and pays from the float. The agent types the PIN.",
         button="Cash in",
         fields=(
             _SUBSCRIBER,
@@ -69,14 +71,14 @@ ACTS = (
             _AMOUNT,
             Field("agent_pin", "The agent's PIN", "pin"),
         ),
-        says="message",
+        message_field="message",
         moves_money=True,
     ),
-    Act(
+    Action(
         name="wallet.cash_out",
         endpoint="POST /api/v1/agents/cashout",
         title="Cash out",
-        explains="The agent hands out cash, and the wallet pays the agent. Both type their PIN.",
+        description="The agent hands out cash, and the wallet pays the agent. Both type their PIN.",
         button="Cash out",
         fields=(
             _SUBSCRIBER,
@@ -85,14 +87,14 @@ ACTS = (
             Field("pin", "The subscriber's PIN", "pin"),
             Field("agent_pin", "The agent's PIN", "pin"),
         ),
-        says="message",
+        message_field="message",
         moves_money=True,
     ),
-    Act(
+    Action(
         name="wallet.statement",
         endpoint="POST /api/v1/wallet/account-statement",
         title="Draw up a statement",
-        explains="A file with everything that moved in a time of up to a year.",
+        description="A file with everything that moved in a time of up to a year.",
         button="Statement",
         fields=(
             _SUBSCRIBER,
@@ -100,14 +102,14 @@ ACTS = (
             Field("to_date", "To", "date", hint=_DAY_HINT),
             Field("format", "Form", "choice", (("pdf", "PDF, to print"), ("csv", "CSV"))),
         ),
-        done="The statement is ready",
-        shows="subscribers/statement.html",
+        success_message="The statement is ready",
+        result_template="subscribers/statement.html",
     ),
-    Act(
+    Action(
         name="wallet.quote",
         endpoint="POST /api/v1/wallet/quote",
         title="What would it cost?",
-        explains="The fee, and whether the limits would allow it now. Nothing is moved.",
+        description="The fee, and whether the limits would allow it now. Nothing is moved.",
         button="Quote",
         fields=(
             Field("sender_id", "Sender", "hidden"),
@@ -119,7 +121,7 @@ ACTS = (
             ),
             _AMOUNT,
         ),
-        done="It would cost",
-        shows="subscribers/quote.html",
+        success_message="It would cost",
+        result_template="subscribers/quote.html",
     ),
 )

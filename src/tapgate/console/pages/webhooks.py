@@ -3,94 +3,98 @@
 import asyncio
 from typing import Any, Final
 
-from tapgate.console.acts import Act, Field
-from tapgate.console.rendering import words
+from tapgate.console.actions import Action, Field
+from tapgate.console.page_request import PageRequest, build_path
+from tapgate.console.rendering import humanize
 from tapgate.console.site import Pages
-from tapgate.console.visit import Visit, at
 from tapgate.edge.endpoint import Reply
-from tapgate.notifications.events import TYPES
-from tapgate.notifications.webhooks.model import EVERYTHING, PAUSES, Status
+from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
+from tapgate.notifications.webhooks.model import ALL_EVENTS, RETRY_DELAYS_SECONDS, EndpointStatus
 
 pages = Pages()
 
-_ALL = "/api/v1/admin/webhook-endpoints"
-_ONE = f"{_ALL}/{{id}}"
-_DELIVERIES = f"{_ONE}/deliveries"
+_LIST_PATH = "/api/v1/admin/webhook-endpoints"
+_ITEM_PATH = f"{_LIST_PATH}/{{id}}"
+_DELIVERIES_PATH = f"{_ITEM_PATH}/deliveries"
 
 #: The retry schedule in words.
-_WAITS: Final = tuple(
+_RETRY_DELAY_TEXTS: Final = tuple(
     f"{seconds // 3600} hours"
     if seconds >= 3600
     else f"{seconds // 60} minutes"
     if seconds >= 60
     else f"{seconds} seconds"
-    for seconds in PAUSES
+    for seconds in RETRY_DELAYS_SECONDS
 )
 
-_SETTINGS: Final = (
+_SETTINGS_FIELDS: Final = (
     Field("url", "Endpoint URL", hint="https://…; in production it must be public"),
     Field(
         "events",
         "Events",
         "many",
         (
-            (EVERYTHING, "All events, including future ones"),
-            *((event, words(event)) for event in TYPES),
+            (ALL_EVENTS, "All events, including future ones"),
+            *((event, humanize(event)) for event in WEBHOOK_EVENT_TYPES),
         ),
     ),
 )
 
 
-def _set_status(name: str, status: Status, **said: Any) -> Act:
+def _build_status_action(name: str, status: EndpointStatus, **said: Any) -> Action:
     fields = (Field("status", "Status", "hidden", value=status),)
-    return Act(name=name, endpoint=f"PUT {_ONE}", fields=fields, **said)
+    return Action(name=name, endpoint=f"PUT {_ITEM_PATH}", fields=fields, **said)
 
 
-ACTS = (
-    Act(
+ACTIONS = (
+    Action(
         name="webhook.create",
-        endpoint=f"POST {_ALL}",
+        endpoint=f"POST {_LIST_PATH}",
         title="Add a webhook",
-        explains="Events are sent to this URL as JSON, signed with a secret that is shown once. "
+        description="Events are sent to this URL as JSON, signed with a secret that is shown once. "
         "Failed deliveries are retried for about three days.",
         button="Add webhook",
-        fields=_SETTINGS,
-        done="Webhook added.",
-        shows="webhooks/secret.html",
+        fields=_SETTINGS_FIELDS,
+        success_message="Webhook added.",
+        result_template="webhooks/secret.html",
     ),
-    Act(
+    Action(
         name="webhook.edit",
-        endpoint=f"PUT {_ONE}",
+        endpoint=f"PUT {_ITEM_PATH}",
         title="Edit webhook",
-        explains="Pending deliveries go to the new URL.",
+        description="Pending deliveries go to the new URL.",
         button="Edit",
-        fields=_SETTINGS,
-        reads=_ONE,
-        done="Webhook changed.",
+        fields=_SETTINGS_FIELDS,
+        prefill_path=_ITEM_PATH,
+        success_message="Webhook changed.",
     ),
-    _set_status(
+    _build_status_action(
         "webhook.pause",
-        Status.PAUSED,
+        EndpointStatus.PAUSED,
         title="Pause this webhook?",
-        explains="Nothing is sent while it is paused. Events are queued for up to 30 days and sent "
-        "when you resume.",
+        description=(
+            "Nothing is sent while it is paused. Events are queued for up to 30 days and sent"
+            " when you resume."
+        ),
         button="Pause",
-        done="Webhook paused.",
+        success_message="Webhook paused.",
     ),
-    _set_status(
+    _build_status_action(
         "webhook.resume",
-        Status.ACTIVE,
+        EndpointStatus.ACTIVE,
         title="Resume this webhook?",
-        explains="Queued events are sent now.",
+        description="Queued events are sent now.",
         button="Resume",
-        done="Webhook resumed.",
+        success_message="Webhook resumed.",
     ),
-    Act(
+    Action(
         name="webhook.rotate_secret",
-        endpoint=f"POST {_ONE}/rotate-secret",
+        endpoint=f"POST {_ITEM_PATH}/rotate-secret",
         title="Rotate the signing secret",
-        explains="The new secret is shown once. While the old one is valid, each request carries "
-        "a signature by both.",
+        description=(
+            "The new secret is shown once. While the old one is valid, each request carries"
+            " a signature by both."
+        ),
         button="Rotate secret",
         fields=(
             Field(
@@ -105,55 +109,61 @@ ACTS = (
                 value="86400",
             ),
         ),
-        done="Secret rotated.",
-        shows="webhooks/secret.html",
+        success_message="Secret rotated.",
+        result_template="webhooks/secret.html",
     ),
-    Act(
+    Action(
         name="webhook.test",
-        endpoint=f"POST {_ONE}/test",
+        endpoint=f"POST {_ITEM_PATH}/test",
         title="Send a test event?",
-        explains="Sends webhook.test to this endpoint only. The result appears in the list of "
+        description="Sends webhook.test to this endpoint only. The result appears in the list of "
         "deliveries.",
         button="Send a test event",
-        done="Test event queued.",
+        success_message="Test event queued.",
     ),
-    Act(
+    Action(
         name="webhook.redeliver",
-        endpoint=f"POST {_DELIVERIES}/{{delivery_id}}/redeliver",
+        endpoint=f"POST {_DELIVERIES_PATH}/{{delivery_id}}/redeliver",
         title="Send this event again?",
-        explains="It is sent with the same identifier, so a receiver that stores identifiers "
+        description="It is sent with the same identifier, so a receiver that stores identifiers "
         "processes it once.",
         button="Send again",
-        done="Event queued.",
+        success_message="Event queued.",
     ),
-    Act(
+    Action(
         name="webhook.delete",
-        endpoint=f"DELETE {_ONE}",
+        endpoint=f"DELETE {_ITEM_PATH}",
         title="Delete this webhook?",
-        explains="Nothing more is sent to it, and pending deliveries fail. This cannot be undone.",
+        description=(
+            "Nothing more is sent to it, and pending deliveries fail. This cannot be undone."
+        ),
         button="Delete",
-        done="Webhook deleted.",
-        dangerous=True,
-        then="/console/webhooks",
+        success_message="Webhook deleted.",
+        is_dangerous=True,
+        redirect_path="/console/webhooks",
     ),
 )
 
 
 @pages.get("/console/webhooks")
-async def webhooks(visit: Visit) -> Reply[bytes]:
-    found = await visit.get(_ALL, visit.query.pick("cursor"))
-    return visit.page("webhooks/list.html", found=found)
+async def list_webhooks(visit: PageRequest) -> Reply[bytes]:
+    found = await visit.get(_LIST_PATH, visit.query.pick("cursor"))
+    return visit.render("webhooks/list.html", found=found)
 
 
 @pages.get("/console/webhooks/{id}")
-async def webhook(visit: Visit, id: str) -> Reply[bytes]:
+async def show_webhook(visit: PageRequest, id: str) -> Reply[bytes]:
     """As a part of the page: the deliveries, or only the rows of a further page of them."""
     names, asked = {"id": id}, visit.query.pick("cursor")
     endpoint, deliveries = await asyncio.gather(
-        visit.get(at(_ONE, names)), visit.get(at(_DELIVERIES, names), asked)
+        visit.get(build_path(_ITEM_PATH, names)),
+        visit.get(build_path(_DELIVERIES_PATH, names), asked),
     )
     whole, rows = "webhooks/one.html", "webhooks/delivery_rows.html"
     part = rows if asked else "webhooks/deliveries.html"
-    return visit.page(
-        part if visit.is_part else whole, endpoint=endpoint, found=deliveries, waits=_WAITS
+    return visit.render(
+        part if visit.is_partial else whole,
+        endpoint=endpoint,
+        found=deliveries,
+        waits=_RETRY_DELAY_TEXTS,
     )

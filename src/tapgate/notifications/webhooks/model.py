@@ -11,16 +11,16 @@ import msgspec
 from tapgate import clock, ids, signing
 from tapgate.edge.fields import Choice, IntegerRange, ListLength
 from tapgate.errors import ApiError, Code
-from tapgate.notifications import claims
-from tapgate.notifications.events import TYPES
-from tapgate.notifications.webhooks.targets import TargetRule
+from tapgate.notifications import work_queue
+from tapgate.notifications.events import WEBHOOK_EVENT_TYPES
+from tapgate.notifications.webhooks.target_urls import TargetUrlRule
 
-EVERYTHING: Final = "*"
+ALL_EVENTS: Final = "*"
 #: Sent to one endpoint on request. Endpoints cannot subscribe to it.
-TEST: Final = "webhook.test"
+TEST_EVENT: Final = "webhook.test"
 
 #: An endpoint that fails continuously for this long is disabled.
-DISABLED_AFTER: Final = timedelta(days=5)
+DISABLE_AFTER: Final = timedelta(days=5)
 #: After a longer time without an attempt, a failure starts the time of continuous failure again.
 #: It exceeds the longest delay between two attempts of the same delivery.
 MAX_FAILURE_GAP: Final = timedelta(hours=36)
@@ -28,7 +28,7 @@ MAX_GRACE_SECONDS: Final = 86_400
 
 _MINUTE, _HOUR = 60, 3_600
 #: Delays after the first, second, ... failed attempt. The attempt after the last delay is the last.
-PAUSES: Final = (
+RETRY_DELAYS_SECONDS: Final = (
     5,
     5 * _MINUTE,
     30 * _MINUTE,
@@ -41,7 +41,7 @@ PAUSES: Final = (
 )
 
 
-class Status(StrEnum):
+class EndpointStatus(StrEnum):
     """Status of an endpoint. Only an active endpoint is sent events."""
 
     ACTIVE = "active"
@@ -55,13 +55,15 @@ class StatusReason(StrEnum):
     FAILING = "No delivery succeeded for 5 days"
 
 
-Url = Annotated[str, TargetRule()]
-Event = Annotated[str, Choice(*TYPES, EVERYTHING, name="WebhookEventFilter")]
-SentEvent = Annotated[str, Choice(*TYPES, TEST, name="WebhookEventType")]
-Subscription = Annotated[list[Event], ListLength(1, 100)]
-PublicStatus = Annotated[str, Choice(*Status, name="WebhookEndpointStatus")]
+EndpointUrl = Annotated[str, TargetUrlRule()]
+EventFilter = Annotated[str, Choice(*WEBHOOK_EVENT_TYPES, ALL_EVENTS, name="WebhookEventFilter")]
+DeliveredEventType = Annotated[
+    str, Choice(*WEBHOOK_EVENT_TYPES, TEST_EVENT, name="WebhookEventType")
+]
+EventFilters = Annotated[list[EventFilter], ListLength(1, 100)]
+PublicStatus = Annotated[str, Choice(*EndpointStatus, name="WebhookEndpointStatus")]
 SettableStatus = Annotated[
-    str, Choice(Status.ACTIVE, Status.PAUSED, name="SettableWebhookEndpointStatus")
+    str, Choice(EndpointStatus.ACTIVE, EndpointStatus.PAUSED, name="SettableWebhookEndpointStatus")
 ]
 DeliveryStatus = Annotated[
     str, Choice("pending", "delivered", "failed", name="WebhookDeliveryStatus")
@@ -69,15 +71,15 @@ DeliveryStatus = Annotated[
 
 
 class NewWebhookEndpoint(msgspec.Struct, kw_only=True):
-    url: Url
-    events: Subscription
+    url: EndpointUrl
+    events: EventFilters
 
 
 class WebhookEndpointUpdate(msgspec.Struct, kw_only=True):
     """The fields to change; absent fields keep their value."""
 
-    url: Url | None = None
-    events: Subscription | None = None
+    url: EndpointUrl | None = None
+    events: EventFilters | None = None
     status: SettableStatus | None = None
 
 
@@ -88,7 +90,7 @@ class SecretRotation(msgspec.Struct, kw_only=True):
 class WebhookEndpointRecord(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     url: str
-    events: list[Event]
+    events: list[EventFilter]
     status: PublicStatus
     status_reason: str | None
     status_changed_at: str
@@ -117,7 +119,7 @@ class TestEventData(msgspec.Struct, frozen=True, kw_only=True):
 
 class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
     id: str
-    event: SentEvent
+    event: DeliveredEventType
     status: DeliveryStatus
     attempts: int
     last_status: int | None
@@ -126,7 +128,7 @@ class WebhookDelivery(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
 
 
-class Due(msgspec.Struct, frozen=True, kw_only=True):
+class ClaimedDelivery(msgspec.Struct, frozen=True, kw_only=True):
     """A delivery claimed by this process, with its event and its endpoint as of the claim."""
 
     id: int
@@ -146,7 +148,7 @@ class Due(msgspec.Struct, frozen=True, kw_only=True):
     status_changed_at: datetime
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one attempt."""
 
     problem: str | None  # None: delivered
@@ -157,37 +159,37 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     is_internal: bool = False  # nothing was sent, because of an error in the gateway
 
 
-def no_such_endpoint() -> ApiError:
+def endpoint_not_found() -> ApiError:
     return ApiError(Code.NOT_FOUND, "There is no such webhook endpoint")
 
 
-def no_such_delivery() -> ApiError:
+def delivery_not_found() -> ApiError:
     return ApiError(Code.NOT_FOUND, "There is no such delivery")
 
 
-def endpoint(row: Mapping[str, Any]) -> WebhookEndpointRecord:
-    return WebhookEndpointRecord(**_facts(row))
+def to_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:
+    return WebhookEndpointRecord(**_to_fields(row))
 
 
-def endpoint_with_secret(row: Mapping[str, Any], secret: str) -> WebhookEndpointWithSecret:
-    return WebhookEndpointWithSecret(**_facts(row), secret=secret)
+def to_record_with_secret(row: Mapping[str, Any], secret: str) -> WebhookEndpointWithSecret:
+    return WebhookEndpointWithSecret(**_to_fields(row), secret=secret)
 
 
-def endpoint_without_query(row: Mapping[str, Any]) -> WebhookEndpointRecord:
+def to_audit_record(row: Mapping[str, Any]) -> WebhookEndpointRecord:
     """The record for the audit log; the query may contain a password."""
-    return msgspec.structs.replace(endpoint(row), url=without_query(row["url"]))
+    return msgspec.structs.replace(to_record(row), url=strip_query(row["url"]))
 
 
-def disabled_endpoint(row: Mapping[str, Any]) -> DisabledEndpoint:
-    facts = _facts(row)
+def to_disabled_endpoint(row: Mapping[str, Any]) -> DisabledEndpoint:
+    facts = _to_fields(row)
     return DisabledEndpoint(**{name: facts[name] for name in DisabledEndpoint.__struct_fields__})
 
 
-def without_query(url: str) -> str:
+def strip_query(url: str) -> str:
     return urlsplit(url)._replace(query="", fragment="").geturl()
 
 
-def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
+def _to_fields(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": ids.encode(ids.WEBHOOK_ENDPOINT, row["id"]),
         "url": row["url"],
@@ -198,7 +200,7 @@ def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def delivery(row: Mapping[str, Any], *, hide_response: bool = False) -> WebhookDelivery:
+def to_delivery(row: Mapping[str, Any], *, hide_response: bool = False) -> WebhookDelivery:
     return WebhookDelivery(
         id=ids.encode(ids.DELIVERY, row["id"]),
         event=row["event"],
@@ -211,24 +213,24 @@ def delivery(row: Mapping[str, Any], *, hide_response: bool = False) -> WebhookD
     )
 
 
-def secret_context(endpoint_id: int) -> bytes:
+def build_secret_context(endpoint_id: int) -> bytes:
     """The vault context of an endpoint's secrets: they do not open as another endpoint's."""
     return b"webhook endpoint %d" % endpoint_id
 
 
-def pause_after(failures: int, retry_after: timedelta | None = None) -> timedelta | None:
+def get_retry_delay(failures: int, retry_after: timedelta | None = None) -> timedelta | None:
     """Return the delay after that many failed attempts; None: no further attempt.
 
     A Retry-After extends the scheduled delay and never shortens it, so the attempts of an endpoint
     that always asks for one second are not used up in ten.
     """
-    if failures > len(PAUSES):
+    if failures > len(RETRY_DELAYS_SECONDS):
         return None
-    pause = claims.about(PAUSES[failures - 1], give_or_take=0.1)
+    pause = work_queue.add_jitter(RETRY_DELAYS_SECONDS[failures - 1], give_or_take=0.1)
     return pause if retry_after is None else max(pause, retry_after)
 
 
-def body(event: str, occurred_at: datetime, data: str) -> bytes:
+def encode_body(event: str, occurred_at: datetime, data: str) -> bytes:
     """Return the same bytes for every attempt: `data` is the text that was stored once."""
     return msgspec.json.encode(
         {
@@ -239,7 +241,9 @@ def body(event: str, occurred_at: datetime, data: str) -> bytes:
     )
 
 
-def headers(delivery_id: int, secrets: list[str], body: bytes, now: datetime) -> dict[str, str]:
+def build_headers(
+    delivery_id: int, secrets: list[str], body: bytes, now: datetime
+) -> dict[str, str]:
     """Return the Standard Webhooks headers of one attempt, with one signature per secret."""
     shown, timestamp = ids.encode(ids.DELIVERY, delivery_id), int(now.timestamp())
     signatures = (

@@ -14,57 +14,57 @@ from tapgate.edge.services import Services
 from tapgate.errors import invalid_field
 from tapgate.ledger import rules
 from tapgate.notifications.events import ENDPOINT_DISABLED, publish
-from tapgate.notifications.webhooks import model, outbox, queries
+from tapgate.notifications.webhooks import delivery_queue, model, queries
 from tapgate.notifications.webhooks.model import (
-    Due,
+    ClaimedDelivery,
     NewWebhookEndpoint,
     StatusReason,
     WebhookEndpointRecord,
     WebhookEndpointUpdate,
     WebhookEndpointWithSecret,
 )
-from tapgate.notifications.webhooks.targets import (
-    RefusedError,
+from tapgate.notifications.webhooks.target_urls import (
+    TargetRejectedError,
     require_public,
-    resolve_by_system,
+    resolve_with_system,
 )
 from tapgate.store.signals import Ticket
 
 #: Signal: an endpoint's URL, secret or status changed, or it was deleted.
-CHANGED = "webhook_endpoints"
+ENDPOINTS_CHANGED = "webhook_endpoints"
 
-_RESOURCE = "webhook_endpoint"
-_of_endpoints = AuditTrail(_RESOURCE)
-_of_deliveries = AuditTrail("webhook_delivery")
+_RESOURCE_TYPE = "webhook_endpoint"
+_endpoint_trail = AuditTrail(_RESOURCE_TYPE)
+_delivery_trail = AuditTrail("webhook_delivery")
 
-_LOOK_UP_SECONDS = 2.0
+_LOOKUP_TIMEOUT_SECONDS = 2.0
 
 
 async def create(call: RequestContext, new: NewWebhookEndpoint) -> WebhookEndpointWithSecret:
     services = call.services
     if services.settings.is_production:
-        await _require_public(new.url)
+        await _require_public_url(new.url)
     endpoint_id, secret = services.new_id(), signing.new_standard_secret()
     async with services.database.transaction() as tx:
         row = await queries.insert(
             tx,
             endpoint_id=endpoint_id,
             url=new.url,
-            events=_without_repeats(new.events),
-            secret=_seal(services, endpoint_id, secret),
+            events=_remove_duplicates(new.events),
+            secret=_seal_secret(services, endpoint_id, secret),
             now=services.clock(),
         )
-        await _record(
+        await _record_audit_entry(
             tx,
             call,
             endpoint_id,
             "created",
-            {"url": (None, model.without_query(row["url"])), "events": (None, row["events"])},
+            {"url": (None, model.strip_query(row["url"])), "events": (None, row["events"])},
         )
-        ticket = await _announce(tx, services)
+        ticket = await _signal_change(tx, services)
     # Every process publishes to the new endpoint before the response is sent.
     await services.signals.wait_for_acks(ticket)
-    return model.endpoint_with_secret(row, secret)
+    return model.to_record_with_secret(row, secret)
 
 
 async def update(
@@ -73,15 +73,15 @@ async def update(
     """Return once every process sends by the new settings."""
     services = call.services
     if update.url is not None and services.settings.is_production:
-        await _require_public(update.url)
+        await _require_public_url(update.url)
     async with services.database.transaction() as tx:
         before = await queries.lock(tx, endpoint_id)
         url = before["url"] if update.url is None else update.url
-        events = before["events"] if update.events is None else _without_repeats(update.events)
+        events = before["events"] if update.events is None else _remove_duplicates(update.events)
         status = before["status"] if update.status is None else update.status
         if (url, events, status) == (before["url"], before["events"], before["status"]):
-            return model.endpoint(before)
-        reason = StatusReason.PAUSED if status == model.Status.PAUSED else None
+            return model.to_record(before)
+        reason = StatusReason.PAUSED if status == model.EndpointStatus.PAUSED else None
         after = await queries.save(
             tx,
             endpoint_id,
@@ -91,13 +91,11 @@ async def update(
             reason=before["status_reason"] if status == before["status"] else reason,
             now=services.clock(),
         )
-        changes = diff_records(
-            model.endpoint_without_query(before), model.endpoint_without_query(after)
-        )
-        await _record(tx, call, endpoint_id, "updated", changes)
-        ticket = await _announce(tx, services)
+        changes = diff_records(model.to_audit_record(before), model.to_audit_record(after))
+        await _record_audit_entry(tx, call, endpoint_id, "updated", changes)
+        ticket = await _signal_change(tx, services)
     await services.signals.wait_for_acks(ticket)
-    return model.endpoint(after)
+    return model.to_record(after)
 
 
 async def rotate_secret(
@@ -110,43 +108,43 @@ async def rotate_secret(
         row = await queries.rotate_secret(
             tx,
             endpoint_id,
-            secret=_seal(services, endpoint_id, secret),
-            previous_expires_at=_end_of_grace(now, grace_seconds),
+            secret=_seal_secret(services, endpoint_id, secret),
+            previous_expires_at=_get_grace_end(now, grace_seconds),
         )
         changes = {"grace_seconds": (None, grace_seconds)}
-        await _record(tx, call, endpoint_id, "secret_rotated", changes)
-        ticket = await services.signals.publish(tx, CHANGED, "")
+        await _record_audit_entry(tx, call, endpoint_id, "secret_rotated", changes)
+        ticket = await services.signals.publish(tx, ENDPOINTS_CHANGED, "")
     await services.signals.wait_for_acks(ticket)
-    return model.endpoint_with_secret(row, secret)
+    return model.to_record_with_secret(row, secret)
 
 
 async def disable(
     services: Services,
-    due: Due,
+    due: ClaimedDelivery,
     reason: StatusReason,
     *,
     if_failing_since: datetime | None = None,
 ) -> bool:
     """Disable the endpoint of a failed attempt, unless it has changed since the attempt."""
     async with services.database.transaction() as tx:
-        row = await outbox.disable(
+        row = await delivery_queue.disable_endpoint(
             tx, due, reason, services.clock(), if_failing_since=if_failing_since
         )
         if row is None:
             return False
-        disabled = model.disabled_endpoint(row)
+        disabled = model.to_disabled_endpoint(row)
         await record(
             tx,
             services,
             SYSTEM_ORIGIN,
-            event=f"{_RESOURCE}.disabled",
-            resource_type=_RESOURCE,
+            event=f"{_RESOURCE_TYPE}.disabled",
+            resource_type=_RESOURCE_TYPE,
             resource_id=disabled.id,
             reason=reason,
-            changes={"status": (model.Status.ACTIVE, disabled.status)},
+            changes={"status": (model.EndpointStatus.ACTIVE, disabled.status)},
         )
         await publish(tx, services, ENDPOINT_DISABLED, disabled)
-        ticket = await _announce(tx, services)
+        ticket = await _signal_change(tx, services)
     await services.signals.wait_for_acks(ticket)
     return True
 
@@ -156,32 +154,32 @@ async def delete(call: RequestContext, endpoint_id: int) -> None:
     async with services.database.transaction() as tx:
         now = services.clock()
         row = await queries.delete(tx, endpoint_id, now)
-        await outbox.end_for_deleted_endpoints(tx, now)
-        await _record(
+        await delivery_queue.fail_for_deleted_endpoints(tx, now)
+        await _record_audit_entry(
             tx,
             call,
             endpoint_id,
             "deleted",
-            {"url": (model.without_query(row["url"]), None), "events": (row["events"], None)},
+            {"url": (model.strip_query(row["url"]), None), "events": (row["events"], None)},
         )
-        ticket = await _announce(tx, services)
+        ticket = await _signal_change(tx, services)
     await services.signals.wait_for_acks(ticket)
 
 
-async def send_test(call: RequestContext, endpoint_id: int) -> asyncpg.Record:
+async def send_test_event(call: RequestContext, endpoint_id: int) -> asyncpg.Record:
     """Queue a test event for one endpoint, whatever it subscribes to."""
     services = call.services
     async with services.database.transaction() as tx:
-        await queries.one(tx, endpoint_id)
-        row = await queries.insert_event_for(
+        await queries.get(tx, endpoint_id)
+        row = await queries.insert_event(
             tx,
             endpoint_id,
             event_id=services.new_id(),
-            event=model.TEST,
+            event=model.TEST_EVENT,
             data={"webhook_endpoint_id": ids.encode(ids.WEBHOOK_ENDPOINT, endpoint_id)},
             now=services.clock(),
         )
-        await _record(tx, call, endpoint_id, "tested", {})
+        await _record_audit_entry(tx, call, endpoint_id, "tested", {})
     return row
 
 
@@ -189,10 +187,10 @@ async def redeliver(call: RequestContext, endpoint_id: int, delivery_id: int) ->
     """Make a delivery due now, under the same id and with the whole retry schedule."""
     services = call.services
     async with services.database.transaction() as tx:
-        await queries.one(tx, endpoint_id)
+        await queries.get(tx, endpoint_id)
         before = await queries.lock_delivery(tx, endpoint_id, delivery_id)
-        row = await queries.make_due(tx, delivery_id, services.clock())
-        await _of_deliveries.record(
+        row = await queries.requeue(tx, delivery_id, services.clock())
+        await _delivery_trail.record(
             tx,
             call,
             ids.encode(ids.DELIVERY, delivery_id),
@@ -202,28 +200,28 @@ async def redeliver(call: RequestContext, endpoint_id: int, delivery_id: int) ->
     return row
 
 
-async def _announce(tx: asyncpg.Connection, services: Services) -> Ticket:
+async def _signal_change(tx: asyncpg.Connection, services: Services) -> Ticket:
     """Signal a change of what is sent where: to the deliverers and to the ledger's publisher."""
-    await services.signals.publish(tx, CHANGED, "")
+    await services.signals.publish(tx, ENDPOINTS_CHANGED, "")
     return await services.signals.publish(tx, rules.RULES_CHANGED, "")
 
 
-async def _require_public(url: str) -> None:
+async def _require_public_url(url: str) -> None:
     """Refuse a non-public address. A name that does not resolve yet is accepted: it is resolved
     again for every attempt."""
     try:
-        async with asyncio.timeout(_LOOK_UP_SECONDS):
-            await require_public(url, resolve_by_system)
-    except RefusedError as refusal:
+        async with asyncio.timeout(_LOOKUP_TIMEOUT_SECONDS):
+            await require_public(url, resolve_with_system)
+    except TargetRejectedError as refusal:
         raise invalid_field("url", str(refusal)) from None
     except OSError:  # a timeout is one of these too
         return
 
 
-async def _record(
+async def _record_audit_entry(
     tx: asyncpg.Connection, call: RequestContext, endpoint_id: int, action: str, changes: Changes
 ) -> None:
-    await _of_endpoints.record(
+    await _endpoint_trail.record(
         tx,
         call,
         ids.encode(ids.WEBHOOK_ENDPOINT, endpoint_id),
@@ -232,13 +230,13 @@ async def _record(
     )
 
 
-def _seal(services: Services, endpoint_id: int, secret: str) -> bytes:
-    return services.vault.seal(secret.encode(), model.secret_context(endpoint_id))
+def _seal_secret(services: Services, endpoint_id: int, secret: str) -> bytes:
+    return services.vault.seal(secret.encode(), model.build_secret_context(endpoint_id))
 
 
-def _end_of_grace(now: datetime, grace_seconds: int) -> datetime | None:
+def _get_grace_end(now: datetime, grace_seconds: int) -> datetime | None:
     return now + timedelta(seconds=grace_seconds) if grace_seconds else None
 
 
-def _without_repeats(events: list[str]) -> list[str]:
+def _remove_duplicates(events: list[str]) -> list[str]:
     return list(dict.fromkeys(events))

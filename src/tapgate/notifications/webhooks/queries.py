@@ -5,26 +5,26 @@ from datetime import datetime
 
 import asyncpg
 
-from tapgate.notifications.webhooks.model import no_such_delivery, no_such_endpoint
+from tapgate.notifications.webhooks.model import delivery_not_found, endpoint_not_found
 from tapgate.store.database import Database
 
-_ENDPOINT = "id, url, events, status, status_reason, status_changed_at"
-_DELIVERY = """deliveries.id, events.type AS event, deliveries.status, deliveries.attempts,
+_ENDPOINT_COLUMNS = "id, url, events, status, status_reason, status_changed_at"
+_DELIVERY_COLUMNS = """deliveries.id, events.type AS event, deliveries.status, deliveries.attempts,
     deliveries.last_status, deliveries.duration_ms, deliveries.response, deliveries.created_at,
     events.data ->> CASE WHEN events.type LIKE 'card.%' THEN 'serial' ELSE 'id' END AS subject"""
 
 
-async def one(source: Database | asyncpg.Connection, endpoint_id: int) -> asyncpg.Record:
-    return await _require_one(
+async def get(source: Database | asyncpg.Connection, endpoint_id: int) -> asyncpg.Record:
+    return await _fetch_endpoint(
         source,
-        f"SELECT {_ENDPOINT} FROM webhook_endpoints WHERE id = $1 AND deleted_at IS NULL",
+        f"SELECT {_ENDPOINT_COLUMNS} FROM webhook_endpoints WHERE id = $1 AND deleted_at IS NULL",
         endpoint_id,
     )
 
 
-async def page(database: Database, *, before: int, limit: int) -> list[asyncpg.Record]:
+async def list_page(database: Database, *, before: int, limit: int) -> list[asyncpg.Record]:
     return await database.fetch(
-        f"""SELECT {_ENDPOINT} FROM webhook_endpoints
+        f"""SELECT {_ENDPOINT_COLUMNS} FROM webhook_endpoints
             WHERE id < $1 AND deleted_at IS NULL ORDER BY id DESC LIMIT $2""",
         before,
         limit,
@@ -42,7 +42,7 @@ async def insert(
 ) -> asyncpg.Record:
     return await tx.fetchrow(
         f"""INSERT INTO webhook_endpoints (id, url, events, secret, created_at, status_changed_at)
-            VALUES ($1, $2, $3, $4, $5, $5) RETURNING {_ENDPOINT}""",
+            VALUES ($1, $2, $3, $4, $5, $5) RETURNING {_ENDPOINT_COLUMNS}""",
         endpoint_id,
         url,
         events,
@@ -52,9 +52,9 @@ async def insert(
 
 
 async def lock(tx: asyncpg.Connection, endpoint_id: int) -> asyncpg.Record:
-    return await _require_one(
+    return await _fetch_endpoint(
         tx,
-        f"""SELECT {_ENDPOINT} FROM webhook_endpoints WHERE id = $1 AND deleted_at IS NULL
+        f"""SELECT {_ENDPOINT_COLUMNS} FROM webhook_endpoints WHERE id = $1 AND deleted_at IS NULL
             FOR NO KEY UPDATE""",
         endpoint_id,
     )
@@ -76,7 +76,7 @@ async def save(
             SET url = $2, events = $3, status = $4, status_reason = $5,
                 status_changed_at = CASE WHEN status = $4 THEN status_changed_at ELSE $6 END,
                 failing_since = CASE WHEN url = $2 AND status = $4 THEN failing_since END
-            WHERE id = $1 RETURNING {_ENDPOINT}""",
+            WHERE id = $1 RETURNING {_ENDPOINT_COLUMNS}""",
         endpoint_id,
         url,
         events,
@@ -93,12 +93,12 @@ async def rotate_secret(
     secret: bytes,
     previous_expires_at: datetime | None,
 ) -> asyncpg.Record:
-    return await _require_one(
+    return await _fetch_endpoint(
         tx,
         f"""UPDATE webhook_endpoints
             SET secret = $2, previous_secret_expires_at = $3,
                 previous_secret = CASE WHEN $3::timestamptz IS NOT NULL THEN secret END
-            WHERE id = $1 AND deleted_at IS NULL RETURNING {_ENDPOINT}""",
+            WHERE id = $1 AND deleted_at IS NULL RETURNING {_ENDPOINT_COLUMNS}""",
         endpoint_id,
         secret,
         previous_expires_at,
@@ -106,20 +106,20 @@ async def rotate_secret(
 
 
 async def delete(tx: asyncpg.Connection, endpoint_id: int, now: datetime) -> asyncpg.Record:
-    return await _require_one(
+    return await _fetch_endpoint(
         tx,
         f"""UPDATE webhook_endpoints SET deleted_at = $2 WHERE id = $1 AND deleted_at IS NULL
-            RETURNING {_ENDPOINT}""",
+            RETURNING {_ENDPOINT_COLUMNS}""",
         endpoint_id,
         now,
     )
 
 
-async def deliveries(
+async def list_deliveries(
     database: Database, endpoint_id: int, *, before: int, limit: int
 ) -> list[asyncpg.Record]:
     return await database.fetch(
-        f"""SELECT {_DELIVERY} FROM deliveries JOIN events ON events.id = event_id
+        f"""SELECT {_DELIVERY_COLUMNS} FROM deliveries JOIN events ON events.id = event_id
             WHERE endpoint_id = $1 AND deliveries.id < $2
             ORDER BY deliveries.id DESC LIMIT $3""",
         endpoint_id,
@@ -128,7 +128,7 @@ async def deliveries(
     )
 
 
-async def insert_event_for(
+async def insert_event(
     tx: asyncpg.Connection,
     endpoint_id: int,
     *,
@@ -160,32 +160,32 @@ async def lock_delivery(
 ) -> asyncpg.Record:
     """Return the delivery, locked against its end and other redeliveries."""
     row = await tx.fetchrow(
-        f"""SELECT {_DELIVERY} FROM deliveries JOIN events ON events.id = event_id
+        f"""SELECT {_DELIVERY_COLUMNS} FROM deliveries JOIN events ON events.id = event_id
             WHERE deliveries.id = $2 AND endpoint_id = $1 FOR UPDATE OF deliveries""",
         endpoint_id,
         delivery_id,
     )
     if row is None:
-        raise no_such_delivery()
+        raise delivery_not_found()
     return row
 
 
-async def make_due(tx: asyncpg.Connection, delivery_id: int, now: datetime) -> asyncpg.Record:
+async def requeue(tx: asyncpg.Connection, delivery_id: int, now: datetime) -> asyncpg.Record:
     """Make the delivery pending and due, with all attempts of the schedule ahead of it."""
     return await tx.fetchrow(
         f"""UPDATE deliveries SET status = 'pending', next_attempt_at = $2, ended_at = NULL,
                    attempts_before = attempts
             FROM events WHERE deliveries.id = $1 AND events.id = event_id
-            RETURNING {_DELIVERY}""",
+            RETURNING {_DELIVERY_COLUMNS}""",
         delivery_id,
         now,
     )
 
 
-async def _require_one(
+async def _fetch_endpoint(
     source: Database | asyncpg.Connection, sql: str, *arguments: object
 ) -> asyncpg.Record:
     row = await source.fetchrow(sql, *arguments)
     if row is None:
-        raise no_such_endpoint()
+        raise endpoint_not_found()
     return row

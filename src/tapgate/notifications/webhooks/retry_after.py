@@ -14,15 +14,15 @@ def parse_retry_after(value: str | None, now: datetime) -> timedelta | None:
         return None
     value = value.strip()
     if value.isascii() and value.isdigit():
-        return _bounded(timedelta(seconds=int(value))) if len(value) <= 9 else MAX_RETRY_AFTER
+        return _clamp(timedelta(seconds=int(value))) if len(value) <= 9 else MAX_RETRY_AFTER
     try:
         moment = parsedate_to_datetime(value)
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
-        return _bounded(moment - now)
+        return _clamp(moment - now)
     except (TypeError, ValueError, IndexError, OverflowError):
         return None
 
 
-def _bounded(delay: timedelta) -> timedelta:
+def _clamp(delay: timedelta) -> timedelta:
     return min(max(delay, timedelta(0)), MAX_RETRY_AFTER)

@@ -6,6 +6,7 @@ from tapgate.edge.pagination import Page, PageQuery, paginate
 from tapgate.edge.request_context import RequestContext
 from tapgate.errors import Code
 from tapgate.notifications.webhooks import model, operations, queries
+from tapgate.notifications.webhooks.event_data import find_hidden_responses
 from tapgate.notifications.webhooks.model import (
     NewWebhookEndpoint,
     SecretRotation,
@@ -14,14 +15,13 @@ from tapgate.notifications.webhooks.model import (
     WebhookEndpointUpdate,
     WebhookEndpointWithSecret,
 )
-from tapgate.notifications.webhooks.records import hidden_responses
 
 endpoints = Endpoints("Webhooks")
 
-_SYSTEM_ADMIN = Access(roles="A")
+_ACCESS = Access(roles="A")
 
 
-@endpoints.post("/api/v1/admin/webhook-endpoints", access=_SYSTEM_ADMIN, status=201)
+@endpoints.post("/api/v1/admin/webhook-endpoints", access=_ACCESS, status=201)
 async def create_webhook_endpoint(
     call: RequestContext, body: NewWebhookEndpoint
 ) -> WebhookEndpointWithSecret:
@@ -33,26 +33,24 @@ async def create_webhook_endpoint(
     return await operations.create(call, body)
 
 
-@endpoints.get("/api/v1/admin/webhook-endpoints", access=_SYSTEM_ADMIN)
+@endpoints.get("/api/v1/admin/webhook-endpoints", access=_ACCESS)
 async def list_webhook_endpoints(
     call: RequestContext, query: PageQuery
 ) -> Page[WebhookEndpointRecord]:
     """List webhook endpoints, newest first."""
-    rows = await queries.page(call.services.database, before=query.before_id, limit=query.limit + 1)
-    return paginate(rows, query.limit, lambda row: int(row["id"]), model.endpoint)
+    rows = await queries.list_page(
+        call.services.database, before=query.before_id, limit=query.limit + 1
+    )
+    return paginate(rows, query.limit, lambda row: int(row["id"]), model.to_record)
 
 
-@endpoints.get(
-    "/api/v1/admin/webhook-endpoints/{id}", access=_SYSTEM_ADMIN, errors=(Code.NOT_FOUND,)
-)
+@endpoints.get("/api/v1/admin/webhook-endpoints/{id}", access=_ACCESS, errors=(Code.NOT_FOUND,))
 async def get_webhook_endpoint(call: RequestContext, id: str) -> WebhookEndpointRecord:
     """Get a webhook endpoint."""
-    return model.endpoint(await queries.one(call.services.database, _endpoint_id(id)))
+    return model.to_record(await queries.get(call.services.database, _decode_endpoint_id(id)))
 
 
-@endpoints.put(
-    "/api/v1/admin/webhook-endpoints/{id}", access=_SYSTEM_ADMIN, errors=(Code.NOT_FOUND,)
-)
+@endpoints.put("/api/v1/admin/webhook-endpoints/{id}", access=_ACCESS, errors=(Code.NOT_FOUND,))
 async def update_webhook_endpoint(
     call: RequestContext, id: str, body: WebhookEndpointUpdate
 ) -> WebhookEndpointRecord:
@@ -62,12 +60,12 @@ async def update_webhook_endpoint(
     sent. `active` resumes a paused endpoint and reopens a disabled one. Once this returns, requests
     are sent by the new settings only, except for those already on the wire.
     """
-    return await operations.update(call, _endpoint_id(id), body)
+    return await operations.update(call, _decode_endpoint_id(id), body)
 
 
 @endpoints.post(
     "/api/v1/admin/webhook-endpoints/{id}/rotate-secret",
-    access=_SYSTEM_ADMIN,
+    access=_ACCESS,
     errors=(Code.NOT_FOUND,),
 )
 async def rotate_webhook_secret(
@@ -79,12 +77,12 @@ async def rotate_webhook_secret(
     carries a signature by the new secret and one by the old secret. A further rotation ends the
     older secret immediately.
     """
-    return await operations.rotate_secret(call, _endpoint_id(id), body.grace_seconds)
+    return await operations.rotate_secret(call, _decode_endpoint_id(id), body.grace_seconds)
 
 
 @endpoints.post(
     "/api/v1/admin/webhook-endpoints/{id}/test",
-    access=_SYSTEM_ADMIN,
+    access=_ACCESS,
     status=201,
     errors=(Code.NOT_FOUND,),
 )
@@ -94,23 +92,21 @@ async def send_test_event(call: RequestContext, id: str) -> WebhookDelivery:
     `webhook.test` is sent to this endpoint only, whatever it subscribes to, and is signed, retried
     and listed among the deliveries like any other event.
     """
-    return model.delivery(await operations.send_test(call, _endpoint_id(id)))
+    return model.to_delivery(await operations.send_test_event(call, _decode_endpoint_id(id)))
 
 
-@endpoints.delete(
-    "/api/v1/admin/webhook-endpoints/{id}", access=_SYSTEM_ADMIN, errors=(Code.NOT_FOUND,)
-)
+@endpoints.delete("/api/v1/admin/webhook-endpoints/{id}", access=_ACCESS, errors=(Code.NOT_FOUND,))
 async def delete_webhook_endpoint(call: RequestContext, id: str) -> None:
     """Delete a webhook endpoint.
 
     Its pending deliveries fail without a further attempt.
     """
-    await operations.delete(call, _endpoint_id(id))
+    await operations.delete(call, _decode_endpoint_id(id))
 
 
 @endpoints.get(
     "/api/v1/admin/webhook-endpoints/{id}/deliveries",
-    access=_SYSTEM_ADMIN,
+    access=_ACCESS,
     errors=(Code.NOT_FOUND,),
 )
 async def list_deliveries(call: RequestContext, id: str, query: PageQuery) -> Page[WebhookDelivery]:
@@ -118,23 +114,23 @@ async def list_deliveries(call: RequestContext, id: str, query: PageQuery) -> Pa
 
     `response` is null if the event is about a restricted subscriber who is hidden from the caller.
     """
-    endpoint_id, database = _endpoint_id(id), call.services.database
-    await queries.one(database, endpoint_id)
-    rows = await queries.deliveries(
+    endpoint_id, database = _decode_endpoint_id(id), call.services.database
+    await queries.get(database, endpoint_id)
+    rows = await queries.list_deliveries(
         database, endpoint_id, before=query.before_id, limit=query.limit + 1
     )
-    hidden = await hidden_responses(call.services, call.caller, rows)
+    hidden = await find_hidden_responses(call.services, call.caller, rows)
     return paginate(
         rows,
         query.limit,
         lambda row: int(row["id"]),
-        lambda row: model.delivery(row, hide_response=row["id"] in hidden),
+        lambda row: model.to_delivery(row, hide_response=row["id"] in hidden),
     )
 
 
 @endpoints.post(
     "/api/v1/admin/webhook-endpoints/{id}/deliveries/{delivery_id}/redeliver",
-    access=_SYSTEM_ADMIN,
+    access=_ACCESS,
     errors=(Code.NOT_FOUND,),
 )
 async def redeliver_event(call: RequestContext, id: str, delivery_id: str) -> WebhookDelivery:
@@ -143,16 +139,16 @@ async def redeliver_event(call: RequestContext, id: str, delivery_id: str) -> We
     While the endpoint is paused or disabled, the delivery waits until it is active.
     """
     number = ids.decode(ids.DELIVERY, delivery_id)
-    endpoint_id = _endpoint_id(id)
+    endpoint_id = _decode_endpoint_id(id)
     if number is None:
-        raise model.no_such_delivery()
+        raise model.delivery_not_found()
     row = await operations.redeliver(call, endpoint_id, number)
-    hidden = await hidden_responses(call.services, call.caller, [row])
-    return model.delivery(row, hide_response=number in hidden)
+    hidden = await find_hidden_responses(call.services, call.caller, [row])
+    return model.to_delivery(row, hide_response=number in hidden)
 
 
-def _endpoint_id(shown: str) -> int:
+def _decode_endpoint_id(shown: str) -> int:
     number = ids.decode(ids.WEBHOOK_ENDPOINT, shown)
     if number is None:
-        raise model.no_such_endpoint()
+        raise model.endpoint_not_found()
     return number

@@ -13,7 +13,7 @@ _trail = AuditTrail("signing_key")
 async def create(call: RequestContext, partner_id: int) -> NewHmacKey:
     services = call.services
     async with services.database.transaction() as tx:
-        await partners.require(tx, partner_id)
+        await partners.require_exists(tx, partner_id)
         key = await services.authenticator.hmac_keys.create_for_partner(tx, partner_id)
         changes = {"partner_id": (None, ids.encode(ids.PARTNER, partner_id))}
         await _trail.record(tx, call, ids.encode(ids.KEY, key.id), "created", changes=changes)
@@ -24,7 +24,7 @@ async def delete(call: RequestContext, partner_id: int, key_id: int) -> None:
     """Delete a key, the last one included. When this returns, no process accepts it."""
     services = call.services
     async with services.database.transaction() as tx:
-        await partners.require(tx, partner_id)
+        await partners.require_exists(tx, partner_id)
         ticket = await services.authenticator.hmac_keys.delete(tx, key_id, owner_id=partner_id)
         if ticket is None:
             raise ApiError(Code.NOT_FOUND, "The partner has no such key")

@@ -11,12 +11,12 @@ from tapgate.edge.shared_structs import SigningKeyCreated
 from tapgate.errors import Code
 from tapgate.partners import queries
 from tapgate.partners.keys import operations
-from tapgate.partners.model import read_id
+from tapgate.partners.model import decode_partner_id
 from tapgate.transactions.submit import decode_id
 
 endpoints = Endpoints("Partners")
 
-_KEYS = "/api/v1/admin/partners/{id}/keys"
+_PATH = "/api/v1/admin/partners/{id}/keys"
 _ACCESS = Access(roles="A")
 
 
@@ -31,24 +31,24 @@ def _to_record(key: SigningKey) -> PartnerKeyRecord:
     )
 
 
-@endpoints.post(_KEYS, access=_ACCESS, status=201, errors=(Code.PARTNER_NOT_FOUND,))
+@endpoints.post(_PATH, access=_ACCESS, status=201, errors=(Code.PARTNER_NOT_FOUND,))
 async def create_partner_key(call: RequestContext, id: str) -> SigningKeyCreated:
     """Create a further signing key of a partner.
 
     The keys before it work until they are deleted, and all keys of a partner share its idempotency
     keys. The secret is shown in this response only.
     """
-    key = await operations.create(call, read_id(id))
+    key = await operations.create(call, decode_partner_id(id))
     return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
 
 
-@endpoints.get(_KEYS, access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND,))
+@endpoints.get(_PATH, access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND,))
 async def list_partner_keys(
     call: RequestContext, id: str, query: PageQuery
 ) -> Page[PartnerKeyRecord]:
     """List the signing keys of a partner, newest first, without deleted ones."""
-    services, partner_id = call.services, read_id(id)
-    await queries.require(services.database, partner_id)
+    services, partner_id = call.services, decode_partner_id(id)
+    await queries.require_exists(services.database, partner_id)
     keys = await services.authenticator.hmac_keys.list_page(
         partner_id, before=query.before_id, limit=query.limit + 1
     )
@@ -56,11 +56,11 @@ async def list_partner_keys(
 
 
 @endpoints.delete(
-    f"{_KEYS}/{{api_key_id}}", access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND, Code.NOT_FOUND)
+    f"{_PATH}/{{api_key_id}}", access=_ACCESS, errors=(Code.PARTNER_NOT_FOUND, Code.NOT_FOUND)
 )
 async def delete_partner_key(call: RequestContext, id: str, api_key_id: str) -> None:
     """Delete a signing key of a partner.
 
     Every process refuses it immediately, also if it is the last one.
     """
-    await operations.delete(call, read_id(id), decode_id(ids.KEY, api_key_id))
+    await operations.delete(call, decode_partner_id(id), decode_id(ids.KEY, api_key_id))

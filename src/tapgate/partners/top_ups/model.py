@@ -43,7 +43,7 @@ class TopUpReceipt(Receipt, kw_only=True):
     new_balance: str | None
 
 
-def receipt(shown: ReceiptFields) -> TopUpReceipt:
+def build_receipt(shown: ReceiptFields) -> TopUpReceipt:
     return TopUpReceipt(
         message=shown.build_message("Wallet funded"),
         transaction_id=shown.transaction_id,

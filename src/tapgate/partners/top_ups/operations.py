@@ -14,7 +14,7 @@ from tapgate.partners.top_ups.model import (
     FundFromPartner,
     TopUpReceipt,
     WebhookTopUp,
-    receipt,
+    build_receipt,
 )
 from tapgate.transactions.customers import require_customer_access
 from tapgate.transactions.submit import (
@@ -25,29 +25,31 @@ from tapgate.transactions.submit import (
     to_minor_units,
 )
 
-_SIGNATURE = "X-Webhook-Signature"
+_SIGNATURE_HEADER = "X-Webhook-Signature"
 
 
-async def by_webhook(call: RequestContext, partner: str, raw_body: bytes) -> Reply[TopUpReceipt]:
+async def fund_by_webhook(
+    call: RequestContext, partner: str, raw_body: bytes
+) -> Reply[TopUpReceipt]:
     """Who sent it is settled before anything in it is looked at."""
     partner_id = decode_id(ids.PARTNER, partner)
-    await _require_genuine(call, partner_id, raw_body)
-    body: WebhookTopUp = _reader(call.services.settings.currency).decode(raw_body)
-    return await _top_up(
+    await _require_valid_signature(call, partner_id, raw_body)
+    body: WebhookTopUp = _get_body_reader(call.services.settings.currency).decode(raw_body)
+    return await _submit_top_up(
         call,
         partner_id,
         body.reference,
         body.amount,
-        await _named_in_webhook(call, body),
+        await _resolve_payee(call, body),
         channel="partner",
     )
 
 
-async def by_order(call: RequestContext, body: FundFromPartner) -> Reply[TopUpReceipt]:
+async def fund_by_request(call: RequestContext, body: FundFromPartner) -> Reply[TopUpReceipt]:
     request = build_idempotency_key(call, body)
-    partner_id = _paying_partner(call, body)
+    partner_id = _get_paying_partner_id(call, body)
     await require_customer_access(call, body.subscriber_id, body.card_serial)
-    return await _top_up(
+    return await _submit_top_up(
         call,
         partner_id,
         body.partner_reference,
@@ -58,7 +60,7 @@ async def by_order(call: RequestContext, body: FundFromPartner) -> Reply[TopUpRe
     )
 
 
-async def _top_up(
+async def _submit_top_up(
     call: RequestContext,
     partner_id: int,
     reference: str,
@@ -77,33 +79,35 @@ async def _top_up(
         idempotency_key=request,
         reference=PartnerReference(partner_id, reference),
     )
-    return await submit(call, command, receipt)
+    return await submit(call, command, build_receipt)
 
 
-async def _require_genuine(call: RequestContext, partner_id: int, raw_body: bytes) -> None:
+async def _require_valid_signature(call: RequestContext, partner_id: int, raw_body: bytes) -> None:
     """The same answer after the same work, whether the partner or the signature is wrong."""
     services = call.services
-    sender = await queries.sender(services.database, partner_id)
-    sealed = [] if sender is None else sender.valid_secrets(services.clock())
+    sender = await queries.get_webhook_source(services.database, partner_id)
+    sealed = [] if sender is None else sender.get_valid_secrets(services.clock())
     genuine = services.authenticator.webhook_secrets.is_valid_signature(
-        partner_id, sealed, call.get_header(_SIGNATURE.lower().encode()), raw_body
+        partner_id, sealed, call.get_header(_SIGNATURE_HEADER.lower().encode()), raw_body
     )
     if sender is None or not genuine:
-        raise ApiError(Code.UNAUTHORIZED, f"Unknown partner, or {_SIGNATURE} is missing or wrong")
-    if sender.suspended:
+        raise ApiError(
+            Code.UNAUTHORIZED, f"Unknown partner, or {_SIGNATURE_HEADER} is missing or wrong"
+        )
+    if sender.is_suspended:
         raise ApiError(Code.PARTNER_SUSPENDED)
 
 
 @cache
-def _reader(currency: str) -> BodyDecoder:
+def _get_body_reader(currency: str) -> BodyDecoder:
     return BodyDecoder(WebhookTopUp, currency)
 
 
-async def _named_in_webhook(call: RequestContext, body: WebhookTopUp) -> Party:
+async def _resolve_payee(call: RequestContext, body: WebhookTopUp) -> Party:
     if body.card_serial is not None:
         return commands.card_party(body.card_serial)
     assert body.phone_number is not None
-    found = await queries.subscriber_by_phone(call.services.database, body.phone_number)
+    found = await queries.find_subscriber_by_phone(call.services.database, body.phone_number)
     return commands.subscriber_party(found or 0)
 
 
@@ -117,7 +121,7 @@ def require_partner(call: RequestContext, body: FundFromPartner) -> None:
         )
 
 
-def _paying_partner(call: RequestContext, body: FundFromPartner) -> int:
+def _get_paying_partner_id(call: RequestContext, body: FundFromPartner) -> int:
     own, named = call.principal.partner_id, decode_id(ids.PARTNER, body.partner_id)
     if own is not None and body.partner_id is not None and named != own:
         raise invalid_field("partner_id", "must be the partner's who signs")

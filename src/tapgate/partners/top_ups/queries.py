@@ -6,22 +6,22 @@ from typing import NamedTuple
 from tapgate.store.database import Database
 
 
-class Sender(NamedTuple):
+class WebhookSource(NamedTuple):
     """A partner that sends a webhook; its secrets are sealed."""
 
     webhook_secret: bytes
     previous_secret: bytes | None
     previous_until: datetime | None
-    suspended: bool
+    is_suspended: bool
 
-    def valid_secrets(self, now: datetime) -> list[bytes]:
+    def get_valid_secrets(self, now: datetime) -> list[bytes]:
         previous, until = self.previous_secret, self.previous_until
         if previous is None or until is None or until <= now:
             return [self.webhook_secret]
         return [self.webhook_secret, previous]
 
 
-async def sender(database: Database, partner_id: int) -> Sender | None:
+async def get_webhook_source(database: Database, partner_id: int) -> WebhookSource | None:
     """Read for each webhook, so a suspension or rotation takes effect in every process."""
     row = await database.fetchrow(
         """SELECT p.webhook_secret, p.previous_webhook_secret, p.previous_webhook_secret_until,
@@ -29,10 +29,10 @@ async def sender(database: Database, partner_id: int) -> Sender | None:
            FROM partners p JOIN accounts a ON a.id = p.account_id WHERE p.id = $1""",
         partner_id,
     )
-    return None if row is None else Sender(*row)
+    return None if row is None else WebhookSource(*row)
 
 
-async def subscriber_by_phone(database: Database, phone_number: str) -> int | None:
+async def find_subscriber_by_phone(database: Database, phone_number: str) -> int | None:
     found: int | None = await database.fetchval(
         "SELECT id FROM subscribers WHERE phone_number = $1", phone_number
     )

@@ -8,7 +8,7 @@ from tapgate.partners.top_ups.model import FundFromPartner, TopUpReceipt, Webhoo
 
 endpoints = Endpoints("Partners")
 
-_DECLINES = (
+_DECLINE_CODES = (
     Code.DUPLICATE_REFERENCE,
     Code.SUBSCRIBER_NOT_FOUND,
     Code.CARD_NOT_FOUND,
@@ -26,7 +26,7 @@ _DECLINES = (
     access=Access(scope="payments:write", roles="AF", hmac="partner"),
     moves_money=True,
     requires=(operations.require_partner,),
-    errors=(Code.PARTNER_NOT_FOUND, Code.OTP_REQUIRED, *_DECLINES),
+    errors=(Code.PARTNER_NOT_FOUND, Code.OTP_REQUIRED, *_DECLINE_CODES),
 )
 async def fund_from_partner(call: RequestContext, body: FundFromPartner) -> Reply[TopUpReceipt]:
     """Fund a subscriber from a partner's account.
@@ -34,14 +34,14 @@ async def fund_from_partner(call: RequestContext, body: FundFromPartner) -> Repl
     Give `subscriber_id` or `card_serial`; `partner_id` unless the partner itself signs. A
     `partner_reference` is one top-up, however it is asked for: the same again answers as before.
     """
-    return await operations.by_order(call, body)
+    return await operations.fund_by_request(call, body)
 
 
 @endpoints.post(
     "/api/v1/webhooks/partners/{partner_id}",
     access=Access(public=True),
     body_schema=WebhookTopUp,
-    errors=(Code.UNAUTHORIZED, Code.CURRENCY_NOT_SUPPORTED, *_DECLINES),
+    errors=(Code.UNAUTHORIZED, Code.CURRENCY_NOT_SUPPORTED, *_DECLINE_CODES),
 )
 async def receive_partner_webhook(
     call: RequestContext, partner_id: str, body: bytes
@@ -52,4 +52,4 @@ async def receive_partner_webhook(
     partner's webhook secret, bare or after `sha256=`. Give `card_serial` or `phone_number`. A
     `reference` is one top-up: delivered again, it answers as before and pays nothing.
     """
-    return await operations.by_webhook(call, partner_id, body)
+    return await operations.fund_by_webhook(call, partner_id, body)

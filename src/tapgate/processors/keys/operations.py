@@ -17,7 +17,7 @@ async def create(call: RequestContext, processor_id: int, terminal_id: int | Non
     """With a terminal: a further key of the terminal's own."""
     services = call.services
     async with services.database.transaction() as tx:
-        await processors.require(tx, processor_id)
+        await processors.require_exists(tx, processor_id)
         if terminal_id is not None:
             await terminals.lock(tx, terminal_id, processor_id=processor_id)
         key = await services.authenticator.hmac_keys.create_for_processor(
@@ -26,7 +26,7 @@ async def create(call: RequestContext, processor_id: int, terminal_id: int | Non
         changes: Changes = {"processor_id": (None, ids.encode(ids.PROCESSOR, processor_id))}
         if terminal_id is not None:
             changes = {**changes, "terminal_id": (None, ids.encode(ids.TERMINAL, terminal_id))}
-        await _record(tx, call, key.id, "created", changes)
+        await _record_audit_entry(tx, call, key.id, "created", changes)
     return key
 
 
@@ -34,16 +34,16 @@ async def delete(call: RequestContext, processor_id: int, key_id: int) -> None:
     """Also the last one. From the moment that this returns, no process lets it in."""
     services = call.services
     async with services.database.transaction() as tx:
-        await processors.require(tx, processor_id)
+        await processors.require_exists(tx, processor_id)
         ticket = await services.authenticator.hmac_keys.delete(tx, key_id, owner_id=processor_id)
         if ticket is None:
             raise ApiError(Code.NOT_FOUND, "The processor has no such key")
         changes = {"processor_id": (ids.encode(ids.PROCESSOR, processor_id), None)}
-        await _record(tx, call, key_id, "deleted", changes)
+        await _record_audit_entry(tx, call, key_id, "deleted", changes)
     await services.signals.wait_for_acks(ticket)
 
 
-async def _record(
+async def _record_audit_entry(
     tx: asyncpg.Connection, call: RequestContext, key_id: int, action: str, changes: Changes
 ) -> None:
     await _trail.record(

@@ -32,7 +32,7 @@ class SigningKeyRecord(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
 
 
-def _shown(key: SigningKey) -> SigningKeyRecord:
+def _to_record(key: SigningKey) -> SigningKeyRecord:
     terminal = key.terminal_id
     return SigningKeyRecord(
         api_key_id=ids.encode(ids.KEY, key.id),
@@ -57,7 +57,7 @@ async def create_signing_key(
     """
     named = body.terminal_id
     terminal_id = None if named is None else decode_id(ids.TERMINAL, named)
-    key = await operations.create(call, processors.read_id(id), terminal_id)
+    key = await operations.create(call, processors.decode_processor_id(id), terminal_id)
     return SigningKeyCreated(api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret)
 
 
@@ -66,12 +66,12 @@ async def list_signing_keys(
     call: RequestContext, id: str, query: PageQuery
 ) -> Page[SigningKeyRecord]:
     """List the signing keys of a processor and its terminals that are not deleted, newest first."""
-    services, processor_id = call.services, processors.read_id(id)
-    await processor_queries.require(services.database, processor_id)
+    services, processor_id = call.services, processors.decode_processor_id(id)
+    await processor_queries.require_exists(services.database, processor_id)
     keys = await services.authenticator.hmac_keys.list_page(
         processor_id, before=query.before_id, limit=query.limit + 1
     )
-    return paginate(keys, query.limit, key=lambda key: key.id, show=_shown)
+    return paginate(keys, query.limit, key=lambda key: key.id, show=_to_record)
 
 
 @endpoints.delete(
@@ -81,4 +81,6 @@ async def list_signing_keys(
 )
 async def delete_signing_key(call: RequestContext, id: str, api_key_id: str) -> None:
     """Delete a signing key: it is refused at once, also if it is the last one."""
-    await operations.delete(call, processors.read_id(id), decode_id(ids.KEY, api_key_id))
+    await operations.delete(
+        call, processors.decode_processor_id(id), decode_id(ids.KEY, api_key_id)
+    )

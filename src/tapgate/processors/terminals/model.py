@@ -10,8 +10,8 @@ from tapgate.edge.fields import Choice, PersonName
 from tapgate.edge.transitions import Transition
 from tapgate.errors import ApiError, Code
 
-Status = Literal["active", "blocked"]
-PublicStatus = Annotated[str, Choice(*get_args(Status), name="TerminalStatus")]
+TerminalStatus = Literal["active", "blocked"]
+PublicStatus = Annotated[str, Choice(*get_args(TerminalStatus), name="TerminalStatus")]
 
 
 class Terminal(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,7 +19,7 @@ class Terminal(msgspec.Struct, frozen=True, kw_only=True):
     processor_id: int
     name: str
     created_at: datetime
-    status: Status = "active"
+    status: TerminalStatus = "active"
     #: The newest of its keys that is not deleted.
     key_id: int | None = None
     last_seen_at: datetime | None = None
@@ -37,7 +37,7 @@ class TerminalRecord(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
 
 
-def shown(terminal: Terminal) -> TerminalRecord:
+def to_record(terminal: Terminal) -> TerminalRecord:
     key_id, seen = terminal.key_id, terminal.last_seen_at
     return TerminalRecord(
         id=ids.encode(ids.TERMINAL, terminal.id),
@@ -54,15 +54,15 @@ class NewTerminal(msgspec.Struct, kw_only=True):
     name: PersonName
 
 
-BLOCK: Final[Transition[Status]] = Transition(
+BLOCK: Final[Transition[TerminalStatus]] = Transition(
     "blocked", {"active": "blocked"}, Code.ALREADY_BLOCKED
 )
-UNBLOCK: Final[Transition[Status]] = Transition(
+UNBLOCK: Final[Transition[TerminalStatus]] = Transition(
     "unblocked", {"blocked": "active"}, Code.NOT_BLOCKED
 )
 
 
-def moved(terminal: Terminal, move: Transition[Status]) -> Terminal:
+def apply_transition(terminal: Terminal, move: Transition[TerminalStatus]) -> Terminal:
     """The terminal in its next state, or a refusal by name."""
     status = move.apply(terminal.status)
     return msgspec.structs.replace(terminal, status=status)

@@ -12,17 +12,17 @@ from tapgate.edge.request_context import RequestContext
 from tapgate.edge.transitions import Transition
 from tapgate.processors import queries as processors
 from tapgate.processors.terminals import model, queries
-from tapgate.processors.terminals.model import NewTerminal, Status, Terminal
+from tapgate.processors.terminals.model import NewTerminal, Terminal, TerminalStatus
 
 _trail = AuditTrail("terminal")
 
 
-class Added(NamedTuple):
+class AddedTerminal(NamedTuple):
     terminal: Terminal
     key: NewHmacKey
 
 
-async def add(call: RequestContext, processor_id: int, new: NewTerminal) -> Added:
+async def add(call: RequestContext, processor_id: int, new: NewTerminal) -> AddedTerminal:
     """With a signing key of its own."""
     services = call.services
     terminal = Terminal(
@@ -32,55 +32,55 @@ async def add(call: RequestContext, processor_id: int, new: NewTerminal) -> Adde
         created_at=services.clock(),
     )
     async with services.database.transaction() as tx:
-        await processors.require(tx, processor_id)
+        await processors.require_exists(tx, processor_id)
         await queries.add(tx, terminal)
         key = await services.authenticator.hmac_keys.create_for_processor(
             tx, processor_id, terminal.id
         )
         terminal = msgspec.structs.replace(terminal, key_id=key.id)
-        record = model.shown(terminal)
+        record = model.to_record(terminal)
         changes: Changes = {
             field: (None, getattr(record, field))
             for field in ("processor_id", "name", "status", "api_key_id")
         }
-        await _record(tx, call, terminal, "created", changes=changes)
-    return Added(terminal, key)
+        await _record_audit_entry(tx, call, terminal, "created", changes=changes)
+    return AddedTerminal(terminal, key)
 
 
 async def block(
     call: RequestContext, processor_id: int, terminal_id: int, reason: str | None
 ) -> Terminal:
     """From the moment that this returns, no process lets its keys in."""
-    return await _move(call, processor_id, terminal_id, model.BLOCK, reason)
+    return await _change_status(call, processor_id, terminal_id, model.BLOCK, reason)
 
 
 async def unblock(
     call: RequestContext, processor_id: int, terminal_id: int, reason: str | None
 ) -> Terminal:
-    return await _move(call, processor_id, terminal_id, model.UNBLOCK, reason)
+    return await _change_status(call, processor_id, terminal_id, model.UNBLOCK, reason)
 
 
-async def _move(
+async def _change_status(
     call: RequestContext,
     processor_id: int,
     terminal_id: int,
-    move: Transition[Status],
+    move: Transition[TerminalStatus],
     reason: str | None,
 ) -> Terminal:
     services = call.services
     async with services.database.transaction() as tx:
-        await processors.require(tx, processor_id)
+        await processors.require_exists(tx, processor_id)
         before = await queries.lock(tx, terminal_id, processor_id=processor_id)
-        after = model.moved(before, move)
+        after = model.apply_transition(before, move)
         await queries.save_state(tx, after)
-        changes = diff_records(model.shown(before), model.shown(after))
-        await _record(tx, call, after, move.event, reason=reason, changes=changes)
+        changes = diff_records(model.to_record(before), model.to_record(after))
+        await _record_audit_entry(tx, call, after, move.event, reason=reason, changes=changes)
         ticket = await services.authenticator.hmac_keys.publish_owner_change(tx)
     await services.signals.wait_for_acks(ticket)
     return after
 
 
-async def _record(
+async def _record_audit_entry(
     tx: asyncpg.Connection,
     call: RequestContext,
     terminal: Terminal,
@@ -92,7 +92,7 @@ async def _record(
     await _trail.record(
         tx,
         call,
-        model.shown(terminal).id,
+        model.to_record(terminal).id,
         action,
         reason=reason,
         changes=changes,

@@ -24,7 +24,9 @@ async def lock(tx: asyncpg.Connection, terminal_id: int, *, processor_id: int) -
     return Terminal(**row)
 
 
-async def page(database: Database, processor_id: int, *, before: int, limit: int) -> list[Terminal]:
+async def list_page(
+    database: Database, processor_id: int, *, before: int, limit: int
+) -> list[Terminal]:
     rows = await database.fetch(
         f"{_SELECT} WHERE t.processor_id = $1 AND t.id < $2 ORDER BY t.id DESC LIMIT $3",
         processor_id,

@@ -11,7 +11,7 @@ from tapgate.errors import Code
 from tapgate.processors import model as processors
 from tapgate.processors import queries as processor_queries
 from tapgate.processors.terminals import operations, queries
-from tapgate.processors.terminals.model import NewTerminal, TerminalRecord, shown
+from tapgate.processors.terminals.model import NewTerminal, TerminalRecord, to_record
 from tapgate.transactions.submit import decode_id
 
 endpoints = Endpoints("Processors")
@@ -44,9 +44,9 @@ async def add_terminal(call: RequestContext, id: str, body: NewTerminal) -> Term
 
     The secret is shown this once.
     """
-    terminal, key = await operations.add(call, processors.read_id(id), body)
+    terminal, key = await operations.add(call, processors.decode_processor_id(id), body)
     return TerminalAdded(
-        terminal=shown(terminal), api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret
+        terminal=to_record(terminal), api_key_id=ids.encode(ids.KEY, key.id), hmac_secret=key.secret
     )
 
 
@@ -58,10 +58,12 @@ async def list_terminals(call: RequestContext, id: str, query: PageQuery) -> Pag
 
     `api_key_id` is the newest of a terminal's keys that are not deleted.
     """
-    database, processor_id = call.services.database, processors.read_id(id)
-    await processor_queries.require(database, processor_id)
-    rows = await queries.page(database, processor_id, before=query.before_id, limit=query.limit + 1)
-    return paginate(rows, query.limit, key=lambda row: row.id, show=shown)
+    database, processor_id = call.services.database, processors.decode_processor_id(id)
+    await processor_queries.require_exists(database, processor_id)
+    rows = await queries.list_page(
+        database, processor_id, before=query.before_id, limit=query.limit + 1
+    )
+    return paginate(rows, query.limit, key=lambda row: row.id, show=to_record)
 
 
 @endpoints.post(
@@ -74,9 +76,9 @@ async def block_terminal(
 ) -> TerminalResponse:
     """Block a terminal: its keys are refused at once."""
     terminal = await operations.block(
-        call, processors.read_id(id), decode_id(ids.TERMINAL, terminal_id), body.reason
+        call, processors.decode_processor_id(id), decode_id(ids.TERMINAL, terminal_id), body.reason
     )
-    return TerminalResponse(message="Terminal blocked", terminal=shown(terminal))
+    return TerminalResponse(message="Terminal blocked", terminal=to_record(terminal))
 
 
 @endpoints.post(
@@ -89,6 +91,6 @@ async def unblock_terminal(
 ) -> TerminalResponse:
     """Unblock a terminal."""
     terminal = await operations.unblock(
-        call, processors.read_id(id), decode_id(ids.TERMINAL, terminal_id), body.reason
+        call, processors.decode_processor_id(id), decode_id(ids.TERMINAL, terminal_id), body.reason
     )
-    return TerminalResponse(message="Terminal unblocked", terminal=shown(terminal))
+    return TerminalResponse(message="Terminal unblocked", terminal=to_record(terminal))

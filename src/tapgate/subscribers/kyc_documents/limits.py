@@ -16,7 +16,7 @@ MAX_PER_DAY: Final = 20
 _DAY: Final = timedelta(days=1)
 
 
-async def refusal(
+async def get_limit_error(
     reader: Database | asyncpg.Connection,
     subscriber_id: int,
     document_type: str,
@@ -26,24 +26,24 @@ async def refusal(
     undecided = await queries.count_undecided(reader, subscriber_id, document_type)
     if undecided >= MAX_UNDECIDED_PER_TYPE:
         # Until staff decide, which has no set time.
-        return _refusal("undecided_per_type", MAX_UNDECIDED_PER_TYPE, _DAY)
-    oldest = await queries.nth_newest(reader, subscriber_id, MAX_PER_DAY)
+        return _build_limit_error("undecided_per_type", MAX_UNDECIDED_PER_TYPE, _DAY)
+    oldest = await queries.get_nth_newest_upload_time(reader, subscriber_id, MAX_PER_DAY)
     if oldest is not None and oldest + _DAY > now:
-        return _refusal("per_day", MAX_PER_DAY, oldest + _DAY - now)
+        return _build_limit_error("per_day", MAX_PER_DAY, oldest + _DAY - now)
     return None
 
 
-_SENTENCES: Final = {
+_LIMIT_MESSAGES: Final = {
     "undecided_per_type": "{} documents of this type already wait for a decision",
     "per_day": "At most {} documents can be uploaded in 24 hours",
 }
 
 
-def _refusal(limit: str, maximum: int, wait: timedelta) -> ApiError:
+def _build_limit_error(limit: str, maximum: int, wait: timedelta) -> ApiError:
     seconds = min(_DAY, max(wait, timedelta(seconds=1))).total_seconds()
     return ApiError(
         Code.RATE_LIMITED,
-        _SENTENCES[limit].format(maximum),
+        _LIMIT_MESSAGES[limit].format(maximum),
         details={"limit": limit, "maximum": maximum},
         headers={"Retry-After": str(math.ceil(seconds))},
     )

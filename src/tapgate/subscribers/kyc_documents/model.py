@@ -51,19 +51,19 @@ class DocumentRecord(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
 
 
-def shown(document: Document) -> DocumentRecord:
+def to_record(document: Document) -> DocumentRecord:
     return DocumentRecord(
-        document_id=public_id(document.id),
+        document_id=encode_document_id(document.id),
         document_type=document.document_type,
         created_at=clock.format_rfc3339(document.created_at),
     )
 
 
-def public_id(document_id: int) -> str:
+def encode_document_id(document_id: int) -> str:
     return ids.encode(ids.DOCUMENT, document_id)
 
 
-def read_id(text: str) -> int:
+def decode_document_id(text: str) -> int:
     number = ids.decode(ids.DOCUMENT, text)
     if number is None:
         raise not_found()
@@ -74,6 +74,6 @@ def not_found() -> ApiError:
     return ApiError(Code.NOT_FOUND, "There is no such document")
 
 
-def seal_context(document_id: int) -> bytes:
+def build_seal_context(document_id: int) -> bytes:
     """A sealed picture opens as this document's only."""
     return b"kyc document %d" % document_id

@@ -38,7 +38,7 @@ async def count_undecided(
     return count
 
 
-async def nth_newest(
+async def get_nth_newest_upload_time(
     reader: Database | asyncpg.Connection, subscriber_id: int, number: int
 ) -> datetime | None:
     """Return the upload time of the nth newest document; None if there are fewer."""
@@ -61,7 +61,7 @@ async def mark_decided(tx: asyncpg.Connection, subscriber_id: int, now: datetime
     )
 
 
-async def page(database: Database, subscriber_id: int, query: PageQuery) -> list[Document]:
+async def list_page(database: Database, subscriber_id: int, query: PageQuery) -> list[Document]:
     """The newest ones; one more than the limit."""
     rows = await database.fetch(
         """SELECT id, document_type, created_at FROM kyc_documents
@@ -73,7 +73,9 @@ async def page(database: Database, subscriber_id: int, query: PageQuery) -> list
     return [Document(*row) for row in rows]
 
 
-async def get_sealed(tx: asyncpg.Connection, subscriber_id: int, document_id: int) -> EncodedImage:
+async def get_sealed_picture(
+    tx: asyncpg.Connection, subscriber_id: int, document_id: int
+) -> EncodedImage:
     row = await tx.fetchrow(
         "SELECT media_type, image FROM kyc_documents WHERE id = $1 AND subscriber_id = $2",
         document_id,

@@ -12,18 +12,18 @@ from tapgate.subscribers.kyc_documents.model import (
     DocumentRecord,
     DocumentType,
     NewDocument,
-    public_id,
-    read_id,
-    shown,
+    decode_document_id,
+    encode_document_id,
+    to_record,
 )
 from tapgate.subscribers.model import KycStatus
-from tapgate.subscribers.model import read_id as read_subscriber_id
-from tapgate.subscribers.restriction import require_open
+from tapgate.subscribers.model import decode_subscriber_id as read_subscriber_id
+from tapgate.subscribers.restriction import require_subscriber_access
 
 endpoints = Endpoints("Subscribers")
 
 _ACCESS = Access(scope="subscribers:write", roles="ASC", service=True)
-_TO_READ = (Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED)
+_READ_ERRORS = (Code.SUBSCRIBER_NOT_FOUND, Code.OTP_REQUIRED)
 
 
 class DocumentAdded(msgspec.Struct, kw_only=True):
@@ -37,7 +37,7 @@ class DocumentAdded(msgspec.Struct, kw_only=True):
     access=_ACCESS,
     status=201,
     body_limit=8 * MEBIBYTE,
-    errors=(*_TO_READ, Code.NOT_CLOSABLE),
+    errors=(*_READ_ERRORS, Code.NOT_CLOSABLE),
 )
 async def add_kyc_document(call: RequestContext, id: str, body: NewDocument) -> DocumentAdded:
     """Add a KYC document.
@@ -49,36 +49,36 @@ async def add_kyc_document(call: RequestContext, id: str, body: NewDocument) -> 
     """
     document, subscriber = await operations.add(call, read_subscriber_id(id), body)
     return DocumentAdded(
-        document_id=public_id(document.id),
+        document_id=encode_document_id(document.id),
         document_type=document.document_type,
         kyc_status=subscriber.kyc_status,
     )
 
 
-@endpoints.get("/api/v1/subscribers/{id}/kyc-documents", access=_ACCESS, errors=_TO_READ)
+@endpoints.get("/api/v1/subscribers/{id}/kyc-documents", access=_ACCESS, errors=_READ_ERRORS)
 async def list_kyc_documents(
     call: RequestContext, id: str, query: PageQuery
 ) -> Page[DocumentRecord]:
     """List the KYC documents of a subscriber, newest first, without their pictures."""
     database = call.services.database
     subscriber = await subscribers.get(database, read_subscriber_id(id))
-    await require_open(database, call, subscriber.id, restricted=subscriber.restricted)
-    rows = await queries.page(database, subscriber.id, query)
-    return paginate(rows, query.limit, key=lambda row: row.id, show=shown)
+    await require_subscriber_access(database, call, subscriber.id, restricted=subscriber.restricted)
+    rows = await queries.list_page(database, subscriber.id, query)
+    return paginate(rows, query.limit, key=lambda row: row.id, show=to_record)
 
 
 @endpoints.get(
     "/api/v1/subscribers/{id}/kyc-documents/{document_id}",
     access=Access(roles="AC"),
     media=("image/jpeg", "image/png"),
-    errors=(*_TO_READ, Code.NOT_FOUND),
+    errors=(*_READ_ERRORS, Code.NOT_FOUND),
 )
 async def get_kyc_document_image(call: RequestContext, id: str, document_id: str) -> Reply[bytes]:
     """Get the picture of a KYC document."""
     subscriber_id = read_subscriber_id(id)
-    number = read_id(document_id)
-    picture = await operations.look_at(call, subscriber_id, number)
-    name = f"{public_id(number)}.{picture.media_type.removeprefix('image/')}"
+    number = decode_document_id(document_id)
+    picture = await operations.view_picture(call, subscriber_id, number)
+    name = f"{encode_document_id(number)}.{picture.media_type.removeprefix('image/')}"
     return Reply(
         picture.content,
         content_type=picture.media_type,

@@ -13,9 +13,9 @@ from tapgate.service.background import run_periodically
 from tapgate.service.thread_pool import BoundedThreadPool
 from tapgate.subscribers import pins
 from tapgate.subscribers import queries as subscribers
-from tapgate.subscribers.model import Subscriber, read_id
-from tapgate.subscribers.restriction import require_open
-from tapgate.subscribers.trail import record
+from tapgate.subscribers.audit_trail import record_audit_entry
+from tapgate.subscribers.model import Subscriber, decode_subscriber_id
+from tapgate.subscribers.restriction import require_subscriber_access
 from tapgate.wallets.statements import csv_file, pdf_file, queries
 from tapgate.wallets.statements.model import FileFormat, Statement, StatementRequest, parse_period
 from tapgate.wallets.statements.queries import StatementFile
@@ -42,8 +42,12 @@ async def build_statement(
 ) -> tuple[Subscriber, Statement]:
     period = parse_period(request)
     services = call.services
-    subscriber = await subscribers.get(services.database, read_id(request.subscriber_id))
-    await require_open(services.database, call, subscriber.id, restricted=subscriber.restricted)
+    subscriber = await subscribers.get(
+        services.database, decode_subscriber_id(request.subscriber_id)
+    )
+    await require_subscriber_access(
+        services.database, call, subscriber.id, restricted=subscriber.restricted
+    )
     if request.pin is not None:
         await pins.verify_pin(call, subscriber.id, request.pin)
     zone = services.settings.timezone
@@ -79,7 +83,7 @@ async def issue_file(
         # The subscriber may have become restricted while the file was rendered. Under the lock the
         # file is either refused here or deleted by the restriction.
         restricted = await subscribers.lock_restriction(tx, subscriber.id)
-        await require_open(tx, call, subscriber.id, restricted=restricted)
+        await require_subscriber_access(tx, call, subscriber.id, restricted=restricted)
         if await queries.count_files(tx, subscriber.id) >= MAX_FILES:
             raise ApiError(
                 Code.RATE_LIMITED,
@@ -94,7 +98,7 @@ async def issue_file(
             created_at=statement.generated_at,
             expires_at=link.expires_at,
         )
-        await record(tx, call, subscriber.id, "statement_issued")
+        await record_audit_entry(tx, call, subscriber.id, "statement_issued")
     return link
 
 

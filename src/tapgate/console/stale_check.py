@@ -9,13 +9,13 @@ import msgspec
 from tapgate.errors import ApiError, Code
 
 
-def mark(values: Any) -> str:
+def fingerprint(values: Any) -> str:
     """What was seen, in a few characters that go with the form."""
     return sha256(msgspec.json.encode(values)).hexdigest()[:32]
 
 
-def require_still(seen: str | None, values: Any) -> None:
-    if seen != mark(values):
+def require_unchanged(seen: str | None, values: Any) -> None:
+    if seen != fingerprint(values):
         raise ApiError(
             Code.INVALID_REQUEST,
             "Somebody else has changed this meanwhile. Close this form and look again",

@@ -5,14 +5,14 @@ from typing import Any
 
 import asyncpg
 
-from tapgate.notifications import claims
-from tapgate.notifications.webhooks.model import Due, Outcome
+from tapgate.notifications import work_queue
+from tapgate.notifications.webhooks.model import AttemptResult, ClaimedDelivery
 from tapgate.store.database import Database
 
-_IS_SENT_TO = "deleted_at IS NULL AND status = 'active'"
+_IS_ACTIVE = "deleted_at IS NULL AND status = 'active'"
 
 
-async def end_for_deleted_endpoints(source: Database | asyncpg.Connection, now: datetime) -> None:
+async def fail_for_deleted_endpoints(source: Database | asyncpg.Connection, now: datetime) -> None:
     """Fail the pending deliveries of deleted endpoints, also those added during the deletion.
 
     A bounded number, without waiting for rows that another process is about to end: the next call
@@ -30,28 +30,30 @@ async def end_for_deleted_endpoints(source: Database | asyncpg.Connection, now: 
     )
 
 
-async def due_endpoints(database: Database, now: datetime) -> list[int]:
+async def list_due_endpoints(database: Database, now: datetime) -> list[int]:
     """Return the active endpoints with due deliveries, longest due first."""
     rows = await database.fetch(
         f"""SELECT endpoint.id FROM webhook_endpoints endpoint, LATERAL (
                 SELECT next_attempt_at FROM deliveries
                 WHERE endpoint_id = endpoint.id AND status = 'pending' AND next_attempt_at <= $1
                 ORDER BY next_attempt_at LIMIT 1) AS due
-            WHERE {_IS_SENT_TO} ORDER BY due.next_attempt_at""",
+            WHERE {_IS_ACTIVE} ORDER BY due.next_attempt_at""",
         now,
     )
     return [row["id"] for row in rows]
 
 
-async def claim(database: Database, endpoint_id: int, *, now: datetime, limit: int) -> list[Due]:
-    claimed = await claims.claim(
+async def claim(
+    database: Database, endpoint_id: int, *, now: datetime, limit: int
+) -> list[ClaimedDelivery]:
+    claimed = await work_queue.claim(
         database,
         "deliveries",
         "id, endpoint_id, event_id, attempts, attempts_before, next_attempt_at",
         now=now,
         limit=limit,
         among=f"""endpoint_id = $4
-            AND EXISTS (SELECT FROM webhook_endpoints WHERE id = $4 AND {_IS_SENT_TO})""",
+            AND EXISTS (SELECT FROM webhook_endpoints WHERE id = $4 AND {_IS_ACTIVE})""",
         values=(endpoint_id,),
     )
     if not claimed:
@@ -69,31 +71,31 @@ async def claim(database: Database, endpoint_id: int, *, now: datetime, limit: i
     )
     assert to is not None
     events = {event["event_id"]: event for event in told}
-    return [Due(**{**row, **events[row["event_id"]], **to}) for row in claimed]
+    return [ClaimedDelivery(**{**row, **events[row["event_id"]], **to}) for row in claimed]
 
 
-async def is_current(database: Database, due: Due) -> bool:
+async def is_endpoint_unchanged(database: Database, due: ClaimedDelivery) -> bool:
     """Whether the endpoint is still as it was when the delivery was claimed."""
     found: bool = await database.fetchval(
         f"""SELECT EXISTS (SELECT FROM webhook_endpoints
                            WHERE {_SAME_ENDPOINT} AND secret = $4)""",
-        *_endpoint_of(due),
+        *_get_endpoint_values(due),
         due.secret,
     )
     return found
 
 
-async def release(database: Database, due: Due, now: datetime) -> None:
+async def release(database: Database, due: ClaimedDelivery, now: datetime) -> None:
     """Undo a claim: nothing was sent."""
     await database.execute(
         f"""UPDATE deliveries SET attempts = attempts - 1, next_attempt_at = $4
             WHERE {_STILL_CLAIMED}""",
-        *_claim_of(due),
+        *_get_claim_values(due),
         now,
     )
 
 
-async def keep_data(database: Database, event_id: int, data: dict[str, Any]) -> str:
+async def store_event_data(database: Database, event_id: int, data: dict[str, Any]) -> str:
     """Store the event's record, unless another process was first; return the stored one."""
     kept: str = await database.fetchval(
         """UPDATE events SET data = coalesce(data, $2) WHERE id = $1 RETURNING data::text""",
@@ -103,7 +105,9 @@ async def keep_data(database: Database, event_id: int, data: dict[str, Any]) -> 
     return kept
 
 
-async def delivered(database: Database, due: Due, outcome: Outcome, now: datetime) -> None:
+async def mark_delivered(
+    database: Database, due: ClaimedDelivery, outcome: AttemptResult, now: datetime
+) -> None:
     await database.execute(
         """WITH succeeded AS (
                UPDATE webhook_endpoints SET failing_since = NULL
@@ -113,13 +117,17 @@ async def delivered(database: Database, due: Due, outcome: Outcome, now: datetim
            WHERE id = $1 AND status = 'pending'""",
         due.id,
         now,
-        *_log_of(outcome),
+        *_get_result_values(outcome),
         due.endpoint_id,
     )
 
 
-async def failed(
-    database: Database, due: Due, outcome: Outcome, now: datetime, retry_at: datetime | None
+async def record_failed_attempt(
+    database: Database,
+    due: ClaimedDelivery,
+    outcome: AttemptResult,
+    now: datetime,
+    retry_at: datetime | None,
 ) -> None:
     """Record a failed attempt, and when it is repeated; None: never. A redelivery that was
     requested meanwhile stays due."""
@@ -131,15 +139,15 @@ async def failed(
                 next_attempt_at = CASE WHEN {_SAME_LEASE} THEN $7 ELSE next_attempt_at END,
                 ended_at = CASE WHEN {_SAME_LEASE} AND $7 IS NULL THEN $8 ELSE ended_at END
             WHERE {_LATEST_ATTEMPT}""",
-        *_claim_of(due),
-        *_log_of(outcome),
+        *_get_claim_values(due),
+        *_get_result_values(outcome),
         retry_at,
         now,
     )
 
 
-async def mark_failing(
-    database: Database, due: Due, now: datetime, *, max_gap: timedelta
+async def mark_endpoint_failing(
+    database: Database, due: ClaimedDelivery, now: datetime, *, max_gap: timedelta
 ) -> datetime | None:
     """Record a failed attempt; return since when the endpoint has failed without a success and
     without a longer gap between failures. None if the endpoint has changed since the claim."""
@@ -149,16 +157,16 @@ async def mark_failing(
                 failing_since = CASE WHEN failing_since IS NOT NULL AND last_failure_at >= $5
                                      THEN failing_since ELSE $4 END
             WHERE {_SAME_ENDPOINT} RETURNING failing_since""",
-        *_endpoint_of(due),
+        *_get_endpoint_values(due),
         now,
         now - max_gap,
     )
     return since
 
 
-async def disable(
+async def disable_endpoint(
     tx: asyncpg.Connection,
-    due: Due,
+    due: ClaimedDelivery,
     reason: str,
     now: datetime,
     *,
@@ -171,7 +179,7 @@ async def disable(
                 failing_since = NULL
             WHERE {_SAME_ENDPOINT} AND ($6::timestamptz IS NULL OR failing_since = $6)
             RETURNING id, url, events, status, status_reason, status_changed_at""",
-        *_endpoint_of(due),
+        *_get_endpoint_values(due),
         reason,
         now,
         if_failing_since,
@@ -185,16 +193,16 @@ _SAME_LEASE = "next_attempt_at = $3"
 _STILL_CLAIMED = f"{_LATEST_ATTEMPT} AND {_SAME_LEASE}"
 
 #: False once the endpoint has another URL or status than the one the attempt was made with.
-_SAME_ENDPOINT = f"id = $1 AND url = $2 AND status_changed_at = $3 AND {_IS_SENT_TO}"
+_SAME_ENDPOINT = f"id = $1 AND url = $2 AND status_changed_at = $3 AND {_IS_ACTIVE}"
 
 
-def _claim_of(due: Due) -> tuple[int, int, datetime]:
+def _get_claim_values(due: ClaimedDelivery) -> tuple[int, int, datetime]:
     return due.id, due.attempts, due.next_attempt_at
 
 
-def _endpoint_of(due: Due) -> tuple[int, str, datetime]:
+def _get_endpoint_values(due: ClaimedDelivery) -> tuple[int, str, datetime]:
     return due.endpoint_id, due.url, due.status_changed_at
 
 
-def _log_of(outcome: Outcome) -> tuple[int | None, int | None, str | None]:
+def _get_result_values(outcome: AttemptResult) -> tuple[int | None, int | None, str | None]:
     return outcome.status, outcome.duration_ms, outcome.response

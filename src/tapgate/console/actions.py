@@ -7,14 +7,14 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from tapgate.console import seen
-from tapgate.console.asked import Fields
+from tapgate.console import stale_check
+from tapgate.console.forms import FormData
+from tapgate.console.page_request import PageRequest, build_path
 from tapgate.console.site import Pages
-from tapgate.console.visit import Visit, at
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError, Code
 
-Kind = Literal[
+FieldKind = Literal[
     "text", "long", "number", "money", "choice", "whole_choice", "many", "check", "secret", "pin",
     "email", "tel", "date", "moment", "picture", "hidden", "lines",
 ]  # fmt: skip
@@ -25,7 +25,7 @@ class Field(NamedTuple):
 
     name: str
     label: str
-    kind: Kind = "text"
+    kind: FieldKind = "text"
     choices: tuple[str | tuple[str, str], ...] = ()
     hint: str = ""
     required: bool = True
@@ -38,7 +38,7 @@ class Field(NamedTuple):
 
 
 #: How long a secret keeps working after it was rotated.
-GRACE: Final = Field(
+GRACE_FIELD: Final = Field(
     "grace_seconds",
     "The old one ends",
     "whole_choice",
@@ -52,7 +52,7 @@ GRACE: Final = Field(
 )
 
 
-class Act(msgspec.Struct, frozen=True, kw_only=True):
+class Action(msgspec.Struct, frozen=True, kw_only=True):
     """`endpoint` names the operation; the names in its path come with the address of the form.
 
     `needs_field` is a field without which the act has no meaning, where fewer may send it.
@@ -67,16 +67,16 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
     endpoint: str
     title: str
     button: str
-    explains: str = ""
+    description: str = ""
     fields: tuple[Field, ...] = ()
-    done: str = "Done."
-    dangerous: bool = False
+    success_message: str = "Done."
+    is_dangerous: bool = False
     moves_money: bool = False
-    needs_field: str | None = None
-    reads: str | None = None
-    then: str | None = None
-    shows: str | None = None
-    says: str | None = None
+    required_field: str | None = None
+    prefill_path: str | None = None
+    redirect_path: str | None = None
+    result_template: str | None = None
+    message_field: str | None = None
 
     @property
     def method(self) -> str:
@@ -87,11 +87,11 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
         return self.endpoint.partition(" ")[2]
 
 
-_FORM: Final = "act.html"
+_FORM_TEMPLATE: Final = "act.html"
 
 #: Said by the ledger alone, and only when it has found nothing that was moved under the request's
 #: id. The decline itself may have used that id up.
-_DECLINES: Final = frozenset(
+_DECLINE_CODES: Final = frozenset(
     {
         Code.INSUFFICIENT_FUNDS,
         Code.INSUFFICIENT_FLOAT,
@@ -110,100 +110,113 @@ _DECLINES: Final = frozenset(
 )
 
 
-def act_pages(acts: Iterable[Act]) -> Pages:
+def build_action_pages(acts: Iterable[Action]) -> Pages:
     """The forms of all acts, and their doing."""
     by_name = {act.name: act for act in acts}
     pages = Pages()
 
     @pages.get("/console/acts/{name}")
-    async def ask(visit: Visit, name: str) -> Reply[bytes]:
-        act = await _allowed(visit, by_name.get(name))
-        values = await _now(visit, act)
-        shown = {field.name: _first(field, values, visit.query) for field in act.fields}
-        return _form(
+    async def ask(visit: PageRequest, name: str) -> Reply[bytes]:
+        act = await _require_allowed(visit, by_name.get(name))
+        values = await _load_current_values(visit, act)
+        shown = {field.name: _get_initial_value(field, values, visit.query) for field in act.fields}
+        return _render_form(
             visit,
             act,
             shown,
-            request_id=_new_request_id(visit, act),
-            mark=None if act.reads is None else seen.mark(_of_fields(act, values)),
+            request_id=_new_idempotency_key(visit, act),
+            mark=None
+            if act.prefill_path is None
+            else stale_check.fingerprint(_get_field_values(act, values)),
         )
 
     @pages.post("/console/acts/{name}")
-    async def do(visit: Visit, name: str) -> Reply[bytes]:
-        act = await _allowed(visit, by_name.get(name))
-        names, form = _names(act, visit.query), visit.form
+    async def do(visit: PageRequest, name: str) -> Reply[bytes]:
+        act = await _require_allowed(visit, by_name.get(name))
+        names, form = _get_path_params(act, visit.query), visit.form
         body: dict[str, Any] | None = None
         if act.fields or act.moves_money:
-            body = _body(act, form)
+            body = _build_body(act, form)
         try:
-            if act.reads is not None:
-                seen.require_still(form.get("seen"), _of_fields(act, await _now(visit, act)))
-            answer = await visit.send(act.method, at(act.path, names), body)
+            if act.prefill_path is not None:
+                stale_check.require_unchanged(
+                    form.get("seen"), _get_field_values(act, await _load_current_values(visit, act))
+                )
+            answer = await visit.send(act.method, build_path(act.path, names), body)
         except ApiError as error:
             if error.code is Code.UNAUTHORIZED:
                 raise
-            typed = {field.name: _typed(field, form) for field in act.fields}
-            return _form(
+            typed = {field.name: _get_submitted_value(field, form) for field in act.fields}
+            return _render_form(
                 visit,
                 act,
                 typed,
-                request_id=_id_of_next(visit, act, error),
+                request_id=_get_next_idempotency_key(visit, act, error),
                 mark=form.get("seen"),
                 error=error,
             )
-        if act.shows is not None:
-            return visit.page(act.shows, answer=answer, act=act, names=names)
-        then = visit.came_from if act.then is None else at(act.then, {**_texts(answer), **names})
-        return visit.go(then, act.done if act.says is None else f"{answer[act.says]}.")
+        if act.result_template is not None:
+            return visit.render(act.result_template, answer=answer, act=act, names=names)
+        then = (
+            visit.previous_path
+            if act.redirect_path is None
+            else build_path(act.redirect_path, {**_get_string_values(answer), **names})
+        )
+        return visit.redirect(
+            then,
+            act.success_message if act.message_field is None else f"{answer[act.message_field]}.",
+        )
 
     return pages
 
 
-async def _now(visit: Visit, act: Act) -> dict[str, Any]:
+async def _load_current_values(visit: PageRequest, act: Action) -> dict[str, Any]:
     """What there is already of what an act changes."""
-    if act.reads is None:
+    if act.prefill_path is None:
         return {}
-    values: dict[str, Any] = await visit.get(at(act.reads, _names(act, visit.query)))
+    values: dict[str, Any] = await visit.get(
+        build_path(act.prefill_path, _get_path_params(act, visit.query))
+    )
     return values
 
 
-def _of_fields(act: Act, values: Mapping[str, Any]) -> list[Any]:
+def _get_field_values(act: Action, values: Mapping[str, Any]) -> list[Any]:
     return [values.get(field.name) for field in act.fields]
 
 
-def _new_request_id(visit: Visit, act: Act) -> str | None:
-    return f"console-{visit.call.services.new_id():x}" if act.moves_money else None
+def _new_idempotency_key(visit: PageRequest, act: Action) -> str | None:
+    return f"console-{visit.context.services.new_id():x}" if act.moves_money else None
 
 
-def _id_of_next(visit: Visit, act: Act, error: ApiError) -> str | None:
+def _get_next_idempotency_key(visit: PageRequest, act: Action, error: ApiError) -> str | None:
     """What was declined is decided: once it is corrected, it is another request. After everything
     else the same request may have been carried out before, unnoticed, and must not be again."""
-    declined = error.code in _DECLINES
-    return _new_request_id(visit, act) if declined else visit.form.get("request_id")
+    declined = error.code in _DECLINE_CODES
+    return _new_idempotency_key(visit, act) if declined else visit.form.get("request_id")
 
 
-async def _allowed(visit: Visit, act: Act | None) -> Act:
+async def _require_allowed(visit: PageRequest, act: Action | None) -> Action:
     if act is None:
         raise ApiError(Code.NOT_FOUND)
-    await visit.require(act.endpoint, act.needs_field)
-    fields = tuple(field for field in act.fields if visit.may(act.endpoint, field.name))
+    await visit.require_access(act.endpoint, act.required_field)
+    fields = tuple(field for field in act.fields if visit.can_access(act.endpoint, field.name))
     return msgspec.structs.replace(act, fields=fields)
 
 
-def _names(act: Act, query: Fields) -> dict[str, str]:
+def _get_path_params(act: Action, query: FormData) -> dict[str, str]:
     """What the address says beside the values of fields."""
-    parts = (act.path + (act.reads or "") + (act.then or "")).split("{")[1:]
+    parts = (act.path + (act.prefill_path or "") + (act.redirect_path or "")).split("{")[1:]
     return query.pick(*(part.partition("}")[0] for part in parts))
 
 
-def _texts(answer: Any) -> dict[str, str]:
+def _get_string_values(answer: Any) -> dict[str, str]:
     """What an answer says in plain text, such as the identifier of what was made."""
     if not isinstance(answer, dict):
         return {}
     return {name: value for name, value in answer.items() if isinstance(value, str)}
 
 
-def _first(field: Field, values: Mapping[str, Any], query: Fields) -> Any:
+def _get_initial_value(field: Field, values: Mapping[str, Any], query: FormData) -> Any:
     given = query.get(field.name)
     if given is not None:
         return given
@@ -211,19 +224,19 @@ def _first(field: Field, values: Mapping[str, Any], query: Fields) -> Any:
     return field.value if value is None else value
 
 
-def _typed(field: Field, form: Fields) -> Any:
+def _get_submitted_value(field: Field, form: FormData) -> Any:
     """What is shown again in a form that was refused: everything but secrets."""
     if field.kind in ("secret", "pin", "picture"):
         return None
     if field.kind == "many":
-        return form.all(field.name)
+        return form.get_all(field.name)
     return field.name in form if field.kind == "check" else form.get(field.name)
 
 
-def _body(act: Act, form: Fields) -> dict[str, Any]:
+def _build_body(act: Action, form: FormData) -> dict[str, Any]:
     body: dict[str, Any] = {}
     for field in act.fields:
-        value = _read(field, form)
+        value = _parse_field(field, form)
         if value is None and field.resets:
             value = ""
         if value is not None:
@@ -235,30 +248,30 @@ def _body(act: Act, form: Fields) -> dict[str, Any]:
     return body
 
 
-def _read(field: Field, form: Fields) -> Any:
+def _parse_field(field: Field, form: FormData) -> Any:
     """As JSON has it. What is no number stays text, and is refused by the operation's own rule."""
     text = form.get(field.name)
     match field.kind:
         case "many" | "lines":
-            lines = "\n".join(form.all(field.name)).splitlines()
+            lines = "\n".join(form.get_all(field.name)).splitlines()
             return [line.strip() for line in lines if line.strip()]
         case "check":
             return text is not None
         case "number" | "whole_choice":
-            return _number(text)
+            return _parse_number(text)
         case "secret":
-            return form.exact(field.name) or None
+            return form.get_raw(field.name) or None
         case "moment":
-            return None if text is None else _utc(text)
+            return None if text is None else _to_utc(text)
     return text
 
 
-def _utc(text: str) -> str:
+def _to_utc(text: str) -> str:
     """Return the value of a `datetime-local` input, which may lack seconds, as a time in UTC."""
     return text if text.endswith("Z") else f"{text}:00Z" if len(text) == 16 else f"{text}Z"
 
 
-def _number(text: str | None) -> int | float | str | None:
+def _parse_number(text: str | None) -> int | float | str | None:
     if text is None:
         return None
     try:
@@ -270,9 +283,9 @@ def _number(text: str | None) -> int | float | str | None:
     return number if math.isfinite(number) else text
 
 
-def _form(
-    visit: Visit,
-    act: Act,
+def _render_form(
+    visit: PageRequest,
+    act: Action,
     values: Mapping[str, Any],
     *,
     request_id: str | None,
@@ -282,8 +295,8 @@ def _form(
     wrong = (error.details or {}).get("fields", {}) if error is not None else {}
     marked = {field.name for field in act.fields if field.kind != "hidden"}
     told = {f"{name} {sentence}" for name, sentence in wrong.items() if name in marked}
-    return visit.page(
-        _FORM,
+    return visit.render(
+        _FORM_TEMPLATE,
         is_marked=error is not None and error.message in told,
         act=act,
         values=values,
@@ -291,6 +304,6 @@ def _form(
         seen=mark,
         error=error,
         wrong=wrong,
-        names=_names(act, visit.query),
-        address=f"{visit.call.path}?{visit.call.query.decode('ascii', 'ignore')}",
+        names=_get_path_params(act, visit.query),
+        address=f"{visit.context.path}?{visit.context.query.decode('ascii', 'ignore')}",
     )

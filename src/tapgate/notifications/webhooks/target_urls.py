@@ -22,19 +22,19 @@ from urllib.parse import SplitResult, urlsplit
 
 from tapgate.edge.fields import TEXT_RULE, InvalidValueError, Rule
 
-Address = IPv4Address | IPv6Address
-Resolve = Callable[[str], Awaitable[Sequence[str]]]
+IpAddress = IPv4Address | IPv6Address
+Resolver = Callable[[str], Awaitable[Sequence[str]]]
 
 _SCHEMES: Final = ("https", "http")
 #: What a URL is written with once everything else is percent-encoded.
-_WRITTEN_WITH: Final = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
-_LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
+_URL_CHARACTERS: Final = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
+_HOST_LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?", re.IGNORECASE)
 #: How a last label looks that some resolver takes for part of an address: 127.1, 0x7f.1, 017700.
-_NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
-_LONGEST_NAME: Final = 253
-_LOCAL_ENDINGS: Final = (".localhost", ".local", ".internal", ".home.arpa")
+_NUMERIC_LABEL: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
+_MAX_HOST_NAME_LENGTH: Final = 253
+_LOCAL_SUFFIXES: Final = (".localhost", ".local", ".internal", ".home.arpa")
 
-_CLOSED_IPV4: Final = tuple(
+_NON_PUBLIC_IPV4: Final = tuple(
     IPv4Network(network)
     for network in (
         "0.0.0.0/8",
@@ -55,8 +55,8 @@ _CLOSED_IPV4: Final = tuple(
         "240.0.0.0/4",
     )
 )
-_OPEN_IPV6: Final = ip_network("2000::/3")
-_CLOSED_IPV6: Final = tuple(
+_GLOBAL_UNICAST_IPV6: Final = ip_network("2000::/3")
+_NON_PUBLIC_IPV6: Final = tuple(
     IPv6Network(network)
     # Special purposes (tunnels among them), documentation, 6to4: the last leads to any IPv4.
     for network in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
@@ -64,11 +64,11 @@ _CLOSED_IPV6: Final = tuple(
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 
 
-class RefusedError(Exception):
+class TargetRejectedError(Exception):
     """A target that events are not sent to; the sentence goes on after the word `url`."""
 
 
-class TargetRule(Rule):
+class TargetUrlRule(Rule):
     """The shape of a URL; whether it is the public's is known only with the settings."""
 
     example = "https://shop.example.com/tapgate"
@@ -77,8 +77,8 @@ class TargetRule(Rule):
     def check(self, value: str) -> str:
         TEXT_RULE.check(value)
         try:
-            read(value)
-        except RefusedError as refusal:
+            parse_url(value)
+        except TargetRejectedError as refusal:
             raise InvalidValueError(str(refusal)) from None
         return value
 
@@ -86,64 +86,66 @@ class TargetRule(Rule):
         return {"format": "uri", "maxLength": TEXT_RULE.maximum}
 
 
-def read(url: str) -> SplitResult:
+def parse_url(url: str) -> SplitResult:
     """The parts of a URL that is written in one of the plain ways."""
-    if _WRITTEN_WITH.fullmatch(url) is None:
-        raise RefusedError("must be a URL, in ASCII")
+    if _URL_CHARACTERS.fullmatch(url) is None:
+        raise TargetRejectedError("must be a URL, in ASCII")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise RefusedError("must be a URL") from None
+        raise TargetRejectedError("must be a URL") from None
     if parts.scheme not in _SCHEMES:
-        raise RefusedError("must begin with https://")
+        raise TargetRejectedError("must begin with https://")
     if "@" in parts.netloc:
-        raise RefusedError("must not contain a user name or a password")
-    if not host or port == 0 or not (_literal(host) or _is_name(host)):
-        raise RefusedError("must name a host, by its name or in the usual form of an address")
+        raise TargetRejectedError("must not contain a user name or a password")
+    if not host or port == 0 or not (_parse_ip_literal(host) or _is_host_name(host)):
+        raise TargetRejectedError(
+            "must name a host, by its name or in the usual form of an address"
+        )
     return parts
 
 
-async def require_public(url: str, resolve: Resolve) -> list[str]:
+async def require_public(url: str, resolve: Resolver) -> list[str]:
     """The addresses behind a URL, all of them the public's."""
-    parts = read(url)
+    parts = parse_url(url)
     if parts.scheme != "https":
-        raise RefusedError("must begin with https://")
+        raise TargetRejectedError("must begin with https://")
     host = parts.hostname or ""
     if "." not in host.rstrip(".") and ":" not in host:
-        raise RefusedError("must not name a host of a private network")
-    if host.rstrip(".").endswith(_LOCAL_ENDINGS):
-        raise RefusedError("must not name a host of a private network")
-    found = await addresses(url, resolve)
-    if not all(is_public(ip_address(address)) for address in found):
-        raise RefusedError("must not lead to a private address")
+        raise TargetRejectedError("must not name a host of a private network")
+    if host.rstrip(".").endswith(_LOCAL_SUFFIXES):
+        raise TargetRejectedError("must not name a host of a private network")
+    found = await resolve_addresses(url, resolve)
+    if not all(is_public_address(ip_address(address)) for address in found):
+        raise TargetRejectedError("must not lead to a private address")
     return found
 
 
-async def addresses(url: str, resolve: Resolve) -> list[str]:
+async def resolve_addresses(url: str, resolve: Resolver) -> list[str]:
     """The addresses behind a URL; OSError when there is none."""
-    host = read(url).hostname or ""
-    found = [host] if _literal(host) else list(dict.fromkeys(await resolve(host)))
+    host = parse_url(url).hostname or ""
+    found = [host] if _parse_ip_literal(host) else list(dict.fromkeys(await resolve(host)))
     if not found:
         raise OSError("the name has no address")
     return found
 
 
-async def resolve_by_system(host: str) -> Sequence[str]:
+async def resolve_with_system(host: str) -> Sequence[str]:
     """Keeps one thread per name, whoever asks and however often: the system goes on looking for a
     name that nobody answers for, long after all have given up."""
-    look_up = _under_way.get(host)
+    look_up = _pending_lookups.get(host)
     if look_up is None:
-        look_up = _under_way[host] = _look_ups.submit(_look_up, host)
-        look_up.add_done_callback(lambda _: _under_way.pop(host))
+        look_up = _pending_lookups[host] = _lookup_executor.submit(_resolve_host, host)
+        look_up.add_done_callback(lambda _: _pending_lookups.pop(host))
     return await asyncio.shield(asyncio.wrap_future(look_up))
 
 
-_look_ups: Final = ThreadPoolExecutor(32, thread_name_prefix="names")
-_under_way: Final[dict[str, Future[Sequence[str]]]] = {}
+_lookup_executor: Final = ThreadPoolExecutor(32, thread_name_prefix="names")
+_pending_lookups: Final[dict[str, Future[Sequence[str]]]] = {}
 
 
-def _look_up(host: str) -> Sequence[str]:
+def _resolve_host(host: str) -> Sequence[str]:
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except UnicodeError as error:  # what the resolver's encoding of names refuses
@@ -151,16 +153,18 @@ def _look_up(host: str) -> Sequence[str]:
     return [str(address[0]) for *_, address in found]
 
 
-def is_public(address: Address) -> bool:
+def is_public_address(address: IpAddress) -> bool:
     if isinstance(address, IPv6Address):
-        inner = _inner(address)
+        inner = _get_embedded_ipv4(address)
         if inner is None:
-            return address in _OPEN_IPV6 and not any(address in closed for closed in _CLOSED_IPV6)
+            return address in _GLOBAL_UNICAST_IPV6 and not any(
+                address in closed for closed in _NON_PUBLIC_IPV6
+            )
         address = inner
-    return not any(address in closed for closed in _CLOSED_IPV4)
+    return not any(address in closed for closed in _NON_PUBLIC_IPV4)
 
 
-def _inner(address: IPv6Address) -> IPv4Address | None:
+def _get_embedded_ipv4(address: IPv6Address) -> IPv4Address | None:
     """The IPv4 address that is meant by an IPv6 address, where it is one in disguise."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
@@ -169,7 +173,7 @@ def _inner(address: IPv6Address) -> IPv4Address | None:
     return None
 
 
-def _literal(host: str) -> Address | None:
+def _parse_ip_literal(host: str) -> IpAddress | None:
     if "%" in host:  # a zone, which only this machine understands
         return None
     try:
@@ -178,11 +182,11 @@ def _literal(host: str) -> Address | None:
         return None
 
 
-def _is_name(host: str) -> bool:
+def _is_host_name(host: str) -> bool:
     name = host.removesuffix(".")
     labels = name.split(".")
     return (
-        len(name) <= _LONGEST_NAME
-        and all(_LABEL.fullmatch(label) for label in labels)
-        and _NUMBER.fullmatch(labels[-1]) is None
+        len(name) <= _MAX_HOST_NAME_LENGTH
+        and all(_HOST_LABEL.fullmatch(label) for label in labels)
+        and _NUMERIC_LABEL.fullmatch(labels[-1]) is None
     )

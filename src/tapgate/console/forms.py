@@ -6,20 +6,20 @@ from urllib.parse import parse_qsl
 
 from tapgate.errors import ApiError, Code
 
-_MOST_FIELDS: Final = 200
-FORM: Final = "application/x-www-form-urlencoded"
+_MAX_FIELDS: Final = 200
+FORM_CONTENT_TYPE: Final = "application/x-www-form-urlencoded"
 
 
-class Fields:
+class FormData:
     """By name, as text. What was left empty is as what was not sent."""
 
     def __init__(self, encoded: bytes) -> None:
         self._values: dict[str, list[str]] = {}
         try:
-            pairs = parse_qsl(encoded.decode("ascii"), errors="strict", max_num_fields=_MOST_FIELDS)
+            pairs = parse_qsl(encoded.decode("ascii"), errors="strict", max_num_fields=_MAX_FIELDS)
         except ValueError:
             raise ApiError(Code.INVALID_REQUEST, "The form or the address is malformed") from None
-        self._exact = dict(pairs)
+        self._raw_values = dict(pairs)
         for name, value in pairs:
             if value.strip():
                 self._values.setdefault(name, []).append(value.strip())
@@ -29,11 +29,11 @@ class Fields:
         values = self._values.get(name)
         return values[0] if values else None
 
-    def exact(self, name: str) -> str | None:
+    def get_raw(self, name: str) -> str | None:
         """With the blanks around it, which may be a part of a password."""
-        return self._exact.get(name)
+        return self._raw_values.get(name)
 
-    def all(self, name: str) -> list[str]:
+    def get_all(self, name: str) -> list[str]:
         return self._values.get(name, [])
 
     def pick(self, *names: str) -> dict[str, str]:
@@ -44,6 +44,6 @@ class Fields:
         return name in self._values
 
 
-def cookies(header: str | None) -> Mapping[str, str]:
+def parse_cookies(header: str | None) -> Mapping[str, str]:
     pairs = (part.strip().partition("=") for part in (header or "").split(";"))
     return {name: value for name, _, value in pairs if name}

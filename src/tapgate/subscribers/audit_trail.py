@@ -9,7 +9,7 @@ from tapgate.edge.request_context import RequestContext
 _trail = AuditTrail("subscriber")
 
 
-async def record(
+async def record_audit_entry(
     tx: asyncpg.Connection,
     call: RequestContext,
     subscriber_id: int,

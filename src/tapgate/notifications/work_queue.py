@@ -14,9 +14,9 @@ import asyncpg
 from tapgate.store.database import Database
 
 #: Longer than any try takes: whoever has not reported by then was killed, and another takes over.
-LEASE = timedelta(seconds=30)
+LEASE_DURATION = timedelta(seconds=30)
 
-_chance = random.SystemRandom()
+_random = random.SystemRandom()
 
 
 async def claim(
@@ -40,12 +40,12 @@ async def claim(
             FROM due WHERE id = due_id
             RETURNING {columns}""",
         now,
-        now + LEASE,
+        now + LEASE_DURATION,
         limit,
         *values,
     )
 
 
-def about(seconds: float, *, give_or_take: float) -> timedelta:
+def add_jitter(seconds: float, *, give_or_take: float) -> timedelta:
     """A pause that differs by chance, so that what failed together does not return together."""
-    return timedelta(seconds=seconds * _chance.uniform(1 - give_or_take, 1 + give_or_take))
+    return timedelta(seconds=seconds * _random.uniform(1 - give_or_take, 1 + give_or_take))

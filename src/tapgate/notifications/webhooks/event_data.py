@@ -12,14 +12,14 @@ from tapgate.credentials.disclosure import Audience, Subject, find_hidden_subjec
 from tapgate.edge.services import Services
 from tapgate.ledger import rules
 from tapgate.ledger.alerts import remove_personal_details
-from tapgate.notifications.events import resource_of
+from tapgate.notifications.events import get_resource_type
 
 #: Looks up the record of a transaction, an alert or an agent by its number.
-RecordOf = Callable[[Services, int], Awaitable[msgspec.Struct]]
-Records = Mapping[str, RecordOf]
+RecordLoader = Callable[[Services, int], Awaitable[msgspec.Struct]]
+RecordLoaders = Mapping[str, RecordLoader]
 
 #: What the event's name says about the transaction, which may have moved on since.
-_THEN: Final[Mapping[str, dict[str, Any]]] = {
+_FIELDS_AT_EVENT: Final[Mapping[str, dict[str, Any]]] = {
     rules.TRANSACTION_COMPLETED: {"status": "completed"},
     rules.TRANSACTION_FAILED: {"status": "failed"},
     rules.TRANSACTION_UNDER_REVIEW: {
@@ -31,10 +31,10 @@ _THEN: Final[Mapping[str, dict[str, Any]]] = {
 }
 
 
-def as_it_was(event: str, record: msgspec.Struct) -> dict[str, Any]:
+def build_event_data(event: str, record: msgspec.Struct) -> dict[str, Any]:
     """The record with the state that the event speaks of."""
     data: dict[str, Any] = msgspec.to_builtins(record)
-    then = _THEN.get(event)
+    then = _FIELDS_AT_EVENT.get(event)
     if then is None:
         return data
     # Refunds come later: `transaction.refunded` tells of them.
@@ -42,24 +42,24 @@ def as_it_was(event: str, record: msgspec.Struct) -> dict[str, Any]:
     return data | not_refunded | then
 
 
-async def disclosed(services: Services, event: str, data: str) -> str:
+async def redact_event_data(services: Services, event: str, data: str) -> str:
     """Return the stored data of an event as it may be sent now.
 
     The record was stored when the event was published; its subject may have become restricted
     since.
     """
-    kind = resource_of(event)
-    if kind not in REDUCED:
+    kind = get_resource_type(event)
+    if kind not in REDACTORS:
         return data
     # Metadata may have numbers that Python cannot represent; a reduced record has none of those.
-    record = json.loads(data, parse_int=_number, parse_float=str)
+    record = json.loads(data, parse_int=_parse_int, parse_float=str)
     public_id = record.get("serial" if kind == "card" else "id")
     subjects = [] if public_id is None else [Subject(kind, public_id)]
     hidden = await find_hidden_subjects(services.database, None, services.clock(), subjects)
-    return json.dumps(REDUCED[kind](record)) if hidden else data
+    return json.dumps(REDACTORS[kind](record)) if hidden else data
 
 
-async def hidden_responses(
+async def find_hidden_responses(
     services: Services, audience: Audience, deliveries: Sequence[Mapping[str, Any]]
 ) -> set[int]:
     """Return the deliveries whose response is hidden from the audience: the receiver may have
@@ -67,28 +67,28 @@ async def hidden_responses(
     subjects = {
         row["id"]: Subject(kind, row["subject"])
         for row in deliveries
-        if (kind := resource_of(row["event"])) in REDUCED and row["subject"] is not None
+        if (kind := get_resource_type(row["event"])) in REDACTORS and row["subject"] is not None
     }
     now = services.clock()
     hidden = await find_hidden_subjects(services.database, audience, now, set(subjects.values()))
     return {delivery_id for delivery_id, subject in subjects.items() if subject in hidden}
 
 
-def _number(text: str) -> int | str:
+def _parse_int(text: str) -> int | str:
     return int(text) if len(text) < 16 else text
 
 
-def _reduced_subscriber(record: dict[str, Any]) -> dict[str, Any]:
+def _redact_subscriber(record: dict[str, Any]) -> dict[str, Any]:
     kept = ("id", "status", "status_reason")
     return {name: record[name] for name in kept} | {"restricted": True}
 
 
-def _reduced_card(record: dict[str, Any]) -> dict[str, Any]:
+def _redact_card(record: dict[str, Any]) -> dict[str, Any]:
     kept = ("serial", "status", "status_reason", "subscriber_id")
     return {name: record[name] for name in kept} | {"restricted": True}
 
 
-def _reduced_transaction(record: dict[str, Any]) -> dict[str, Any]:
+def _redact_transaction(record: dict[str, Any]) -> dict[str, Any]:
     def party(side: dict[str, Any] | None) -> dict[str, Any] | None:
         return None if side is None else {"type": side["type"], "id": side["id"]}
 
@@ -97,15 +97,15 @@ def _reduced_transaction(record: dict[str, Any]) -> dict[str, Any]:
     return record | hidden | parties | {"masked": True}
 
 
-def _reduced_alert(record: dict[str, Any]) -> dict[str, Any]:
+def _redact_alert(record: dict[str, Any]) -> dict[str, Any]:
     details = remove_personal_details(record["details"])
     return record | {"details": details, "resolution_notes": None, "masked": True}
 
 
 #: What remains of a record, by kind of event: the same as in responses.
-REDUCED: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
-    "subscriber": _reduced_subscriber,
-    "card": _reduced_card,
-    "transaction": _reduced_transaction,
-    "alert": _reduced_alert,
+REDACTORS: Final[Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]]] = {
+    "subscriber": _redact_subscriber,
+    "card": _redact_card,
+    "transaction": _redact_transaction,
+    "alert": _redact_alert,
 }

@@ -1,0 +1,253 @@
+"""Background worker that sends events to subscribed endpoints, and retries.
+
+Any number of processes may run one: a delivery is claimed by one process at a time. Concurrent
+attempts per endpoint are bounded, so that a slow endpoint delays only itself. Once a change of an
+endpoint was acknowledged by a process, that process sends nothing by the old settings: an attempt
+claimed earlier is released unless its request was already on the wire.
+"""
+
+import asyncio
+from collections import Counter
+from datetime import datetime
+from typing import Final, NoReturn
+
+import structlog
+
+from tapgate import ids
+from tapgate.edge.services import Services
+from tapgate.errors import ApiError
+from tapgate.notifications.events import get_resource_type
+from tapgate.notifications.webhooks import delivery_queue, model, operations
+from tapgate.notifications.webhooks.event_data import (
+    RecordLoaders,
+    build_event_data,
+    redact_event_data,
+)
+from tapgate.notifications.webhooks.model import AttemptResult, ClaimedDelivery, StatusReason
+from tapgate.notifications.webhooks.retry_after import parse_retry_after
+from tapgate.notifications.webhooks.sender import NoResponseError, WebhookSender
+from tapgate.service.background import run_periodically
+
+POLL_INTERVAL_SECONDS: Final = 0.5
+MAX_CONCURRENT_ATTEMPTS: Final = 200
+MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT: Final = 10
+_SHUTDOWN_TIMEOUT_SECONDS: Final = 3.0
+_GONE_STATUS: Final = 410
+_RETRY_AFTER_STATUSES: Final = (429, 503)
+
+_log = structlog.get_logger()
+
+
+class RecordUnavailableError(Exception):
+    """The record of an event cannot be loaded."""
+
+
+class _EndpointChangedError(Exception):
+    """The endpoint changed after the delivery was claimed and before anything was sent."""
+
+
+class WebhookWorker:
+    def __init__(
+        self, services: Services, records: RecordLoaders, sender: WebhookSender | None = None
+    ) -> None:
+        self._services = services
+        self._database = services.database
+        self._record_loaders = records
+        self._sender = sender or WebhookSender(public_only=services.settings.is_production)
+        self._attempts: set[asyncio.Task[None]] = set()
+        self._attempts_per_endpoint: Counter[int] = Counter()
+        self._has_more_due = False
+        self._capacity_available = asyncio.Event()
+        #: Number of endpoint changes seen by this process. A claim made before the latest one is
+        #: not sent.
+        self._generation = 0
+        services.signals.subscribe(
+            operations.ENDPOINTS_CHANGED, lambda _: self._advance_generation()
+        )
+        services.signals.on_reconnect(self._advance_generation)
+
+    def _advance_generation(self) -> None:
+        self._generation += 1
+
+    async def run(self) -> NoReturn:
+        """Deliver until cancelled; attempts in progress then get a moment to finish."""
+        try:
+            await run_periodically(
+                self.start_due_attempts,
+                every=POLL_INTERVAL_SECONDS,
+                name="webhooks.worker",
+                wake=self._capacity_available,
+            )
+        finally:
+            await self._shut_down(within=_SHUTDOWN_TIMEOUT_SECONDS)
+
+    async def start_due_attempts(self) -> None:
+        """Start an attempt at every due delivery, within the concurrency limits."""
+        now = self._services.clock()
+        generation = self._generation
+        await delivery_queue.fail_for_deleted_endpoints(self._database, now)
+        self._has_more_due = False
+        for endpoint_id in await delivery_queue.list_due_endpoints(self._database, now):
+            room = self._get_capacity(endpoint_id)
+            claimed = (
+                await delivery_queue.claim(self._database, endpoint_id, now=now, limit=room)
+                if room > 0
+                else []
+            )
+            self._has_more_due |= len(claimed) == room
+            for due in claimed:
+                self._start_attempt(due, generation)
+
+    async def wait_until_idle(self) -> None:
+        """Return when no attempt is in progress."""
+        while self._attempts:
+            await asyncio.wait(self._attempts)
+
+    async def _shut_down(self, *, within: float) -> None:
+        if self._attempts:
+            await asyncio.wait(self._attempts, timeout=within)
+        for attempt in self._attempts:
+            attempt.cancel()
+        await asyncio.gather(*self._attempts, return_exceptions=True)
+
+    def _get_capacity(self, endpoint_id: int) -> int:
+        return min(
+            MAX_CONCURRENT_ATTEMPTS - len(self._attempts),
+            MAX_CONCURRENT_ATTEMPTS_PER_ENDPOINT - self._attempts_per_endpoint[endpoint_id],
+        )
+
+    def _start_attempt(self, due: ClaimedDelivery, generation: int) -> None:
+        attempt = asyncio.create_task(self._run_attempt(due, generation))
+        self._attempts.add(attempt)
+        self._attempts_per_endpoint[due.endpoint_id] += 1
+
+        def ended(attempt: asyncio.Task[None]) -> None:
+            self._attempts.discard(attempt)
+            self._attempts_per_endpoint[due.endpoint_id] -= 1
+            self._attempts_per_endpoint += Counter()  # removes zero counts
+            if self._has_more_due:
+                self._capacity_available.set()
+
+        attempt.add_done_callback(ended)
+
+    async def _run_attempt(self, due: ClaimedDelivery, generation: int) -> None:
+        try:
+            try:
+                outcome = await self._send(due, generation)
+            except _EndpointChangedError:
+                await delivery_queue.release(self._database, due, self._services.clock())
+            else:
+                await self._record_result(due, outcome)
+        except Exception as error:
+            # Not reported: the delivery is due again when the claim expires.
+            _log.warning(
+                "webhooks.attempt_not_recorded",
+                delivery_id=ids.encode(ids.DELIVERY, due.id),
+                error=type(error).__name__,
+            )
+
+    async def _send(self, due: ClaimedDelivery, generation: int) -> AttemptResult:
+        async def before_write() -> None:
+            await self._require_unchanged(due, generation)
+
+        try:
+            now = self._services.clock()
+            data = await redact_event_data(self._services, due.event, await self._load_data(due))
+            body = model.encode_body(due.event, due.occurred_at, data)
+            headers = model.build_headers(due.id, self._open_secrets(due, now), body, now)
+            found = await self._sender.send(due.url, headers, body, before_write)
+        except _EndpointChangedError:
+            raise
+        except NoResponseError as error:
+            return AttemptResult(problem=str(error), duration_ms=error.duration_ms)
+        except Exception as error:
+            # Retried on schedule like any other failure, but not held against the endpoint.
+            return AttemptResult(problem=type(error).__name__, is_internal=True)
+        return AttemptResult(
+            problem=None if 200 <= found.status < 300 else f"status {found.status}",
+            status=found.status,
+            duration_ms=found.duration_ms,
+            response=found.text,
+            retry_after=(
+                parse_retry_after(found.retry_after, self._services.clock())
+                if found.status in _RETRY_AFTER_STATUSES
+                else None
+            ),
+        )
+
+    async def _require_unchanged(self, due: ClaimedDelivery, generation: int) -> None:
+        if self._services.signals.is_listening:
+            unchanged = generation == self._generation
+        else:  # changes are not signaled to this process
+            unchanged = await delivery_queue.is_endpoint_unchanged(self._database, due)
+        if not unchanged:
+            raise _EndpointChangedError
+
+    async def _record_result(self, due: ClaimedDelivery, outcome: AttemptResult) -> None:
+        now = self._services.clock()
+        if outcome.problem is None:
+            await delivery_queue.mark_delivered(self._database, due, outcome, now)
+            return
+        gone = outcome.status == _GONE_STATUS and await self._disable_endpoint(
+            due, StatusReason.GONE
+        )
+        failures = due.attempts - due.attempts_before
+        pause = None if gone else model.get_retry_delay(failures, outcome.retry_after)
+        _log.info(
+            "webhooks.delivery_failed" if pause is None else "webhooks.retry_scheduled",
+            delivery_id=ids.encode(ids.DELIVERY, due.id),
+            attempts=due.attempts,
+            problem=outcome.problem,
+        )
+        retry_at = None if pause is None else now + pause
+        await delivery_queue.record_failed_attempt(self._database, due, outcome, now, retry_at)
+        if not outcome.is_internal and not gone:
+            await self._record_failure(due, now)
+
+    async def _record_failure(self, due: ClaimedDelivery, now: datetime) -> None:
+        """Disable an endpoint that has failed for too long."""
+        since = await delivery_queue.mark_endpoint_failing(
+            self._database, due, now, max_gap=model.MAX_FAILURE_GAP
+        )
+        if since is not None and now - since >= model.DISABLE_AFTER:
+            await self._disable_endpoint(due, StatusReason.FAILING, if_failing_since=since)
+
+    async def _disable_endpoint(
+        self,
+        due: ClaimedDelivery,
+        reason: StatusReason,
+        *,
+        if_failing_since: datetime | None = None,
+    ) -> bool:
+        disabled = await operations.disable(
+            self._services, due, reason, if_failing_since=if_failing_since
+        )
+        if disabled:
+            _log.warning(
+                "webhooks.endpoint_disabled",
+                endpoint_id=ids.encode(ids.WEBHOOK_ENDPOINT, due.endpoint_id),
+                reason=reason.name.lower(),
+            )
+        return disabled
+
+    async def _load_data(self, due: ClaimedDelivery) -> str:
+        if due.data is not None:
+            return due.data
+        look_up = self._record_loaders.get(get_resource_type(due.event))
+        if look_up is None or due.subject_id is None:
+            raise RecordUnavailableError
+        try:
+            record = await look_up(self._services, due.subject_id)
+        except ApiError as error:
+            raise RecordUnavailableError from error
+        return await delivery_queue.store_event_data(
+            self._database, due.event_id, build_event_data(due.event, record)
+        )
+
+    def _open_secrets(self, due: ClaimedDelivery, now: datetime) -> list[str]:
+        """Return the endpoint's secret, and the previous one while its grace lasts."""
+        sealed = [due.secret]
+        if due.previous_secret is not None and due.previous_secret_expires_at is not None:
+            sealed += [due.previous_secret] if now < due.previous_secret_expires_at else []
+        context = model.build_secret_context(due.endpoint_id)
+        return [self._services.vault.open(secret, context).decode() for secret in sealed]
