@@ -15,7 +15,7 @@ import msgspec
 from canary import exceptions
 from canary.register import Register
 from tapgate.gateway import ENDPOINT_GROUPS
-from tapgate.messenger.flows.provider_side import Exchange
+from tapgate.messenger.flows.flow_client import FlowClient
 
 #: The last word of a field's name: `new_pin` is secret, `pin_locked_until` and `api_key_id` not.
 SECRET_WORDS = frozenset({"pin", "otp", "password", "secret", "token", "key"})
@@ -80,7 +80,7 @@ def overheard() -> Iterator[Ear]:
     """Everything that any client sends meanwhile."""
     ear = Ear()
     send, send_waiting = httpx2.AsyncClient.send, httpx2.Client.send
-    encrypted = Exchange.encrypted
+    encrypted = FlowClient.encrypt
 
     async def heard(self: Any, request: httpx2.Request, **how: Any) -> httpx2.Response:
         try:
@@ -100,7 +100,7 @@ def overheard() -> Iterator[Ear]:
             ear.hear_answer(answer)
         return answer
 
-    def filled_in(self: Exchange, content: dict[str, Any]) -> bytes:
+    def filled_in(self: FlowClient, content: dict[str, Any]) -> bytes:
         """Forms are encrypted before any client sees them."""
         ear.hear(content)
         return encrypted(self, content)
@@ -109,7 +109,7 @@ def overheard() -> Iterator[Ear]:
         for owner, name, new in (
             (httpx2.AsyncClient, "send", heard),
             (httpx2.Client, "send", heard_waiting),
-            (Exchange, "encrypted", filled_in),
+            (FlowClient, "encrypted", filled_in),
         ):
             stack.callback(setattr, owner, name, getattr(owner, name))
             setattr(owner, name, new)

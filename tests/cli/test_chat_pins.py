@@ -4,7 +4,7 @@ import pytest
 
 from tapgate.cli.chat.pins import asks_for_pin
 from tapgate.messenger.conversation.texts import TEXTS
-from tapgate.messenger.model.kinds import LANGUAGES, Language
+from tapgate.messenger.model.common import LANGUAGES, Language
 
 ASKING = ("pin.text.pin", "pin.text.new_pin", "pin.text.change_pin")
 NOT_ASKING = ("change_pin.done", "pin.unasked", "pin.not_as_text", "help")

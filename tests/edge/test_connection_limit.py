@@ -14,7 +14,7 @@ import uvicorn
 
 from edge.stage import Stage, settings_for
 from tapgate.edge.http_protocol import HttpProtocol
-from tapgate.messenger.wire import Wire as MessengerWire
+from tapgate.messenger.http_protocol import MessengerHttpProtocol as MessengerWire
 from tapgate.service import worker
 from tapgate.service.body_budget import FREE_BODY_BYTES, BodyBudget
 from tapgate.service.connection import BoundedConnection

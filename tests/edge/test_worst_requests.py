@@ -36,9 +36,9 @@ from tapgate.edge.services import Services
 from tapgate.edge.system import build_system_endpoints
 from tapgate.gateway import ENDPOINT_GROUPS
 from tapgate.messenger.app import App as Messenger
+from tapgate.messenger.http_protocol import MessengerHttpProtocol as MessengerWire
 from tapgate.messenger.routes import ROUTES
-from tapgate.messenger.routes.access import ANYBODY
-from tapgate.messenger.wire import Wire as MessengerWire
+from tapgate.messenger.routes.access import PUBLIC
 
 #: For how many calibrations, of about 10 ms each, a request may use the event loop. The parsing of
 #: what arrives is cut into slices, between which other connections have their turn.
@@ -130,7 +130,7 @@ async def cases(services: Services, tmp_path: Path, lines: Lines) -> AsyncIterat
     system = list(build_system_endpoints(app))
     database_url = str(services.settings.database_url)
     async with messenger_stage(tmp_path / "messenger", database_url) as messenger:
-        routes = [dataclasses.replace(one, access=ANYBODY) for one in ROUTES]
+        routes = [dataclasses.replace(one, access=PUBLIC) for one in ROUTES]
         other = Messenger(messenger.services, routes)
 
         def every_case(attacks: Attacks) -> Iterator[Case]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tapgate
 from messenger.channel.test_graph import NUMBER, TOKEN, Impostor
-from tapgate.messenger.channel.graph import Graph, MediaError
+from tapgate.messenger.channel.graph import GraphClient, MediaError
 from tapgate.notifications.webhooks.sender import NoResponseError, WebhookSender
 from tapgate.notifications.webhooks.target_urls import (
     _NON_PUBLIC_IPV4,
@@ -84,9 +84,9 @@ async def impostor() -> AsyncIterator[Impostor]:
 )
 async def test_a_pictures_number_is_not_a_path(impostor: Impostor, media_id: str) -> None:
     """It comes with a message and is put into an address that the access token is sent to."""
-    async with Graph(impostor.url, TOKEN, NUMBER) as graph:
+    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
         with pytest.raises(MediaError, match="is not there"):
-            await graph.media(media_id)
+            await graph.fetch_media(media_id)
     assert impostor.requests == []
 
 
@@ -110,9 +110,9 @@ async def test_a_picture_is_not_fetched_from_where_the_provider_cannot_be(
 ) -> None:
     """A link in an answer that was tampered with would carry the access token to this network."""
     impostor.answer(200, b'{"url": "%b"}' % elsewhere.encode())
-    async with Graph(impostor.url, TOKEN, NUMBER) as graph:
+    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
         with pytest.raises(MediaError, match="cannot be fetched from"):
-            await graph.media("1")
+            await graph.fetch_media("1")
     assert len(impostor.requests) == 1
 
 

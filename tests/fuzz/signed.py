@@ -10,7 +10,7 @@ from fuzz.callers import Caller
 from fuzz.stock import Stock
 from journeys.people import new_request_id
 from messenger.journeys.town import flow_key
-from tapgate.messenger.flows.provider_side import Exchange
+from tapgate.messenger.flows.flow_client import FlowClient
 from world import PIN
 
 _UNSIGNED = ("host", "content-length")
@@ -51,7 +51,7 @@ async def each_kind(stock: Stock) -> list[Signed]:
     code = {"to": one.phone, "template": "one_time_code", "parameters": ["918273"]}
     search = f"/api/v1/subscribers?phone_number=%2B{one.phone[1:]}&limit=1"
     transfer = {"request_id": new_request_id(), "sender_id": one.id, "amount": "1.00", "pin": PIN}
-    ping = Exchange(flow_key()[1]).encrypted({"version": "3.0", "action": "ping"})
+    ping = FlowClient(flow_key()[1]).encrypt({"version": "3.0", "action": "ping"})
     message = {"from": one.phone[1:], "id": "wamid.forged", "type": "text", "text": {"body": "hi"}}
     delivery = {"entry": [{"changes": [{"value": {"messages": [message]}}]}]}
     return [

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tapgate.cli.manual import description
-from tapgate.messenger.openapi import described
+from tapgate.messenger.openapi import build_document
 from tapgate.messenger.routes import ROUTES
 
 HERE = Path(__file__).parent
@@ -22,7 +22,7 @@ PYTHON = GENERATORS / "python" / "bin"
 NODE_MODULES = GENERATORS / "node" / "node_modules"
 TIMEOUT_SECONDS = 300
 
-DOCUMENTS = {"gateway": description(), "messenger": json.loads(described(ROUTES))}
+DOCUMENTS = {"gateway": description(), "messenger": json.loads(build_document(ROUTES))}
 
 needs_node = pytest.mark.skipif(
     not (NODE_MODULES / ".bin" / "openapi-typescript").exists(),

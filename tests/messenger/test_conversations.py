@@ -6,51 +6,53 @@ from datetime import timedelta
 import pytest
 
 from messenger.set_clock import SetClock
-from tapgate.messenger import conversations
+from tapgate.messenger import conversation_store
 from tapgate.messenger.conversation.state import Conversation
-from tapgate.messenger.conversations import Held, LeaseLostError
+from tapgate.messenger.conversation_store import LeasedConversation, LeaseLostError
 from tapgate.store.database import Database
 
 PHONE = "+23276000001"
 
 
-async def keep(database: Database, held: Held, conversation: Conversation, clock: SetClock) -> None:
+async def keep(
+    database: Database, held: LeasedConversation, conversation: Conversation, clock: SetClock
+) -> None:
     async with database.transaction() as tx:
-        await conversations.save(tx, held, conversation, now=clock())
+        await conversation_store.save(tx, held, conversation, now=clock())
 
 
 async def test_what_is_saved_is_found_again_until_it_expires(database: Database) -> None:
     clock = SetClock()
     paying = Conversation(stage="await_pin", command="send", operation="op-1", question=7)
-    async with conversations.hold(database, PHONE, clock()) as held:
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
         assert held.conversation == Conversation()
         await keep(database, held, paying, clock)
-    assert await conversations.active(database, clock()) == 1
+    assert await conversation_store.count_active(database, clock()) == 1
     clock.forward(minutes=4, seconds=59)
-    async with conversations.hold(database, PHONE, clock()) as held:
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
         assert held.conversation == paying
     clock.forward(seconds=1)
-    assert await conversations.active(database, clock()) == 0
-    async with conversations.hold(database, PHONE, clock()) as held:
+    assert await conversation_store.count_active(database, clock()) == 0
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
         # Options of the old questions stay expired, and money in progress was cancelled.
         assert held.conversation == Conversation(question=7, lapsed=True)
 
 
 async def test_only_money_in_progress_is_worth_telling(database: Database) -> None:
     clock = SetClock()
-    async with conversations.hold(database, PHONE, clock()) as held:
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
         await keep(database, held, Conversation(stage="collecting", command="send"), clock)
     clock.forward(minutes=6)
-    async with conversations.hold(database, PHONE, clock()) as held:
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
         assert held.conversation.lapsed is False
 
 
 async def test_a_state_of_another_version_begins_anew(database: Database) -> None:
     clock = SetClock()
-    async with conversations.hold(database, PHONE, clock()) as held:
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
         await keep(database, held, Conversation(), clock)
     await database.execute("UPDATE messenger.conversations SET state = $1", {"stage": "dancing"})
-    async with conversations.hold(database, PHONE, clock()) as held:
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
         assert held.conversation == Conversation(lapsed=True)
 
 
@@ -58,12 +60,12 @@ async def test_one_works_on_it_at_a_time(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Nobody's lease runs out, however long a busy machine stands still.
-    monkeypatch.setattr(conversations, "_LEASE", timedelta(minutes=5))
+    monkeypatch.setattr(conversation_store, "_LEASE_DURATION", timedelta(minutes=5))
     clock, at_work, most = SetClock(), 0, 0
 
     async def work() -> None:
         nonlocal at_work, most
-        async with conversations.hold(database, PHONE, clock(), patience=60) as held:
+        async with conversation_store.acquire(database, PHONE, clock(), patience=60) as held:
             at_work += 1
             most = max(most, at_work)
             count = held.conversation.question
@@ -73,7 +75,7 @@ async def test_one_works_on_it_at_a_time(
 
     await asyncio.gather(*(work() for _ in range(25)))
     assert most == 1
-    async with conversations.hold(database, PHONE, clock()) as held:
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
         assert held.conversation.question == 25
 
 
@@ -82,21 +84,21 @@ async def test_a_lease_that_ran_out_is_taken_over_and_its_holder_writes_nothing(
 ) -> None:
     clock = SetClock()
     with pytest.raises(LeaseLostError):
-        async with conversations.hold(database, PHONE, clock()) as dead:
+        async with conversation_store.acquire(database, PHONE, clock()) as dead:
             await database.execute(
                 "UPDATE messenger.conversations SET leased_until = now() - interval '1 second'"
             )
-            async with conversations.hold(database, PHONE, clock()) as heir:
+            async with conversation_store.acquire(database, PHONE, clock()) as heir:
                 await keep(database, heir, Conversation(question=1), clock)
             await keep(database, dead, Conversation(question=2), clock)
-    async with conversations.hold(database, PHONE, clock()) as held:
+    async with conversation_store.acquire(database, PHONE, clock()) as held:
         assert held.conversation.question == 1
 
 
 async def test_a_failure_gives_the_lease_back(database: Database) -> None:
     clock = SetClock()
     with pytest.raises(ZeroDivisionError):
-        async with conversations.hold(database, PHONE, clock()):
+        async with conversation_store.acquire(database, PHONE, clock()):
             raise ZeroDivisionError
     assert await database.fetchval("SELECT lease FROM messenger.conversations") is None
 
@@ -104,9 +106,9 @@ async def test_a_failure_gives_the_lease_back(database: Database) -> None:
 async def test_a_conversation_that_was_never_saved_leaves_no_row(database: Database) -> None:
     now = SetClock()()
     count = "SELECT count(*) FROM messenger.conversations"
-    async with conversations.hold(database, "+23276000009", now):
+    async with conversation_store.acquire(database, "+23276000009", now):
         assert await database.fetchval(count) == 1
     assert await database.fetchval(count) == 0
-    async with conversations.hold(database, "+23276000009", now) as held:
-        await conversations.save(database, held, held.conversation, now=now)
+    async with conversation_store.acquire(database, "+23276000009", now) as held:
+        await conversation_store.save(database, held, held.conversation, now=now)
     assert await database.fetchval(count) == 1

@@ -9,55 +9,57 @@ import pytest
 from tapgate.client import NO_RETRIES, AsyncGateway, ServiceSecret
 from tapgate.errors import Code
 from tapgate.gateway import create_app
-from tapgate.messenger.gateway_calls import GatewayCalls
-from tapgate.messenger.model import calls
-from tapgate.messenger.model.events import Answered, Refused, Unreachable
+from tapgate.messenger.gateway_adapter import GatewayAdapter
+from tapgate.messenger.model import gateway_requests
+from tapgate.messenger.model.events import GatewayUnreachable, RequestRejected, RequestSucceeded
 from world import PIN, WRONG_PIN, World
 
 
-def reached(transport: httpx2.AsyncBaseTransport, secret: str) -> GatewayCalls:
+def reached(transport: httpx2.AsyncBaseTransport, secret: str) -> GatewayAdapter:
     credential = ServiceSecret("messenger", secret)
     gateway = AsyncGateway("http://gateway", credential, retries=NO_RETRIES, http=transport)
-    return GatewayCalls(gateway)
+    return GatewayAdapter(gateway)
 
 
 @pytest.fixture
-async def gateway(world: World) -> AsyncIterator[GatewayCalls]:
+async def gateway(world: World) -> AsyncIterator[GatewayAdapter]:
     secret = world.services.settings.service_secrets["messenger"]
     yield reached(httpx2.ASGITransport(create_app(world.services)), secret)
 
 
-async def answer(gateway: GatewayCalls, call: calls.Call) -> Any:
+async def answer(gateway: GatewayAdapter, call: gateway_requests.GatewayRequest) -> Any:
     outcome = await gateway.perform(call)
-    assert isinstance(outcome, Answered), outcome
+    assert isinstance(outcome, RequestSucceeded), outcome
     return outcome.result
 
 
-async def code(gateway: GatewayCalls, call: calls.Call) -> str:
+async def code(gateway: GatewayAdapter, call: gateway_requests.GatewayRequest) -> str:
     outcome = await gateway.perform(call)
-    assert isinstance(outcome, Refused), outcome
+    assert isinstance(outcome, RequestRejected), outcome
     return outcome.code
 
 
-async def test_somebody_by_their_number(world: World, gateway: GatewayCalls) -> None:
+async def test_somebody_by_their_number(world: World, gateway: GatewayAdapter) -> None:
     record = await world.subscriber()
-    found = await answer(gateway, calls.FindSubscriber(phone=record["phone_number"]))
+    found = await answer(gateway, gateway_requests.FindSubscriber(phone=record["phone_number"]))
     assert (found.id, found.first_name, found.kyc_level) == (record["id"], "Aminata", 1)
-    assert await answer(gateway, calls.FindSubscriber(phone=world.phone())) is None
+    assert await answer(gateway, gateway_requests.FindSubscriber(phone=world.phone())) is None
 
 
-async def test_a_payee_is_shown_as_on_the_receipt(world: World, gateway: GatewayCalls) -> None:
+async def test_a_payee_is_shown_as_on_the_receipt(world: World, gateway: GatewayAdapter) -> None:
     sender = await world.subscriber(balance="100.00")
     payee = await world.subscriber(first_name="Mary Ann", last_name="Kamara Sesay")
-    by_phone = calls.FindPayee(phone=payee["phone_number"])
+    by_phone = gateway_requests.FindPayeeByPhone(phone=payee["phone_number"])
     assert (await answer(gateway, by_phone)).card_serial is None
     serial = await world.card(payee["id"])
     found = await answer(gateway, by_phone)
-    assert found == await answer(gateway, calls.FindCard(card_serial=serial))
-    assert found == calls.Payee(name="Mary Ann K.", card_serial=serial, subscriber_id=payee["id"])
+    assert found == await answer(gateway, gateway_requests.FindPayeeByCard(card_serial=serial))
+    assert found == gateway_requests.Payee(
+        name="Mary Ann K.", card_serial=serial, subscriber_id=payee["id"]
+    )
     receipt = await answer(
         gateway,
-        calls.SendMoney(
+        gateway_requests.SendMoney(
             request_id="once",
             sender_id=sender["id"],
             card_serial=serial,
@@ -66,59 +68,71 @@ async def test_a_payee_is_shown_as_on_the_receipt(world: World, gateway: Gateway
         ),
     )
     assert receipt.recipient_name == found.name
-    assert await answer(gateway, calls.FindCard(card_serial="NO-SUCH-1")) is None
+    assert await answer(gateway, gateway_requests.FindPayeeByCard(card_serial="NO-SUCH-1")) is None
 
 
 async def test_a_card_that_is_blocked_or_nobodys_cannot_be_paid(
-    world: World, gateway: GatewayCalls
+    world: World, gateway: GatewayAdapter
 ) -> None:
     payee = await world.subscriber()
     blocked = await world.card(payee["id"], status="BLOCKED")
-    assert (await answer(gateway, calls.FindCard(card_serial=blocked))).card_serial is None
+    assert (
+        await answer(gateway, gateway_requests.FindPayeeByCard(card_serial=blocked))
+    ).card_serial is None
 
 
 async def test_history_shows_shops_whole_and_people_masked(
-    world: World, gateway: GatewayCalls
+    world: World, gateway: GatewayAdapter
 ) -> None:
     sender = await world.subscriber(balance="100.00")
     payee = await world.subscriber(first_name="Mary", last_name="Sesay")
     serial = await world.card(payee["id"])
-    send = calls.SendMoney(
+    send = gateway_requests.SendMoney(
         request_id="once", sender_id=sender["id"], card_serial=serial, amount="10.00", pin=PIN
     )
     await answer(gateway, send)
-    (movement, *_) = await answer(gateway, calls.ReadHistory(subscriber_id=sender["id"], limit=5))
-    assert (movement.direction, movement.amount, movement.other) == ("debit", "10.00", "Mary S.")
-    (movement, *_) = await answer(gateway, calls.ReadHistory(subscriber_id=payee["id"], limit=5))
+    (movement, *_) = await answer(
+        gateway, gateway_requests.ListTransactions(subscriber_id=sender["id"], limit=5)
+    )
+    assert (movement.direction, movement.amount, movement.counterparty_name) == (
+        "debit",
+        "10.00",
+        "Mary S.",
+    )
+    (movement, *_) = await answer(
+        gateway, gateway_requests.ListTransactions(subscriber_id=payee["id"], limit=5)
+    )
     assert (movement.direction, movement.other) == ("credit", "Aminata K.")
 
 
-async def test_other_peoples_cards_are_none(world: World, gateway: GatewayCalls) -> None:
+async def test_other_peoples_cards_are_none(world: World, gateway: GatewayAdapter) -> None:
     owner, eve = await world.subscriber(), await world.subscriber()
     serial = await world.card(owner["id"])
-    block = calls.BlockCard(subscriber_id=eve["id"], card_serial=serial, reason="lost")
+    block = gateway_requests.BlockCard(subscriber_id=eve["id"], card_serial=serial, reason="lost")
     assert await code(gateway, block) == Code.CARD_NOT_FOUND
-    unblock = calls.UnblockCard(subscriber_id=eve["id"], card_serial=serial, pin=PIN)
+    unblock = gateway_requests.UnblockCard(subscriber_id=eve["id"], card_serial=serial, pin=PIN)
     assert await code(gateway, unblock) == Code.CARD_NOT_FOUND
-    (card,) = await answer(gateway, calls.ReadCards(subscriber_id=owner["id"]))
+    (card,) = await answer(gateway, gateway_requests.ListCards(subscriber_id=owner["id"]))
     assert card.status == "ACTIVE"
 
 
-async def test_unblocking_needs_the_pin(world: World, gateway: GatewayCalls) -> None:
+async def test_unblocking_needs_the_pin(world: World, gateway: GatewayAdapter) -> None:
     owner = await world.subscriber()
     serial = await world.card(owner["id"])
     mine = {"subscriber_id": owner["id"], "card_serial": serial}
-    card = await answer(gateway, calls.BlockCard(**mine, reason="customer_request"))
+    card = await answer(gateway, gateway_requests.BlockCard(**mine, reason="customer_request"))
     assert card.status == "BLOCKED"
-    assert await code(gateway, calls.UnblockCard(**mine, pin=WRONG_PIN)) == Code.INVALID_PIN
-    card = await answer(gateway, calls.UnblockCard(**mine, pin=PIN))
+    assert (
+        await code(gateway, gateway_requests.UnblockCard(**mine, pin=WRONG_PIN)) == Code.INVALID_PIN
+    )
+    card = await answer(gateway, gateway_requests.UnblockCard(**mine, pin=PIN))
     assert card.status == "ACTIVE"
 
 
-async def test_a_request_for_a_person_is_an_alert(world: World, gateway: GatewayCalls) -> None:
+async def test_a_request_for_a_person_is_an_alert(world: World, gateway: GatewayAdapter) -> None:
     record = await world.subscriber()
     phone = record["phone_number"]
-    call = calls.AskForPerson(phone=phone, address=phone, subscriber_id=record["id"])
+    call = gateway_requests.RequestSupport(phone=phone, address=phone, subscriber_id=record["id"])
     assert await answer(gateway, call) is True
     listed = await world.client.get("/api/v1/compliance/alerts", auth=await world.admin("C"))
     (alert,) = listed.json()["data"]
@@ -137,7 +151,9 @@ class Failing(httpx2.AsyncBaseTransport):
         return self._failure
 
 
-PAY = calls.SendMoney(request_id="r", sender_id="sub_1", card_serial="C-1", amount="1", pin=PIN)
+PAY = gateway_requests.SendMoney(
+    request_id="r", sender_id="sub_1", card_serial="C-1", amount="1", pin=PIN
+)
 
 
 @pytest.mark.parametrize(
@@ -157,10 +173,10 @@ async def test_no_answer_is_told_apart_from_a_no(
     failure: Exception | httpx2.Response, uncertain: bool
 ) -> None:
     outcome = await reached(Failing(failure), "secret").perform(PAY)
-    assert outcome == Unreachable(uncertain=uncertain)
+    assert outcome == GatewayUnreachable(uncertain=uncertain)
 
 
 async def test_every_call_is_carried_out() -> None:
-    local = {calls.SendCode, calls.CheckCode}
-    known = set(reached(Failing(OSError()), "secret")._by_kind)
-    assert known | local == set(calls.Call.__args__)
+    local = {gateway_requests.SendOneTimeCode, gateway_requests.VerifyOneTimeCode}
+    known = set(reached(Failing(OSError()), "secret")._handlers)
+    assert known | local == set(gateway_requests.GatewayRequest.__args__)

@@ -4,15 +4,15 @@ from messenger.set_clock import SetClock
 from tapgate.messenger import people
 from tapgate.messenger.model.people import (
     Effect,
-    ForgetRecipient,
-    KeepRecipient,
     Person,
-    ProvePhone,
     Recipient,
-    SpeakLanguage,
-    Trust,
+    RemoveRecipient,
+    SaveRecipient,
+    SetLanguage,
+    SetTrusted,
+    SetVerifiedPhone,
 )
-from tapgate.messenger.people import MOST_RECIPIENTS
+from tapgate.messenger.people import MAX_RECIPIENTS
 from tapgate.store.database import Database
 
 PHONE = "+23276000001"
@@ -21,31 +21,31 @@ JOHN = Recipient(name="John S.", card_serial="CARD-2")
 
 
 async def after(database: Database, address: str, *effects: Effect) -> Person:
-    before = person = await people.meet(database, address)
+    before = person = await people.load_person(database, address)
     for effect in effects:
-        person = people.changed(person, effect)
+        person = people.apply_effect(person, effect)
     async with database.transaction() as tx:
-        await people.remember(tx, before, person, SetClock()())
-    return await people.meet(database, address)
+        await people.save_person(tx, before, person, SetClock()())
+    return await people.load_person(database, address)
 
 
 async def test_a_stranger_is_known_by_the_number_alone(database: Database) -> None:
-    assert await people.meet(database, PHONE) == Person(address=PHONE, phone=PHONE)
-    assert await people.meet(database, "user:ada") == Person(address="user:ada", phone=None)
+    assert await people.load_person(database, PHONE) == Person(address=PHONE, phone=PHONE)
+    assert await people.load_person(database, "user:ada") == Person(address="user:ada", phone=None)
     assert await database.fetchval("SELECT count(*) FROM messenger.people") == 0
 
 
 async def test_language_and_trust_are_remembered(database: Database) -> None:
-    person = await after(database, PHONE, SpeakLanguage(language="fr"), Trust(trusted=False))
+    person = await after(database, PHONE, SetLanguage(language="fr"), SetTrusted(trusted=False))
     assert (person.language, person.trusted) == ("fr", False)
-    person = await after(database, PHONE, Trust(trusted=True))
+    person = await after(database, PHONE, SetTrusted(trusted=True))
     assert (person.language, person.trusted) == ("fr", True)
 
 
 async def test_a_proved_phone_belongs_to_who_proved_it(database: Database) -> None:
-    person = await after(database, "user:ada", ProvePhone(phone=PHONE))
+    person = await after(database, "user:ada", SetVerifiedPhone(phone=PHONE))
     assert person.phone == PHONE
-    assert (await people.meet(database, "user:eve")).phone is None
+    assert (await people.load_person(database, "user:eve")).phone is None
 
 
 async def test_recipients_are_kept_once_and_forgotten(database: Database) -> None:
@@ -53,22 +53,22 @@ async def test_recipients_are_kept_once_and_forgotten(database: Database) -> Non
     person = await after(
         database,
         PHONE,
-        KeepRecipient(recipient=MARY),
-        KeepRecipient(recipient=JOHN),
-        KeepRecipient(recipient=renamed),
+        SaveRecipient(recipient=MARY),
+        SaveRecipient(recipient=JOHN),
+        SaveRecipient(recipient=renamed),
     )
     assert person.recipients == (JOHN, renamed)
-    person = await after(database, PHONE, ForgetRecipient(card_serial=JOHN.card_serial))
+    person = await after(database, PHONE, RemoveRecipient(card_serial=JOHN.card_serial))
     assert person.recipients == (renamed,)
-    assert (await people.meet(database, "+23276000002")).recipients == ()
+    assert (await people.load_person(database, "+23276000002")).recipients == ()
 
 
 async def test_the_list_of_recipients_does_not_grow_for_ever(database: Database) -> None:
     many = [
-        KeepRecipient(recipient=Recipient(name=f"N{number:02d} K.", card_serial=f"C-{number}"))
-        for number in range(MOST_RECIPIENTS + 2)
+        SaveRecipient(recipient=Recipient(name=f"N{number:02d} K.", card_serial=f"C-{number}"))
+        for number in range(MAX_RECIPIENTS + 2)
     ]
     person = await after(database, PHONE, *many)
     assert [one.card_serial for one in person.recipients] == [
-        f"C-{number}" for number in range(2, MOST_RECIPIENTS + 2)
+        f"C-{number}" for number in range(2, MAX_RECIPIENTS + 2)
     ]

@@ -11,7 +11,7 @@ from PIL import Image
 
 from tapgate.errors import ApiError, Code
 from tapgate.images import MAX_PIXELS, EncodedImage, ImageError
-from tapgate.messenger import pictures
+from tapgate.messenger import images
 from tapgate.messenger.channel.graph import MediaError
 from tapgate.messenger.model.incoming import ImageFile
 
@@ -87,11 +87,11 @@ async def test_a_picture_of_a_bridge_is_made_anew(
     prefix: str, content: bytes, mimetype: str | None, form: str
 ) -> None:
     assert PLACE_IN_EXIF.encode() in content
-    assert_clean(await pictures.from_bridge(Media(uri(prefix, content), mimetype)), form)
+    assert_clean(await images.load_bridge_image(Media(uri(prefix, content), mimetype)), form)
 
 
 async def test_a_wrong_size_is_not_held_against_a_picture() -> None:
-    assert_clean(await pictures.from_bridge(Media(uri(PNG_PREFIX, PNG), size=3)), "PNG")
+    assert_clean(await images.load_bridge_image(Media(uri(PNG_PREFIX, PNG), size=3)), "PNG")
 
 
 NOT_ONE = "is not a JPEG or PNG picture, or damaged"
@@ -127,33 +127,33 @@ PREFIX_WANTED = "must begin with data:image/jpeg;base64, or data:image/png;base6
             uri(PNG_PREFIX, png_head(50_000, 50_000)),
             f"must not have more than {MAX_PIXELS // 1_000_000} million pixels",
         ),
-        (uri(PNG_PREFIX, PNG + bytes(pictures.LARGEST_BYTES)), "must not hold more than 5 MB"),
+        (uri(PNG_PREFIX, PNG + bytes(images.MAX_IMAGE_BYTES)), "must not hold more than 5 MB"),
     ],
     ids=range(24),
 )
 async def test_what_a_bridge_may_not_send(data: str | None, sentence: str) -> None:
     with pytest.raises(ImageError) as refused:
-        await pictures.from_bridge(Media(data))
+        await images.load_bridge_image(Media(data))
     assert str(refused.value) == sentence
 
 
 @pytest.mark.parametrize("mimetype", ["image/png", "application/pdf", "jpeg", " "])
 async def test_a_mimetype_must_agree(mimetype: str) -> None:
     with pytest.raises(ImageError, match=r"^is not of the type that mimetype says$"):
-        await pictures.from_bridge(Media(uri(JPEG_PREFIX, JPEG), mimetype))
+        await images.load_bridge_image(Media(uri(JPEG_PREFIX, JPEG), mimetype))
 
 
 async def test_what_hides_behind_a_picture_is_left_behind() -> None:
     hidden = b"PK\x03\x04<script>alert(1)</script>"
     for prefix, content, form in ((JPEG_PREFIX, JPEG, "JPEG"), (PNG_PREFIX, PNG, "PNG")):
-        picture = await pictures.from_bridge(Media(uri(prefix, content + hidden)))
+        picture = await images.load_bridge_image(Media(uri(prefix, content + hidden)))
         assert_clean(picture, form)
         assert b"script" not in picture.content
 
 
 async def test_the_largest_picture_is_taken() -> None:
-    padded = JPEG + bytes(pictures.LARGEST_BYTES - len(JPEG))
-    assert_clean(await pictures.from_bridge(Media(uri(JPEG_PREFIX, padded))), "JPEG")
+    padded = JPEG + bytes(images.MAX_IMAGE_BYTES - len(JPEG))
+    assert_clean(await images.load_bridge_image(Media(uri(JPEG_PREFIX, padded))), "JPEG")
 
 
 class Store:
@@ -163,7 +163,9 @@ class Store:
         self._content = content
         self.asked: list[tuple[str, int, str | None]] = []
 
-    async def media(self, media_id: str, limit: int = 0, *, sha256: str | None = None) -> bytes:
+    async def fetch_media(
+        self, media_id: str, limit: int = 0, *, sha256: str | None = None
+    ) -> bytes:
         self.asked.append((media_id, limit, sha256))
         if isinstance(self._content, MediaError):
             raise self._content
@@ -177,7 +179,7 @@ def image(mime_type: str | None) -> ImageFile:
 @pytest.mark.parametrize("mime_type", [None, "image/jpeg", "image/jpg"])
 async def test_a_picture_of_the_channel_is_made_anew(mime_type: str | None) -> None:
     store = Store(JPEG)
-    assert_clean(await pictures.from_channel(store, image(mime_type)), "JPEG")
+    assert_clean(await images.load_channel_image(store, image(mime_type)), "JPEG")
     assert store.asked == [("1234", 5 * 1024 * 1024, "hash")]
 
 
@@ -194,36 +196,36 @@ async def test_what_the_channel_may_not_hold(
     content: bytes, mime_type: str | None, sentence: str
 ) -> None:
     with pytest.raises(ImageError) as refused:
-        await pictures.from_channel(Store(content), image(mime_type))
+        await images.load_channel_image(Store(content), image(mime_type))
     assert str(refused.value) == sentence
 
 
 async def test_what_is_no_picture_by_its_own_word_is_not_fetched() -> None:
     store = Store(PNG)
     with pytest.raises(ImageError, match=r"^must be a JPEG or PNG picture$"):
-        await pictures.from_channel(store, image("image/webp"))
+        await images.load_channel_image(store, image("image/webp"))
     assert store.asked == []
 
 
 async def test_what_the_channel_says_is_passed_on() -> None:
     with pytest.raises(MediaError, match="could not be fetched"):
-        await pictures.from_channel(
-            Store(MediaError("could not be fetched", retry=True)), image(None)
+        await images.load_channel_image(
+            Store(MediaError("could not be fetched", is_retryable=True)), image(None)
         )
 
 
 async def test_too_many_pictures_at_once_are_told_to_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    go_on, most = threading.Event(), pictures.BoundedThreadPool("pictures", at_once=1, most=1)
-    monkeypatch.setattr(pictures, "looking", most)
+    go_on, most = threading.Event(), images.BoundedThreadPool("pictures", at_once=1, most=1)
+    monkeypatch.setattr(images, "image_threads", most)
     first = asyncio.create_task(most.run(go_on.wait))
     try:
         await asyncio.sleep(0)
         with pytest.raises(ApiError) as busy:
-            await pictures.from_bridge(Media(uri(JPEG_PREFIX, JPEG)))
+            await images.load_bridge_image(Media(uri(JPEG_PREFIX, JPEG)))
     finally:
         go_on.set()
         await first
     assert busy.value.code == Code.SERVICE_UNAVAILABLE
-    assert_clean(await pictures.from_bridge(Media(uri(JPEG_PREFIX, JPEG))), "JPEG")
+    assert_clean(await images.load_bridge_image(Media(uri(JPEG_PREFIX, JPEG))), "JPEG")

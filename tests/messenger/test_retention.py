@@ -7,7 +7,7 @@ import pytest
 
 from messenger.set_clock import SetClock
 from tapgate.messenger import retention
-from tapgate.messenger.retention import KEPT, Kept, Retention
+from tapgate.messenger.retention import RETENTION_RULES, Retention, RetentionRule
 from tapgate.store.database import Database
 
 #: A row of each table, whatever its number and the time that its age is counted from.
@@ -37,44 +37,44 @@ PARTS: dict[tuple[str, str], str] = {
 }
 
 
-async def insert(database: Database, kept: Kept, count: int, at: datetime) -> None:
+async def insert(database: Database, kept: RetentionRule, count: int, at: datetime) -> None:
     for _ in range(count):
         number = await left(database, kept)
-        row = PARTS.get((kept.table, kept.only), ROWS[kept.table])
+        row = PARTS.get((kept.table, kept.condition), ROWS[kept.table])
         await database.execute(f"INSERT INTO messenger.{kept.table} {row}", number, at)
 
 
-async def left(database: Database, kept: Kept) -> int:
+async def left(database: Database, kept: RetentionRule) -> int:
     count: Any = await database.fetchval(f"SELECT count(*) FROM messenger.{kept.table}")
     return int(count)
 
 
-@pytest.mark.parametrize("kept", KEPT, ids=lambda kept: f"{kept.table}-{kept.time.days}")
+@pytest.mark.parametrize("kept", RETENTION_RULES, ids=lambda kept: f"{kept.table}-{kept.time.days}")
 async def test_old_ones_are_removed_in_batches(
-    database: Database, kept: Kept, monkeypatch: pytest.MonkeyPatch
+    database: Database, kept: RetentionRule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "BATCH", 2)
+    monkeypatch.setattr(retention, "BATCH_SIZE", 2)
     clock = SetClock()
     keeper = Retention(database, clock)
     await insert(database, kept, 5, clock())
     await insert(database, kept, 1, clock() + timedelta(seconds=1))
-    clock.now += kept.time
-    await keeper.remove_old()
+    clock.now += kept.max_age
+    await keeper.delete_expired()
     assert await left(database, kept) == 6
     clock.forward(seconds=0.5)
-    await keeper.remove_old()
+    await keeper.delete_expired()
     assert await left(database, kept) == 1
 
 
 async def test_what_is_at_work_stays(database: Database) -> None:
     clock = SetClock()
-    tables = {kept.table: kept for kept in reversed(KEPT)}
+    tables = {kept.table: kept for kept in reversed(RETENTION_RULES)}
     await insert(database, tables["received"], 1, clock())
     await insert(database, tables["conversations"], 1, clock())
     await database.execute("UPDATE messenger.received SET status = 'waiting'")
     await database.execute("UPDATE messenger.conversations SET lease = 1")
     clock.forward(days=400)
-    await Retention(database, clock).remove_old()
+    await Retention(database, clock).delete_expired()
     assert await left(database, tables["received"]) == 1
     assert await left(database, tables["conversations"]) == 1
 
@@ -82,7 +82,7 @@ async def test_what_is_at_work_stays(database: Database) -> None:
 async def test_every_table_that_grows_with_messages_is_in_the_list(database: Database) -> None:
     tables = await database.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'messenger'")
     capped = {"recipients"}  # 30 per person
-    assert {row["tablename"] for row in tables} - capped == {kept.table for kept in KEPT}
+    assert {row["tablename"] for row in tables} - capped == {kept.table for kept in RETENTION_RULES}
 
 
 async def test_people_are_kept_while_there_is_more_than_a_language(database: Database) -> None:
@@ -106,7 +106,7 @@ async def test_people_are_kept_while_there_is_more_than_a_language(database: Dat
         "INSERT INTO messenger.recipients VALUES ('+2', 'CARD-1', 'Sia K.', $1)", clock()
     )
     await database.execute("INSERT INTO messenger.conversations (address) VALUES ('+3')")
-    await Retention(database, clock).remove_old()
+    await Retention(database, clock).delete_expired()
     rows = await database.fetch("SELECT address FROM messenger.people ORDER BY address")
     assert [row["address"] for row in rows] == ["+2", "+3", "+4", "user:5"]
 
@@ -119,5 +119,5 @@ async def test_a_lease_of_a_dead_process_does_not_keep_a_conversation(database: 
         clock(),
     )
     clock.forward(days=31)
-    await Retention(database, clock).remove_old()
+    await Retention(database, clock).delete_expired()
     assert await database.fetchval("SELECT count(*) FROM messenger.conversations") == 0

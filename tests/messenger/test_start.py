@@ -17,7 +17,7 @@ import pytest
 
 from gateway.running import free_port
 from messenger.routes.stage import BRIDGE, FLOWS, PRODUCTION
-from tapgate.messenger.start import warnings, with_forms
+from tapgate.messenger.startup import add_development_form_key, list_warnings
 from tapgate.settings import load_settings
 
 TAPGATE = Path(sys.executable).with_name("tapgate")
@@ -186,7 +186,7 @@ def test_a_status_of_the_providers_own_and_another_installations_database(
 
 def test_what_it_starts_without_is_told(tmp_path: Path) -> None:
     def told(**variables: str) -> list[str]:
-        return warnings(load_settings({"TAPGATE_DATA_DIR": str(tmp_path), **variables}))
+        return list_warnings(load_settings({"TAPGATE_DATA_DIR": str(tmp_path), **variables}))
 
     assert told(**PRODUCTION) == [
         "Warning: without TAPGATE_MESSENGER_APP_SECRET the messenger's webhook refuses all"
@@ -210,7 +210,7 @@ def test_what_it_starts_without_is_told(tmp_path: Path) -> None:
 def test_simulated_phones_have_forms(tmp_path: Path) -> None:
     def key(**variables: str) -> str | None:
         settings = load_settings({"TAPGATE_DATA_DIR": str(tmp_path), **variables})
-        return with_forms(settings).messenger_flow_private_key
+        return add_development_form_key(settings).messenger_flow_private_key
 
     made = key()
     assert made is not None

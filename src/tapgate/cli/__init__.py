@@ -93,7 +93,7 @@ def messenger(
     host: Host = None, port: MessengerPort = None, workers: MessengerWorkers = None
 ) -> None:
     """Run the messenger only, for a gateway that runs elsewhere (TAPGATE_GATEWAY_URL)."""
-    from tapgate.messenger.start import prepare  # noqa: PLC0415
+    from tapgate.messenger.startup import prepare  # noqa: PLC0415
 
     environ = _with(TAPGATE_MESSENGER_PORT=port, TAPGATE_MESSENGER_WORKERS=workers)
     settings = load_settings(environ)
@@ -272,9 +272,9 @@ def _messenger(settings: Settings, host: str) -> Service:
 
 async def _prepare_everything(settings: Settings, database_url: str) -> AsyncIterator[str]:
     from tapgate import gateway  # noqa: PLC0415
-    from tapgate.messenger import start  # noqa: PLC0415
+    from tapgate.messenger import startup  # noqa: PLC0415
 
-    for prepare in (gateway.prepare_installation, start.prepare):
+    for prepare in (gateway.prepare_installation, startup.prepare):
         async for line in prepare(settings, database_url):
             yield line
 

@@ -3,7 +3,7 @@
 from rich.console import Console
 
 from tapgate.clock import format_rfc3339
-from tapgate.messenger.outbox.queries import recent
+from tapgate.messenger.outbox.queries import list_recent
 from tapgate.notifications.messages import list_pending
 from tapgate.settings import Settings, SettingsError
 from tapgate.store.database import Database
@@ -35,6 +35,6 @@ async def _lines(database: Database, vault: Vault, to: str) -> list[str]:
         f"{one.created_at} {one.template}: {' '.join(one.parameters or ())}"
         if one.template is not None
         else f"{one.created_at} {one.text}"
-        for one in await recent(database, vault, to)
+        for one in await list_recent(database, vault, to)
     ]
     return waiting + sent

@@ -3,21 +3,23 @@
 import os
 
 from tapgate.messenger.app import App
-from tapgate.messenger.start import with_forms
-from tapgate.messenger.wire import Wire
-from tapgate.messenger.wiring import wired
+from tapgate.messenger.http_protocol import MessengerHttpProtocol
+from tapgate.messenger.startup import add_development_form_key
+from tapgate.messenger.wiring import open_services
 from tapgate.service import logs, worker
 from tapgate.service.connection_limit import ConnectionLimit
 from tapgate.settings import load_settings
 
 
 async def main() -> None:
-    settings = with_forms(load_settings(os.environ))
+    settings = add_development_form_key(load_settings(os.environ))
     logs.configure()
     logs.install_exception_hooks()
     assert settings.database_url is not None, "the supervisor says where the database is"
-    async with wired(settings, settings.database_url) as services:
-        await worker.serve(App(services), protocol=Wire, limit=ConnectionLimit(settings))
+    async with open_services(settings, settings.database_url) as services:
+        await worker.serve(
+            App(services), protocol=MessengerHttpProtocol, limit=ConnectionLimit(settings)
+        )
 
 
 if __name__ == "__main__":

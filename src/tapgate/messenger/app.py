@@ -13,10 +13,16 @@ from typing import Final
 import structlog
 
 from tapgate.errors import ApiError
-from tapgate.messenger.openapi import described
+from tapgate.messenger.openapi import build_document
 from tapgate.messenger.routes import ROUTES
-from tapgate.messenger.routes.access import ANYBODY
-from tapgate.messenger.routes.route import Refusal, Request, Route, encoded_answer, refused
+from tapgate.messenger.routes.access import PUBLIC
+from tapgate.messenger.routes.route import (
+    HttpError,
+    Request,
+    Route,
+    render_encoded_json,
+    render_http_error,
+)
 from tapgate.messenger.services import Services
 from tapgate.service import http, logs
 from tapgate.service.asgi import AsgiApp
@@ -29,7 +35,7 @@ from tapgate.service.tracing import RequestIdSource
 _log = structlog.get_logger()
 
 #: What is logged as the status of a request that nobody waits for any more.
-_DISCONNECTED: Final = 499
+_CLIENT_CLOSED_STATUS: Final = 499
 #: Digits of a declared length that are parsed.
 
 
@@ -48,45 +54,45 @@ class App(AsgiApp):
                 method="GET",
                 path="/openapi.json",
                 handler=self.get_openapi_document,
-                access=ANYBODY,
-                answers={200: {"type": "object"}},
+                access=PUBLIC,
+                responses={200: {"type": "object"}},
             ),
         ]
-        self._by_path: dict[str, dict[str, Route]] = {}
+        self._routes_by_path: dict[str, dict[str, Route]] = {}
         for route in self._routes:
-            methods = self._by_path.setdefault(route.path, {})
+            methods = self._routes_by_path.setdefault(route.path, {})
             methods[route.method] = route
             if route.method == "GET":
                 methods["HEAD"] = route
         self._addresses = ClientAddresses(services.settings.trusted_proxies)
         self._request_ids = RequestIdSource()
-        self._at_once = ConcurrencyLimit()
+        self._concurrency_limit = ConcurrencyLimit()
 
     @cached_property
-    def _description(self) -> bytes:
-        return described(self._routes)
+    def _openapi_document(self) -> bytes:
+        return build_document(self._routes)
 
     async def get_openapi_document(self, _request: Request) -> Response:
         """Describe the interface in OpenAPI 3.1."""
-        return encoded_answer(200, self._description)
+        return render_encoded_json(200, self._openapi_document)
 
     async def respond(self, asked: http.Request) -> Response:
         started = perf_counter()
-        request = self._request(asked)
-        methods = self._by_path.get(request.path, {})
+        request = self._build_request(asked)
+        methods = self._routes_by_path.get(request.path, {})
         route = methods.get(request.method)
         try:
             if route is None:
-                raise _no_route(methods)
-            answer = await self._work(route, request, asked)
-        except Refusal as refusal:
-            answer = refused(refusal)
+                raise _build_routing_error(methods)
+            answer = await self._dispatch(route, request, asked)
+        except HttpError as refusal:
+            answer = render_http_error(refusal)
         except OverloadError as error:
-            answer = _later(error)._replace(pause=error.pause)
+            answer = _render_unavailable(error)._replace(pause=error.pause)
         except ApiError as error:
-            answer = _of_kernel(request, error)
+            answer = _render_api_error(request, error)
         except ClientDisconnectedError:
-            _record(route, request, _DISCONNECTED, started)
+            _log_request(route, request, _CLIENT_CLOSED_STATUS, started)
             raise
         except Exception as error:
             _log.error(
@@ -94,58 +100,58 @@ class App(AsgiApp):
                 request_id=request.request_id,
                 failure=logs.describe_exception(error),
             )
-            answer = refused(Refusal(500, "Internal error"))
-        _record(route, request, answer.status, started)
+            answer = render_http_error(HttpError(500, "Internal error"))
+        _log_request(route, request, answer.status, started)
         return answer._replace(head=answer.head + encode_header("x-request-id", request.request_id))
 
-    async def _work(self, route: Route, request: Request, asked: http.Request) -> Response:
-        if route.access is ANYBODY:
-            await self._take_of_address(request)
+    async def _dispatch(self, route: Route, request: Request, asked: http.Request) -> Response:
+        if route.access is PUBLIC:
+            await self._throttle_address(request)
             return await route.handler(request)
-        self._at_once.require_capacity()
+        self._concurrency_limit.require_capacity()
         asked.check_content_length(route.body_limit)
         access = route.access
         if access.check_body is None:
-            await self._admit(request, access.check)
+            await self._authenticate(request, access.check)
             request.body = await asked.read_body(route.body_limit)
         else:
-            await self._charge_refusals(request, access.check)
+            await self._charge_failed_authentication(request, access.check)
             request.body = await asked.read_body(route.body_limit)
-            await self._admit(request, access.check_body)
-        with self._at_once:
+            await self._authenticate(request, access.check_body)
+        with self._concurrency_limit:
             return await route.handler(request)
 
-    async def _admit(self, request: Request, check: Callable[[Request], str | None]) -> None:
+    async def _authenticate(self, request: Request, check: Callable[[Request], str | None]) -> None:
         """Limit callers without a credential by address.
 
         The provider and bridges send everyone's messages from a few addresses, so an authenticated
         caller is limited per phone number only.
         """
-        request.principal = await self._charge_refusals(request, check)
+        request.principal = await self._charge_failed_authentication(request, check)
         if request.principal is None:
-            await self._take_of_address(request)
+            await self._throttle_address(request)
 
-    async def _charge_refusals(
+    async def _charge_failed_authentication(
         self, request: Request, check: Callable[[Request], str | None]
     ) -> str | None:
         """Charge failed authentication to the address, so credentials cannot be probed without
         limit."""
         try:
             return check(request)
-        except Refusal:
-            await self._take_of_address(request)
+        except HttpError:
+            await self._throttle_address(request)
             raise
 
-    async def _take_of_address(self, request: Request) -> None:
+    async def _throttle_address(self, request: Request) -> None:
         taken = await self._services.throttle.take(f"messenger ip:{get_address_key(request.ip)}")
         if not taken.is_allowed:
-            raise Refusal(
+            raise HttpError(
                 429,
                 "Too many requests",
                 retry_after=-(-taken.retry_in_us // MICROSECONDS_PER_SECOND),
             )
 
-    def _request(self, asked: http.Request) -> Request:
+    def _build_request(self, asked: http.Request) -> Request:
         return Request(
             services=self._services,
             method=asked.method,
@@ -157,28 +163,28 @@ class App(AsgiApp):
         )
 
 
-def _no_route(methods: Mapping[str, Route]) -> Refusal:
+def _build_routing_error(methods: Mapping[str, Route]) -> HttpError:
     if not methods:
-        return Refusal(404, "Not found")
-    return Refusal(405, "Method not allowed", headers={"Allow": ", ".join(sorted(methods))})
+        return HttpError(404, "Not found")
+    return HttpError(405, "Method not allowed", headers={"Allow": ", ".join(sorted(methods))})
 
 
-def _of_kernel(request: Request, error: ApiError) -> Response:
+def _render_api_error(request: Request, error: ApiError) -> Response:
     """The database is away, too much is waiting, or the body is too large."""
     if error.status < 500:
-        return refused(Refusal(error.status, error.error, headers=error.headers))
+        return render_http_error(HttpError(error.status, error.error, headers=error.headers))
     _log.error(
         "request.failed", request_id=request.request_id, failure=logs.describe_exception(error)
     )
-    return _later(error)
+    return _render_unavailable(error)
 
 
-def _later(error: ApiError) -> Response:
+def _render_unavailable(error: ApiError) -> Response:
     sentence = "The messenger cannot do this at the moment. Please try again soon."
-    return refused(Refusal(error.status, sentence, headers=error.headers))
+    return render_http_error(HttpError(error.status, sentence, headers=error.headers))
 
 
-def _record(route: Route | None, request: Request, status: int, started: float) -> None:
+def _log_request(route: Route | None, request: Request, status: int, started: float) -> None:
     logs.write_request(
         logs.RequestLogLine(
             time=logs.now(),

@@ -9,7 +9,7 @@ import msgspec
 
 from tapgate import VERSION
 from tapgate.messenger.routes.access import SECURITY_SCHEMES
-from tapgate.messenger.routes.route import JSON, ErrorBody, Route
+from tapgate.messenger.routes.route import JSON_MEDIA_TYPE, ErrorBody, Route
 from tapgate.service.json_schema import (
     build_components,
     get_component_name,
@@ -18,7 +18,7 @@ from tapgate.service.json_schema import (
     tidy_response,
 )
 
-_TEXT: Final = "text/plain"
+_TEXT_MEDIA_TYPE: Final = "text/plain"
 _INTRODUCTION: Final = """\
 The HTTP interface of the messenger: messages from bridges and from the channel's provider in, \
 template messages of internal services out.
@@ -44,18 +44,18 @@ _TAGS: Final = {
     "system": ("System", "Health and the description of the API."),
 }
 #: Statuses that the provider's protocol defines.
-_OWN_WORDS: Final = {
+_PROVIDER_STATUS_PHRASES: Final = {
     421: "It cannot be decrypted",
     427: "The form can no longer be used",
     432: "The signature is wrong",
 }
 
 
-def described(routes: Sequence[Route]) -> bytes:
+def build_document(routes: Sequence[Route]) -> bytes:
     schemas = _Schemas(routes)
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
+        paths.setdefault(route.path, {})[route.method.lower()] = _build_operation(route, schemas)
     document = {
         "openapi": "3.1.0",
         "info": {
@@ -71,7 +71,7 @@ def described(routes: Sequence[Route]) -> bytes:
         "components": {
             "schemas": schemas.components,
             "securitySchemes": SECURITY_SCHEMES,
-            "parameters": {"RequestId": _REQUEST_ID},
+            "parameters": {"RequestId": _REQUEST_ID_PARAMETER},
             "headers": {
                 "X-Request-ID": {"description": "The request's id", "schema": {"type": "string"}}
             },
@@ -85,69 +85,69 @@ class _Schemas:
 
     def __init__(self, routes: Sequence[Route]) -> None:
         inputs = dict.fromkeys(route.body for route in routes if _is_struct(route.body))
-        given = (one for route in routes for one in route.answers.values() if _is_struct(one))
+        given = (one for route in routes for one in route.responses.values() if _is_struct(one))
         outputs = dict.fromkeys([ErrorBody, *given])
-        requests, responses = list(_nested(inputs)), list(_nested(outputs))
-        self._of, self.components = build_components([*requests, *responses])
+        requests, responses = list(_iterate_structs(inputs)), list(_iterate_structs(outputs))
+        self._references, self.components = build_components([*requests, *responses])
         require_unique_names(self.components)
         for kind in requests:
-            tidy_request(self.components[get_component_name(self._of[kind])])
+            tidy_request(self.components[get_component_name(self._references[kind])])
         for kind in responses:
-            tidy_response(self.components[get_component_name(self._of[kind])], kind)
+            tidy_response(self.components[get_component_name(self._references[kind])], kind)
 
-    def content(self, kind: Any) -> dict[str, Any]:
+    def render_content(self, kind: Any) -> dict[str, Any]:
         """What is sent, by its media type."""
         if kind is str:
-            return {_TEXT: {"schema": {"type": "string"}}}
+            return {_TEXT_MEDIA_TYPE: {"schema": {"type": "string"}}}
         if isinstance(kind, Mapping):
-            return {JSON: {"schema": kind}}
-        content: dict[str, Any] = {"schema": self._of[ErrorBody if kind is None else kind]}
+            return {JSON_MEDIA_TYPE: {"schema": kind}}
+        content: dict[str, Any] = {"schema": self._references[ErrorBody if kind is None else kind]}
         if hasattr(kind, "EXAMPLE"):
             content["example"] = kind.EXAMPLE
-        return {JSON: content}
+        return {JSON_MEDIA_TYPE: content}
 
 
 def _is_struct(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
-def _nested(kinds: Iterable[Any]) -> Iterator[Any]:
+def _iterate_structs(kinds: Iterable[Any]) -> Iterator[Any]:
     """Yield structs and the structs in their fields."""
     for kind in kinds:
         if _is_struct(kind):
             yield kind
-            yield from _nested(field.type for field in msgspec.structs.fields(kind))
+            yield from _iterate_structs(field.type for field in msgspec.structs.fields(kind))
         else:
-            yield from _nested(get_args(kind))
+            yield from _iterate_structs(get_args(kind))
 
 
-def _tag(route: Route) -> str:
+def _get_tag(route: Route) -> str:
     module = route.handler.__module__.rpartition(".")[2]
     return _TAGS.get(module, _TAGS["system"])[0]
 
 
-def _operation(route: Route, schemas: _Schemas) -> dict[str, Any]:
+def _build_operation(route: Route, schemas: _Schemas) -> dict[str, Any]:
     summary, _, more = inspect.cleandoc(route.handler.__doc__ or "").partition("\n")
     operation: dict[str, Any] = {
-        "operationId": route.name,
-        "tags": [_tag(route)],
+        "operationId": route.operation_id,
+        "tags": [_get_tag(route)],
         "summary": summary,
-        "description": "\n\n".join(filter(None, [more.strip(), route.access.sentence])),
+        "description": "\n\n".join(filter(None, [more.strip(), route.access.description])),
         "security": [{name: [] for name in choice} for choice in route.access.security],
-        "parameters": [{"$ref": "#/components/parameters/RequestId"}, *_parameters(route)],
-        "responses": _responses(route, schemas),
+        "parameters": [{"$ref": "#/components/parameters/RequestId"}, *_build_parameters(route)],
+        "responses": _build_responses(route, schemas),
     }
     if route.body is not None:
-        operation["requestBody"] = {"required": True, "content": schemas.content(route.body)}
+        operation["requestBody"] = {"required": True, "content": schemas.render_content(route.body)}
     return operation
 
 
-def _parameters(route: Route) -> list[dict[str, Any]]:
+def _build_parameters(route: Route) -> list[dict[str, Any]]:
     return [
         {
             "name": one.name,
-            "in": one.place,
-            "description": one.sentence,
+            "in": one.location,
+            "description": one.description,
             "required": one.required,
             "schema": one.schema,
         }
@@ -155,29 +155,29 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
     ]
 
 
-def _responses(route: Route, schemas: _Schemas) -> dict[str, Any]:
-    answers = {**_refusals(route), **route.answers}
+def _build_responses(route: Route, schemas: _Schemas) -> dict[str, Any]:
+    answers = {**_build_error_responses(route), **route.responses}
     return {
         str(status): {
-            "description": _words(status),
+            "description": _get_status_phrase(status),
             "headers": {"X-Request-ID": {"$ref": "#/components/headers/X-Request-ID"}},
-            "content": schemas.content(kind),
+            "content": schemas.render_content(kind),
         }
         for status, kind in sorted(answers.items())
     }
 
 
-def _refusals(route: Route) -> dict[int, Any]:
+def _build_error_responses(route: Route) -> dict[int, Any]:
     """What follows from a route's declaration."""
     taking = (400, 413) if route.body is not None else ()
-    return dict.fromkeys((*taking, *route.access.refusals, 429, 500, 503))
+    return dict.fromkeys((*taking, *route.access.error_statuses, 429, 500, 503))
 
 
-def _words(status: int) -> str:
-    return _OWN_WORDS.get(status) or HTTPStatus(status).phrase
+def _get_status_phrase(status: int) -> str:
+    return _PROVIDER_STATUS_PHRASES.get(status) or HTTPStatus(status).phrase
 
 
-_REQUEST_ID: Final = {
+_REQUEST_ID_PARAMETER: Final = {
     "name": "X-Request-ID",
     "in": "header",
     "description": "For tracing. Returned in the response; generated when absent",

@@ -8,21 +8,21 @@ import msgspec
 
 from tapgate.messenger.model.people import (
     Effect,
-    ForgetRecipient,
-    KeepRecipient,
     Person,
-    ProvePhone,
     Recipient,
-    SpeakLanguage,
-    Trust,
+    RemoveRecipient,
+    SaveRecipient,
+    SetLanguage,
+    SetTrusted,
+    SetVerifiedPhone,
 )
 from tapgate.store.database import Database
 
 #: More would not be found again in a list.
-MOST_RECIPIENTS = 30
+MAX_RECIPIENTS = 30
 
 
-async def meet(database: Database | asyncpg.Connection, address: str) -> Person:
+async def load_person(database: Database | asyncpg.Connection, address: str) -> Person:
     """Also somebody who never wrote before."""
     row = await database.fetchrow(
         """SELECT p.phone, p.language, coalesce(p.trusted, true) AS trusted,
@@ -44,26 +44,28 @@ async def meet(database: Database | asyncpg.Connection, address: str) -> Person:
     )
 
 
-def changed(person: Person, effect: Effect) -> Person:
+def apply_effect(person: Person, effect: Effect) -> Person:
     """The person as they will be remembered."""
     replace = msgspec.structs.replace
     match effect:
-        case SpeakLanguage():
+        case SetLanguage():
             return replace(person, language=effect.language)
-        case Trust():
+        case SetTrusted():
             return replace(person, trusted=effect.trusted)
-        case ProvePhone():
+        case SetVerifiedPhone():
             return replace(person, phone=effect.phone, trusted=True)
-        case KeepRecipient():
-            others = _without(person.recipients, effect.recipient.card_serial)
-            return replace(person, recipients=(*others, effect.recipient)[-MOST_RECIPIENTS:])
-        case ForgetRecipient():
-            return replace(person, recipients=_without(person.recipients, effect.card_serial))
+        case SaveRecipient():
+            others = _remove_recipient(person.recipients, effect.recipient.card_serial)
+            return replace(person, recipients=(*others, effect.recipient)[-MAX_RECIPIENTS:])
+        case RemoveRecipient():
+            return replace(
+                person, recipients=_remove_recipient(person.recipients, effect.card_serial)
+            )
         case _:
             assert_never(effect)
 
 
-async def remember(tx: asyncpg.Connection, before: Person, after: Person, now: datetime) -> None:
+async def save_person(tx: asyncpg.Connection, before: Person, after: Person, now: datetime) -> None:
     if before == after:
         return
     await tx.execute(
@@ -79,10 +81,10 @@ async def remember(tx: asyncpg.Connection, before: Person, after: Person, now: d
         now,
     )
     if before.recipients != after.recipients:
-        await _keep_recipients(tx, after, now)
+        await _save_recipients(tx, after, now)
 
 
-async def _keep_recipients(tx: asyncpg.Connection, person: Person, now: datetime) -> None:
+async def _save_recipients(tx: asyncpg.Connection, person: Person, now: datetime) -> None:
     serials = [recipient.card_serial for recipient in person.recipients]
     await tx.execute(
         "DELETE FROM messenger.recipients WHERE address = $1 AND card_serial <> ALL($2)",
@@ -100,5 +102,5 @@ async def _keep_recipients(tx: asyncpg.Connection, person: Person, now: datetime
     )
 
 
-def _without(recipients: tuple[Recipient, ...], card_serial: str) -> tuple[Recipient, ...]:
+def _remove_recipient(recipients: tuple[Recipient, ...], card_serial: str) -> tuple[Recipient, ...]:
     return tuple(one for one in recipients if one.card_serial != card_serial)

@@ -13,125 +13,137 @@ from typing import Literal, NamedTuple
 import asyncpg
 import msgspec
 
-from tapgate.messenger import codes, conversations, people, rates
+from tapgate.messenger import conversation_store, one_time_codes, people, rate_limits
 from tapgate.messenger.conversation import engine
 from tapgate.messenger.conversation.state import Conversation
-from tapgate.messenger.conversations import Held
+from tapgate.messenger.conversation_store import LeasedConversation
 from tapgate.messenger.flows import forms
 from tapgate.messenger.flows.forms import Form
-from tapgate.messenger.model.calls import AskForPerson, Call, CheckCode, SendCode, SendMoney
 from tapgate.messenger.model.events import (
-    Answered,
-    Entered,
     Event,
-    NotUnderstood,
-    Pictured,
-    Refused,
-    Said,
-    Unreachable,
+    FormSubmitted,
+    GatewayUnreachable,
+    ImageReceived,
+    RequestRejected,
+    RequestSucceeded,
+    TextMessage,
+    UnsupportedMessage,
 )
-from tapgate.messenger.model.people import Person, Setting
-from tapgate.messenger.model.replies import AskPin, Outgoing, PinForm, Reply, Say
+from tapgate.messenger.model.gateway_requests import (
+    GatewayRequest,
+    RequestSupport,
+    SendMoney,
+    SendOneTimeCode,
+    VerifyOneTimeCode,
+)
+from tapgate.messenger.model.people import Person, TurnContext
+from tapgate.messenger.model.replies import OutgoingMessage, PinForm, PinRequest, Reply, TextReply
 from tapgate.messenger.services import Services
-from tapgate.messenger.understanding.secrets_in_text import may_hold_a_pin
+from tapgate.messenger.understanding.secret_detection import may_contain_pin
 
-Place = Literal["webhook", "bridge"]
+Channel = Literal["webhook", "bridge"]
 
 #: One message asks the gateway for a few things at most; more is a circle.
-_MOST_STEPS = 12
+_MAX_REQUESTS_PER_TURN = 12
 #: The provider shows a failure of its own after ten seconds.
-_FORM_PATIENCE_SECONDS = 4.0
+_FORM_LEASE_TIMEOUT_SECONDS = 4.0
 #: Support requests of one person that reach the gateway, each with an audit entry.
 _MAX_SUPPORT_REQUESTS = 3
 _SUPPORT_WINDOW = timedelta(hours=1)
 
 
-class Turn(NamedTuple):
-    before: Person
+class TurnResult(NamedTuple):
+    person_before: Person
     person: Person
     conversation: Conversation
     replies: tuple[Reply, ...]
     #: The gateway could not be reached, and the person was told so.
-    failed: bool
+    has_failed: bool
 
 
-class Talk(NamedTuple):
+class BridgeResult(NamedTuple):
     replies: tuple[Reply, ...]
-    failed: bool
+    has_failed: bool
 
 
-class Entry(NamedTuple):
+class FormResult(NamedTuple):
     """What became of a form. Not finished: it is shown again, with the text."""
 
     finished: bool
     text: str
 
 
-async def converse(services: Services, phone: str, event: Said | Pictured | NotUnderstood) -> Talk:
+async def handle_bridge_message(
+    services: Services, phone: str, event: TextMessage | ImageReceived | UnsupportedMessage
+) -> BridgeResult:
     """Answered at once, on the compatibility endpoint."""
     now = services.clock()
-    async with conversations.hold(services.database, phone, now) as held:
-        turn = await take_turn(services, held, event, "bridge")
+    async with conversation_store.acquire(services.database, phone, now) as held:
+        turn = await run_turn(services, held, event, "bridge")
         async with services.database.transaction() as tx:
-            await _write(tx, services, held, turn)
-    return Talk(turn.replies, turn.failed)
+            await _save_state(tx, services, held, turn)
+    return BridgeResult(turn.replies, turn.has_failed)
 
 
-async def enter(services: Services, form: Form, entered: Entered) -> Entry | None:
+async def submit_form(services: Services, form: Form, entered: FormSubmitted) -> FormResult | None:
     """What was entered in a form; None when it is no longer wanted."""
     now = services.clock()
-    async with conversations.hold(
-        services.database, form.address, now, patience=_FORM_PATIENCE_SECONDS
+    async with conversation_store.acquire(
+        services.database, form.address, now, patience=_FORM_LEASE_TIMEOUT_SECONDS
     ) as held:
         if held.conversation.operation != form.operation or not await forms.is_open(
             services.database, form.token_hash, now
         ):
             return None
-        turn = await take_turn(services, held, entered, "webhook")
-        text = _shown(turn.replies)
+        turn = await run_turn(services, held, entered, "webhook")
+        text = _get_first_text(turn.replies)
         finished = turn.conversation.operation != form.operation
         async with services.database.transaction() as tx:
-            await _write(tx, services, held, turn)
+            await _save_state(tx, services, held, turn)
             if finished:
-                await forms.use(tx, form.token_hash, now)
-                await send(tx, services, turn)
+                await forms.mark_used(tx, form.token_hash, now)
+                await enqueue_replies(tx, services, turn)
     services.wake_sender()
-    return Entry(finished, text)
+    return FormResult(finished, text)
 
 
-async def take_turn(services: Services, held: Held, event: Event, place: Place) -> Turn:
+async def run_turn(
+    services: Services, held: LeasedConversation, event: Event, place: Channel
+) -> TurnResult:
     """Steps until the engine asks for nothing more. Writes only that money is about to move."""
-    before = person = await people.meet(services.database, held.address)
+    before = person = await people.load_person(services.database, held.address)
     conversation, replies, failed = held.conversation, list[Reply](), False
-    event = await _with_meaning(services, person, conversation, event)
-    for _ in range(_MOST_STEPS):
-        step = engine.step(person, conversation, event, _setting(services, place))
+    event = await _add_intent(services, person, conversation, event)
+    for _ in range(_MAX_REQUESTS_PER_TURN):
+        step = engine.process_event(person, conversation, event, _build_context(services, place))
         conversation = step.conversation
         replies += step.replies
         for effect in step.effects:
-            person = people.changed(person, effect)
-        if step.call is None:
-            return Turn(before, person, conversation, tuple(replies), failed)
-        if isinstance(step.call, SendMoney):
+            person = people.apply_effect(person, effect)
+        if step.request is None:
+            return TurnResult(before, person, conversation, tuple(replies), failed)
+        if isinstance(step.request, SendMoney):
             # Should the answer never be heard here, nobody is told that nothing was paid.
-            await conversations.save(services.database, held, conversation, now=services.clock())
-        event = await _perform(services, person, step.call)
-        failed = failed or isinstance(event, Unreachable)
+            await conversation_store.save(
+                services.database, held, conversation, now=services.clock()
+            )
+        event = await _perform(services, person, step.request)
+        failed = failed or isinstance(event, GatewayUnreachable)
     raise RuntimeError("a conversation does not come to rest")
 
 
 async def _perform(
-    services: Services, person: Person, call: Call
-) -> Answered | Refused | Unreachable:
-    if isinstance(call, SendCode | CheckCode):
-        return await codes.perform(services, person, call)
-    if isinstance(call, AskForPerson) and not await _may_ask_for_person(services, person):
-        return Answered(result=True)  # the open request already says it
+    services: Services, person: Person, call: GatewayRequest
+) -> RequestSucceeded | RequestRejected | GatewayUnreachable:
+    if isinstance(call, SendOneTimeCode | VerifyOneTimeCode):
+        return await one_time_codes.perform(services, person, call)
+    if isinstance(call, RequestSupport) and not await _can_request_support(services, person):
+        return RequestSucceeded(result=True)  # the open request already says it
     return await services.gateway.perform(call)
 
 
-async def _may_ask_for_person(services: Services, person: Person) -> bool:
-    wait = await rates.take(
+async def _can_request_support(services: Services, person: Person) -> bool:
+    wait = await rate_limits.acquire(
         services.database,
         f"person:{person.address}",
         most=_MAX_SUPPORT_REQUESTS,
@@ -141,32 +153,42 @@ async def _may_ask_for_person(services: Services, person: Person) -> bool:
     return wait is None
 
 
-async def write(
-    tx: asyncpg.Connection, services: Services, held: Held, turn: Turn, *, heard_until: int
+async def save_turn(
+    tx: asyncpg.Connection,
+    services: Services,
+    held: LeasedConversation,
+    turn: TurnResult,
+    *,
+    heard_until: int,
 ) -> None:
     """Everything that a message on the webhook led to."""
-    await _write(tx, services, held, turn, heard_until=heard_until)
-    await send(tx, services, turn)
+    await _save_state(tx, services, held, turn, heard_until=heard_until)
+    await enqueue_replies(tx, services, turn)
 
 
-async def send(tx: asyncpg.Connection, services: Services, turn: Turn) -> None:
+async def enqueue_replies(tx: asyncpg.Connection, services: Services, turn: TurnResult) -> None:
     for reply in turn.replies:
-        message = await _outgoing(tx, services, turn.person, reply)
-        await services.put(tx, turn.person.address, message)
+        message = await _to_outgoing(tx, services, turn.person, reply)
+        await services.enqueue(tx, turn.person.address, message)
 
 
-async def _write(
-    tx: asyncpg.Connection, services: Services, held: Held, turn: Turn, *, heard_until: int = 0
+async def _save_state(
+    tx: asyncpg.Connection,
+    services: Services,
+    held: LeasedConversation,
+    turn: TurnResult,
+    *,
+    heard_until: int = 0,
 ) -> None:
     now = services.clock()
-    await conversations.save(tx, held, turn.conversation, now=now, heard_until=heard_until)
-    await people.remember(tx, turn.before, turn.person, now)
+    await conversation_store.save(tx, held, turn.conversation, now=now, heard_until=heard_until)
+    await people.save_person(tx, turn.person_before, turn.person, now)
 
 
-async def _outgoing(
+async def _to_outgoing(
     tx: asyncpg.Connection, services: Services, person: Person, reply: Reply
-) -> Outgoing:
-    if not isinstance(reply, AskPin):
+) -> OutgoingMessage:
+    if not isinstance(reply, PinRequest):
         return reply
     token = await forms.issue(
         tx,
@@ -178,19 +200,19 @@ async def _outgoing(
     return PinForm(text=reply.text, button=reply.button, form=reply.form, token=token)
 
 
-async def _with_meaning(
+async def _add_intent(
     services: Services, person: Person, conversation: Conversation, event: Event
 ) -> Event:
     """What may be a PIN is nobody's to interpret."""
-    if not isinstance(event, Said) or event.text is None:
+    if not isinstance(event, TextMessage) or event.text is None:
         return event
-    if conversation.stage == "await_pin" and may_hold_a_pin(event.text):
+    if conversation.stage == "await_pin" and may_contain_pin(event.text):
         return event
-    meaning = await services.understand(event.text, person.language)
-    return msgspec.structs.replace(event, meaning=meaning)
+    meaning = await services.resolve_intent(event.text, person.language)
+    return msgspec.structs.replace(event, intent=meaning)
 
 
-def _setting(services: Services, place: Place) -> Setting:
+def _build_context(services: Services, place: Channel) -> TurnContext:
     settings = services.settings
     if place == "bridge":
         pins: Literal["form", "text", "none"] = "text"
@@ -198,14 +220,14 @@ def _setting(services: Services, place: Place) -> Setting:
         pins = "form"
     else:
         pins = "text" if settings.messenger_text_pin else "none"
-    return Setting(
+    return TurnContext(
         now=services.clock().astimezone(settings.timezone),
-        fresh=str(uuid.uuid4()),
+        new_operation_id=str(uuid.uuid4()),
         currency=settings.currency,
-        pins=pins,
-        documents=place == "webhook",
+        pin_entry_mode=pins,
+        can_send_documents=place == "webhook",
     )
 
 
-def _shown(replies: tuple[Reply, ...]) -> str:
-    return next((reply.text for reply in replies if isinstance(reply, Say)), "")
+def _get_first_text(replies: tuple[Reply, ...]) -> str:
+    return next((reply.text for reply in replies if isinstance(reply, TextReply)), "")

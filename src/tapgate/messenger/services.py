@@ -7,12 +7,17 @@ from typing import Protocol
 import asyncpg
 
 from tapgate.clock import Clock
-from tapgate.messenger.channel.graph import Graph
+from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows.cipher import FlowKey
-from tapgate.messenger.model.calls import Call
-from tapgate.messenger.model.events import Answered, Meaning, Refused, Unreachable
-from tapgate.messenger.model.kinds import Language
-from tapgate.messenger.model.replies import Outgoing
+from tapgate.messenger.model.common import Language
+from tapgate.messenger.model.events import (
+    GatewayUnreachable,
+    Intent,
+    RequestRejected,
+    RequestSucceeded,
+)
+from tapgate.messenger.model.gateway_requests import GatewayRequest
+from tapgate.messenger.model.replies import OutgoingMessage
 from tapgate.messenger.outbox import operations as outbox
 from tapgate.service.throttle import Throttle
 from tapgate.settings import Settings
@@ -20,13 +25,15 @@ from tapgate.store.database import Database
 from tapgate.vault import Vault
 
 #: Finds out what free text asks for.
-Understand = Callable[[str, Language | None], Awaitable[Meaning]]
+ResolveIntent = Callable[[str, Language | None], Awaitable[Intent]]
 
 
 class Gateway(Protocol):
     """Carries out what the conversation engine asks for; never raises."""
 
-    async def perform(self, call: Call) -> Answered | Refused | Unreachable: ...
+    async def perform(
+        self, call: GatewayRequest
+    ) -> RequestSucceeded | RequestRejected | GatewayUnreachable: ...
 
 
 @dataclass(kw_only=True)
@@ -37,26 +44,31 @@ class Services:
     clock: Clock
     new_id: Callable[[], int]
     #: Tells this process from all others.
-    process: int
+    process_id: int
     gateway: Gateway
-    understand: Understand
+    resolve_intent: ResolveIntent
     throttle: Throttle
     #: None: replies stay in the outbox, pictures cannot be fetched.
-    graph: Graph | None = None
+    graph: GraphClient | None = None
     #: None: no forms; PINs by the rules for text.
     flow_key: FlowKey | None = None
     #: Texts that may hold a PIN and are therefore nowhere else, by the id of what was received.
-    withheld: dict[int, str] = field(default_factory=dict, repr=False)
+    withheld_texts: dict[int, str] = field(default_factory=dict, repr=False)
     #: Called with an address that something has been received from.
-    wake: Callable[[str], None] = lambda _: None
+    wake_worker: Callable[[str], None] = lambda _: None
     #: Called when there is something new to send.
     wake_sender: Callable[[], None] = lambda: None
 
-    async def put(
-        self, tx: asyncpg.Connection, address: str, message: Outgoing, *, key: str | None = None
+    async def enqueue(
+        self,
+        tx: asyncpg.Connection,
+        address: str,
+        message: OutgoingMessage,
+        *,
+        key: str | None = None,
     ) -> tuple[int, bool]:
         """Into the outbox, see there. Whoever commits `tx` wakes the sender afterwards."""
-        return await outbox.put(
+        return await outbox.enqueue(
             tx,
             self.vault,
             new_id=self.new_id,

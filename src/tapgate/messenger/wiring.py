@@ -9,15 +9,15 @@ import httpx2
 from tapgate import ids
 from tapgate.client import AsyncGateway, Retries, ServiceSecret
 from tapgate.clock import Clock, system_clock
-from tapgate.messenger.channel.graph import Graph
+from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows.cipher import FlowKey
-from tapgate.messenger.gateway_calls import GatewayCalls
-from tapgate.messenger.handler import Handler
-from tapgate.messenger.outbox.reporter import Reporter
+from tapgate.messenger.gateway_adapter import GatewayAdapter
+from tapgate.messenger.inbox_worker import InboxWorker
 from tapgate.messenger.outbox.sender import Sender
+from tapgate.messenger.outbox.status_reporter import StatusReporter
 from tapgate.messenger.retention import Retention
 from tapgate.messenger.services import Services
-from tapgate.messenger.understanding.model import Understanding
+from tapgate.messenger.understanding.language_model import IntentService
 from tapgate.service.background import run_background_tasks
 from tapgate.service.throttle import Throttle
 from tapgate.settings import Settings, SettingsError
@@ -28,12 +28,12 @@ from tapgate.vault import Vault
 SERVICE_NAME = "messenger"
 
 #: Somebody holds a phone and waits: better a kind word soon than the answer late.
-_TIMEOUT_SECONDS = 6.0
+_GATEWAY_TIMEOUT_SECONDS = 6.0
 _RETRIES = Retries(tries=3, within=8.0)
 
 
 @contextlib.asynccontextmanager
-async def wired(
+async def open_services(
     settings: Settings,
     database_url: str,
     *,
@@ -44,13 +44,13 @@ async def wired(
     async with contextlib.AsyncExitStack() as stack:
         gateway = AsyncGateway(
             settings.gateway_url,
-            ServiceSecret(SERVICE_NAME, _own_secret(settings)),
+            ServiceSecret(SERVICE_NAME, _get_service_secret(settings)),
             retries=_RETRIES,
-            timeout=_TIMEOUT_SECONDS,
+            timeout=_GATEWAY_TIMEOUT_SECONDS,
             http=http,
         )
         await stack.enter_async_context(gateway)
-        services = await _services(stack, settings, database_url, clock, gateway)
+        services = await _build_services(stack, settings, database_url, clock, gateway)
         sender = Sender(
             services.database,
             services.vault,
@@ -61,16 +61,16 @@ async def wired(
         services.wake_sender = sender.wake
         await stack.enter_async_context(
             run_background_tasks(
-                Handler(services).run(),
+                InboxWorker(services).run(),
                 sender.run(),
-                Reporter(services.database, gateway, clock).run(),
+                StatusReporter(services.database, gateway, clock).run(),
                 Retention(services.database, clock).run(),
             )
         )
         yield services
 
 
-async def _services(
+async def _build_services(
     stack: contextlib.AsyncExitStack,
     settings: Settings,
     database_url: str,
@@ -80,7 +80,7 @@ async def _services(
     flow_key = settings.messenger_flow_private_key
     database = await Database.connect(database_url)
     stack.push_async_callback(database.close)
-    understanding = Understanding(settings.messenger_model_url)
+    understanding = IntentService(settings.messenger_model_url)
     stack.push_async_callback(understanding.close)
     throttle = Throttle(settings)
     stack.push_async_callback(throttle.close)
@@ -91,24 +91,26 @@ async def _services(
         vault=Vault(settings.secret_key),
         clock=clock,
         new_id=ids.IdGenerator(slot, lambda: int(clock().timestamp() * 1000)),
-        process=secrets.randbits(63),
-        gateway=GatewayCalls(gateway),
-        understand=understanding.understand,
+        process_id=secrets.randbits(63),
+        gateway=GatewayAdapter(gateway),
+        resolve_intent=understanding.resolve_intent,
         throttle=throttle,
-        graph=await _graph(stack, settings),
+        graph=await _open_graph_client(stack, settings),
         flow_key=None if flow_key is None else FlowKey(flow_key),
     )
 
 
-async def _graph(stack: contextlib.AsyncExitStack, settings: Settings) -> Graph | None:
+async def _open_graph_client(
+    stack: contextlib.AsyncExitStack, settings: Settings
+) -> GraphClient | None:
     url, token = settings.messenger_graph_url, settings.messenger_access_token
     number = settings.messenger_phone_number_id
     if url is None or token is None or number is None:
         return None
-    return await stack.enter_async_context(Graph(url, token, number))
+    return await stack.enter_async_context(GraphClient(url, token, number))
 
 
-def _own_secret(settings: Settings) -> str:
+def _get_service_secret(settings: Settings) -> str:
     secret = settings.service_secrets.get(SERVICE_NAME)
     if secret is None:
         raise SettingsError(f"TAPGATE_SERVICE_SECRETS must have a secret for {SERVICE_NAME}")

@@ -4,13 +4,13 @@ from fuzz.callers import Caller
 from fuzz.recipes.recipe import V1, Ready, recipe
 from fuzz.values import ABSENT, Company
 from messenger.journeys.town import flow_key
-from tapgate.messenger.flows.provider_side import Exchange
+from tapgate.messenger.flows.flow_client import FlowClient
 from tapgate.subscribers.kyc_documents.model import ImageRule
 
 
 @recipe(f"POST {V1}/webhooks/messaging/flows", f"POST {V1}/simulator/flows")
 async def ping(here: Company, _: Caller) -> Ready:
-    sealed = Exchange(flow_key()[1]).encrypted({"version": "3.0", "action": "ping"})
+    sealed = FlowClient(flow_key()[1]).encrypt({"version": "3.0", "action": "ping"})
     return Ready(content=(sealed, "application/json"))
 
 

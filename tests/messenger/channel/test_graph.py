@@ -13,14 +13,14 @@ from structlog.testing import capture_logs
 
 from messenger.fake_graph.business import NUMBER, TOKEN
 from messenger.set_clock import SetClock
-from tapgate.messenger.channel.graph import Graph, GraphError, MediaError
-from tapgate.messenger.channel.render import payloads
-from tapgate.messenger.fake_graph.provider import Failure, Provider, Utterance
-from tapgate.messenger.fake_graph.serving import listening
-from tapgate.messenger.model.replies import Say
+from tapgate.messenger.channel.graph import GraphClient, GraphError, MediaError
+from tapgate.messenger.channel.render import render_payloads
+from tapgate.messenger.fake_graph.provider import PlannedFailure, Provider, UserMessage
+from tapgate.messenger.fake_graph.server import serve
+from tapgate.messenger.model.replies import TextReply
 
 PHONE = "+23276123456"
-(HELLO,) = payloads(Say(text="Hello"), PHONE)
+(HELLO,) = render_payloads(TextReply(text="Hello"), PHONE)
 PICTURE = b"\xff\xd8 a picture \xff\xd9"
 
 
@@ -32,19 +32,19 @@ def clock() -> SetClock:
 @pytest.fixture
 async def provider(clock: SetClock) -> Provider:
     provider = Provider(access_token=TOKEN, phone_number_id=NUMBER, clock=clock)
-    await provider.say(PHONE[1:], Utterance(text="hi"))
+    await provider.send_user_message(PHONE[1:], UserMessage(text="hi"))
     return provider
 
 
 @pytest.fixture
 async def url(provider: Provider) -> AsyncIterator[str]:
-    async with listening(provider) as url:
+    async with serve(provider) as url:
         yield url
 
 
 @pytest.fixture
-async def graph(url: str) -> AsyncIterator[Graph]:
-    async with Graph(url + "/v23.0/", TOKEN, NUMBER) as graph:
+async def graph(url: str) -> AsyncIterator[GraphClient]:
+    async with GraphClient(url + "/v23.0/", TOKEN, NUMBER) as graph:
         yield graph
 
 
@@ -89,9 +89,9 @@ async def impostor() -> AsyncIterator[Impostor]:
         yield impostor
 
 
-async def test_a_message_is_sent(graph: Graph, provider: Provider) -> None:
+async def test_a_message_is_sent(graph: GraphClient, provider: Provider) -> None:
     message_id = await graph.send(HELLO)
-    (sent,) = provider.sent_to(PHONE)
+    (sent,) = provider.list_sent_to(PHONE)
     assert (sent.id, sent.message) == (message_id, HELLO)
 
 
@@ -100,32 +100,32 @@ FINAL = [131047, 131026, 131009, 131008, 100, 132001, 131051, 368]
 
 
 async def test_what_may_pass_is_tried_again_and_nothing_else(
-    graph: Graph, provider: Provider
+    graph: GraphClient, provider: Provider
 ) -> None:
-    provider.failures += [Failure(code=code) for code in PASSING + FINAL]
+    provider.failures += [PlannedFailure(code=code) for code in PASSING + FINAL]
     problems = []
     for _ in PASSING + FINAL:
         with pytest.raises(GraphError) as raised:
             await graph.send(HELLO)
-        problems.append((raised.value.code, raised.value.retry))
+        problems.append((raised.value.code, raised.value.is_retryable))
     assert problems == [(str(code), code in PASSING) for code in PASSING + FINAL]
 
 
 async def test_the_operator_is_told_once_of_a_wrong_token(url: str, provider: Provider) -> None:
-    async with Graph(url, "another token", NUMBER) as graph:
+    async with GraphClient(url, "another token", NUMBER) as graph:
         with capture_logs() as logs:
             for _ in range(2):
                 with pytest.raises(GraphError) as raised:
                     await graph.send(HELLO)
-    assert (raised.value.code, raised.value.retry) == ("190", True)
+    assert (raised.value.code, raised.value.is_retryable) == ("190", True)
     assert logs == [{"event": "graph.misconfigured", "log_level": "error", "problem": "190"}]
 
 
 async def test_a_wrong_number_is_the_operators_too(url: str) -> None:
-    async with Graph(url, TOKEN, "1") as graph:
+    async with GraphClient(url, TOKEN, "1") as graph:
         with pytest.raises(GraphError) as raised:
             await graph.send(HELLO)
-    assert raised.value.misconfigured
+    assert raised.value.is_misconfigured
 
 
 @pytest.mark.parametrize(
@@ -146,37 +146,37 @@ async def test_answers_that_are_not_the_providers(
     impostor: Impostor, status: int, body: bytes, retry: bool
 ) -> None:
     impostor.answer(status, body, f"Location: {impostor.url}/elsewhere")
-    async with Graph(impostor.url, TOKEN, NUMBER) as graph:
+    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
         with pytest.raises(GraphError) as raised:
             await graph.send(HELLO)
-    assert raised.value.retry is retry
+    assert raised.value.is_retryable is retry
     assert len(impostor.requests) == 1
 
 
 @pytest.mark.parametrize("body", [b"{}", b"nonsense", b'{"messages": [{}]}', b'{"messages": 1}'])
 async def test_taken_without_an_id_is_taken(impostor: Impostor, body: bytes) -> None:
     impostor.answer(200, body)
-    async with Graph(impostor.url, TOKEN, NUMBER) as graph:
+    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
         assert await graph.send(HELLO) == ""
 
 
 async def test_nobody_there(impostor: Impostor) -> None:
-    async with Graph(impostor.url, TOKEN, NUMBER) as graph:
+    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
         with pytest.raises(GraphError) as raised:  # hangs up without an answer
             await graph.send(HELLO)
-        assert raised.value.retry
-    async with Graph("http://127.0.0.1:1", TOKEN, NUMBER) as graph:
+        assert raised.value.is_retryable
+    async with GraphClient("http://127.0.0.1:1", TOKEN, NUMBER) as graph:
         with pytest.raises(GraphError) as raised:
             await graph.send(HELLO)
-        assert (raised.value.code, raised.value.retry) == ("ConnectError", True)
+        assert (raised.value.code, raised.value.is_retryable) == ("ConnectError", True)
         with pytest.raises(MediaError) as media:
-            await graph.media("1")
-        assert media.value.retry
+            await graph.fetch_media("1")
+        assert media.value.is_retryable
 
 
 async def test_no_error_holds_the_message_or_the_token(impostor: Impostor) -> None:
     impostor.answer(400, b'{"error": {"code": 131009, "message": "Hello"}}')
-    async with Graph(impostor.url, TOKEN, NUMBER) as graph:
+    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
         with pytest.raises(GraphError) as raised:
             await graph.send(HELLO)
     assert "Hello" not in repr(raised.value)
@@ -184,31 +184,33 @@ async def test_no_error_holds_the_message_or_the_token(impostor: Impostor) -> No
     assert TOKEN not in repr(vars(raised.value))
 
 
-async def test_a_picture_is_fetched(graph: Graph, provider: Provider) -> None:
+async def test_a_picture_is_fetched(graph: GraphClient, provider: Provider) -> None:
     media_id = provider.media.add(PICTURE, "image/jpeg")
     digest = hashlib.sha256(PICTURE).digest()
     for told in (None, digest.hex(), base64.b64encode(digest).decode()):
-        assert await graph.media(media_id, sha256=told) == PICTURE
+        assert await graph.fetch_media(media_id, sha256=told) == PICTURE
 
 
 @pytest.mark.parametrize("told", [hashlib.sha256(b"").hexdigest(), "nonsense", "AAAA"])
-async def test_another_picture_is_refused(graph: Graph, provider: Provider, told: str) -> None:
+async def test_another_picture_is_refused(
+    graph: GraphClient, provider: Provider, told: str
+) -> None:
     media_id = provider.media.add(PICTURE, "image/jpeg")
     with pytest.raises(MediaError, match="is not the one that was sent"):
-        await graph.media(media_id, sha256=told)
+        await graph.fetch_media(media_id, sha256=told)
 
 
-async def test_a_large_picture_is_refused(graph: Graph, provider: Provider) -> None:
+async def test_a_large_picture_is_refused(graph: GraphClient, provider: Provider) -> None:
     media_id = provider.media.add(PICTURE, "image/jpeg")
-    assert await graph.media(media_id, limit=len(PICTURE)) == PICTURE
+    assert await graph.fetch_media(media_id, limit=len(PICTURE)) == PICTURE
     with pytest.raises(MediaError, match="is too large"):
-        await graph.media(media_id, limit=len(PICTURE) - 1)
+        await graph.fetch_media(media_id, limit=len(PICTURE) - 1)
 
 
 @pytest.mark.parametrize("media_id", ["123", "../secrets", "a/b", "", "1?x=1", "é"])
-async def test_a_picture_that_is_not_there(graph: Graph, media_id: str) -> None:
+async def test_a_picture_that_is_not_there(graph: GraphClient, media_id: str) -> None:
     with pytest.raises(MediaError, match="is not there"):
-        await graph.media(media_id)
+        await graph.fetch_media(media_id)
 
 
 def _found(url: str, **others: Any) -> bytes:
@@ -221,9 +223,9 @@ async def test_a_picture_whose_size_is_a_lie_is_cut_off_while_it_comes(impostor:
     impostor.answers.append(
         b"HTTP/1.1 200 X\r\nContent-Length: 99999999\r\n\r\n" + b"x" * 2_000_000
     )
-    async with Graph(impostor.url, TOKEN, NUMBER) as graph:
+    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
         with pytest.raises(MediaError, match="is too large"):
-            await graph.media("1", limit=1_000_000)
+            await graph.fetch_media("1", limit=1_000_000)
 
 
 @pytest.mark.parametrize(
@@ -241,32 +243,32 @@ async def test_a_picture_whose_size_is_a_lie_is_cut_off_while_it_comes(impostor:
 )
 async def test_the_token_is_not_shown_to_anybody_else(impostor: Impostor, elsewhere: str) -> None:
     impostor.answer(200, _found(elsewhere))
-    async with Graph(impostor.url, TOKEN, NUMBER) as graph:
+    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
         with pytest.raises(MediaError, match="cannot be fetched from"):
-            await graph.media("1")
+            await graph.fetch_media("1")
     assert len(impostor.requests) == 1
 
 
 async def test_a_redirect_is_not_followed(impostor: Impostor) -> None:
     impostor.answer(200, _found(impostor.url + "/file"))
     impostor.answer(302, b"", f"Location: {impostor.url}/elsewhere")
-    async with Graph(impostor.url, TOKEN, NUMBER) as graph:
+    async with GraphClient(impostor.url, TOKEN, NUMBER) as graph:
         with pytest.raises(MediaError):
-            await graph.media("1")
+            await graph.fetch_media("1")
     assert len(impostor.requests) == 2
 
 
 async def test_an_address_that_has_died(
-    graph: Graph, provider: Provider, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+    graph: GraphClient, provider: Provider, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     media_id = provider.media.add(PICTURE, "image/jpeg")
-    look_up = graph._look_up
+    look_up = graph._get_media_info
 
     async def slowly(*args: Any) -> dict[str, Any]:
         found = await look_up(*args)
         clock.forward(minutes=5)
         return found
 
-    monkeypatch.setattr(graph, "_look_up", slowly)
+    monkeypatch.setattr(graph, "_get_media_info", slowly)
     with pytest.raises(MediaError, match="is not there"):
-        await graph.media(media_id)
+        await graph.fetch_media(media_id)

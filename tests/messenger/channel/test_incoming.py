@@ -10,25 +10,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from messenger.channel.deliveries import DOCUMENTED, delivery, message
-from tapgate.messenger.channel.incoming import MalformedDelivery, read
+from tapgate.messenger.channel.delivery_parser import MalformedDeliveryError, parse_delivery
 from tapgate.messenger.model.incoming import (
-    ChangedNumber,
     Content,
     DeliveryStatus,
     FlowReply,
     ImageFile,
-    Other,
-    Received,
-    Tap,
-    Words,
+    NumberChangeContent,
+    OptionTap,
+    ReceivedMessage,
+    TextContent,
+    UnsupportedContent,
 )
 
 PHONE = "+23276123456"
 #: A busy machine makes neither an example nor its making wrong.
 
 
-def messages(body: bytes, **options: Any) -> list[Received]:
-    return read(body, **options).messages
+def messages(body: bytes, **options: Any) -> list[ReceivedMessage]:
+    return parse_delivery(body, **options).messages
 
 
 def _content(kind: str, part: object) -> Content:
@@ -38,12 +38,12 @@ def _content(kind: str, part: object) -> Content:
 
 def test_the_documented_delivery() -> None:
     assert messages(json.dumps(DOCUMENTED).encode()) == [
-        Received(
+        ReceivedMessage(
             message_id="wamid.HBgLMTY1MDM4Nzk0MzkVAgASGBQzQTRBNjU5OUFFRTA=",
             address=PHONE,
             user_id=None,
             sent_at=1749416383,
-            content=Words(body="balance"),
+            content=TextContent(body="balance"),
         )
     ]
 
@@ -51,24 +51,28 @@ def test_the_documented_delivery() -> None:
 @pytest.mark.parametrize(
     ("kind", "part", "content"),
     [
-        ("text", {"body": "hello"}, Words(body="hello")),
-        ("text", {"body": "x" * 5000}, Words(body="x" * 4096)),
-        ("text", {"body": "a\x00b\ud83dc"}, Words(body="abc")),
-        ("text", {}, Other(kind="text")),
-        ("text", {"body": 7}, Other(kind="text")),
-        ("text", "hello", Other(kind="text")),
+        ("text", {"body": "hello"}, TextContent(body="hello")),
+        ("text", {"body": "x" * 5000}, TextContent(body="x" * 4096)),
+        ("text", {"body": "a\x00b\ud83dc"}, TextContent(body="abc")),
+        ("text", {}, UnsupportedContent(kind="text")),
+        ("text", {"body": 7}, UnsupportedContent(kind="text")),
+        ("text", "hello", UnsupportedContent(kind="text")),
         (
             "interactive",
             {"type": "list_reply", "list_reply": {"id": "menu:send", "title": "Send"}},
-            Tap(id="menu:send"),
+            OptionTap(id="menu:send"),
         ),
         (
             "interactive",
             {"type": "button_reply", "button_reply": {"id": "yes:4", "title": "No"}},
-            Tap(id="yes:4"),
+            OptionTap(id="yes:4"),
         ),
-        ("interactive", {"list_reply": {"title": "menu:send"}}, Other(kind="interactive")),
-        ("interactive", {"list_reply": {"id": "x" * 257}}, Other(kind="interactive")),
+        (
+            "interactive",
+            {"list_reply": {"title": "menu:send"}},
+            UnsupportedContent(kind="interactive"),
+        ),
+        ("interactive", {"list_reply": {"id": "x" * 257}}, UnsupportedContent(kind="interactive")),
         (
             "interactive",
             {"nfm_reply": {"response_json": '{"flow_token": "t1", "pin": "1234"}'}},
@@ -86,20 +90,20 @@ def test_the_documented_delivery() -> None:
             FlowReply(flow_token=None),
         ),
         ("interactive", {"nfm_reply": None}, FlowReply(flow_token=None)),
-        ("button", {"payload": "stop", "text": "Stop"}, Tap(id="stop")),
-        ("button", {"text": "Stop"}, Other(kind="button")),
+        ("button", {"payload": "stop", "text": "Stop"}, OptionTap(id="stop")),
+        ("button", {"text": "Stop"}, UnsupportedContent(kind="button")),
         (
             "image",
             {"id": "m1", "mime_type": "image/jpeg", "sha256": "ab", "caption": "me"},
             ImageFile(media_id="m1", mime_type="image/jpeg", sha256="ab"),
         ),
         ("image", {"id": "m1"}, ImageFile(media_id="m1", mime_type=None, sha256=None)),
-        ("image", {"mime_type": "image/jpeg"}, Other(kind="image")),
-        ("system", {"type": "user_changed_number", "wa_id": "23276000000"}, ChangedNumber()),
-        ("system", None, ChangedNumber()),
-        ("sticker", {"id": "s"}, Other(kind="sticker")),
-        ("unsupported", None, Other(kind="unsupported")),
-        ("x" * 1000, None, Other(kind="unknown")),
+        ("image", {"mime_type": "image/jpeg"}, UnsupportedContent(kind="image")),
+        ("system", {"type": "user_changed_number", "wa_id": "23276000000"}, NumberChangeContent()),
+        ("system", None, NumberChangeContent()),
+        ("sticker", {"id": "s"}, UnsupportedContent(kind="sticker")),
+        ("unsupported", None, UnsupportedContent(kind="unsupported")),
+        ("x" * 1000, None, UnsupportedContent(kind="unknown")),
     ],
 )
 def test_each_kind(kind: str, part: object, content: Content) -> None:
@@ -152,7 +156,7 @@ def test_nothing_was_said(body: bytes) -> None:
     ],
 )
 def test_only_what_is_no_json_object_is_refused(body: bytes) -> None:
-    with pytest.raises(MalformedDelivery):
+    with pytest.raises(MalformedDeliveryError):
         messages(body)
 
 
@@ -238,7 +242,7 @@ def test_any_object_is_read(body: dict[str, Any]) -> None:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_malformed(body: bytes) -> None:
-    with contextlib.suppress(MalformedDelivery):
+    with contextlib.suppress(MalformedDeliveryError):
         messages(body)
 
 
@@ -263,7 +267,7 @@ def test_a_real_delivery_with_something_else_in_any_place(data: st.DataObject) -
         stored = json.dumps([received.message_id, received.address], ensure_ascii=False)
         assert "\x00" not in stored
         assert len(stored.encode()) < 2704  # what an index of PostgreSQL takes
-        if isinstance(received.content, Words):
+        if isinstance(received.content, TextContent):
             assert received.content.body is not None
             received.content.body.encode()
 
@@ -280,9 +284,9 @@ def test_reactions_edits_and_deletions_are_skipped(kind: str) -> None:
     [
         ("image/jpeg", ImageFile(media_id="m1", mime_type="image/jpeg", sha256=None)),
         ("image/png", ImageFile(media_id="m1", mime_type="image/png", sha256=None)),
-        ("application/pdf", Other(kind="document")),
-        (None, Other(kind="document")),
-        (["image/png"], Other(kind="document")),
+        ("application/pdf", UnsupportedContent(kind="document")),
+        (None, UnsupportedContent(kind="document")),
+        (["image/png"], UnsupportedContent(kind="document")),
     ],
 )
 def test_a_picture_sent_as_a_document_is_a_picture(mime_type: object, content: Content) -> None:
@@ -302,9 +306,9 @@ def test_messages_to_another_number_of_the_account_are_skipped(
         "statuses": [{"id": "wamid.1", "status": "read"}],
     }
     body = json.dumps({"entry": [{"changes": [{"value": value}]}]}).encode()
-    found = read(body, phone_number_id="1065")
+    found = parse_delivery(body, phone_number_id="1065")
     assert (len(found.messages), len(found.statuses)) == (int(is_ours), int(is_ours))
-    assert len(read(body).messages) == 1
+    assert len(parse_delivery(body).messages) == 1
 
 
 @pytest.mark.parametrize(
@@ -344,4 +348,4 @@ def test_messages_to_another_number_of_the_account_are_skipped(
 )
 def test_status_reports(report: dict[str, Any], status: DeliveryStatus | None) -> None:
     body = json.dumps({"entry": [{"changes": [{"value": {"statuses": [report]}}]}]}).encode()
-    assert read(body).statuses == ([] if status is None else [status])
+    assert parse_delivery(body).statuses == ([] if status is None else [status])

@@ -1,17 +1,25 @@
-from tapgate.messenger.channel.plain_text import as_text
-from tapgate.messenger.model.replies import AskPin, File, Offer, Option, PinForm, Say, Template
+from tapgate.messenger.channel.plain_text import render_plain_text
+from tapgate.messenger.model.replies import (
+    DocumentReply,
+    Option,
+    OptionList,
+    PinForm,
+    PinRequest,
+    Template,
+    TextReply,
+)
 
 
 def test_replies_as_one_text() -> None:
     options = (Option(id="a", title="Balance"), Option(id="b", title="Send", description="money"))
     more = Option(id="m", title="More")
     replies = (
-        Say(text="Welcome."),
-        Offer(text="What next?", options=options, button="Menu", more=more),
-        File(link="https://example.com/s.pdf", filename="s.pdf", caption="Your statement"),
-        AskPin(text="Your PIN, please.", button="PIN", form="pin", operation="op"),
+        TextReply(text="Welcome."),
+        OptionList(text="What next?", options=options, button="Menu", more=more),
+        DocumentReply(link="https://example.com/s.pdf", filename="s.pdf", caption="Your statement"),
+        PinRequest(text="Your PIN, please.", button="PIN", form="pin", operation="op"),
     )
-    assert as_text(replies) == (
+    assert render_plain_text(replies) == (
         "Welcome.\n\n"
         "What next?\n\n"
         "1. Balance\n"
@@ -24,12 +32,14 @@ def test_replies_as_one_text() -> None:
 def test_all_options_are_numbered_whatever_page_a_list_would_show() -> None:
     options = tuple(Option(id=str(one), title=f"Card {one}") for one in range(1, 31))
     more = Option(id="m", title="More")
-    text = as_text([Offer(text="", options=options, button="b", more=more, start=18)])
+    text = render_plain_text(
+        [OptionList(text="", options=options, button="b", more=more, start=18)]
+    )
     assert text.split("\n") == [f"{one}. Card {one}" for one in range(1, 31)]
 
 
 def test_a_form_is_its_text_and_never_its_token() -> None:
     form = PinForm(text="Your PIN, please.", button="PIN", form="pin", token="t0ken")
-    assert as_text([form]) == "Your PIN, please."
-    assert as_text([Template(name="t", language="en", parameters=("1",))]) == ""
-    assert as_text([]) == ""
+    assert render_plain_text([form]) == "Your PIN, please."
+    assert render_plain_text([Template(name="t", language="en", parameters=("1",))]) == ""
+    assert render_plain_text([]) == ""

@@ -6,27 +6,35 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tapgate.messenger.channel.render import (
-    OPTIONS_BESIDE_MORE,
+    OPTIONS_PER_PAGE,
     Payload,
     RenderError,
-    payloads,
-    shown,
+    render_payloads,
+    select_visible_options,
 )
-from tapgate.messenger.fake_graph import shapes
-from tapgate.messenger.model.replies import File, Offer, Option, Outgoing, PinForm, Say, Template
+from tapgate.messenger.fake_graph import message_validation
+from tapgate.messenger.model.replies import (
+    DocumentReply,
+    Option,
+    OptionList,
+    OutgoingMessage,
+    PinForm,
+    Template,
+    TextReply,
+)
 
 PHONE = "+23276123456"
 #: A busy machine makes neither an example nor its making wrong.
 MORE = Option(id="more:1", title="More")
 
 
-def _only(message: Outgoing) -> Payload:
-    (payload,) = payloads(message, PHONE)
+def _only(message: OutgoingMessage) -> Payload:
+    (payload,) = render_payloads(message, PHONE)
     return payload
 
 
-def _offer(options: int, start: int = 0) -> Offer:
-    return Offer(
+def _offer(options: int, start: int = 0) -> OptionList:
+    return OptionList(
         text="What next?",
         options=tuple(Option(id=f"o{one}", title=f"Option {one}") for one in range(options)),
         button="Choose",
@@ -36,7 +44,7 @@ def _offer(options: int, start: int = 0) -> Offer:
 
 
 def test_text() -> None:
-    assert _only(Say(text="Hello")) == {
+    assert _only(TextReply(text="Hello")) == {
         "messaging_product": "whatsapp",
         "recipient_type": "individual",
         "to": "23276123456",
@@ -46,15 +54,15 @@ def test_text() -> None:
 
 
 def test_a_person_without_a_number_is_written_to_by_their_id() -> None:
-    (payload,) = payloads(Say(text="Hello"), "user:SL.123")
+    (payload,) = render_payloads(TextReply(text="Hello"), "user:SL.123")
     assert payload["recipient"] == "SL.123"
     assert "to" not in payload
-    assert shapes.check(payload) == "SL.123"
+    assert message_validation.validate_message(payload) == "SL.123"
 
 
 def test_a_long_text_is_taken_apart_between_words_and_nothing_is_lost() -> None:
     text = " ".join(f"word{number}" for number in range(2000))
-    parts = [payload["text"]["body"] for payload in payloads(Say(text=text), PHONE)]
+    parts = [payload["text"]["body"] for payload in render_payloads(TextReply(text=text), PHONE)]
     assert len(parts) > 1
     assert " ".join(parts) == text
 
@@ -91,7 +99,7 @@ def test_more_options_are_a_list() -> None:
     ],
 )
 def test_what_buttons_cannot_show_is_a_list(options: tuple[Option, ...]) -> None:
-    offer = Offer(text="?", options=options, button="Choose", more=MORE)
+    offer = OptionList(text="?", options=options, button="Choose", more=MORE)
     assert _only(offer)["interactive"]["type"] == "list"
 
 
@@ -102,7 +110,7 @@ def test_titles_are_cut_and_a_cut_title_is_described_whole() -> None:
         Option(id="b", title=title, description="d" * 73),
         Option(id="c", title="Short\nand two lines"),
     )
-    offer = Offer(text="?", options=options, button="Choose one of all these", more=MORE)
+    offer = OptionList(text="?", options=options, button="Choose one of all these", more=MORE)
     action = _only(offer)["interactive"]["action"]
     assert action["button"] == "Choose one of all t…"
     assert action["sections"][0]["rows"] == [
@@ -113,14 +121,19 @@ def test_titles_are_cut_and_a_cut_title_is_described_whole() -> None:
 
 
 def test_ten_options_fit_and_the_eleventh_brings_more() -> None:
-    assert [one.id for one in shown(_offer(10))] == [f"o{one}" for one in range(10)]
-    assert [one.id for one in shown(_offer(11))] == [*(f"o{one}" for one in range(9)), "more:1"]
-    assert [one.id for one in shown(_offer(11, start=9))] == ["o9", "o10"]
+    assert [one.id for one in select_visible_options(_offer(10))] == [
+        f"o{one}" for one in range(10)
+    ]
+    assert [one.id for one in select_visible_options(_offer(11))] == [
+        *(f"o{one}" for one in range(9)),
+        "more:1",
+    ]
+    assert [one.id for one in select_visible_options(_offer(11, start=9))] == ["o9", "o10"]
 
 
 @pytest.mark.parametrize("start", [-1, 11, 10**9])
 def test_a_start_out_of_range_is_the_beginning(start: int) -> None:
-    assert shown(_offer(11, start=start)) == shown(_offer(11))
+    assert select_visible_options(_offer(11, start=start)) == select_visible_options(_offer(11))
 
 
 def test_without_options_it_is_only_said() -> None:
@@ -130,13 +143,13 @@ def test_without_options_it_is_only_said() -> None:
 @pytest.mark.parametrize("option", [Option(id="", title="A"), Option(id="x" * 257, title="A")])
 def test_an_id_is_never_changed(option: Option) -> None:
     with pytest.raises(RenderError):
-        payloads(Offer(text="?", options=(option,), button="b", more=MORE), PHONE)
+        render_payloads(OptionList(text="?", options=(option,), button="b", more=MORE), PHONE)
 
 
 def test_two_options_with_one_id_are_refused() -> None:
     twins = (Option(id="a", title="A"), Option(id="a", title="B"))
     with pytest.raises(RenderError):
-        payloads(Offer(text="?", options=twins, button="b", more=MORE), PHONE)
+        render_payloads(OptionList(text="?", options=twins, button="b", more=MORE), PHONE)
 
 
 def test_a_form() -> None:
@@ -157,18 +170,18 @@ def test_a_form() -> None:
             },
         },
     }
-    assert shapes.check(payload) == "23276123456"
+    assert message_validation.validate_message(payload) == "23276123456"
 
 
 def test_a_document() -> None:
-    file = File(link="https://example.com/s.pdf", filename="statement.pdf", caption="May")
+    file = DocumentReply(link="https://example.com/s.pdf", filename="statement.pdf", caption="May")
     payload = _only(file)
     assert payload["document"] == {
         "link": "https://example.com/s.pdf",
         "filename": "statement.pdf",
         "caption": "May",
     }
-    assert shapes.check(payload) == "23276123456"
+    assert message_validation.validate_message(payload) == "23276123456"
 
 
 def test_a_template() -> None:
@@ -183,7 +196,7 @@ def test_a_template() -> None:
             }
         ],
     }
-    assert shapes.check(payload) == "23276123456"
+    assert message_validation.validate_message(payload) == "23276123456"
     assert "components" not in _only(Template(name="t", language="en", parameters=()))["template"]
 
 
@@ -200,7 +213,7 @@ OPTIONS = st.lists(
     unique_by=lambda option: option.id,
 ).map(tuple)
 OFFERS = st.builds(
-    Offer,
+    OptionList,
     text=TEXT,
     options=OPTIONS,
     button=TEXT,
@@ -211,7 +224,7 @@ TOKENS = st.text("abcdef0123", min_size=1, max_size=64)
 FORMS = st.builds(
     PinForm, text=TEXT, button=TEXT, form=st.sampled_from(["pin", "new_pin"]), token=TOKENS
 )
-FILES = st.builds(File, link=st.just("https://example.com/a"), filename=TEXT, caption=TEXT)
+FILES = st.builds(DocumentReply, link=st.just("https://example.com/a"), filename=TEXT, caption=TEXT)
 TEMPLATES = st.builds(
     Template,
     name=st.just("receipt"),
@@ -220,29 +233,29 @@ TEMPLATES = st.builds(
 )
 
 
-@given(st.builds(Say, text=TEXT) | OFFERS | FORMS | FILES | TEMPLATES)
-def test_whatever_it_is_the_provider_takes_it(message: Outgoing) -> None:
-    rendered = payloads(message, PHONE)
+@given(st.builds(TextReply, text=TEXT) | OFFERS | FORMS | FILES | TEMPLATES)
+def test_whatever_it_is_the_provider_takes_it(message: OutgoingMessage) -> None:
+    rendered = render_payloads(message, PHONE)
     assert rendered
     for payload in rendered:
-        shapes.check(payload)
+        message_validation.validate_message(payload)
 
 
 @given(OFFERS)
-def test_every_option_is_reached_by_asking_for_more(offer: Offer) -> None:
+def test_every_option_is_reached_by_asking_for_more(offer: OptionList) -> None:
     seen: list[Option] = []
     start = 0
     while True:
-        options = shown(replace(offer, start=start))
+        options = select_visible_options(replace(offer, start=start))
         if offer.more not in options:
             break
         assert options[-1] == offer.more
         seen += options[:-1]
-        start += OPTIONS_BESIDE_MORE
+        start += OPTIONS_PER_PAGE
     assert tuple(seen) + options == offer.options
 
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"]), min_size=1, max_size=9000))
 def test_not_a_letter_of_a_text_is_lost(text: str) -> None:
-    parts = payloads(Say(text=text), PHONE)
+    parts = render_payloads(TextReply(text=text), PHONE)
     assert "".join(part["text"]["body"] for part in parts) == text

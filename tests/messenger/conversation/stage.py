@@ -8,32 +8,32 @@ import msgspec
 
 from tapgate import money
 from tapgate.images import EncodedImage
-from tapgate.messenger.conversation import engine, words
-from tapgate.messenger.conversation.state import Conversation, Step
-from tapgate.messenger.model import calls
+from tapgate.messenger.conversation import engine, keywords
+from tapgate.messenger.conversation.state import Conversation, EngineOutput
+from tapgate.messenger.model import gateway_requests
+from tapgate.messenger.model.common import Command, Language
 from tapgate.messenger.model.events import (
-    Answered,
-    Chose,
-    Entered,
     Event,
-    Meaning,
-    Pictured,
-    Refused,
-    Said,
-    Unreachable,
+    FormSubmitted,
+    GatewayUnreachable,
+    ImageReceived,
+    Intent,
+    OptionChosen,
+    RequestRejected,
+    RequestSucceeded,
+    TextMessage,
 )
-from tapgate.messenger.model.kinds import Command, Language
 from tapgate.messenger.model.people import (
     Effect,
-    ForgetRecipient,
-    KeepRecipient,
     Person,
-    ProvePhone,
-    Setting,
-    SpeakLanguage,
-    Trust,
+    RemoveRecipient,
+    SaveRecipient,
+    SetLanguage,
+    SetTrusted,
+    SetVerifiedPhone,
+    TurnContext,
 )
-from tapgate.messenger.model.replies import AskPin, File, Offer, Reply
+from tapgate.messenger.model.replies import DocumentReply, OptionList, PinRequest, Reply
 from tapgate.messenger.understanding import resolver
 
 PHONE, PAYEE_PHONE, CARDLESS_PHONE = "+23276123456", "+23276222222", "+23276333333"
@@ -43,7 +43,7 @@ NOW = datetime(2026, 3, 14, 9, 30, tzinfo=UTC)
 PICTURE = EncodedImage("image/jpeg", b"jpeg")
 MAX_TRIES = 3
 
-Outcome = Answered | Refused | Unreachable
+Outcome = RequestSucceeded | RequestRejected | GatewayUnreachable
 
 
 class Paid(msgspec.Struct, frozen=True):
@@ -56,18 +56,22 @@ class Gateway:
     """Does what the gateway does, in memory: payments once per request id, PINs with a lock."""
 
     def __init__(self) -> None:
-        self.subscriber: calls.Subscriber | None = calls.Subscriber(
+        self.subscriber: gateway_requests.Subscriber | None = gateway_requests.Subscriber(
             id="sub_me", first_name="Mariama", status="active", kyc_level=1, kyc_status="NONE"
         )
         self.pin = PIN
         self.failures = 0
         self.balance = 1_000_00
         self.cards = [
-            calls.Card(serial="TG-0001", type="PARENT", status="ACTIVE", holder_name=None),
-            calls.Card(serial="TG-0002", type="CHILD", status="BLOCKED", holder_name="Ibrahim"),
+            gateway_requests.Card(
+                serial="TG-0001", type="PARENT", status="ACTIVE", holder_name=None
+            ),
+            gateway_requests.Card(
+                serial="TG-0002", type="CHILD", status="BLOCKED", holder_name="Ibrahim"
+            ),
         ]
-        self.paid: dict[str, tuple[calls.SendMoney, Outcome]] = {}
-        self.asked: list[calls.Call] = []
+        self.paid: dict[str, tuple[gateway_requests.SendMoney, Outcome]] = {}
+        self.asked: list[gateway_requests.GatewayRequest] = []
         #: What is answered instead, once, to a kind of call.
         self.instead: dict[type, list[Outcome]] = {}
         #: The next calls of a kind are carried out but not answered.
@@ -78,33 +82,38 @@ class Gateway:
         return [
             Paid(request_id, call.card_serial, call.amount)
             for request_id, (call, outcome) in self.paid.items()
-            if isinstance(outcome, Answered)
+            if isinstance(outcome, RequestSucceeded)
         ]
 
-    def answer(self, call: calls.Call) -> Outcome:
+    def answer(self, call: gateway_requests.GatewayRequest) -> Outcome:
         self.asked.append(call)
         if self.instead.get(type(call)):
             return self.instead[type(call)].pop(0)
         outcome = self._answer(call)
         if type(call) in self.lost:
             self.lost.remove(type(call))
-            return Unreachable(uncertain=True)
+            return GatewayUnreachable(uncertain=True)
         return outcome
 
-    def _answer(self, call: calls.Call) -> Outcome:
+    def _answer(self, call: gateway_requests.GatewayRequest) -> Outcome:
         match call:
-            case calls.SendMoney():
+            case gateway_requests.SendMoney():
                 return self._send(call)
-            case calls.LinkCard() | calls.UnblockCard() | calls.VerifyPin() | calls.ChangePin():
-                old = call.old_pin if isinstance(call, calls.ChangePin) else call.pin
-                return self._wrong(old) or Answered(result=self._with_pin(call))
-        return Answered(result=self._read(call))
+            case (
+                gateway_requests.LinkCard()
+                | gateway_requests.UnblockCard()
+                | gateway_requests.VerifyPin()
+                | gateway_requests.ChangePin()
+            ):
+                old = call.old_pin if isinstance(call, gateway_requests.ChangePin) else call.pin
+                return self._wrong(old) or RequestSucceeded(result=self._with_pin(call))
+        return RequestSucceeded(result=self._read(call))
 
-    def _send(self, call: calls.SendMoney) -> Outcome:
+    def _send(self, call: gateway_requests.SendMoney) -> Outcome:
         if call.request_id in self.paid:
             before, outcome = self.paid[call.request_id]
             same = (before.card_serial, before.amount) == (call.card_serial, call.amount)
-            return outcome if same else Refused(code="DUPLICATE_REQUEST")
+            return outcome if same else RequestRejected(code="DUPLICATE_REQUEST")
         wrong = self._wrong(call.pin)
         if wrong is not None:
             return wrong
@@ -112,14 +121,14 @@ class Gateway:
         self.paid[call.request_id] = (call, outcome)
         return outcome
 
-    def _receipt(self, call: calls.SendMoney) -> Outcome:
+    def _receipt(self, call: gateway_requests.SendMoney) -> Outcome:
         amount = money.parse(call.amount, "SLE")
         fee = money.apply_rate(amount, 1_500)
         if amount + fee > self.balance:
-            return Refused(code="INSUFFICIENT_FUNDS")
+            return RequestRejected(code="INSUFFICIENT_FUNDS")
         self.balance -= amount + fee
-        return Answered(
-            result=calls.Receipt(
+        return RequestSucceeded(
+            result=gateway_requests.Receipt(
                 transaction_id=f"txn_{len(self.paid)}",
                 status="completed",
                 amount=money.format_money(amount, "SLE"),
@@ -129,9 +138,9 @@ class Gateway:
             )
         )
 
-    def _wrong(self, pin: str) -> Refused | None:
+    def _wrong(self, pin: str) -> RequestRejected | None:
         if self.failures >= MAX_TRIES:
-            return Refused(
+            return RequestRejected(
                 code="ACCOUNT_LOCKED", details={"locked_until": "2026-03-14T10:00:00.000Z"}
             )
         if pin == self.pin:
@@ -139,39 +148,43 @@ class Gateway:
             return None
         self.failures += 1
         left = MAX_TRIES - self.failures
-        return Refused(code="INVALID_PIN", details={"attempts_remaining": left})
+        return RequestRejected(code="INVALID_PIN", details={"attempts_remaining": left})
 
-    def _with_pin(self, call: calls.Call) -> Any:
+    def _with_pin(self, call: gateway_requests.GatewayRequest) -> Any:
         match call:
-            case calls.LinkCard(card_serial=serial):
-                return calls.Card(serial=serial, type="PARENT", status="ACTIVE", holder_name=None)
-            case calls.UnblockCard(card_serial=serial):
+            case gateway_requests.LinkCard(card_serial=serial):
+                return gateway_requests.Card(
+                    serial=serial, type="PARENT", status="ACTIVE", holder_name=None
+                )
+            case gateway_requests.UnblockCard(card_serial=serial):
                 return self._set(serial, "ACTIVE")
-            case calls.ChangePin(new_pin=new_pin):
+            case gateway_requests.ChangePin(new_pin=new_pin):
                 self.pin = new_pin
         return True
 
-    def _set(self, serial: str, status: str) -> calls.Card:
+    def _set(self, serial: str, status: str) -> gateway_requests.Card:
         card = next(card for card in self.cards if card.serial == serial)
         changed = msgspec.structs.replace(card, status=status)
         self.cards[self.cards.index(card)] = changed
         return changed
 
-    def _read(self, call: calls.Call) -> Any:  # noqa: PLR0911, PLR0912 - one per call
+    def _read(self, call: gateway_requests.GatewayRequest) -> Any:  # noqa: PLR0911, PLR0912 - one per call
         match call:
-            case calls.FindSubscriber():
+            case gateway_requests.FindSubscriber():
                 return self.subscriber
-            case calls.Register(first_name=first_name, pin=pin):
+            case gateway_requests.RegisterSubscriber(first_name=first_name, pin=pin):
                 self.pin = pin
-                self.subscriber = calls.Subscriber(
+                self.subscriber = gateway_requests.Subscriber(
                     id="sub_me", first_name=first_name, status="active", kyc_level=1, kyc_status=""
                 )
                 return self.subscriber
-            case calls.ReadBalance():
+            case gateway_requests.GetBalance():
                 shown = money.format_decimal(self.balance, "SLE")
-                return calls.Balance(balance=shown, available=shown, held="0.00", currency="SLE")
-            case calls.ReadLimits(kyc_level=level):
-                return calls.Limits(
+                return gateway_requests.Balance(
+                    balance=shown, available=shown, held="0.00", currency="SLE"
+                )
+            case gateway_requests.GetLimits(kyc_level=level):
+                return gateway_requests.Limits(
                     kyc_level=level,
                     currency="SLE",
                     max_balance="50000.00",
@@ -179,38 +192,46 @@ class Gateway:
                     daily_limit="10000.00",
                     monthly_limit="100000.00",
                 )
-            case calls.FindCard(card_serial=serial) if serial.startswith("AM-"):
-                return calls.Payee(name="Aminata K.", card_serial=serial, subscriber_id="sub_her")
-            case calls.FindCard(card_serial="TG-0001"):
-                return calls.Payee(name="Mariama S.", card_serial="TG-0001", subscriber_id="sub_me")
-            case calls.FindPayee(phone=phone) if phone == PAYEE_PHONE:
-                return calls.Payee(
+            case gateway_requests.FindPayeeByCard(card_serial=serial) if serial.startswith("AM-"):
+                return gateway_requests.Payee(
+                    name="Aminata K.", card_serial=serial, subscriber_id="sub_her"
+                )
+            case gateway_requests.FindPayeeByCard(card_serial="TG-0001"):
+                return gateway_requests.Payee(
+                    name="Mariama S.", card_serial="TG-0001", subscriber_id="sub_me"
+                )
+            case gateway_requests.FindPayeeByPhone(phone=phone) if phone == PAYEE_PHONE:
+                return gateway_requests.Payee(
                     name="Aminata K.", card_serial="AM-1001", subscriber_id="sub_her"
                 )
-            case calls.FindPayee(phone=phone) if phone == CARDLESS_PHONE:
-                return calls.Payee(name="Foday B.", card_serial=None, subscriber_id="sub_him")
-            case calls.FindCard() | calls.FindPayee():
+            case gateway_requests.FindPayeeByPhone(phone=phone) if phone == CARDLESS_PHONE:
+                return gateway_requests.Payee(
+                    name="Foday B.", card_serial=None, subscriber_id="sub_him"
+                )
+            case gateway_requests.FindPayeeByCard() | gateway_requests.FindPayeeByPhone():
                 return None
-            case calls.Quote(amount=amount):
+            case gateway_requests.QuoteTransfer(amount=amount):
                 return self._quote(money.parse(amount, "SLE"))
-            case calls.ReadHistory(limit=limit):
+            case gateway_requests.ListTransactions(limit=limit):
                 return self._history(limit)
-            case calls.MakeStatement(from_date=first, to_date=last):
-                return calls.Statement(link="https://x.test/s", from_date=first, to_date=last)
-            case calls.ReadCards():
+            case gateway_requests.CreateStatement(from_date=first, to_date=last):
+                return gateway_requests.Statement(
+                    link="https://x.test/s", from_date=first, to_date=last
+                )
+            case gateway_requests.ListCards():
                 return list(self.cards)
-            case calls.BlockCard(card_serial=serial, reason=reason):
+            case gateway_requests.BlockCard(card_serial=serial, reason=reason):
                 return self._set(serial, "BLOCKED" if reason == "customer_request" else "LOST")
-            case calls.AddDocument():
+            case gateway_requests.AddDocument():
                 return "PENDING"
-            case calls.CheckCode(code=code):
+            case gateway_requests.VerifyOneTimeCode(code=code):
                 return code == CODE
         return True
 
-    def _quote(self, amount: int) -> calls.Quoted:
+    def _quote(self, amount: int) -> gateway_requests.TransferQuote:
         fee = money.apply_rate(amount, 1_500)
         enough = amount + fee <= self.balance
-        return calls.Quoted(
+        return gateway_requests.TransferQuote(
             amount=money.format_decimal(amount, "SLE"),
             fee_amount=money.format_decimal(fee, "SLE"),
             total=money.format_decimal(amount + fee, "SLE"),
@@ -219,9 +240,9 @@ class Gateway:
             reasons=() if enough else ("INSUFFICIENT_FUNDS",),
         )
 
-    def _history(self, limit: int) -> list[calls.Movement]:
+    def _history(self, limit: int) -> list[gateway_requests.TransactionSummary]:
         return [
-            calls.Movement(
+            gateway_requests.TransactionSummary(
                 transaction_id=f"txn_{n}",
                 type="transfer_p2p",
                 status="completed" if n else "under_review",
@@ -229,7 +250,7 @@ class Gateway:
                 amount="1234.50",
                 fee_amount="0.00",
                 currency="SLE",
-                other="Aminata K." if n else None,
+                counterparty_name="Aminata K." if n else None,
                 at=NOW - timedelta(days=n),
             )
             for n in range(limit)
@@ -243,11 +264,11 @@ class Story:
         self.gateway = Gateway()
         self.person = Person(address=PHONE, phone=PHONE, language=language)
         self.conversation = Conversation()
-        self.setting = {"pins": "text", "documents": True, **setting}
+        self.setting = {"pin_entry_mode": "text", "can_send_documents": True, **setting}
         self.count = 0
         self.replies: list[Reply] = []
         self.effects: list[Effect] = []
-        self.steps: list[Step] = []
+        self.steps: list[EngineOutput] = []
 
     def __call__(self, event: Event | str) -> str:
         """What is answered, as text."""
@@ -263,23 +284,28 @@ class Story:
         self.count += 1
         conversation, setting = self.conversation, self.place()
         for _ in range(12):
-            step = engine.step(self.person, conversation, event, setting)
+            step = engine.process_event(self.person, conversation, event, setting)
             self.steps.append(step)
             self.replies += step.replies
             self.effects += step.effects
             conversation = kept(step.conversation)
-            if step.call is None:
+            if step.request is None:
                 return conversation
-            event = self.gateway.answer(step.call)
+            event = self.gateway.answer(step.request)
         raise AssertionError("it never stops calling")
 
-    def place(self) -> Setting:
-        setting = {"now": NOW, "fresh": f"op-{self.count}", "currency": "SLE", **self.setting}
-        return Setting(**setting)
+    def place(self) -> TurnContext:
+        setting = {
+            "now": NOW,
+            "new_operation_id": f"op-{self.count}",
+            "currency": "SLE",
+            **self.setting,
+        }
+        return TurnContext(**setting)
 
     def tap(self, value: str, *, late: bool = False) -> str:
         """The option of the last offer whose id begins so."""
-        return self(Chose(id=self.option(value), late=late))
+        return self(OptionChosen(id=self.option(value), is_late=late))
 
     def option(self, value: str) -> str:
         offer = self.offer
@@ -287,14 +313,14 @@ class Story:
         return next(o.id for o in offer.options if o.id.partition("#")[0] == value)
 
     def enter(self, pin: str | None = PIN, new_pin: str | None = None) -> str:
-        form = next(reply for reply in reversed(self.replies) if isinstance(reply, AskPin))
-        return self(Entered(operation=form.operation, pin=pin, new_pin=new_pin))
+        form = next(reply for reply in reversed(self.replies) if isinstance(reply, PinRequest))
+        return self(FormSubmitted(operation=form.operation, pin=pin, new_pin=new_pin))
 
     def picture(self) -> str:
-        return self(Pictured(picture=PICTURE))
+        return self(ImageReceived(image=PICTURE))
 
     @property
-    def offer(self) -> Offer | None:
+    def offer(self) -> OptionList | None:
         return self.conversation.offer
 
     @property
@@ -305,16 +331,16 @@ class Story:
         return [call for call in self.gateway.asked if isinstance(call, kind)]
 
 
-def said(text: str | None, command: Command | None = None, **more: Any) -> Said:
+def said(text: str | None, command: Command | None = None, **more: Any) -> TextMessage:
     """With the meaning that an exact word has, unless another is given."""
     if command is None and text is not None:
-        command = words.command(text)
-    return Said(text=text, meaning=Meaning(command=command), **more)
+        command = keywords.match_command(text)
+    return TextMessage(text=text, intent=Intent(command=command), **more)
 
 
-def spoken(text: str) -> Said:
+def spoken(text: str) -> TextMessage:
     """With the meaning that the words have for the resolver."""
-    return Said(text=text, meaning=resolver.resolve(text, None))
+    return TextMessage(text=text, intent=resolver.resolve(text, None))
 
 
 def kept(conversation: Conversation) -> Conversation:
@@ -322,9 +348,9 @@ def kept(conversation: Conversation) -> Conversation:
 
 
 def words_of(reply: Reply) -> str:
-    if isinstance(reply, File):
+    if isinstance(reply, DocumentReply):
         return f"{reply.caption} {reply.link}"
-    if isinstance(reply, Offer):
+    if isinstance(reply, OptionList):
         return "\n".join([reply.text, *(option.title for option in reply.options)])
     return reply.text
 
@@ -332,14 +358,14 @@ def words_of(reply: Reply) -> str:
 def after(person: Person, effect: Effect) -> Person:
     change: Callable[..., Person] = lambda **fields: msgspec.structs.replace(person, **fields)  # noqa: E731
     match effect:
-        case SpeakLanguage(language=language):
+        case SetLanguage(language=language):
             return change(language=language)
-        case Trust(trusted=trusted):
+        case SetTrusted(trusted=trusted):
             return change(trusted=trusted)
-        case ProvePhone(phone=phone):
+        case SetVerifiedPhone(phone=phone):
             return change(phone=phone)
-        case KeepRecipient(recipient=recipient):
+        case SaveRecipient(recipient=recipient):
             return change(recipients=(*person.recipients, recipient))
-        case ForgetRecipient(card_serial=serial):
+        case RemoveRecipient(card_serial=serial):
             kept = tuple(r for r in person.recipients if r.card_serial != serial)
             return change(recipients=kept)

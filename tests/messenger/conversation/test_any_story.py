@@ -20,28 +20,28 @@ from messenger.conversation.stage import (
     said,
     words_of,
 )
-from tapgate.messenger.conversation import words
+from tapgate.messenger.conversation import keywords
 from tapgate.messenger.conversation.commands import SCRIPTS
-from tapgate.messenger.conversation.pieces import Ask, Confirm, Fetch, Pin
-from tapgate.messenger.conversation.state import Conversation, Step
-from tapgate.messenger.model import calls
+from tapgate.messenger.conversation.state import Conversation, EngineOutput
+from tapgate.messenger.conversation.steps import AskStep, ConfirmStep, PinStep, RequestStep
+from tapgate.messenger.model import gateway_requests
+from tapgate.messenger.model.common import COMMANDS, CONVERSATION_TIMEOUT_SECONDS
 from tapgate.messenger.model.events import (
-    Chose,
-    Entered,
     Event,
     FormClosed,
-    Meaning,
-    NotUnderstood,
+    FormSubmitted,
+    GatewayUnreachable,
+    ImageReceived,
+    ImageRejected,
+    Intent,
     NumberChanged,
-    Pictured,
-    PictureRefused,
-    Refused,
-    Said,
-    Unreachable,
+    OptionChosen,
+    RequestRejected,
+    TextMessage,
+    UnsupportedMessage,
 )
-from tapgate.messenger.model.kinds import COMMANDS, IDLE_SECONDS
 from tapgate.messenger.model.people import Person
-from tapgate.messenger.model.replies import AskPin, Offer
+from tapgate.messenger.model.replies import OptionList, PinRequest
 
 TEXTS = st.sampled_from(
     [
@@ -55,9 +55,9 @@ TEXTS = st.sampled_from(
     ]
 )
 MEANINGS = st.one_of(
-    st.just(Meaning()),
+    st.just(Intent()),
     st.builds(
-        Meaning,
+        Intent,
         command=st.sampled_from(COMMANDS),
         maybe=st.lists(st.sampled_from(COMMANDS), max_size=4).map(tuple),
         language=st.sampled_from([None, "en", "fr"]),
@@ -66,37 +66,43 @@ MEANINGS = st.one_of(
 OTHER = st.sampled_from(
     [
         FormClosed(),
-        NotUnderstood(kind="sticker"),
-        PictureRefused(reason="is damaged"),
-        Pictured(picture=PICTURE),
-        Said(text=None),
+        UnsupportedMessage(kind="sticker"),
+        ImageRejected(reason="is damaged"),
+        ImageReceived(image=PICTURE),
+        TextMessage(text=None),
     ]
 )
 UNCLEAR = [
-    Said(text="yes", meaning=Meaning(command="yes"), late=True),
-    Said(text="1", late=True),
-    Said(text="sure thing", meaning=Meaning(command="yes")),
+    TextMessage(text="yes", intent=Intent(command="yes"), is_late=True),
+    TextMessage(text="1", is_late=True),
+    TextMessage(text="sure thing", intent=Intent(command="yes")),
 ]
 #: What comes in between.
 STUMBLES = st.one_of(
     OTHER,
     TEXTS.map(said),
-    st.builds(Said, text=st.sampled_from(["yes", "1", "2"]), late=st.just(True)),
+    st.builds(TextMessage, text=st.sampled_from(["yes", "1", "2"]), is_late=st.just(True)),
     st.sampled_from(["yes", "no", "cancel", "balance", "30", "AM-2002"]).map(said),
     st.just(NumberChanged()),
 )
 TROUBLE = st.sampled_from(
     [
-        Unreachable(uncertain=False),
-        Unreachable(uncertain=True),
+        GatewayUnreachable(uncertain=False),
+        GatewayUnreachable(uncertain=True),
         *(
-            Refused(code=code)
+            RequestRejected(code=code)
             for code in ("INTERNAL_ERROR", "SERVICE_UNAVAILABLE", "COMPLIANCE_REJECTED", "NEW_ONE")
         ),
     ]
 )
-CALLS = st.sampled_from([*calls.Call.__args__])
-PIN_CALLS = (calls.SendMoney, calls.LinkCard, calls.UnblockCard, calls.VerifyPin, calls.ChangePin)
+CALLS = st.sampled_from([*gateway_requests.GatewayRequest.__args__])
+PIN_CALLS = (
+    gateway_requests.SendMoney,
+    gateway_requests.LinkCard,
+    gateway_requests.UnblockCard,
+    gateway_requests.VerifyPin,
+    gateway_requests.ChangePin,
+)
 
 #: What was shown for a yes: the card and the amount, in either language.
 SHOWN = re.compile(r"(?:Card|Carte) ?: (\S+)\n(?:Amount|Montant) ?: \*([0-9,.]+) SLE\*")
@@ -109,8 +115,8 @@ class Watched(Gateway):
         super().__init__()
         self.accepted: dict[str, tuple[str, str]] = {}
 
-    def answer(self, call: calls.Call) -> Outcome:
-        if isinstance(call, calls.SendMoney):
+    def answer(self, call: gateway_requests.GatewayRequest) -> Outcome:
+        if isinstance(call, gateway_requests.SendMoney):
             card, amount = self.accepted[call.request_id]
             assert (call.card_serial, call.amount) == (card, amount)
         return super().answer(call)
@@ -125,7 +131,7 @@ class AnyStory(RuleBasedStateMachine):
         registered=st.sampled_from([True, True, True, False]),
     )
     def begin(self, language, pins, documents, hides, registered):
-        self.story = Story(language, pins=pins, documents=documents)
+        self.story = Story(language, pin_entry_mode=pins, can_send_documents=documents)
         self.story.gateway = self.gateway = Watched()
         if hides:
             self.story.person = Person(address="user:U1", phone=None, language=language)
@@ -141,9 +147,9 @@ class AnyStory(RuleBasedStateMachine):
 
     @rule(text=TEXTS, meaning=MEANINGS, late=st.booleans(), dies=st.booleans())
     def says(self, text, meaning, late, dies):
-        command = words.command(text) or meaning.command
+        command = keywords.match_command(text) or meaning.command
         meaning = msgspec.structs.replace(meaning, command=command)
-        self.happens(Said(text=text, meaning=meaning, late=late), dies=dies)
+        self.happens(TextMessage(text=text, intent=meaning, is_late=late), dies=dies)
 
     @rule(
         amount=st.sampled_from(["5", "20"]),
@@ -160,28 +166,28 @@ class AnyStory(RuleBasedStateMachine):
         events = [*enumerate(script, 1), *stumbles]
         for position, what in sorted(events, key=lambda pair: pair[0]):
             if is_lost and position == 6:
-                self.gateway.lost = [calls.SendMoney]
+                self.gateway.lost = [gateway_requests.SendMoney]
             if what == "yes" and unclear is not None:
                 self.happens(unclear)
             if what == "yes" and self.story.conversation.stage == "confirm":
-                self.happens(Chose(id=self.story.option("yes"), late=True))
+                self.happens(OptionChosen(id=self.story.option("yes"), is_late=True))
             if what not in (PIN, WRONG_PIN):
                 self.happens(
                     said(what) if isinstance(what, str) else what, dies=position == dies_at
                 )
-            elif self.story.conversation.awaits_pin:
+            elif self.story.conversation.is_awaiting_pin:
                 self.happens(self.pin_here(what), dies=position == dies_at)
 
     def pin_here(self, pin: str) -> Event:
-        if self.story.setting["pins"] == "text":
-            return Said(text=pin)
-        return Entered(operation=self.story.conversation.operation, pin=pin)
+        if self.story.setting["pin_entry_mode"] == "text":
+            return TextMessage(text=pin)
+        return FormSubmitted(operation=self.story.conversation.operation, pin=pin)
 
     @rule(choice=st.integers(0, 200), late=st.booleans(), dies=st.booleans())
     def taps(self, choice, late, dies):
         """Mostly what was shown last."""
         ids = self.tappable[-6:] if choice % 4 else self.tappable
-        self.happens(Chose(id=ids[choice % len(ids)], late=late), dies=dies)
+        self.happens(OptionChosen(id=ids[choice % len(ids)], is_late=late), dies=dies)
 
     @precondition(lambda self: self.story.conversation.piece != "amount")
     @rule(
@@ -191,9 +197,12 @@ class AnyStory(RuleBasedStateMachine):
     )
     def says_pin(self, text, late, dies):
         paid = len(self.gateway.payments)
-        awaited = self.story.conversation.awaits_pin and self.story.setting["pins"] == "text"
+        awaited = (
+            self.story.conversation.is_awaiting_pin
+            and self.story.setting["pin_entry_mode"] == "text"
+        )
         tried = len(self.tries())
-        self.happens(Said(text=text, late=late), dies=dies)
+        self.happens(TextMessage(text=text, is_late=late), dies=dies)
         if not awaited or late:
             assert len(self.gateway.payments) == paid
             assert len(self.tries()) == tried
@@ -209,8 +218,8 @@ class AnyStory(RuleBasedStateMachine):
         operation = operations[choice % len(operations)]
         pending = self.story.conversation
         tried = len(self.tries())
-        self.happens(Entered(operation=operation, pin=pin, new_pin=new_pin), dies=dies)
-        if pending.operation != operation or not pending.awaits_pin:
+        self.happens(FormSubmitted(operation=operation, pin=pin, new_pin=new_pin), dies=dies)
+        if pending.operation != operation or not pending.is_awaiting_pin:
             assert len(self.tries()) == tried
 
     @rule(event=OTHER)
@@ -227,7 +236,7 @@ class AnyStory(RuleBasedStateMachine):
     @precondition(
         lambda self: (
             not (
-                isinstance(self.last, Said)
+                isinstance(self.last, TextMessage)
                 and self.last.text is not None
                 and PIN in self.last.text
                 and self.story.conversation.piece == "amount"
@@ -241,7 +250,7 @@ class AnyStory(RuleBasedStateMachine):
     @rule()
     def is_silent_for_long(self):
         before = self.story.conversation
-        assert IDLE_SECONDS
+        assert CONVERSATION_TIMEOUT_SECONDS
         self.story.conversation = Conversation(lapsed=before.has_money_in_progress)
 
     # What happens elsewhere
@@ -264,7 +273,7 @@ class AnyStory(RuleBasedStateMachine):
 
     @rule(pins=st.sampled_from(["text", "form"]))
     def goes_elsewhere(self, pins):
-        self.story.setting["pins"] = pins
+        self.story.setting["pin_entry_mode"] = pins
 
     # What must hold
 
@@ -282,9 +291,9 @@ class AnyStory(RuleBasedStateMachine):
     def note(self, before: Conversation) -> None:
         now = self.story.conversation
         for reply in self.story.replies:
-            if isinstance(reply, Offer):
+            if isinstance(reply, OptionList):
                 self.tappable += [option.id for option in reply.options] + [reply.more.id]
-            if isinstance(reply, AskPin):
+            if isinstance(reply, PinRequest):
                 self.operations.append(reply.operation)
         if now.command == "send" and now.stage == "confirm" and self.story.replies:
             (card, amount) = SHOWN.search(self.story.replies[-1].text).groups()
@@ -307,7 +316,7 @@ class AnyStory(RuleBasedStateMachine):
         if hasattr(self, "gateway"):
             event(f"payments: {len(self.gateway.payments)}")
 
-    def tries(self) -> list[calls.Call]:
+    def tries(self) -> list[gateway_requests.GatewayRequest]:
         return [call for call in self.gateway.asked if isinstance(call, PIN_CALLS)]
 
     @invariant()
@@ -319,51 +328,53 @@ class AnyStory(RuleBasedStateMachine):
 
 
 def is_clear_yes(event: Event) -> bool:
-    if isinstance(event, Said):
-        return not event.late and (words.command(event.text) == "yes" or event.text == "1")
-    return isinstance(event, Chose) and not event.late
+    if isinstance(event, TextMessage):
+        return not event.is_late and (
+            keywords.match_command(event.text) == "yes" or event.text == "1"
+        )
+    return isinstance(event, OptionChosen) and not event.is_late
 
 
-def check_no_secret(step: Step) -> None:
-    kept = [msgspec.json.encode(step.conversation).decode(), repr(step.call), repr(step.effects)]
+def check_no_secret(step: EngineOutput) -> None:
+    kept = [msgspec.json.encode(step.conversation).decode(), repr(step.request), repr(step.effects)]
     for text in [*kept, *map(words_of, step.replies)]:
         for secret in (PIN, WRONG_PIN):
             assert secret not in text
 
 
-def check_stage(before: Conversation, step: Step) -> None:
+def check_stage(before: Conversation, step: EngineOutput) -> None:
     """Where a conversation stands, and how it may have got there."""
     now = step.conversation
-    piece = SCRIPTS[now.command].piece(now.piece) if now.command else None
-    assert (now.stage == "executing") == (step.call is not None)
+    piece = SCRIPTS[now.command].get_step(now.piece) if now.command else None
+    assert (now.stage == "executing") == (step.request is not None)
     match now.stage:
         case "idle":
             assert (now.command, now.piece, now.operation, now.facts) == (None, None, None, {})
         case "collecting":
-            assert isinstance(piece, Ask | Fetch)
+            assert isinstance(piece, AskStep | RequestStep)
         case "confirm":
-            assert isinstance(piece, Confirm)
+            assert isinstance(piece, ConfirmStep)
             assert now.operation
             assert now.offer
         case "await_pin":
-            assert isinstance(piece, Pin)
+            assert isinstance(piece, PinStep)
             assert now.operation
     if piece is not None and piece.name == "sent" and now.command == "send":
         # A payment's PIN is asked for after a yes, and then for nothing else.
         assert (before.stage, before.piece) == ("confirm", "confirmed") or before.piece == "sent"
         assert before.operation == now.operation
-    if isinstance(step.call, calls.SendMoney):
+    if isinstance(step.request, gateway_requests.SendMoney):
         assert before.stage == "await_pin"
-        assert step.call.request_id == before.operation
+        assert step.request.request_id == before.operation
     if now.uncertain:
         assert now.command == "send"
         assert now.piece == "sent"
 
 
-def check_replies(step: Step) -> None:
+def check_replies(step: EngineOutput) -> None:
     for reply in step.replies:
         assert len(words_of(reply)) > 0
-        if not isinstance(reply, Offer):
+        if not isinstance(reply, OptionList):
             continue
         assert len(reply.text) <= 1024
         ids = [option.id for option in reply.options]

@@ -5,22 +5,22 @@ import pytest
 
 from messenger.conversation.stage import PIN, Story, kept, said
 from tapgate.messenger.conversation.state import Conversation
-from tapgate.messenger.model import calls
+from tapgate.messenger.model import gateway_requests
 from tapgate.messenger.model.events import (
-    Answered,
-    Chose,
-    Entered,
     FormClosed,
-    Meaning,
-    NotUnderstood,
+    FormSubmitted,
+    GatewayUnreachable,
+    ImageRejected,
+    Intent,
     NumberChanged,
-    PictureRefused,
-    Refused,
-    Said,
-    Unreachable,
+    OptionChosen,
+    RequestRejected,
+    RequestSucceeded,
+    TextMessage,
+    UnsupportedMessage,
 )
-from tapgate.messenger.model.people import SpeakLanguage, Trust
-from tapgate.messenger.model.replies import AskPin, Offer
+from tapgate.messenger.model.people import SetLanguage, SetTrusted
+from tapgate.messenger.model.replies import OptionList, PinRequest
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_more_shows_the_next_page_and_then_the_first():
     story = Story()
     story("menu")
     first = story.offer
-    story(Chose(id=first.more.id))
-    assert isinstance(story.replies[-1], Offer)
+    story(OptionChosen(id=first.more.id))
+    assert isinstance(story.replies[-1], OptionList)
     assert story.replies[-1].start == 9
     story("more")
     assert story.replies[-1].start == 0
@@ -66,7 +66,7 @@ def test_a_menu_row_never_expires():
     story("menu")
     story("balance")
     story("help")
-    assert "1,000.00 SLE" in story(Chose(id="cmd:balance"))
+    assert "1,000.00 SLE" in story(OptionChosen(id="cmd:balance"))
 
 
 @pytest.mark.parametrize("command", ["yes", "no", "cancel", "nonsense", ""])
@@ -74,7 +74,7 @@ def test_a_made_up_row_does_nothing(command):
     story = Story()
     for word in ("send money", "AM-1001", "500"):
         story(word)
-    assert "expired" in story(Chose(id=f"cmd:{command}"))
+    assert "expired" in story(OptionChosen(id=f"cmd:{command}"))
     assert story.conversation.stage == "confirm"
 
 
@@ -86,10 +86,10 @@ def test_help(language):
 
 def test_the_language_of_the_first_words_is_kept():
     story = Story(language=None)
-    story(Said(text="solde", meaning=Meaning(command="balance", language="fr")))
-    assert SpeakLanguage(language="fr") in story.effects
+    story(TextMessage(text="solde", intent=Intent(command="balance", language="fr")))
+    assert SetLanguage(language="fr") in story.effects
     assert "Vous avez" in story.text
-    story(Said(text="balance", meaning=Meaning(command="balance", language="en")))
+    story(TextMessage(text="balance", intent=Intent(command="balance", language="en")))
     assert "Vous avez" in story.text
 
 
@@ -107,7 +107,7 @@ def test_another_language():
 def test_a_person():
     story = Story("fr")
     assert "Quelqu'un va bientôt" in story(said("humain", "person"))
-    assert story.calls(calls.AskForPerson)[0].phone == story.person.phone
+    assert story.calls(gateway_requests.RequestSupport)[0].phone == story.person.phone
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,9 @@ def test_words_that_work_in_any_state(word, so_far):
 
 def test_did_you_mean():
     story = Story()
-    story(Said(text="card or so", meaning=Meaning(maybe=("cards", "link", "block", "yes"))))
+    story(
+        TextMessage(text="card or so", intent=Intent(candidates=("cards", "link", "block", "yes")))
+    )
     assert [option.id for option in story.offer.options] == ["cmd:cards", "cmd:link", "cmd:block"]
 
 
@@ -157,16 +159,16 @@ def test_the_conversation_before_lapsed():
 @pytest.mark.parametrize(
     "event",
     [
-        NotUnderstood(kind="sticker"),
-        PictureRefused(reason="is damaged"),
-        Said(text=None),
-        Said(text=""),
-        Chose(id="yes#1"),
-        Entered(operation="op-x", pin=PIN),
+        UnsupportedMessage(kind="sticker"),
+        ImageRejected(reason="is damaged"),
+        TextMessage(text=None),
+        TextMessage(text=""),
+        OptionChosen(id="yes#1"),
+        FormSubmitted(operation="op-x", pin=PIN),
         NumberChanged(),
-        Answered(result=None),
-        Refused(code="INTERNAL_ERROR"),
-        Unreachable(uncertain=True),
+        RequestSucceeded(result=None),
+        RequestRejected(code="INTERNAL_ERROR"),
+        GatewayUnreachable(uncertain=True),
     ],
     ids=lambda event: type(event).__name__,
 )
@@ -201,7 +203,7 @@ def test_a_changed_number_after_an_outcome_that_was_never_heard():
         story(word)
     story.conversation = msgspec.structs.replace(story.conversation, stage="executing")
     story(NumberChanged())
-    assert story.effects == [Trust(trusted=False)]
+    assert story.effects == [SetTrusted(trusted=False)]
     assert story.conversation.operation is None
 
 
@@ -209,9 +211,9 @@ def test_a_payment_without_an_answer_goes_on_where_no_pin_can_be_given():
     story = Story()
     for word in ("send money", "AM-1001", "500", "yes"):
         story(word)
-    story.gateway.lost = [calls.SendMoney]
+    story.gateway.lost = [gateway_requests.SendMoney]
     story(PIN)
-    story.setting["pins"] = "none"
+    story.setting["pin_entry_mode"] = "none"
     assert "may have gone through" in story(PIN)
 
 
@@ -220,7 +222,7 @@ def test_a_changed_number_needs_the_pin_once():
     for word in ("send money", "AM-1001", "500"):
         story(word)
     story(NumberChanged())
-    assert story.effects == [Trust(trusted=False)]
+    assert story.effects == [SetTrusted(trusted=False)]
     assert story.conversation.stage == "idle"
     assert "Mariama" not in story("menu")
     answer = story("balance")
@@ -232,15 +234,15 @@ def test_a_changed_number_needs_the_pin_once():
 
 
 def test_a_changed_number_in_a_form():
-    story = Story(pins="form")
+    story = Story(pin_entry_mode="form")
     story(NumberChanged())
     story("cards")
-    assert isinstance(story.replies[-1], AskPin)
+    assert isinstance(story.replies[-1], PinRequest)
     assert "TG-0001" in story.enter()
 
 
 def test_a_changed_number_without_any_way_to_give_a_pin():
-    story = Story(pins="none")
+    story = Story(pin_entry_mode="none")
     story(NumberChanged())
     answer = story("balance")
     assert "cannot be given safely" in answer
@@ -249,7 +251,7 @@ def test_a_changed_number_without_any_way_to_give_a_pin():
 
 def test_unreachable_then_again():
     story = Story()
-    story.gateway.instead = {calls.ReadBalance: [Unreachable(uncertain=False)] * 2}
+    story.gateway.instead = {gateway_requests.GetBalance: [GatewayUnreachable(uncertain=False)] * 2}
     assert "Nothing is lost" in story("balance")
     assert "Nothing is lost" in story.tap("again")
     assert "1,000.00 SLE" in story("1")

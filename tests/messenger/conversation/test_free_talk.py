@@ -5,8 +5,8 @@ import pytest
 
 from messenger.conversation.stage import PAYEE_PHONE, PIN, WRONG_PIN, Story, spoken
 from tapgate.messenger.conversation.state import Conversation
-from tapgate.messenger.model import calls
-from tapgate.messenger.model.events import Chose, Meaning, NotUnderstood, Said
+from tapgate.messenger.model import gateway_requests
+from tapgate.messenger.model.events import Intent, OptionChosen, TextMessage, UnsupportedMessage
 from tapgate.messenger.model.people import Recipient
 
 
@@ -97,13 +97,13 @@ def test_yes_to_opening_a_wallet(language, yes):
 
 def test_yes_to_the_only_thing_that_may_be_meant():
     story = Story()
-    story(Said(text="the plastic", meaning=Meaning(maybe=("cards",))))
+    story(TextMessage(text="the plastic", intent=Intent(candidates=("cards",))))
     assert "TG-0001" in story("yes")
 
 
 def test_yes_never_begins_a_payment():
     story = Story()
-    story(Said(text="the thing", meaning=Meaning(maybe=("send",))))
+    story(TextMessage(text="the thing", intent=Intent(candidates=("send",))))
     assert "Nothing is waiting" in story("yes")
     assert story.conversation.stage == "idle"
 
@@ -122,10 +122,10 @@ def test_yes_holds_for_the_last_question_only():
 @pytest.mark.parametrize(
     ("text", "call"),
     [
-        ("AM-10010", calls.FindCard(card_serial="AM-10010")),
-        ("076222222", calls.FindPayee(phone=PAYEE_PHONE)),
-        ("076 222 222", calls.FindPayee(phone=PAYEE_PHONE)),
-        ("+23276222222", calls.FindPayee(phone=PAYEE_PHONE)),
+        ("AM-10010", gateway_requests.FindPayeeByCard(card_serial="AM-10010")),
+        ("076222222", gateway_requests.FindPayeeByPhone(phone=PAYEE_PHONE)),
+        ("076 222 222", gateway_requests.FindPayeeByPhone(phone=PAYEE_PHONE)),
+        ("+23276222222", gateway_requests.FindPayeeByPhone(phone=PAYEE_PHONE)),
     ],
 )
 def test_a_recipient_out_of_the_blue(text, call):
@@ -159,7 +159,10 @@ def test_a_whole_order(text):
 
 def test_a_serial_in_small_letters_that_nobody_has():
     story = talk("send money", "xx-9999")
-    assert [call.card_serial for call in story.calls(calls.FindCard)] == ["xx-9999", "XX-9999"]
+    assert [call.card_serial for call in story.calls(gateway_requests.FindPayeeByCard)] == [
+        "xx-9999",
+        "XX-9999",
+    ]
     assert "do not know a card" in story.text
 
 
@@ -185,7 +188,7 @@ def test_another_order_by_name_instead_of_another_amount():
 
 def test_a_title_of_a_command_with_other_words_is_not_tapped():
     story = talk("menu")
-    story(Said(text="has my money been send"))
+    story(TextMessage(text="has my money been send"))
     assert story.conversation.stage == "idle"
 
 
@@ -213,7 +216,7 @@ def test_a_number_is_not_guessed_at(so_far):
     story = talk(*so_far)
     before = story.conversation
     for command in ("send", "balance", "cancel"):
-        story(Said(text="99", meaning=Meaning(command=command)))
+        story(TextMessage(text="99", intent=Intent(command=command)))
         assert (story.conversation.stage, story.conversation.facts) == (before.stage, before.facts)
 
 
@@ -300,14 +303,14 @@ def test_something_else_than_a_pin(text, command):
 @pytest.mark.parametrize("text", ["send money to my brother", "zzz", "hmm"])
 def test_a_pin_question_stays(text):
     story = talk("send 5 to AM-1001", "yes", text)
-    assert story.conversation.awaits_pin
+    assert story.conversation.is_awaiting_pin
 
 
 def test_only_the_old_pin():
     story = talk("change pin", PIN)
     assert "both" in story.text
     assert "exactly" not in story.text
-    assert story.conversation.awaits_pin
+    assert story.conversation.is_awaiting_pin
 
 
 @pytest.mark.parametrize(
@@ -326,9 +329,9 @@ def test_a_forgotten_pin(language, text):
     story = talk(text, language=language)
     assert story.conversation.stage == "idle"
     assert story.offer.options[0].id == "cmd:person"
-    assert story.calls(calls.AskForPerson) == []
+    assert story.calls(gateway_requests.RequestSupport) == []
     story("yes")
-    assert len(story.calls(calls.AskForPerson)) == 1
+    assert len(story.calls(gateway_requests.RequestSupport)) == 1
 
 
 def test_a_pin_is_forgotten_when_it_is_asked_for():
@@ -342,7 +345,7 @@ def test_changing_a_pin_is_not_forgetting_it():
         assert talk(text).conversation.command == "change_pin"
 
 
-@pytest.mark.parametrize("event", [Said(text=PIN), Said(text=None)])
+@pytest.mark.parametrize("event", [TextMessage(text=PIN), TextMessage(text=None)])
 def test_a_pin_that_comes_too_late(event):
     story = Story()
     story.conversation = Conversation(lapsed=True)
@@ -416,7 +419,7 @@ def test_a_sticker_gets_one_answer(kind):
     for so_far in ([], ["send 5 to AM-1001"], ["send 5 to AM-1001", "yes"]):
         story = talk(*so_far)
         stage = story.conversation.stage
-        story(NotUnderstood(kind=kind))
+        story(UnsupportedMessage(kind=kind))
         assert len(story.replies) == 1
         assert story.conversation.stage == stage
 
@@ -435,17 +438,17 @@ def test_a_sticker_gets_one_answer(kind):
 )
 def test_a_person_by_guess_is_asked_first(text):
     story = talk(text)
-    assert story.calls(calls.AskForPerson) == []
+    assert story.calls(gateway_requests.RequestSupport) == []
     assert story.conversation.stage == "confirm"
     story("yes")
-    assert len(story.calls(calls.AskForPerson)) == 1
+    assert len(story.calls(gateway_requests.RequestSupport)) == 1
 
 
 def test_a_person_in_so_many_words():
-    assert len(talk("talk to a person").calls(calls.AskForPerson)) == 1
+    assert len(talk("talk to a person").calls(gateway_requests.RequestSupport)) == 1
     story = talk("menu")
     story.tap("cmd:person")
-    assert len(story.calls(calls.AskForPerson)) == 1
+    assert len(story.calls(gateway_requests.RequestSupport)) == 1
 
 
 @pytest.mark.parametrize(
@@ -459,9 +462,9 @@ def test_a_person_in_so_many_words():
 def test_a_payment_is_not_taken_back(language, text):
     story = talk(text, language=language)
     assert story.offer.options[0].id == "cmd:person"
-    assert story.calls(calls.AskForPerson) == []
+    assert story.calls(gateway_requests.RequestSupport) == []
     story("yes")
-    assert len(story.calls(calls.AskForPerson)) == 1
+    assert len(story.calls(gateway_requests.RequestSupport)) == 1
 
 
 @pytest.mark.parametrize(
@@ -500,8 +503,8 @@ def test_either_copy_of_the_same_question_works():
     first = story.option("yes")
     story("hm?")
     assert story.option("yes") == first
-    story(Chose(id=first))
-    assert story.conversation.awaits_pin
+    story(OptionChosen(id=first))
+    assert story.conversation.is_awaiting_pin
 
 
 def test_the_same_order_again_is_another_question():
@@ -509,7 +512,7 @@ def test_the_same_order_again_is_another_question():
     first = story.option("yes")
     story("cancel")
     story(spoken("send 5 to AM-1001"))
-    assert "expired" in story(Chose(id=first))
+    assert "expired" in story(OptionChosen(id=first))
     assert story.conversation.stage == "confirm"
 
 
@@ -525,4 +528,4 @@ def test_fees(language, text):
     story = talk(text, language=language)
     assert story.offer.options[0].id == "cmd:send"
     story = talk("send 5 to AM-1001", "yes", text, language=language)
-    assert story.conversation.awaits_pin
+    assert story.conversation.is_awaiting_pin

@@ -12,18 +12,18 @@ from messenger.conversation.stage import (
     Story,
     said,
 )
-from tapgate.messenger.model import calls
+from tapgate.messenger.model import gateway_requests
 from tapgate.messenger.model.events import (
-    Answered,
-    Chose,
-    Entered,
     FormClosed,
-    Refused,
-    Said,
-    Unreachable,
+    FormSubmitted,
+    GatewayUnreachable,
+    OptionChosen,
+    RequestRejected,
+    RequestSucceeded,
+    TextMessage,
 )
-from tapgate.messenger.model.people import KeepRecipient, Recipient
-from tapgate.messenger.model.replies import AskPin
+from tapgate.messenger.model.people import Recipient, SaveRecipient
+from tapgate.messenger.model.replies import PinRequest
 
 AMINATA = Recipient(name="Aminata K.", card_serial="AM-1001")
 
@@ -56,7 +56,7 @@ def test_step_by_step(language, command, yes, done):
         assert part in shown
     assert story.conversation.stage == "confirm"
     story(yes)
-    assert story.conversation.awaits_pin
+    assert story.conversation.is_awaiting_pin
     receipt = story(PIN)
     for part in (done, "500.00 SLE", "7.50 SLE", "492.50 SLE", "txn_"):
         assert part in receipt
@@ -68,7 +68,7 @@ def test_all_in_one_sentence():
     story = Story()
     shown = story(said("send 500 to 076222222", "send"))
     assert story.conversation.stage == "confirm"
-    assert story.calls(calls.FindPayee)[0].phone == PAYEE_PHONE
+    assert story.calls(gateway_requests.FindPayeeByPhone)[0].phone == PAYEE_PHONE
     assert "507.50 SLE" in shown
 
 
@@ -90,13 +90,13 @@ def test_the_same_event_after_a_crash_asks_for_the_same_payment():
     story.play(said(PIN))
     story(PIN)
     assert len(story.gateway.payments) == 1
-    assert len(story.calls(calls.SendMoney)) == 2
+    assert len(story.calls(gateway_requests.SendMoney)) == 2
 
 
 def test_in_a_form():
-    story = until_pin(pins="form")
+    story = until_pin(pin_entry_mode="form")
     form = story.replies[-1]
-    assert isinstance(form, AskPin)
+    assert isinstance(form, PinRequest)
     assert form.operation == story.conversation.operation
     assert "500.00 SLE" in form.text
     assert "Done!" in story.enter()
@@ -105,36 +105,36 @@ def test_in_a_form():
 
 
 def test_a_form_of_another_operation_is_ignored():
-    story = until_pin(pins="form")
-    answer = story(Entered(operation="op-0", pin=PIN))
+    story = until_pin(pin_entry_mode="form")
+    answer = story(FormSubmitted(operation="op-0", pin=PIN))
     assert "no longer valid" in answer
     assert story.gateway.payments == []
-    assert story.conversation.awaits_pin
+    assert story.conversation.is_awaiting_pin
 
 
 def test_a_form_that_was_closed_is_shown_again():
-    story = until_pin(pins="form")
+    story = until_pin(pin_entry_mode="form")
     story(FormClosed())
-    assert isinstance(story.replies[-1], AskPin)
+    assert isinstance(story.replies[-1], PinRequest)
 
 
 def test_a_wrong_pin_in_a_form_is_told_once():
-    story = until_pin(pins="form")
+    story = until_pin(pin_entry_mode="form")
     assert "Tries left: 2" in story.enter(WRONG_PIN)
     assert story(FormClosed()) == ""
-    assert story.conversation.awaits_pin
+    assert story.conversation.is_awaiting_pin
 
 
 def test_a_pin_as_text_where_there_are_forms():
-    story = until_pin(pins="form")
+    story = until_pin(pin_entry_mode="form")
     answer = story(PIN)
     assert "do not write your PIN" in answer
-    assert isinstance(story.replies[-1], AskPin)
+    assert isinstance(story.replies[-1], PinRequest)
     assert story.gateway.payments == []
 
 
 def test_without_any_way_to_give_a_pin():
-    story = Story(pins="none")
+    story = Story(pin_entry_mode="none")
     assert "cannot be given safely" in story("send money")
     assert story.conversation.stage == "idle"
 
@@ -159,13 +159,13 @@ def test_a_wrong_pin_then_the_right_one_is_the_same_operation():
     story = until_pin()
     story(WRONG_PIN)
     story(PIN)
-    assert len({call.request_id for call in story.calls(calls.SendMoney)}) == 1
+    assert len({call.request_id for call in story.calls(gateway_requests.SendMoney)}) == 1
     assert len(story.gateway.payments) == 1
 
 
 def test_no_answer_then_again():
     story = until_pin()
-    story.gateway.lost = [calls.SendMoney]
+    story.gateway.lost = [gateway_requests.SendMoney]
     assert "cannot be paid twice" in story(PIN)
     assert story.conversation.uncertain
     assert "Done!" in story(PIN)
@@ -174,7 +174,7 @@ def test_no_answer_then_again():
 
 def test_no_answer_then_cancel():
     story = until_pin()
-    story.gateway.lost = [calls.SendMoney]
+    story.gateway.lost = [gateway_requests.SendMoney]
     story(PIN)
     assert "may have gone through" in story("cancel")
     assert story.conversation.operation is None
@@ -182,14 +182,14 @@ def test_no_answer_then_cancel():
 
 def test_an_internal_error_is_no_answer():
     story = until_pin()
-    story.gateway.instead = {calls.SendMoney: [Refused(code="INTERNAL_ERROR")]}
+    story.gateway.instead = {gateway_requests.SendMoney: [RequestRejected(code="INTERNAL_ERROR")]}
     assert "cannot be paid twice" in story(PIN)
     assert "Done!" in story(PIN)
 
 
 def test_nothing_is_uncertain_when_nothing_was_sent():
     story = until_pin()
-    story.gateway.instead = {calls.SendMoney: [Unreachable(uncertain=False)]}
+    story.gateway.instead = {gateway_requests.SendMoney: [GatewayUnreachable(uncertain=False)]}
     assert "Nothing is lost" in story(PIN)
     assert not story.conversation.uncertain
     assert "Done!" in story(PIN)
@@ -199,12 +199,12 @@ def test_a_decline_ends_the_operation():
     story = until_pin()
     story.gateway.balance = 0
     assert "not enough money" in story(PIN)
-    first = story.calls(calls.SendMoney)[0].request_id
+    first = story.calls(gateway_requests.SendMoney)[0].request_id
     story.gateway.balance = 1_000_00
     for word in ("send money", "AM-1001", "500", "yes", PIN):
         story(word)
     assert story.gateway.payments == [
-        Paid(story.calls(calls.SendMoney)[1].request_id, "AM-1001", "500.00")
+        Paid(story.calls(gateway_requests.SendMoney)[1].request_id, "AM-1001", "500.00")
     ]
     assert story.gateway.payments[0].request_id != first
 
@@ -220,7 +220,7 @@ def test_again_after_it_is_done(word):
 
 
 def test_a_late_yes_is_asked_again():
-    for event in (said("yes", late=True), None):
+    for event in (said("yes", is_late=True), None):
         story = until_confirmed()
         if event is None:
             story.tap("yes", late=True)
@@ -238,9 +238,9 @@ def test_a_guessed_yes_is_asked_again():
 
 def test_a_late_pin_is_asked_again():
     story = until_pin()
-    story(said(PIN, late=True))
+    story(said(PIN, is_late=True))
     assert story.gateway.payments == []
-    assert story.conversation.awaits_pin
+    assert story.conversation.is_awaiting_pin
 
 
 def test_an_old_button_has_expired():
@@ -249,7 +249,7 @@ def test_an_old_button_has_expired():
     story("no")
     for word in ("send money", "AM-1001", "700"):
         story(word)
-    assert "expired" in story(Chose(id=old))
+    assert "expired" in story(OptionChosen(id=old))
     assert story.conversation.stage == "confirm"
 
 
@@ -262,9 +262,9 @@ def test_no_and_cancel():
 
 def test_a_withheld_text_is_asked_for_again():
     story = until_pin()
-    answer = story(Said(text=None))
+    answer = story(TextMessage(text=None))
     assert "send it again" in answer
-    assert story.conversation.awaits_pin
+    assert story.conversation.is_awaiting_pin
 
 
 def test_another_command_cancels_it_first():
@@ -310,7 +310,7 @@ def test_the_recipient_is_kept_when_wished():
     story = until_pin()
     story(PIN)
     story.tap("keep")
-    assert story.effects == [KeepRecipient(recipient=AMINATA)]
+    assert story.effects == [SaveRecipient(recipient=AMINATA)]
     story("send money")
     story.tap("card:AM-1001")
     assert story.conversation.piece == "amount"
@@ -342,7 +342,7 @@ def after_keeping(story: Story, recipient: Recipient = AMINATA):
 
 def test_under_review_is_said():
     story = until_pin()
-    receipt = calls.Receipt(
+    receipt = gateway_requests.Receipt(
         transaction_id="txn_9",
         status="under_review",
         amount="500.00 SLE",
@@ -350,14 +350,14 @@ def test_under_review_is_said():
         new_balance="492.50 SLE",
         recipient_name="Aminata K.",
     )
-    story.gateway.instead = {calls.SendMoney: [Answered(result=receipt)]}
+    story.gateway.instead = {gateway_requests.SendMoney: [RequestSucceeded(result=receipt)]}
     assert "under review" in story(PIN)
 
 
 def test_a_receiver_who_cannot_receive():
     story = until_pin()
-    refused = Refused(code="SUBSCRIBER_BLOCKED", details={"party": "receiver"})
-    story.gateway.instead = {calls.SendMoney: [refused]}
+    refused = RequestRejected(code="SUBSCRIBER_BLOCKED", details={"party": "receiver"})
+    story.gateway.instead = {gateway_requests.SendMoney: [refused]}
     assert "The recipient cannot" in story(PIN)
 
 

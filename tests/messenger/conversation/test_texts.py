@@ -8,11 +8,11 @@ import pytest
 
 from messenger.conversation.stage import Story
 from tapgate.errors import Code
-from tapgate.messenger.conversation import engine, refusals, texts
+from tapgate.messenger.conversation import engine, error_messages, texts
 from tapgate.messenger.conversation.commands import SCRIPTS
-from tapgate.messenger.conversation.scene import Scene
-from tapgate.messenger.model.events import Refused
-from tapgate.messenger.model.kinds import COMMANDS, LANGUAGES
+from tapgate.messenger.conversation.turn import Turn
+from tapgate.messenger.model.common import COMMANDS, LANGUAGES
+from tapgate.messenger.model.events import RequestRejected
 from tapgate.messenger.model.people import Person
 
 EVERY = [(language, key) for language in LANGUAGES for key in texts.TEXTS[language]]
@@ -67,14 +67,16 @@ def test_every_key_that_is_named_is_there():
 @pytest.mark.parametrize("code", Code)
 def test_every_code_has_a_sentence(language, code):
     story = Story(language)
-    scene = Scene(story.person, story.conversation, story.place())
-    sentence = refusals.sentence(scene, Refused(code=code))
+    scene = Turn(story.person, story.conversation, story.place())
+    sentence = error_messages.render_rejection(scene, RequestRejected(code=code))
     assert sentence
     assert code not in sentence
 
 
 def test_codes_that_come_up_have_sentences_of_their_own():
-    assert {code for code in refusals.OF_THE_AMOUNT if not texts.has(f"error.{code}")} == set()
+    assert {
+        code for code in error_messages.AMOUNT_ERROR_CODES if not texts.has_text(f"error.{code}")
+    } == set()
 
 
 def test_every_command_is_in_the_table():
@@ -83,4 +85,4 @@ def test_every_command_is_in_the_table():
 
 def test_slow_down():
     person = Person(address="+23276123456", phone=None, language="fr")
-    assert "7 secondes" in engine.slow_down(person, 7).text
+    assert "7 secondes" in engine.build_rate_limit_reply(person, 7).text

@@ -4,10 +4,15 @@ import msgspec
 import pytest
 
 from messenger.conversation.stage import CODE, PHONE, PIN, WRONG_PIN, Story, said
-from tapgate.messenger.model import calls
-from tapgate.messenger.model.events import Answered, PictureRefused, Refused, Unreachable
-from tapgate.messenger.model.people import Person, ProvePhone
-from tapgate.messenger.model.replies import AskPin, File
+from tapgate.messenger.model import gateway_requests
+from tapgate.messenger.model.events import (
+    GatewayUnreachable,
+    ImageRejected,
+    RequestRejected,
+    RequestSucceeded,
+)
+from tapgate.messenger.model.people import Person, SetVerifiedPhone
+from tapgate.messenger.model.replies import DocumentReply, PinRequest
 
 NEW_PIN = "7352"
 
@@ -19,8 +24,10 @@ def test_balance():
 
 def test_balance_with_money_on_hold():
     story = Story()
-    read = calls.Balance(balance="1000.00", available="900.00", held="100.00", currency="SLE")
-    story.gateway.instead = {calls.ReadBalance: [Answered(result=read)]}
+    read = gateway_requests.Balance(
+        balance="1000.00", available="900.00", held="100.00", currency="SLE"
+    )
+    story.gateway.instead = {gateway_requests.GetBalance: [RequestSucceeded(result=read)]}
     answer = story("balance")
     for part in ("900.00 SLE", "1,000.00 SLE", "100.00 SLE"):
         assert part in answer
@@ -41,7 +48,7 @@ def test_history(language, kind, review, day):
 
 def test_no_history_yet():
     story = Story()
-    story.gateway.instead = {calls.ReadHistory: [Answered(result=[])]}
+    story.gateway.instead = {gateway_requests.ListTransactions: [RequestSucceeded(result=[])]}
     assert "no transactions yet" in story("history")
 
 
@@ -57,15 +64,15 @@ def test_a_statement_as_a_file(choice, first, last):
     story = Story()
     story("statement")
     story.tap(choice)
-    made = story.calls(calls.MakeStatement)[0]
+    made = story.calls(gateway_requests.CreateStatement)[0]
     assert (made.from_date, made.to_date) == (first, last)
     (file,) = story.replies
-    assert isinstance(file, File)
+    assert isinstance(file, DocumentReply)
     assert file.filename == f"statement-{first}-{last}.pdf"
 
 
 def test_a_statement_as_a_link():
-    story = Story(documents=False)
+    story = Story(can_send_documents=False)
     story("statement")
     answer = story("1")
     assert "https://x.test/s" in answer
@@ -77,9 +84,9 @@ def test_a_statement_for_a_period_in_words():
     story("statement")
     assert "could not read" in story("some day")
     story("last 10 days")
-    assert story.calls(calls.MakeStatement)[0].from_date == "2026-03-05"
+    assert story.calls(gateway_requests.CreateStatement)[0].from_date == "2026-03-05"
     story(said("last 5 days", "statement"))
-    assert story.calls(calls.MakeStatement)[1].from_date == "2026-03-10"
+    assert story.calls(gateway_requests.CreateStatement)[1].from_date == "2026-03-10"
 
 
 def test_limits():
@@ -108,13 +115,15 @@ def test_linking_a_card(language, done):
     story(said("link", "link"))
     assert story("??")
     story("AB-123456")
-    assert story.conversation.awaits_pin
+    assert story.conversation.is_awaiting_pin
     assert done in story(PIN)
 
 
 def test_linking_a_card_of_somebody_else():
     story = Story()
-    story.gateway.instead = {calls.LinkCard: [Refused(code="CARD_ALREADY_LINKED")]}
+    story.gateway.instead = {
+        gateway_requests.LinkCard: [RequestRejected(code="CARD_ALREADY_LINKED")]
+    }
     story(said("link card AB-123456", "link"))
     assert "already linked" in story(PIN)
     assert story.conversation.stage == "idle"
@@ -149,7 +158,7 @@ def test_blocking_that_is_not_answered_can_be_tried_again():
     story(said("block", "block"))
     story("TG-0001")
     story("4")
-    story.gateway.instead = {calls.BlockCard: [Unreachable(uncertain=True)]}
+    story.gateway.instead = {gateway_requests.BlockCard: [GatewayUnreachable(uncertain=True)]}
     assert "try again" in story("yes").lower()
     assert "is blocked" in story.tap("again")
 
@@ -168,15 +177,15 @@ def test_another_pin_as_text(language, done):
     story = Story(language)
     story(said("change pin", "change_pin"))
     story(PIN)
-    assert story.conversation.awaits_pin
+    assert story.conversation.is_awaiting_pin
     assert done in story(f"{PIN} {NEW_PIN}")
     assert story.gateway.pin == NEW_PIN
 
 
 def test_another_pin_in_a_form():
-    story = Story(pins="form")
+    story = Story(pin_entry_mode="form")
     story(said("change pin", "change_pin"))
-    assert isinstance(story.replies[-1], AskPin)
+    assert isinstance(story.replies[-1], PinRequest)
     assert story.replies[-1].form == "change_pin"
     assert "exactly 4 digits" in story.enter(PIN, None)
     assert "is changed" in story.enter(PIN, NEW_PIN)
@@ -184,8 +193,8 @@ def test_another_pin_in_a_form():
 
 def test_a_pin_that_is_not_accepted():
     story = Story()
-    weak = Refused(code="INVALID_REQUEST", details={"fields": {"new_pin": "is too easy"}})
-    story.gateway.instead = {calls.ChangePin: [Refused(code="SAME_PIN"), weak]}
+    weak = RequestRejected(code="INVALID_REQUEST", details={"fields": {"new_pin": "is too easy"}})
+    story.gateway.instead = {gateway_requests.ChangePin: [RequestRejected(code="SAME_PIN"), weak]}
     story(said("change pin", "change_pin"))
     assert "must be different" in story(f"{PIN} {PIN}")
     assert "too easy" in story(f"{PIN} 1234")
@@ -194,7 +203,7 @@ def test_a_pin_that_is_not_accepted():
 
 def test_a_new_pin_that_may_be_valid_already():
     story = Story()
-    story.gateway.lost = [calls.ChangePin]
+    story.gateway.lost = [gateway_requests.ChangePin]
     story(said("change pin", "change_pin"))
     assert "may be changed already" in story(f"{PIN} {NEW_PIN}")
     assert not story.conversation.uncertain
@@ -214,15 +223,15 @@ def test_registering(language, yes, welcome):
     assert "Aminata Kamara" in shown
     assert PHONE in shown
     story(yes)
-    assert story.conversation.awaits_pin
+    assert story.conversation.is_awaiting_pin
     assert welcome in story(PIN)
-    (registered,) = story.calls(calls.Register)
+    (registered,) = story.calls(gateway_requests.RegisterSubscriber)
     assert (registered.phone, registered.last_name) == (PHONE, "Kamara")
 
 
 def test_registering_in_a_form():
     for entered in ((None, PIN), (PIN, None), (PIN, PIN)):
-        story = Story(pins="form")
+        story = Story(pin_entry_mode="form")
         story.gateway.subscriber = None
         for word in ("register", "Aminata Kamara", "yes"):
             story(word)
@@ -234,7 +243,9 @@ def test_registering_twice():
     assert "already a wallet" in Story()("register")
     story = Story()
     story.gateway.subscriber = None
-    story.gateway.instead = {calls.Register: [Refused(code="DUPLICATE_PHONE")]}
+    story.gateway.instead = {
+        gateway_requests.RegisterSubscriber: [RequestRejected(code="DUPLICATE_PHONE")]
+    }
     for word in ("register", "Aminata Kamara", "yes"):
         story(word)
     assert "already a wallet" in story(PIN)
@@ -244,9 +255,9 @@ def test_registering_with_what_is_not_accepted():
     story = Story()
     story.gateway.subscriber = None
     story.gateway.instead = {
-        calls.Register: [
-            Refused(code="VALIDATION_FAILED", details={"fields": {"pin": "is too easy"}}),
-            Refused(code="VALIDATION_FAILED", details={"fields": {"first_name": "is odd"}}),
+        gateway_requests.RegisterSubscriber: [
+            RequestRejected(code="VALIDATION_FAILED", details={"fields": {"pin": "is too easy"}}),
+            RequestRejected(code="VALIDATION_FAILED", details={"fields": {"first_name": "is odd"}}),
         ]
     }
     for word in ("register", "Aminata Kamara", "yes"):
@@ -269,7 +280,7 @@ def test_documents(language, next_one):
     story.picture()
     story.tap("enough")
     assert story.conversation.stage == "idle"
-    sent = [call.document_type for call in story.calls(calls.AddDocument)]
+    sent = [call.document_type for call in story.calls(gateway_requests.AddDocument)]
     assert sent == ["id_front", "selfie"]
 
 
@@ -299,9 +310,9 @@ def test_a_picture_out_of_the_blue():
     assert "what it shows" in story.picture()
     story.tap("selfie")
     assert "waiting for a picture" in story("here it comes")
-    assert story(PictureRefused(reason="is damaged"))
+    assert story(ImageRejected(reason="is damaged"))
     story.picture()
-    assert len(story.calls(calls.AddDocument)) == 1
+    assert len(story.calls(gateway_requests.AddDocument)) == 1
 
 
 def test_a_picture_in_the_middle_of_something():
@@ -314,7 +325,10 @@ def test_a_picture_in_the_middle_of_something():
 def test_a_picture_that_is_not_accepted_or_not_answered():
     story = Story()
     story.gateway.instead = {
-        calls.AddDocument: [Refused(code="VALIDATION_FAILED"), Unreachable(uncertain=True)]
+        gateway_requests.AddDocument: [
+            RequestRejected(code="VALIDATION_FAILED"),
+            GatewayUnreachable(uncertain=True),
+        ]
     }
     story("kyc")
     story.tap("selfie")
@@ -338,19 +352,21 @@ def test_somebody_who_hides_the_number(language, confirmed):
     assert story.conversation.piece == "phone"
     story("what?")
     story(PHONE)
-    assert story.calls(calls.SendCode)[0].phone == PHONE
+    assert story.calls(gateway_requests.SendOneTimeCode)[0].phone == PHONE
     story("111111")
     assert story.effects == []
     answer = story(CODE)
     assert confirmed in answer
     assert "1,000.00 SLE" in answer
-    assert ProvePhone(phone=PHONE) in story.effects
+    assert SetVerifiedPhone(phone=PHONE) in story.effects
     assert story.person.phone == PHONE
 
 
 def test_a_code_that_is_used_up():
     story = hidden()
-    story.gateway.instead = {calls.CheckCode: [Refused(code="INVALID_OTP")]}
+    story.gateway.instead = {
+        gateway_requests.VerifyOneTimeCode: [RequestRejected(code="INVALID_OTP")]
+    }
     story("balance")
     story(PHONE)
     assert "start again" in story("111111")
@@ -362,14 +378,16 @@ def test_another_code_or_another_number():
     story("balance")
     story(PHONE)
     story.tap("code")
-    assert len(story.calls(calls.SendCode)) == 2
+    assert len(story.calls(gateway_requests.SendOneTimeCode)) == 2
     story.tap("phone")
     assert story.conversation.piece == "phone"
 
 
 def test_a_code_is_never_kept():
     story = hidden()
-    story.gateway.instead = {calls.CheckCode: [Unreachable(uncertain=False)]}
+    story.gateway.instead = {
+        gateway_requests.VerifyOneTimeCode: [GatewayUnreachable(uncertain=False)]
+    }
     story("balance")
     story(PHONE)
     story(CODE)

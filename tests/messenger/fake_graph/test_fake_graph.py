@@ -13,17 +13,17 @@ import pytest
 from messenger.fake_graph.business import NUMBER, SECRET, TOKEN, Webhook, calling
 from messenger.set_clock import SetClock
 from tapgate import signing
-from tapgate.messenger.channel.incoming import read
+from tapgate.messenger.channel.delivery_parser import parse_delivery
 from tapgate.messenger.fake_graph.provider import Provider
 from tapgate.messenger.fake_graph.rules import Rules
-from tapgate.messenger.fake_graph.serving import listening
+from tapgate.messenger.fake_graph.server import serve
 from tapgate.messenger.model.incoming import (
-    ChangedNumber,
     FlowReply,
     ImageFile,
-    Received,
-    Tap,
-    Words,
+    NumberChangeContent,
+    OptionTap,
+    ReceivedMessage,
+    TextContent,
 )
 
 PHONE = "23276123456"
@@ -61,14 +61,16 @@ async def provider(clock: SetClock, webhook: Webhook) -> Provider:
         phone_number_id=NUMBER,
         callback=webhook.url,
         app_secret=SECRET,
-        rules=Rules(per_second=5, pair_burst=3, templates={"receipt": 0}, redeliver_after=(0.01,)),
+        rules=Rules(
+            max_per_second=5, pair_burst=3, templates={"receipt": 0}, redelivery_delays=(0.01,)
+        ),
         clock=clock,
     )
 
 
 @pytest.fixture
 async def graph(provider: Provider) -> AsyncIterator[httpx2.AsyncClient]:
-    async with listening(provider) as url, calling(url) as client:
+    async with serve(provider) as url, calling(url) as client:
         yield client
 
 
@@ -89,8 +91,8 @@ async def _send(graph: httpx2.AsyncClient, message: Any = TEXT) -> int:
     return int(error["code"])
 
 
-def _messages(webhook: Webhook) -> list[Received]:
-    return [received for body, _ in webhook.received for received in read(body).messages]
+def _messages(webhook: Webhook) -> list[ReceivedMessage]:
+    return [received for body, _ in webhook.received for received in parse_delivery(body).messages]
 
 
 async def test_a_message_is_taken_and_its_fate_is_told(
@@ -109,7 +111,7 @@ async def test_a_message_is_taken_and_its_fate_is_told(
             await asyncio.sleep(0.01)
     fate = msgspec.json.decode(webhook.received[1][0])["entry"][0]["changes"][0]["value"]
     assert fate["statuses"][0]["id"] == message_id
-    assert read(webhook.received[1][0]).messages == []
+    assert parse_delivery(webhook.received[1][0]).messages == []
 
 
 async def test_a_wrong_token_or_number(graph: httpx2.AsyncClient) -> None:
@@ -279,11 +281,11 @@ async def test_what_people_do(graph: httpx2.AsyncClient, webhook: Webhook) -> No
     assert isinstance(image, ImageFile)
     assert (image.media_id, image.mime_type) == (media_id, "image/png")
     assert [one.content for one in messages if one.content != image] == [
-        Words(body="hi"),
-        Tap(id="menu:send"),
-        Tap(id="stop"),
+        TextContent(body="hi"),
+        OptionTap(id="menu:send"),
+        OptionTap(id="stop"),
         FlowReply(flow_token="t1"),
-        ChangedNumber(),
+        NumberChangeContent(),
     ]
 
 

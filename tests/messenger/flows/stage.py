@@ -12,12 +12,12 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from tapgate.messenger.flows import exchange, forms
+from tapgate.messenger.flows import data_endpoint, forms
 from tapgate.messenger.flows.cipher import FlowKey
+from tapgate.messenger.flows.flow_client import FlowClient
 from tapgate.messenger.flows.forms import Form
-from tapgate.messenger.flows.provider_side import Exchange
-from tapgate.messenger.model.events import Entered
-from tapgate.messenger.model.replies import AskPin
+from tapgate.messenger.model.events import FormSubmitted
+from tapgate.messenger.model.replies import PinRequest
 from tapgate.store.database import Database
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -52,7 +52,7 @@ class Stage:
     database: Database
     flow_key: FlowKey | None = KEY
     now: datetime = NOW
-    entered: list[Entered] = field(default_factory=list)
+    entered: list[FormSubmitted] = field(default_factory=list)
     failure: Exception | None = None
     wrong: str = "Wrong PIN, 2 tries left."
     acted: int = 0
@@ -64,13 +64,15 @@ class Stage:
         self.now += timedelta(**how_long)
 
     async def issue(self, form: str = "pin", language: str = "en", operation: str = "op") -> str:
-        ask = AskPin(text="10.00 SLE to Aminata K.", button="PIN", form=form, operation=operation)
+        ask = PinRequest(
+            text="10.00 SLE to Aminata K.", button="PIN", form=form, operation=operation
+        )
         async with self.database.transaction() as tx:
             return await forms.issue(
                 tx, address=ADDRESS, ask=ask, language=language, now=self.clock()
             )
 
-    async def enter(self, _: "Stage", form: Form, entered: Entered) -> Entry | None:
+    async def enter(self, _: "Stage", form: Form, entered: FormSubmitted) -> Entry | None:
         """Uses the form in the end, as whoever acts on what was entered does."""
         self.entered.append(entered)
         if self.failure is not None:
@@ -78,15 +80,15 @@ class Stage:
         if entered.pin not in (None, RIGHT_PIN):
             return Entry(False, self.wrong)
         async with self.database.transaction() as tx:
-            if not await forms.use(tx, form.token_hash, self.clock()):
+            if not await forms.mark_used(tx, form.token_hash, self.clock()):
                 return None
             self.acted += 1
         return Entry(True)
 
     async def ask(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        client = Exchange(PUBLIC_PEM)
-        status, text = await exchange.handle(self, client.encrypted(request), self.enter)
-        return status, client.decrypted(text)
+        client = FlowClient(PUBLIC_PEM)
+        status, text = await data_endpoint.handle(self, client.encrypt(request), self.enter)
+        return status, client.decrypt(text)
 
     async def submit(self, token: str, **data: object) -> tuple[int, dict[str, Any]]:
         return await self.ask({"action": "data_exchange", "flow_token": token, "data": data})

@@ -13,15 +13,21 @@ from messenger.conversation.stage import PHONE, PIN, WRONG_PIN, Gateway
 from messenger.flows.stage import KEY, PUBLIC_PEM, everything_stored, success, words
 from messenger.set_clock import SetClock
 from tapgate import ids
-from tapgate.messenger import conversations, runner
-from tapgate.messenger.conversation.words import command
-from tapgate.messenger.flows import exchange, screens
-from tapgate.messenger.flows.provider_side import Exchange
-from tapgate.messenger.model.calls import Call
-from tapgate.messenger.model.events import Answered, Meaning, Refused, Said, Unreachable
-from tapgate.messenger.model.kinds import Language
-from tapgate.messenger.model.replies import Offer, Outgoing, PinForm, Say
-from tapgate.messenger.outbox.sealed import opened
+from tapgate.messenger import conversation_store, runner
+from tapgate.messenger.conversation.keywords import match_command
+from tapgate.messenger.flows import data_endpoint, screens
+from tapgate.messenger.flows.flow_client import FlowClient
+from tapgate.messenger.model.common import Language
+from tapgate.messenger.model.events import (
+    GatewayUnreachable,
+    Intent,
+    RequestRejected,
+    RequestSucceeded,
+    TextMessage,
+)
+from tapgate.messenger.model.gateway_requests import GatewayRequest
+from tapgate.messenger.model.replies import OptionList, OutgoingMessage, PinForm, TextReply
+from tapgate.messenger.outbox.sealing import open_message
 from tapgate.messenger.services import Services
 from tapgate.service import logs
 from tapgate.service.throttle import Throttle
@@ -42,23 +48,25 @@ class Chat:
             vault=Vault(settings.secret_key),
             clock=self.clock,
             new_id=ids.IdGenerator(7),
-            process=7,
+            process_id=7,
             gateway=self,
-            understand=self._understand,
+            resolve_intent=self._understand,
             throttle=Throttle(settings),
             flow_key=KEY,
         )
 
-    async def perform(self, call: Call) -> Answered | Refused | Unreachable:
+    async def perform(
+        self, call: GatewayRequest
+    ) -> RequestSucceeded | RequestRejected | GatewayUnreachable:
         await asyncio.sleep(0.01)  # as if it were far away
-        return Unreachable(uncertain=False) if self.away else self.gateway.answer(call)
+        return GatewayUnreachable(uncertain=False) if self.away else self.gateway.answer(call)
 
     async def say(self, text: str) -> None:
         services = self.services
-        async with conversations.hold(services.database, PHONE, self.clock()) as held:
-            turn = await runner.take_turn(services, held, Said(text=text), "webhook")
+        async with conversation_store.acquire(services.database, PHONE, self.clock()) as held:
+            turn = await runner.run_turn(services, held, TextMessage(text=text), "webhook")
             async with services.database.transaction() as tx:
-                await runner.write(tx, services, held, turn, heard_until=0)
+                await runner.save_turn(tx, services, held, turn, heard_until=0)
 
     async def until_pin(self) -> str:
         for text in ("send money", "AM-1001", "500", "yes"):
@@ -67,22 +75,22 @@ class Chat:
         assert isinstance(form, PinForm)
         return form.token
 
-    async def sent(self) -> list[Outgoing]:
+    async def sent(self) -> list[OutgoingMessage]:
         rows = await self.services.database.fetch(
             "SELECT id, content FROM messenger.outbox WHERE address = $1 ORDER BY id", PHONE
         )
-        return [opened(self.services.vault, row["id"], row["content"]) for row in rows]
+        return [open_message(self.services.vault, row["id"], row["content"]) for row in rows]
 
     async def submit(self, token: str, pin: str) -> tuple[int, dict[str, Any]]:
-        client = Exchange(PUBLIC_PEM)
+        client = FlowClient(PUBLIC_PEM)
         request = {"action": "data_exchange", "flow_token": token, "data": {"pin": pin}}
-        body = client.encrypted(request)
-        status, text = await exchange.handle(self.services, body, runner.enter)
-        return status, client.decrypted(text)
+        body = client.encrypt(request)
+        status, text = await data_endpoint.handle(self.services, body, runner.submit_form)
+        return status, client.decrypt(text)
 
     @staticmethod
-    async def _understand(text: str, language: Language | None) -> Meaning:
-        return Meaning(command=command(text))
+    async def _understand(text: str, language: Language | None) -> Intent:
+        return Intent(command=match_command(text))
 
 
 @pytest.fixture
@@ -90,7 +98,7 @@ def chat(database: Database, tmp_path: Path) -> Chat:
     return Chat(database, tmp_path)
 
 
-ENDED = (427, {"error_msg": screens.problem("en", "ended")})
+ENDED = (427, {"error_msg": screens.get_error_text("en", "ended")})
 
 
 async def test_a_right_pin_pays_once_and_the_receipt_comes_by_chat(chat: Chat) -> None:
@@ -99,7 +107,7 @@ async def test_a_right_pin_pays_once_and_the_receipt_comes_by_chat(chat: Chat) -
     assert await chat.submit(token, PIN) == success(token)
     assert len(chat.gateway.payments) == 1
     receipt = (await chat.sent())[before]
-    assert isinstance(receipt, Say | Offer)
+    assert isinstance(receipt, TextReply | OptionList)
     assert "Aminata K." in receipt.text
     assert await chat.submit(token, PIN) == ENDED
     assert len(chat.gateway.payments) == 1
@@ -109,7 +117,7 @@ async def test_submitted_twice_at_once_it_is_paid_once(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Each waits for the one before, however busy the machine is.
-    monkeypatch.setattr(runner, "_FORM_PATIENCE_SECONDS", 30.0)
+    monkeypatch.setattr(runner, "_FORM_LEASE_TIMEOUT_SECONDS", 30.0)
     token = await chat.until_pin()
     answers = await asyncio.gather(*(chat.submit(token, PIN) for _ in range(4)))
     assert sorted(status for status, _ in answers) == [200, 427, 427, 427]

@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from messenger.flows.stage import KEY, PUBLIC_PEM, VECTOR
-from tapgate.messenger.flows.cipher import OAEP_PADDING, CannotOpen, FlowKey
-from tapgate.messenger.flows.provider_side import Exchange
+from tapgate.messenger.flows.cipher import OAEP_PADDING, DecryptionError, FlowKey
+from tapgate.messenger.flows.flow_client import FlowClient
 from tapgate.settings import SettingsError
 
-BODY = Exchange(PUBLIC_PEM).encrypted({"action": "data_exchange", "data": {"pin": "4821"}})
+BODY = FlowClient(PUBLIC_PEM).encrypt({"action": "data_exchange", "data": {"pin": "4821"}})
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
@@ -41,18 +41,18 @@ def enveloped(**changes: object) -> bytes:
 
 
 def test_a_request_made_by_others_is_opened_and_answered() -> None:
-    opened = KEY.open(json.dumps(VECTOR["body"]).encode())
+    opened = KEY.decrypt(json.dumps(VECTOR["body"]).encode())
     assert opened.request == VECTOR["request"]
-    assert opened.seal(VECTOR["answer"]) == VECTOR["sealed_answer"]
+    assert opened.encrypt_response(VECTOR["answer"]) == VECTOR["sealed_answer"]
 
 
 @settings(max_examples=30)
 @given(json_objects, json_objects)
 def test_both_sides_understand_each_other(request: dict[str, Any], answer: dict[str, Any]) -> None:
-    client = Exchange(PUBLIC_PEM)
-    opened = KEY.open(client.encrypted(request))
+    client = FlowClient(PUBLIC_PEM)
+    opened = KEY.decrypt(client.encrypt(request))
     assert opened.request == request
-    assert client.decrypted(opened.seal(answer)) == answer
+    assert client.decrypt(opened.encrypt_response(answer)) == answer
 
 
 @settings(max_examples=150)
@@ -60,15 +60,15 @@ def test_both_sides_understand_each_other(request: dict[str, Any], answer: dict[
 def test_a_changed_byte_anywhere_is_noticed(place: int, flip: int) -> None:
     changed = bytearray(BODY)
     changed[place] ^= flip
-    with pytest.raises(CannotOpen):
-        KEY.open(bytes(changed))
+    with pytest.raises(DecryptionError):
+        KEY.decrypt(bytes(changed))
 
 
 @settings(max_examples=100)
 @given(st.binary(max_size=300) | json_values.map(lambda value: json.dumps(value).encode()))
 def test_anything_else_cannot_be_opened(body: bytes) -> None:
-    with pytest.raises(CannotOpen):
-        KEY.open(body)
+    with pytest.raises(DecryptionError):
+        KEY.decrypt(body)
 
 
 def test_the_same_bytes_in_another_spelling_are_refused() -> None:
@@ -77,8 +77,8 @@ def test_the_same_bytes_in_another_spelling_are_refused() -> None:
     for other in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/":
         respelled = vector[:-3] + other + vector[-2:]
         if other != last and base64.b64decode(respelled) == base64.b64decode(vector):
-            with pytest.raises(CannotOpen):
-                KEY.open(enveloped(initial_vector=respelled))
+            with pytest.raises(DecryptionError):
+                KEY.decrypt(enveloped(initial_vector=respelled))
             break
     else:
         pytest.fail("16 bytes always have another spelling")
@@ -86,42 +86,42 @@ def test_the_same_bytes_in_another_spelling_are_refused() -> None:
 
 @pytest.mark.parametrize("vector", [b"", b"x" * 12, b"x" * 17])
 def test_a_vector_of_another_length_is_refused(vector: bytes) -> None:
-    with pytest.raises(CannotOpen):
-        KEY.open(enveloped(initial_vector=base64.b64encode(vector).decode()))
+    with pytest.raises(DecryptionError):
+        KEY.decrypt(enveloped(initial_vector=base64.b64encode(vector).decode()))
 
 
 @pytest.mark.parametrize("size", [24, 32])
 def test_a_longer_key_is_refused(size: int) -> None:
-    client = Exchange(PUBLIC_PEM)
+    client = FlowClient(PUBLIC_PEM)
     client._aes_key = b"k" * size
-    with pytest.raises(CannotOpen):
-        KEY.open(client.encrypted({"action": "ping"}))
+    with pytest.raises(DecryptionError):
+        KEY.decrypt(client.encrypt({"action": "ping"}))
 
 
 @pytest.mark.parametrize("size", [0, 15])
 def test_what_is_too_short_for_a_key_is_refused(size: int) -> None:
     encrypted = load_pem_public_key(PUBLIC_PEM.encode()).encrypt(b"k" * size, OAEP_PADDING)
-    with pytest.raises(CannotOpen):
-        KEY.open(enveloped(encrypted_aes_key=base64.b64encode(encrypted).decode()))
+    with pytest.raises(DecryptionError):
+        KEY.decrypt(enveloped(encrypted_aes_key=base64.b64encode(encrypted).decode()))
 
 
 @pytest.mark.parametrize(
     "plain", [b"", b"[]", b'"text"', b"{", b"\xff", b'{"a":' * 50_000], ids=range(6)
 )
 def test_what_is_no_json_object_inside_cannot_be_opened(plain: bytes) -> None:
-    body = Exchange(PUBLIC_PEM).encrypted(msgspec.Raw(plain))
-    with pytest.raises(CannotOpen):
-        KEY.open(body)
+    body = FlowClient(PUBLIC_PEM).encrypt(msgspec.Raw(plain))
+    with pytest.raises(DecryptionError):
+        KEY.decrypt(body)
 
 
 def test_another_key_cannot_open() -> None:
     other = FlowKey(pem(rsa.generate_private_key(65537, 2048)))
-    with pytest.raises(CannotOpen):
-        other.open(BODY)
+    with pytest.raises(DecryptionError):
+        other.decrypt(BODY)
 
 
 def test_what_was_opened_is_not_shown() -> None:
-    assert "4821" not in repr(KEY.open(BODY))
+    assert "4821" not in repr(KEY.decrypt(BODY))
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,13 @@ from messenger.flows.stage import (
     words,
 )
 from tapgate.errors import unavailable
-from tapgate.messenger.flows import exchange, screens
-from tapgate.messenger.flows.provider_side import Exchange
-from tapgate.messenger.model.events import Entered
+from tapgate.messenger.flows import data_endpoint, screens
+from tapgate.messenger.flows.flow_client import FlowClient
+from tapgate.messenger.model.events import FormSubmitted
 from tapgate.service import logs
 from tapgate.store.database import Database
 
-ENDED = (427, {"error_msg": screens.problem("en", "ended")})
+ENDED = (427, {"error_msg": screens.get_error_text("en", "ended")})
 
 
 async def test_the_provider_asks_whether_we_are_there(stage: Stage) -> None:
@@ -34,14 +34,14 @@ async def test_the_provider_asks_whether_we_are_there(stage: Stage) -> None:
 
 
 async def test_without_a_key_nothing_can_be_opened(stage: Stage) -> None:
-    body = Exchange(PUBLIC_PEM).encrypted({"action": "ping"})
+    body = FlowClient(PUBLIC_PEM).encrypt({"action": "ping"})
     stage.flow_key = None
-    assert await exchange.handle(stage, body, stage.enter) == (421, "")
+    assert await data_endpoint.handle(stage, body, stage.enter) == (421, "")
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"\x00\xff", b'{"action": "ping"}'])
 async def test_what_cannot_be_opened(stage: Stage, body: bytes) -> None:
-    assert await exchange.handle(stage, body, stage.enter) == (421, "")
+    assert await data_endpoint.handle(stage, body, stage.enter) == (421, "")
 
 
 @pytest.mark.parametrize("action", ["INIT", "BACK"])
@@ -64,21 +64,21 @@ async def test_a_form_is_shown(stage: Stage, action: str) -> None:
 @pytest.mark.parametrize(
     ("form", "data", "entered"),
     [
-        ("pin", {"pin": RIGHT_PIN}, Entered(operation="op", pin=RIGHT_PIN)),
+        ("pin", {"pin": RIGHT_PIN}, FormSubmitted(operation="op", pin=RIGHT_PIN)),
         (
             "new_pin",
             {"new_pin": NEW_PIN, "repeated_pin": NEW_PIN},
-            Entered(operation="op", new_pin=NEW_PIN),
+            FormSubmitted(operation="op", new_pin=NEW_PIN),
         ),
         (
             "change_pin",
             {"pin": RIGHT_PIN, "new_pin": NEW_PIN, "repeated_pin": NEW_PIN},
-            Entered(operation="op", pin=RIGHT_PIN, new_pin=NEW_PIN),
+            FormSubmitted(operation="op", pin=RIGHT_PIN, new_pin=NEW_PIN),
         ),
     ],
 )
 async def test_what_is_entered_is_handed_on(
-    stage: Stage, form: str, data: dict[str, str], entered: Entered
+    stage: Stage, form: str, data: dict[str, str], entered: FormSubmitted
 ) -> None:
     token = await stage.issue(form)
     assert await stage.submit(token, **data) == success(token)
@@ -89,7 +89,7 @@ async def test_a_mistake_is_shown_on_the_screen_and_goes_no_further(stage: Stage
     token = await stage.issue("new_pin", "fr")
     status, answer = await stage.submit(token, new_pin="1234", repeated_pin="1235")
     assert (status, answer["screen"]) == (200, "NEW_PIN")
-    assert answer["data"]["error_message"] == screens.problem("fr", "not_the_same")
+    assert answer["data"]["error_message"] == screens.get_error_text("fr", "not_the_same")
     assert stage.entered == []
 
 
@@ -104,7 +104,7 @@ async def test_after_a_wrong_pin_the_form_can_be_used_again(stage: Stage) -> Non
 async def test_a_refusal_without_words_is_given_some(stage: Stage) -> None:
     stage.wrong = ""
     _, answer = await stage.submit(await stage.issue(), pin=WRONG_PIN)
-    assert answer["data"]["error_message"] == screens.problem("en", "try_again")
+    assert answer["data"]["error_message"] == screens.get_error_text("en", "try_again")
 
 
 @pytest.mark.parametrize("failure", [unavailable("away"), RuntimeError(RIGHT_PIN)])
@@ -114,7 +114,7 @@ async def test_a_failure_is_told_kindly_and_the_form_stays(
     token, stage.failure = await stage.issue(), failure
     status, answer = await stage.submit(token, pin=RIGHT_PIN)
     assert (status, answer["screen"]) == (200, "PIN")
-    assert answer["data"]["error_message"] == screens.problem("en", "try_again")
+    assert answer["data"]["error_message"] == screens.get_error_text("en", "try_again")
     stage.failure = None
     assert await stage.submit(token, pin=RIGHT_PIN) == success(token)
 
@@ -125,7 +125,7 @@ async def test_while_the_database_is_away(stage: Stage) -> None:
         status, answer = await Stage(away).submit("token", pin=RIGHT_PIN)
     finally:
         await away.close()
-    assert (status, answer) == (503, {"error_msg": screens.problem("en", "try_again")})
+    assert (status, answer) == (503, {"error_msg": screens.get_error_text("en", "try_again")})
 
 
 @pytest.mark.parametrize("action", ["INIT", "BACK", "data_exchange"])
@@ -137,18 +137,18 @@ async def test_a_token_that_is_none(stage: Stage, action: str, token: object) ->
 async def test_an_expired_form_says_so_in_the_language_it_had(stage: Stage) -> None:
     token = await stage.issue(language="fr")
     stage.later(minutes=5)
-    ended = 427, {"error_msg": screens.problem("fr", "ended")}
+    ended = 427, {"error_msg": screens.get_error_text("fr", "ended")}
     assert await stage.submit(token, pin=RIGHT_PIN) == ended
     assert await stage.ask({"action": "INIT", "flow_token": token}) == ended
     assert stage.entered == []
 
 
 async def test_a_request_sent_again_does_nothing(stage: Stage) -> None:
-    token, client = await stage.issue(), Exchange(PUBLIC_PEM)
-    body = client.encrypted(
+    token, client = await stage.issue(), FlowClient(PUBLIC_PEM)
+    body = client.encrypt(
         {"action": "data_exchange", "flow_token": token, "data": {"pin": RIGHT_PIN}}
     )
-    answers = [await exchange.handle(stage, body, stage.enter) for _ in range(3)]
+    answers = [await data_endpoint.handle(stage, body, stage.enter) for _ in range(3)]
     assert [status for status, _ in answers] == [200, 427, 427]
     assert stage.acted == 1
 
@@ -164,18 +164,18 @@ async def test_the_form_is_used_between_finding_and_entering(stage: Stage) -> No
     token = await stage.issue(language="fr")
     both_found = asyncio.Barrier(2)
 
-    async def enter(_: Stage, form: Any, entered: Entered) -> Any:
+    async def enter(_: Stage, form: Any, entered: FormSubmitted) -> Any:
         await both_found.wait()
         return await stage.enter(stage, form, entered)
 
     async def submit() -> tuple[int, dict[str, Any]]:
-        client = Exchange(PUBLIC_PEM)
+        client = FlowClient(PUBLIC_PEM)
         request = {"action": "data_exchange", "flow_token": token, "data": {"pin": RIGHT_PIN}}
-        status, text = await exchange.handle(stage, client.encrypted(request), enter)
-        return status, client.decrypted(text)
+        status, text = await data_endpoint.handle(stage, client.encrypt(request), enter)
+        return status, client.decrypt(text)
 
     answers = sorted(await asyncio.gather(submit(), submit()), key=lambda answer: answer[0])
-    ended = 427, {"error_msg": screens.problem("fr", "ended")}
+    ended = 427, {"error_msg": screens.get_error_text("fr", "ended")}
     assert answers == [success(token), ended]
 
 
@@ -238,7 +238,7 @@ async def test_a_pin_is_in_no_log_line_no_table_and_no_answer(stage: Stage) -> N
     finally:
         structlog.configure(**before)
     seen = lines.getvalue().decode()
-    assert "flows.not_entered" in seen
+    assert "flows.submission_failed" in seen
     assert "flows.client_error" in seen
     tables = json.dumps(await everything_stored(stage.database))
     assert "10.00 SLE to Aminata K." in tables

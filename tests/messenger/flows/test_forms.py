@@ -12,13 +12,13 @@ async def found(stage: Stage, token: str) -> Form | None:
 
 async def used(stage: Stage, token: str) -> bool:
     async with stage.database.transaction() as tx:
-        return await forms.use(tx, forms.hash_of(token), stage.now)
+        return await forms.mark_used(tx, forms.hash_token(token), stage.now)
 
 
 async def test_a_form_is_found_by_its_token_alone(stage: Stage) -> None:
     token = await stage.issue("change_pin", "fr", "op1")
     assert await found(stage, token) == Form(
-        token_hash=forms.hash_of(token),
+        token_hash=forms.hash_token(token),
         address=ADDRESS,
         form="change_pin",
         operation="op1",
@@ -63,7 +63,7 @@ async def test_use_that_is_rolled_back_did_not_happen(stage: Stage) -> None:
     token = await stage.issue()
     try:
         async with stage.database.transaction() as tx:
-            assert await forms.use(tx, forms.hash_of(token), stage.now)
+            assert await forms.mark_used(tx, forms.hash_token(token), stage.now)
             raise InterruptedError
     except InterruptedError:
         pass
@@ -82,11 +82,11 @@ async def test_a_new_form_ends_the_older_one_of_its_operation(stage: Stage) -> N
 
 async def test_the_newest_forms_of_a_person_are_kept(stage: Stage) -> None:
     tokens = []
-    for number in range(forms.MAX_PER_PERSON + 5):
+    for number in range(forms.MAX_FORMS_PER_PERSON + 5):
         tokens.append(await stage.issue(operation=f"op{number}"))
         stage.later(seconds=1)
     count = await stage.database.fetchval("SELECT count(*) FROM messenger.forms")
-    assert count == forms.MAX_PER_PERSON
+    assert count == forms.MAX_FORMS_PER_PERSON
     assert await found(stage, tokens[4]) is None
     assert await found(stage, tokens[5]) is not None
     assert await found(stage, tokens[-1]) is not None

@@ -9,13 +9,13 @@ import pytest
 
 from tapgate.messenger.flows import screens
 from tapgate.messenger.flows.forms import Form
-from tapgate.messenger.flows.screens import Problem
-from tapgate.messenger.model.events import Entered
-from tapgate.messenger.model.kinds import LANGUAGES
-from tapgate.messenger.model.replies import AskPin
+from tapgate.messenger.flows.screens import FormErrorCode
+from tapgate.messenger.model.common import LANGUAGES
+from tapgate.messenger.model.events import FormSubmitted
+from tapgate.messenger.model.replies import PinRequest
 
 PUBLISHED = Path(screens.__file__).with_name("published")
-FORMS = get_args(AskPin.__annotations__["form"])
+FORMS = get_args(PinRequest.__annotations__["form"])
 
 
 def form_of(form: str, language: str = "en", text: str = "10.00 SLE to Aminata K.") -> Form:
@@ -56,7 +56,7 @@ def test_a_screen_has_exactly_the_data_that_it_is_sent(form: str) -> None:
     declared = the_screen(form)["data"]
     used = set(re.findall(r"\$\{data\.(\w+)\}", json.dumps(the_screen(form)["layout"])))
     for language in LANGUAGES:
-        answer = screens.shown(form_of(form, language))
+        answer = screens.render_screen(form_of(form, language))
         assert answer["screen"] == the_screen(form)["id"]
         assert set(answer["data"]) == set(declared) == used
         assert all(isinstance(value, str) and value for value in answer["data"].values())
@@ -82,29 +82,31 @@ def test_words_are_no_longer_than_the_client_shows() -> None:
     longest = {"heading": 80, "button": 35, "hint": 80, "text": 4096}
     for form in FORMS:
         for language in LANGUAGES:
-            data = screens.shown(form_of(form, language, "x" * 9000))["data"]
+            data = screens.render_screen(form_of(form, language, "x" * 9000))["data"]
             for name, value in data.items():
                 assert len(value) <= longest.get(name, 20), (language, name)
 
 
 def test_an_error_is_shown_only_where_there_is_one() -> None:
-    assert "error_message" not in screens.shown(form_of("pin"))["data"]
-    assert screens.shown(form_of("pin"), "Wrong PIN.")["data"]["error_message"] == "Wrong PIN."
+    assert "error_message" not in screens.render_screen(form_of("pin"))["data"]
+    assert (
+        screens.render_screen(form_of("pin"), "Wrong PIN.")["data"]["error_message"] == "Wrong PIN."
+    )
 
 
 def test_every_problem_has_words_in_every_language() -> None:
-    for kind in get_args(Problem):
-        words = {screens.problem(language, kind) for language in LANGUAGES}
+    for kind in get_args(FormErrorCode):
+        words = {screens.get_error_text(language, kind) for language in LANGUAGES}
         assert len(words) == len(LANGUAGES)
-        assert screens.problem(None, kind) == screens.problem("en", kind)
+        assert screens.get_error_text(None, kind) == screens.get_error_text("en", kind)
 
 
 @pytest.mark.parametrize(
     ("form", "data", "outcome"),
     [
-        ("pin", {"pin": "0042"}, Entered(operation="op", pin="0042")),
+        ("pin", {"pin": "0042"}, FormSubmitted(operation="op", pin="0042")),
         ("pin", {"pin": 4271}, "four_digits"),
-        ("pin", {"pin": "0042", "new_pin": "1"}, Entered(operation="op", pin="0042")),
+        ("pin", {"pin": "0042", "new_pin": "1"}, FormSubmitted(operation="op", pin="0042")),
         ("pin", {}, "four_digits"),
         ("pin", {"pin": "123"}, "four_digits"),
         ("pin", {"pin": "12345"}, "four_digits"),
@@ -120,14 +122,14 @@ def test_every_problem_has_words_in_every_language() -> None:
         (
             "new_pin",
             {"new_pin": "6174", "repeated_pin": "6174"},
-            Entered(operation="op", new_pin="6174"),
+            FormSubmitted(operation="op", new_pin="6174"),
         ),
         ("new_pin", {"new_pin": "6174", "repeated_pin": "6175"}, "not_the_same"),
         ("new_pin", {"new_pin": "6174"}, "four_digits"),
         (
             "change_pin",
             {"pin": "4821", "new_pin": "6174", "repeated_pin": "6174"},
-            Entered(operation="op", pin="4821", new_pin="6174"),
+            FormSubmitted(operation="op", pin="4821", new_pin="6174"),
         ),
         (
             "change_pin",
@@ -142,5 +144,5 @@ def test_every_problem_has_words_in_every_language() -> None:
         ("change_pin", {"new_pin": "6174", "repeated_pin": "6174"}, "four_digits"),
     ],
 )
-def test_what_may_be_entered(form: str, data: dict[str, Any], outcome: Entered | str) -> None:
-    assert screens.entered(form_of(form), data) == outcome
+def test_what_may_be_entered(form: str, data: dict[str, Any], outcome: FormSubmitted | str) -> None:
+    assert screens.parse_submission(form_of(form), data) == outcome

@@ -9,10 +9,10 @@ from typing import Any, Self
 
 import httpx2
 
-from tapgate.messenger.channel.plain_text import as_text
-from tapgate.messenger.flows.provider_side import Exchange
-from tapgate.messenger.model.replies import Offer, Outgoing, PinForm
-from tapgate.messenger.outbox.sealed import opened
+from tapgate.messenger.channel.plain_text import render_plain_text
+from tapgate.messenger.flows.flow_client import FlowClient
+from tapgate.messenger.model.replies import OptionList, OutgoingMessage, PinForm
+from tapgate.messenger.outbox.sealing import open_message
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
@@ -105,15 +105,15 @@ class Phone:
     async def send(self, content: dict[str, Any]) -> str:
         await self.deliver(self.message(content))
         await self.handled()
-        return as_text(await self.replies())  # type: ignore[arg-type]
+        return render_plain_text(await self.replies())  # type: ignore[arg-type]
 
     async def tap(self, title: str) -> str:
         """An option of the last offer, by its title."""
-        offer = await self.last(Offer)
+        offer = await self.last(OptionList)
         (chosen,) = (option.id for option in offer.options if option.title == title)
         return await self.send(tapped(chosen))
 
-    async def replies(self, *, everything: bool = False) -> list[Outgoing]:
+    async def replies(self, *, everything: bool = False) -> list[OutgoingMessage]:
         """What came since the last look, or ever."""
         rows = await self._database.fetch(
             """SELECT id, content FROM messenger.outbox
@@ -123,7 +123,7 @@ class Phone:
         )
         if rows:
             self._read_until = rows[-1]["id"]
-        return [opened(self._vault, row["id"], row["content"]) for row in rows]
+        return [open_message(self._vault, row["id"], row["content"]) for row in rows]
 
     async def last(self, kind: type[Any]) -> Any:
         """The newest message of a kind that this phone ever got."""
@@ -132,7 +132,7 @@ class Phone:
             self.number,
         )
         for row in rows:
-            message = opened(self._vault, row["id"], row["content"])
+            message = open_message(self._vault, row["id"], row["content"])
             if isinstance(message, kind):
                 return message
         raise AssertionError(f"no {kind.__name__} came")
@@ -150,12 +150,12 @@ class Phone:
     ) -> tuple[int, dict[str, Any]]:
         assert self._public_key is not None
         token = token or (await self.last(PinForm)).token
-        other_side = Exchange(self._public_key)
-        body = other_side.encrypted(
+        other_side = FlowClient(self._public_key)
+        body = other_side.encrypt(
             {"version": "3.0", "action": action, "flow_token": token, **fields}
         )
         answer = await self.client.post(self._flows, content=body, auth=self._auth)
-        return answer.status_code, other_side.decrypted(answer.text)
+        return answer.status_code, other_side.decrypt(answer.text)
 
     # The compatibility endpoint
 

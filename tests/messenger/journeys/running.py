@@ -13,7 +13,7 @@ import psutil
 
 from gateway.running import ADMIN, TAPGATE, free_port
 from messenger.journeys.town import flow_key
-from tapgate.messenger.fake_graph import serving
+from tapgate.messenger.fake_graph import server
 from tapgate.messenger.fake_graph.provider import Provider
 
 TOKEN, NUMBER, SECRET = "EAAG-canary-access-7c1e", "106540352242922", "canary-app-secret-e41b"
@@ -50,7 +50,7 @@ async def provider(callback: str) -> AsyncIterator[tuple[Provider, str]]:
     made = Provider(
         access_token=TOKEN, phone_number_id=NUMBER, callback=callback, app_secret=SECRET
     )
-    async with serving.listening(made) as url:
+    async with server.serve(made) as url:
         yield made, url
 
 

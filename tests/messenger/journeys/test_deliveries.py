@@ -10,9 +10,9 @@ import pytest
 from messenger.journeys.phone import WEBHOOK, text
 from messenger.journeys.town import Messenger, Town
 from tapgate.gateway import create_app
-from tapgate.messenger import handler, people
-from tapgate.messenger.channel.plain_text import as_text
-from tapgate.messenger.model.replies import Offer, PinForm, Say
+from tapgate.messenger import inbox_worker, people
+from tapgate.messenger.channel.plain_text import render_plain_text
+from tapgate.messenger.model.replies import OptionList, PinForm, TextReply
 from world import PIN
 
 
@@ -80,7 +80,7 @@ async def test_messages_of_several_people_in_one_delivery(town: Town, messenger:
     await phones[0].deliver(*(phone.message(text("balance")) for phone in phones))
     for phone, amount in zip(phones, ("11.00 SLE", "22.00 SLE"), strict=True):
         await phone.handled()
-        (reply,) = [one for one in await phone.replies() if isinstance(one, Say | Offer)]
+        (reply,) = [one for one in await phone.replies() if isinstance(one, TextReply | OptionList)]
         assert amount in reply.text
 
 
@@ -212,7 +212,7 @@ async def test_who_paid_while_the_process_died_is_not_told_that_it_was_cancelled
         await phone.handled()
         if way == "form":
             await phone.say("cancel")
-        assert "cannot be paid twice" in as_text(await phone.replies(everything=True))
+        assert "cannot be paid twice" in render_plain_text(await phone.replies(everything=True))
         assert "may have gone through" in await phone.say("cancel")
     assert await town.balance(recipient["id"]) == "100.00"
 
@@ -276,7 +276,7 @@ async def test_over_the_rate_a_message_is_not_acted_on(town: Town, where: str) -
             await phone.deliver(message)
         await phone.handled()
         (slow_down,) = await phone.replies()
-        assert isinstance(slow_down, Say)
+        assert isinstance(slow_down, TextReply)
         assert "77.00" not in slow_down.text
 
 
@@ -300,7 +300,7 @@ async def test_a_changed_number_is_heard_over_the_rate(town: Town) -> None:
         await phone.say("balance")
         await phone.deliver(phone.message({"type": "system", "system": {"body": "changed"}}))
         await phone.handled()
-        person = await people.meet(messenger.services.database, phone.number)
+        person = await people.load_person(messenger.services.database, phone.number)
         assert not person.trusted
 
 
@@ -323,7 +323,7 @@ async def test_those_who_wait_long_do_not_keep_others_waiting(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More of them than are looked for at once, left behind by another process."""
-    monkeypatch.setattr(handler, "_MOST_ADDRESSES", 2)
+    monkeypatch.setattr(inbox_worker, "_MAX_ADDRESSES_PER_SWEEP", 2)
     database = town.world.services.database
     subscriber = await town.world.subscriber(balance="77.00")
     stuck, last = ["+100000001", "+100000002"], subscriber["phone_number"]
@@ -344,7 +344,7 @@ async def test_those_who_wait_long_do_not_keep_others_waiting(
     async with town.messenger() as messenger:
         phone = messenger.phone(last)
         await phone.handled()
-        assert "77.00" in as_text(await phone.replies())
+        assert "77.00" in render_plain_text(await phone.replies())
 
 
 async def test_deliveries_of_the_same_messages_in_any_order_do_not_wait_for_each_other(
@@ -371,7 +371,7 @@ async def test_messages_of_one_second_are_handled_in_their_order(
         phone.message(text("Mary Sesay"), id="wamid.a", **moment),
     )
     await phone.handled()
-    assert "Mary Sesay" in as_text(await phone.replies())
+    assert "Mary Sesay" in render_plain_text(await phone.replies())
 
 
 class Crowded(httpx2.AsyncBaseTransport):
@@ -398,7 +398,7 @@ class Crowded(httpx2.AsyncBaseTransport):
 async def test_a_crowd_is_answered_a_few_at_a_time(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handler, "_AT_ONCE", 2)
+    monkeypatch.setattr(inbox_worker, "_MAX_CONCURRENT_CONVERSATIONS", 2)
     crowded = Crowded(town)
     async with town.messenger(http=crowded) as messenger:
         phones = [messenger.phone(town.world.phone()) for _ in range(6)]

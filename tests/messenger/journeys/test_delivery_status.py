@@ -12,7 +12,7 @@ from messenger.set_clock import SetClock
 from tapgate.client import NO_RETRIES, AsyncGateway, ServiceSecret
 from tapgate.gateway import create_app
 from tapgate.messenger.outbox import claims
-from tapgate.messenger.outbox.reporter import LEASE, Reporter
+from tapgate.messenger.outbox.status_reporter import LEASE_DURATION, StatusReporter
 from tapgate.notifications.messages import SERVICE_NAME
 
 
@@ -33,7 +33,7 @@ async def code_to(
     assert answer.status_code == 202
     services = messenger.services
     (claim,) = await claims.claim(services.database, now=services.clock(), limit=1)
-    await claims.sent(services.database, claim, [channel_id], services.clock(), keep=False)
+    await claims.complete(services.database, claim, [channel_id], services.clock(), keep=False)
 
 
 async def shown(town: Town, record: dict[str, Any]) -> dict[str, Any]:
@@ -85,17 +85,19 @@ async def test_a_report_is_repeated_until_the_gateway_has_it(
     await until(town, record, "sent")  # by the messenger's own reporter, which is stopped then
     database = town.world.services.database
     await database.execute("UPDATE messages SET delivery = NULL")
-    await database.execute("UPDATE messenger.outbox SET report_at = $1", clock() + LEASE * 100)
-    clock.now += LEASE * 100
+    await database.execute(
+        "UPDATE messenger.outbox SET report_at = $1", clock() + LEASE_DURATION * 100
+    )
+    clock.now += LEASE_DURATION * 100
     for transport, status in ((away, "queued"), (here, "queued")):
         async with AsyncGateway(
             "http://gateway", secret, retries=NO_RETRIES, http=transport
         ) as gateway:
-            await Reporter(database, gateway, clock).report_due()
+            await StatusReporter(database, gateway, clock).report_due()
         assert (await shown(town, record))["status"] == status
-    clock.now += LEASE
+    clock.now += LEASE_DURATION
     async with AsyncGateway("http://gateway", secret, http=here) as gateway:
-        await Reporter(database, gateway, clock).report_due()
+        await StatusReporter(database, gateway, clock).report_due()
     assert (await shown(town, record))["status"] == "sent"
     assert await database.fetchval("SELECT report_at FROM messenger.outbox") is None
 
@@ -105,7 +107,7 @@ async def test_a_refused_report_does_not_hold_up_the_others(
 ) -> None:
     bad, good = await town.world.subscriber(), await town.world.subscriber()
     clock = SetClock()
-    clock.now = messenger.services.clock() + LEASE * 100
+    clock.now = messenger.services.clock() + LEASE_DURATION * 100
     secret = ServiceSecret("messenger", town.world.services.settings.service_secrets["messenger"])
     for record, channel_id in ((bad, "wamid.bad"), (good, "wamid.good")):
         await code_to(town, messenger, record, channel_id)
@@ -119,7 +121,7 @@ async def test_a_refused_report_does_not_hold_up_the_others(
     await database.execute("UPDATE messenger.outbox SET report_at = $1", clock())
     here = httpx2.ASGITransport(create_app(town.world.services))
     async with AsyncGateway("http://gateway", secret, http=here) as gateway:
-        await Reporter(database, gateway, clock).report_due()
+        await StatusReporter(database, gateway, clock).report_due()
     assert (await shown(town, good))["status"] == "sent"
     assert (await shown(town, bad))["status"] == "queued"
     assert set(await database.fetch("SELECT report_at FROM messenger.outbox")) == {(None,)}

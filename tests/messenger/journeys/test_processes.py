@@ -31,8 +31,8 @@ from messenger.journeys.running import (
 from messenger.journeys.town import flow_key
 from tapgate import signing
 from tapgate.client import AsyncGateway, Login
-from tapgate.messenger.fake_graph.provider import Provider, Utterance
-from tapgate.messenger.flows.provider_side import Exchange
+from tapgate.messenger.fake_graph.provider import Provider, UserMessage
+from tapgate.messenger.flows.flow_client import FlowClient
 from tapgate.settings import load_settings
 from tapgate.store.database import Database
 from tapgate.store.embedded import PROGRAMS_DIR
@@ -52,17 +52,17 @@ class Person:
         self._read = 0
 
     async def say(self, words: str, **how: Any) -> str:
-        return await self.do(Utterance(text=words, **how))
+        return await self.do(UserMessage(text=words, **how))
 
-    async def do(self, utterance: Utterance) -> str:
-        await self._provider.say(self.digits, utterance)
+    async def do(self, utterance: UserMessage) -> str:
+        await self._provider.send_user_message(self.digits, utterance)
         return await self.read()
 
     async def tap(self, title: str) -> str:
-        for sent in reversed(self._provider.sent_to(self.number)):
+        for sent in reversed(self._provider.list_sent_to(self.number)):
             for option in options(sent.message):
                 if option["title"] == title:
-                    return await self.do(Utterance(tap=option["id"]))
+                    return await self.do(UserMessage(tap=option["id"]))
         raise AssertionError(f"nothing to tap on says {title}")
 
     async def read(self) -> str:
@@ -76,7 +76,7 @@ class Person:
                 self.number,
             ):
                 await asyncio.sleep(0.02)
-        sent = self._provider.sent_to(self.number)
+        sent = self._provider.list_sent_to(self.number)
         new, self._read = sent[self._read :], len(sent)
         return "\n".join(json.dumps(one.message, ensure_ascii=False) for one in new)
 
@@ -84,11 +84,11 @@ class Person:
         """Fills in the newest form, then closes it when it is done."""
         token = next(
             sent.message["interactive"]["action"]["parameters"]["flow_token"]
-            for sent in reversed(self._provider.sent_to(self.number))
+            for sent in reversed(self._provider.list_sent_to(self.number))
             if sent.message.get("interactive", {}).get("type") == "flow"
         )
-        other_side = Exchange(flow_key()[1])
-        body = other_side.encrypted(
+        other_side = FlowClient(flow_key()[1])
+        body = other_side.encrypt(
             {
                 "version": "3.0",
                 "action": "data_exchange",
@@ -103,10 +103,10 @@ class Person:
                 content=body,
                 headers={"X-Hub-Signature-256": signature},
             )
-        screen = other_side.decrypted(answer.text)
+        screen = other_side.decrypt(answer.text)
         if screen.get("screen") == "SUCCESS":
             params = screen["data"]["extension_message_response"]["params"]
-            await self._provider.say(self.digits, Utterance(flow=params))
+            await self._provider.send_user_message(self.digits, UserMessage(flow=params))
         return answer.status_code, screen
 
 
@@ -217,7 +217,7 @@ async def test_a_life_with_a_wallet_in_a_chat(
     Image.new("RGB", (50, 50)).save(picture, "PNG")
     await mary.say("kyc")
     await mary.say("1")
-    await mary.do(Utterance(image=made.media.add(picture.getvalue(), "image/png")))
+    await mary.do(UserMessage(image=made.media.add(picture.getvalue(), "image/png")))
     documents = gateway.subscribers.list_kyc_documents(subscribers[mary.number].id)
     assert [one.document_type async for one in documents] == ["id_front"]
     await john.say("langue")
@@ -226,7 +226,7 @@ async def test_a_life_with_a_wallet_in_a_chat(
 
     # Killed between the acknowledgement and the act: the gateway does not answer meanwhile.
     running.signal("gateway", signal.SIGSTOP)
-    await made.say(mary.digits, Utterance(text="balance"))
+    await made.send_user_message(mary.digits, UserMessage(text="balance"))
     await until(lambda: under_way(database, mary.number))
     running.signal("messenger", signal.SIGKILL)
     running.signal("gateway", signal.SIGCONT)

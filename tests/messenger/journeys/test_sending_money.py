@@ -9,7 +9,7 @@ from messenger.flows.stage import words
 from messenger.journeys.phone import text
 from messenger.journeys.town import Messenger, Town
 from tapgate.messenger import runner
-from tapgate.messenger.model.replies import Offer, PinForm
+from tapgate.messenger.model.replies import OptionList, PinForm
 from world import PIN, WRONG_PIN
 
 
@@ -115,7 +115,7 @@ async def test_a_form_filled_in_many_times_at_once(
     town: Town, messenger: Messenger, pair: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Each waits for the one before, however busy the machine is.
-    monkeypatch.setattr(runner, "_FORM_PATIENCE_SECONDS", 30.0)
+    monkeypatch.setattr(runner, "_FORM_LEASE_TIMEOUT_SECONDS", 30.0)
     phone = messenger.phone(pair["sender"]["phone_number"])
     await phone.say(f"send 100 to {pair['serial']}")
     await phone.say("yes")
@@ -219,7 +219,7 @@ async def test_a_button_of_an_earlier_question_has_expired(
 ) -> None:
     phone = messenger.phone(pair["sender"]["phone_number"])
     await phone.say(f"send 900 to {pair['serial']}")
-    old = await phone.last(Offer)
+    old = await phone.last(OptionList)
     await phone.say("cancel")
     await phone.say(f"send 5 to {pair['serial']}")
     answer = await phone.send(

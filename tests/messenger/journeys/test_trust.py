@@ -6,7 +6,7 @@ from typing import Any
 from messenger.journeys.phone import Phone, text
 from messenger.journeys.town import Messenger, Town
 from messenger.set_clock import SetClock
-from tapgate.messenger import codes
+from tapgate.messenger import one_time_codes
 from tapgate.messenger.model.people import Person
 from tapgate.messenger.model.replies import Template
 from world import PIN, WRONG_PIN
@@ -77,13 +77,13 @@ async def test_codes_cannot_be_guessed_in_the_long_run(messenger: Messenger) -> 
     services.clock = clock
     for number in range(59):
         eve = Person(address=f"user:eve-{number}", phone=None)
-        await codes.send(services, eve, "+23276123456")
+        await one_time_codes.send_code(services, eve, "+23276123456")
         clock.forward(minutes=1)
     count = "SELECT count(*) FROM messenger.outbox"
-    assert await services.database.fetchval(count) == codes.PER_HOUR
+    assert await services.database.fetchval(count) == one_time_codes.MAX_CODES_PER_HOUR
     clock.forward(minutes=1)
-    await codes.send(services, Person(address="user:ada", phone=None), "+23276123456")
-    assert await services.database.fetchval(count) == codes.PER_HOUR + 1
+    await one_time_codes.send_code(services, Person(address="user:ada", phone=None), "+23276123456")
+    assert await services.database.fetchval(count) == one_time_codes.MAX_CODES_PER_HOUR + 1
 
 
 async def test_codes_of_the_gateway_and_of_the_chat_share_one_limit(
@@ -94,12 +94,12 @@ async def test_codes_of_the_gateway_and_of_the_chat_share_one_limit(
     eve = Person(address="user:eve", phone=None)
     count = "SELECT count(*) FROM messenger.outbox"
     assert (await town.gateway.post(url, auth=town.world.service())).status_code == 200
-    await codes.send(messenger.services, eve, subscriber["phone_number"])
+    await one_time_codes.send_code(messenger.services, eve, subscriber["phone_number"])
     assert await messenger.services.database.fetchval(count) == 0
     clock = SetClock()
     clock.now = messenger.services.clock() + timedelta(minutes=1)
     messenger.services.clock = clock
-    await codes.send(messenger.services, eve, subscriber["phone_number"])
+    await one_time_codes.send_code(messenger.services, eve, subscriber["phone_number"])
     assert await messenger.services.database.fetchval(count) == 1
     assert (await town.gateway.post(url, auth=town.world.service())).status_code == 429
 
@@ -107,9 +107,9 @@ async def test_codes_of_the_gateway_and_of_the_chat_share_one_limit(
 async def test_nobody_has_codes_sent_to_many(messenger: Messenger) -> None:
     services, eve = messenger.services, Person(address="user:eve", phone=None)
     for number in range(20):
-        await codes.send(services, eve, f"+232761234{number:02}")
+        await one_time_codes.send_code(services, eve, f"+232761234{number:02}")
     sent = await services.database.fetchval("SELECT count(*) FROM messenger.outbox")
-    assert sent == codes.PER_HOUR
+    assert sent == one_time_codes.MAX_CODES_PER_HOUR
 
 
 def changed_number(phone: Phone) -> dict[str, Any]:

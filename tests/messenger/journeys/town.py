@@ -20,9 +20,9 @@ from messenger.journeys.phone import Phone
 from tapgate.gateway import create_app
 from tapgate.messenger.app import App
 from tapgate.messenger.model.replies import Template
-from tapgate.messenger.outbox.sealed import opened
+from tapgate.messenger.outbox.sealing import open_message
 from tapgate.messenger.services import Services
-from tapgate.messenger.wiring import wired
+from tapgate.messenger.wiring import open_services
 from world import World
 
 
@@ -49,7 +49,7 @@ class Town:
         chosen = {"messenger_flow_private_key": flow_key()[0], **settings}
         own = msgspec.structs.replace(self.world.services.settings, **chosen)
         way = http or httpx2.ASGITransport(create_app(self.world.services))
-        async with wired(own, self._database_url, http=way) as services:
+        async with open_services(own, self._database_url, http=way) as services:
             transport = httpx2.ASGITransport(App(services), raise_app_exceptions=False)
             async with httpx2.AsyncClient(transport=transport, base_url="http://m") as client:
                 yield Messenger(self.world, services, client)
@@ -60,7 +60,7 @@ class Town:
         kept = await services.database.fetch(
             "SELECT id, content FROM messenger.outbox WHERE content IS NOT NULL"
         )
-        told = [opened(services.vault, row["id"], row["content"]) for row in kept]
+        told = [open_message(services.vault, row["id"], row["content"]) for row in kept]
         codes = [
             code
             for message in told

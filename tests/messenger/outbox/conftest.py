@@ -5,10 +5,10 @@ import pytest
 from messenger.fake_graph.business import NUMBER, TOKEN
 from messenger.outbox.stage import Outbox, Stage
 from messenger.set_clock import SetClock
-from tapgate.messenger.channel.graph import Graph
+from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.fake_graph.provider import Provider
 from tapgate.messenger.fake_graph.rules import Rules
-from tapgate.messenger.fake_graph.serving import listening
+from tapgate.messenger.fake_graph.server import serve
 from tapgate.store.database import Database
 
 
@@ -24,16 +24,16 @@ def outbox(database: Database, clock: SetClock) -> Outbox:
 
 @pytest.fixture
 async def provider(clock: SetClock) -> Provider:
-    rules = Rules(per_second=1000, pair_burst=1000)
+    rules = Rules(max_per_second=1000, pair_burst=1000)
     return Provider(access_token=TOKEN, phone_number_id=NUMBER, clock=clock, rules=rules)
 
 
 @pytest.fixture
-async def graph(provider: Provider) -> AsyncIterator[Graph]:
-    async with listening(provider) as url, Graph(url, TOKEN, NUMBER) as graph:
+async def graph(provider: Provider) -> AsyncIterator[GraphClient]:
+    async with serve(provider) as url, GraphClient(url, TOKEN, NUMBER) as graph:
         yield graph
 
 
 @pytest.fixture
-def stage(database: Database, clock: SetClock, provider: Provider, graph: Graph) -> Stage:
+def stage(database: Database, clock: SetClock, provider: Provider, graph: GraphClient) -> Stage:
     return Stage(database, clock, provider, graph)

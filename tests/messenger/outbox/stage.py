@@ -6,10 +6,10 @@ import asyncpg
 
 from messenger.set_clock import SetClock
 from tapgate.ids import IdGenerator
-from tapgate.messenger.channel.graph import Graph
-from tapgate.messenger.fake_graph.provider import Provider, Utterance
-from tapgate.messenger.model.replies import Outgoing, Say
-from tapgate.messenger.outbox.operations import put
+from tapgate.messenger.channel.graph import GraphClient
+from tapgate.messenger.fake_graph.provider import Provider, UserMessage
+from tapgate.messenger.model.replies import OutgoingMessage, TextReply
+from tapgate.messenger.outbox.operations import enqueue
 from tapgate.messenger.outbox.sender import Sender
 from tapgate.store.database import Database
 from tapgate.vault import Vault
@@ -26,7 +26,7 @@ class Outbox:
         self.new_id = IdGenerator(1)
 
     async def put(
-        self, message: Outgoing | str, address: str = PHONE, key: str | None = None
+        self, message: OutgoingMessage | str, address: str = PHONE, key: str | None = None
     ) -> tuple[int, bool]:
         async with self.database.transaction() as tx:
             return await self.put_in(tx, message, address, key)
@@ -34,17 +34,17 @@ class Outbox:
     async def put_in(
         self,
         tx: asyncpg.Connection,
-        message: Outgoing | str,
+        message: OutgoingMessage | str,
         address: str = PHONE,
         key: str | None = None,
     ) -> tuple[int, bool]:
-        return await put(
+        return await enqueue(
             tx,
             self.vault,
             new_id=self.new_id,
             now=self.clock(),
             address=address,
-            message=Say(text=message) if isinstance(message, str) else message,
+            message=TextReply(text=message) if isinstance(message, str) else message,
             key=key,
         )
 
@@ -57,7 +57,7 @@ class Outbox:
 
 class Stage(Outbox):
     def __init__(
-        self, database: Database, clock: SetClock, provider: Provider, graph: Graph
+        self, database: Database, clock: SetClock, provider: Provider, graph: GraphClient
     ) -> None:
         super().__init__(database, clock)
         self.provider = provider
@@ -69,8 +69,8 @@ class Stage(Outbox):
     async def written_by(self, *phones: str) -> None:
         """They wrote, so they may be answered."""
         for phone in phones:
-            await self.provider.say(phone[1:], Utterance(text="hi"))
+            await self.provider.send_user_message(phone[1:], UserMessage(text="hi"))
 
     def texts(self, phone: str = PHONE) -> list[str]:
         """What a person has read."""
-        return [one.message["text"]["body"] for one in self.provider.sent_to(phone)]
+        return [one.message["text"]["body"] for one in self.provider.list_sent_to(phone)]

@@ -8,9 +8,16 @@ import pytest
 from messenger.outbox.stage import OTHER, PHONE, Outbox
 from tapgate import ids
 from tapgate.clock import format_rfc3339
-from tapgate.messenger.model.replies import Offer, Option, Outgoing, PinForm, Say, Template
-from tapgate.messenger.outbox.queries import recent
-from tapgate.messenger.outbox.sealed import UnreadableError, opened, seal
+from tapgate.messenger.model.replies import (
+    Option,
+    OptionList,
+    OutgoingMessage,
+    PinForm,
+    Template,
+    TextReply,
+)
+from tapgate.messenger.outbox.queries import list_recent
+from tapgate.messenger.outbox.sealing import UnreadableError, open_message, seal_message
 from tapgate.vault import Vault
 
 #: Longer than a real one, which the number of a row or sealed bytes may have in them by chance.
@@ -65,31 +72,31 @@ async def test_a_code_is_not_found_in_the_table(outbox: Outbox) -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        Say(text="Hello"),
+        TextReply(text="Hello"),
         TEMPLATE,
-        Offer(text="?", options=(MORE,), button="b", more=MORE, start=9),
+        OptionList(text="?", options=(MORE,), button="b", more=MORE, start=9),
         PinForm(text="PIN", button="b", form="change_pin", token="t"),
     ],
 )
-def test_what_is_sealed_opens_as_what_it_was_and_for_itself_only(message: Outgoing) -> None:
+def test_what_is_sealed_opens_as_what_it_was_and_for_itself_only(message: OutgoingMessage) -> None:
     vault = Vault("a secret key")
-    content = seal(vault, 7, message)
-    assert opened(vault, 7, content) == message
+    content = seal_message(vault, 7, message)
+    assert open_message(vault, 7, content) == message
     with pytest.raises(UnreadableError):
-        opened(vault, 8, content)
+        open_message(vault, 8, content)
     with pytest.raises(UnreadableError):
-        opened(Vault("another key"), 7, content)
+        open_message(Vault("another key"), 7, content)
 
 
 async def test_a_developer_reads_the_newest_first(outbox: Outbox) -> None:
     await outbox.put("Hello")
     outbox.clock.forward(seconds=1)
     options = (Option(id="a", title="Balance"),)
-    await outbox.put(Offer(text="What next?", options=options, button="b", more=MORE))
+    await outbox.put(OptionList(text="What next?", options=options, button="b", more=MORE))
     await outbox.put(TEMPLATE)
     await outbox.put("not theirs", OTHER)
     rows = await outbox.rows()
-    shown = msgspec.to_builtins(await recent(outbox.database, outbox.vault, PHONE))
+    shown = msgspec.to_builtins(await list_recent(outbox.database, outbox.vault, PHONE))
     created = [format_rfc3339(row["created_at"]) for row in rows]
     tapped_on = [{"type": "reply", "reply": {"id": "a", "title": "Balance"}}]
     assert [one.pop("payloads")[-1]["type"] for one in shown[::2]] == ["template", "text"]
@@ -121,18 +128,18 @@ async def test_a_developer_reads_the_newest_first(outbox: Outbox) -> None:
             "created_at": created[0],
         },
     ]
-    assert len(await recent(outbox.database, outbox.vault, PHONE, limit=1)) == 1
+    assert len(await list_recent(outbox.database, outbox.vault, PHONE, limit=1)) == 1
 
 
 async def test_what_can_never_be_sent_is_still_listed(outbox: Outbox) -> None:
     twins = (Option(id="a", title="Balance"), Option(id="a", title="History"))
-    await outbox.put(Offer(text="What next?", options=twins, button="b", more=MORE))
-    (shown,) = await recent(outbox.database, outbox.vault, PHONE)
+    await outbox.put(OptionList(text="What next?", options=twins, button="b", more=MORE))
+    (shown,) = await list_recent(outbox.database, outbox.vault, PHONE)
     assert shown.payloads is None
     assert shown.text == "What next?\n\n1. Balance\n2. History"
 
 
 async def test_what_cannot_be_opened_is_still_listed(outbox: Outbox) -> None:
     await outbox.put("Hello")
-    (shown,) = await recent(outbox.database, Vault("another key"), PHONE)
+    (shown,) = await list_recent(outbox.database, Vault("another key"), PHONE)
     assert shown.text is None

@@ -12,11 +12,11 @@ from structlog.testing import capture_logs
 from messenger.outbox.stage import OTHER, PHONE, Stage
 from tapgate import ids
 from tapgate.errors import ApiError, unavailable
-from tapgate.messenger.fake_graph.provider import Failure
-from tapgate.messenger.model.replies import Offer, Option, Template
+from tapgate.messenger.fake_graph.provider import PlannedFailure
+from tapgate.messenger.model.replies import Option, OptionList, Template
 from tapgate.messenger.outbox import claims
-from tapgate.messenger.outbox.queries import recent
-from tapgate.messenger.outbox.sender import GIVE_UP_AFTER, Sender
+from tapgate.messenger.outbox.queries import list_recent
+from tapgate.messenger.outbox.sender import MAX_MESSAGE_AGE, Sender
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
@@ -38,7 +38,7 @@ async def test_a_message_is_sent_once_and_in_production_forgotten(stage: Stage) 
     assert row["channel_message_id"] == sent.id
     await stage.sender().send_due()
     assert stage.texts() == ["Hello"]
-    (shown,) = await recent(stage.database, stage.vault, PHONE)
+    (shown,) = await list_recent(stage.database, stage.vault, PHONE)
     assert shown.text is None
 
 
@@ -46,7 +46,7 @@ async def test_elsewhere_what_was_sent_can_still_be_read(stage: Stage) -> None:
     await stage.written_by(PHONE)
     await stage.put("Hello")
     await stage.sender().send_due()
-    (shown,) = await recent(stage.database, stage.vault, PHONE)
+    (shown,) = await list_recent(stage.database, stage.vault, PHONE)
     assert shown.text == "Hello"
 
 
@@ -61,14 +61,14 @@ async def test_without_a_provider_everything_stays(stage: Stage) -> None:
         await task
     (row,) = await stage.rows()
     assert (row["status"], row["attempts"]) == ("waiting", 0)
-    assert [one.text for one in await recent(stage.database, stage.vault, PHONE)] == ["Hello"]
+    assert [one.text for one in await list_recent(stage.database, stage.vault, PHONE)] == ["Hello"]
 
 
 async def test_the_next_message_of_a_person_waits_and_another_persons_does_not(
     stage: Stage,
 ) -> None:
     await stage.written_by(PHONE, OTHER)
-    stage.provider.failures.append(Failure(code=131056, status=400))
+    stage.provider.failures.append(PlannedFailure(code=131056, status=400))
     await stage.put("one")
     await stage.sender().send_due()
     await stage.put("two")
@@ -90,7 +90,7 @@ async def test_a_refused_message_does_not_hold_up_the_next(stage: Stage) -> None
 
 async def test_pauses_grow_and_then_it_arrives(stage: Stage) -> None:
     await stage.written_by(PHONE)
-    stage.provider.failures.append(Failure(code=130429, times=3))
+    stage.provider.failures.append(PlannedFailure(code=130429, times=3))
     await stage.put("Hello")
     pauses = []
     for attempt in range(1, 4):
@@ -109,19 +109,19 @@ async def test_pauses_grow_and_then_it_arrives(stage: Stage) -> None:
 
 
 def test_pauses_grow_to_about_a_minute_and_differ() -> None:
-    pauses = [claims.pause(attempts).total_seconds() for attempts in (7, 50, 30_000) * 10]
+    pauses = [claims.compute_backoff(attempts).total_seconds() for attempts in (7, 50, 30_000) * 10]
     assert all(45 <= pause <= 75 for pause in pauses)
     assert len(set(pauses)) > 1
 
 
 async def test_after_a_day_it_is_given_up_with_what_went_wrong(stage: Stage) -> None:
     await stage.written_by(PHONE)
-    stage.provider.failures.append(Failure(code=131000, times=1))
+    stage.provider.failures.append(PlannedFailure(code=131000, times=1))
     await stage.put("Hello")
     await stage.put("never tried")
     await stage.sender().send_due()
-    stage.clock.forward(seconds=GIVE_UP_AFTER.total_seconds() - 1)
-    stage.provider.failures.append(Failure(code=131016, times=1))
+    stage.clock.forward(seconds=MAX_MESSAGE_AGE.total_seconds() - 1)
+    stage.provider.failures.append(PlannedFailure(code=131016, times=1))
     await stage.sender().send_due()
     assert [status for status, _ in await stage.statuses()] == ["waiting", "waiting"]
     stage.clock.forward(minutes=2)
@@ -141,14 +141,14 @@ async def test_killed_between_sending_and_marking_it_is_sent_again(
         raise unavailable("The database cannot be reached")
 
     with monkeypatch.context() as patch:
-        patch.setattr(claims, "sent", killed)
+        patch.setattr(claims, "complete", killed)
         with capture_logs() as logs:
             await stage.sender().send_due()
-    assert [log["event"] for log in logs] == ["outbox.not_marked"]
+    assert [log["event"] for log in logs] == ["outbox.completion_failed"]
     assert stage.texts() == ["one"]
     await stage.sender().send_due()
     assert stage.texts() == ["one"]  # another one might still be at it
-    stage.clock.forward(seconds=claims.LEASE.total_seconds())
+    stage.clock.forward(seconds=claims.LEASE_DURATION.total_seconds())
     await stage.sender().send_due()
     assert stage.texts() == ["one", "one", "two"]
     assert await stage.statuses() == [("sent", None)] * 2
@@ -168,7 +168,9 @@ async def test_order_holds_under_failures_with_several_senders_at_once(
     async def badly(payload: dict[str, Any]) -> str:
         if chance.random() < 0.3:
             failed.append(payload)
-            stage.provider.failures.append(Failure(code=chance.choice([130429, 131056, 131000])))
+            stage.provider.failures.append(
+                PlannedFailure(code=chance.choice([130429, 131056, 131000]))
+            )
         return await send(payload)
 
     monkeypatch.setattr(stage.graph, "send", badly)
@@ -194,7 +196,7 @@ async def test_a_long_message_goes_on_where_it_was_interrupted(
         nonlocal calls
         calls += 1
         if calls == 2:
-            stage.provider.failures.append(Failure(code=131000))
+            stage.provider.failures.append(PlannedFailure(code=131000))
         return await send(payload)
 
     monkeypatch.setattr(stage.graph, "send", failing_the_second_time)
@@ -209,7 +211,7 @@ async def test_a_long_message_goes_on_where_it_was_interrupted(
 
 async def test_what_cannot_be_shown_is_refused(stage: Stage) -> None:
     option = Option(id="", title="No id")
-    await stage.put(Offer(text="?", options=(option,), button="b", more=option))
+    await stage.put(OptionList(text="?", options=(option,), button="b", more=option))
     await stage.sender().send_due()
     assert await stage.statuses() == [("refused", "cannot be shown")]
 
@@ -227,7 +229,7 @@ async def test_what_another_key_sealed_waits_for_that_key(stage: Stage) -> None:
 
 async def test_logs_hold_ids_and_codes_only(stage: Stage) -> None:
     await stage.put("a secret balance")
-    stage.provider.failures.append(Failure(code=131000))
+    stage.provider.failures.append(PlannedFailure(code=131000))
     with capture_logs() as logs:
         await stage.sender().send_due()
         stage.clock.forward(seconds=2)
@@ -236,14 +238,14 @@ async def test_logs_hold_ids_and_codes_only(stage: Stage) -> None:
     message_id = ids.encode(ids.MESSAGE, row["id"])
     assert logs == [
         {
-            "event": "outbox.put_off",
+            "event": "outbox.retry_scheduled",
             "log_level": "info",
             "problem": "131000",
             "attempts": 1,
             "message_id": message_id,
         },
         {
-            "event": "outbox.refused",
+            "event": "outbox.rejected",
             "log_level": "warning",
             "problem": "131047",
             "message_id": message_id,
@@ -254,8 +256,8 @@ async def test_logs_hold_ids_and_codes_only(stage: Stage) -> None:
 async def test_it_runs_is_woken_and_ends_what_is_under_way(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tapgate.messenger.outbox.sender.TICK_SECONDS", 3600.0)
-    monkeypatch.setattr("tapgate.messenger.outbox.sender._FAREWELL_SECONDS", 30.0)
+    monkeypatch.setattr("tapgate.messenger.outbox.sender.POLL_INTERVAL_SECONDS", 3600.0)
+    monkeypatch.setattr("tapgate.messenger.outbox.sender._SHUTDOWN_TIMEOUT_SECONDS", 30.0)
     await stage.written_by(PHONE)
     sending, go_on = asyncio.Event(), asyncio.Event()
     send = stage.graph.send
@@ -287,7 +289,7 @@ async def test_it_runs_is_woken_and_ends_what_is_under_way(
 
 
 async def test_it_outlives_the_database(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tapgate.messenger.outbox.sender.TICK_SECONDS", 0.01)
+    monkeypatch.setattr("tapgate.messenger.outbox.sender.POLL_INTERVAL_SECONDS", 0.01)
     await stage.written_by(PHONE)
     await stage.put("Hello")
     claim, failures = claims.claim, [unavailable("away"), unavailable("away")]
@@ -314,14 +316,17 @@ async def test_a_claim_that_was_taken_over_changes_nothing(stage: Stage) -> None
     now = stage.clock()
     (lost,) = await claims.claim(stage.database, now=now, limit=9)
     assert await claims.claim(stage.database, now=now, limit=9) == []
-    later = now + claims.LEASE
+    later = now + claims.LEASE_DURATION
     (held,) = await claims.claim(stage.database, now=later, limit=9)
-    await claims.put_off(stage.database, lost, "131000", now - timedelta(days=1))
-    await claims.refused(stage.database, lost, "131047", now, keep=False)
-    await claims.hold(stage.database, lost, ["x"], now)
+    await claims.schedule_retry(stage.database, lost, "131000", now - timedelta(days=1))
+    await claims.fail(stage.database, lost, "131047", now, keep=False)
+    await claims.extend_lease(stage.database, lost, ["x"], now)
     (row,) = await stage.rows()
     assert (row["status"], row["problem"]) == ("waiting", None)
-    assert (row["attempts"], row["next_attempt_at"]) == (held.attempts, later + claims.LEASE)
+    assert (row["attempts"], row["next_attempt_at"]) == (
+        held.attempts,
+        later + claims.LEASE_DURATION,
+    )
 
 
 async def test_claims_at_the_same_time_are_for_different_people(stage: Stage) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from messenger.outbox.stage import PHONE, Outbox, Stage
-from tapgate.messenger.fake_graph.provider import Failure
+from tapgate.messenger.fake_graph.provider import PlannedFailure
 from tapgate.messenger.model.incoming import DeliveryStatus
-from tapgate.messenger.model.replies import Say, Template
+from tapgate.messenger.model.replies import Template, TextReply
 from tapgate.messenger.outbox import claims, statuses
-from tapgate.messenger.outbox.queries import recent
+from tapgate.messenger.outbox.queries import list_recent
 
 CODE = Template(name="one_time_code", language="fr", parameters=("918273",))
 
@@ -24,11 +24,11 @@ async def send(outbox: Outbox, *channel_ids: str, message: Any = CODE, key: str 
     """As if the provider had accepted it under these ids."""
     await outbox.put(message, key=key)
     (claim,) = await claims.claim(outbox.database, now=outbox.clock(), limit=1)
-    await claims.sent(outbox.database, claim, list(channel_ids), outbox.clock(), keep=True)
+    await claims.complete(outbox.database, claim, list(channel_ids), outbox.clock(), keep=True)
 
 
 async def status(outbox: Outbox) -> str:
-    return (await recent(outbox.database, outbox.vault, PHONE))[0].status
+    return (await list_recent(outbox.database, outbox.vault, PHONE))[0].status
 
 
 async def record(outbox: Outbox, *reports: DeliveryStatus) -> None:
@@ -37,10 +37,10 @@ async def record(outbox: Outbox, *reports: DeliveryStatus) -> None:
 
 async def test_a_message_is_queued_until_it_is_sent(outbox: Outbox) -> None:
     await outbox.put(CODE)
-    (shown,) = await recent(outbox.database, outbox.vault, PHONE)
+    (shown,) = await list_recent(outbox.database, outbox.vault, PHONE)
     assert (shown.status, shown.language) == ("queued", "fr")
     (claim,) = await claims.claim(outbox.database, now=outbox.clock(), limit=1)
-    await claims.sent(outbox.database, claim, ["wamid.1"], outbox.clock(), keep=True)
+    await claims.complete(outbox.database, claim, ["wamid.1"], outbox.clock(), keep=True)
     assert await status(outbox) == "sent"
 
 
@@ -82,7 +82,7 @@ async def test_one_delivery_with_several_reports(outbox: Outbox) -> None:
 
 
 async def test_a_message_in_parts_is_as_far_as_its_last_part(outbox: Outbox) -> None:
-    await send(outbox, "wamid.1", "wamid.2", message=Say(text="long"))
+    await send(outbox, "wamid.1", "wamid.2", message=TextReply(text="long"))
     await record(outbox, report("read", "wamid.1"))
     assert await status(outbox) == "sent"
     await record(outbox, report("delivered", "wamid.2"))
@@ -92,14 +92,14 @@ async def test_a_message_in_parts_is_as_far_as_its_last_part(outbox: Outbox) -> 
 
 
 async def test_a_message_with_a_failed_part_failed(outbox: Outbox) -> None:
-    await send(outbox, "wamid.1", "wamid.2", message=Say(text="long"))
+    await send(outbox, "wamid.1", "wamid.2", message=TextReply(text="long"))
     await record(outbox, report("read", "wamid.1"), report("failed", "wamid.2", "131026"))
     assert await status(outbox) == "failed"
 
 
 async def test_parallel_reports_end_with_the_furthest(outbox: Outbox) -> None:
     ids = [f"wamid.{number}" for number in range(5)]
-    await send(outbox, *ids, message=Say(text="long"))
+    await send(outbox, *ids, message=TextReply(text="long"))
     await asyncio.gather(
         *(
             record(outbox, *(report(one, channel_id) for channel_id in order))
@@ -112,7 +112,7 @@ async def test_parallel_reports_end_with_the_furthest(outbox: Outbox) -> None:
 
 async def test_a_message_that_the_provider_refuses_failed(stage: Stage) -> None:
     await stage.put(CODE)
-    stage.provider.failures.append(Failure(code=131026))
+    stage.provider.failures.append(PlannedFailure(code=131026))
     await stage.sender().send_due()
     assert await status(stage) == "failed"
 

@@ -12,9 +12,14 @@ from production import PRODUCTION  # noqa: F401 - used by the tests of routes
 from tapgate import ids, signing
 from tapgate.clock import system_clock
 from tapgate.messenger.app import App
-from tapgate.messenger.model.calls import Call
-from tapgate.messenger.model.events import Answered, Meaning, Refused, Unreachable
-from tapgate.messenger.model.kinds import Language
+from tapgate.messenger.model.common import Language
+from tapgate.messenger.model.events import (
+    GatewayUnreachable,
+    Intent,
+    RequestRejected,
+    RequestSucceeded,
+)
+from tapgate.messenger.model.gateway_requests import GatewayRequest
 from tapgate.messenger.services import Services
 from tapgate.service.throttle import Throttle
 from tapgate.settings import load_settings
@@ -43,12 +48,14 @@ class StandInGateway:
     def __init__(self) -> None:
         self.away = False
 
-    async def perform(self, call: Call) -> Answered | Refused | Unreachable:
-        return Unreachable(uncertain=False) if self.away else Answered(result=None)
+    async def perform(
+        self, call: GatewayRequest
+    ) -> RequestSucceeded | RequestRejected | GatewayUnreachable:
+        return GatewayUnreachable(uncertain=False) if self.away else RequestSucceeded(result=None)
 
 
-async def nothing_known(text: str, language: Language | None) -> Meaning:
-    return Meaning()
+async def nothing_known(text: str, language: Language | None) -> Intent:
+    return Intent()
 
 
 class Stage:
@@ -83,9 +90,9 @@ async def stage(folder: Path, database_url: str, **variables: str) -> AsyncItera
         vault=Vault(settings.secret_key),
         clock=system_clock,
         new_id=ids.IdGenerator(7),
-        process=7,
+        process_id=7,
         gateway=gateway,
-        understand=nothing_known,
+        resolve_intent=nothing_known,
         throttle=throttle,
     )
     made = Stage(services, gateway, App(services))

@@ -14,12 +14,12 @@ from messenger.routes.stage import PRODUCTION, Stage, error, stage
 from tapgate import signing
 from tapgate.messenger.routes import ROUTES
 from tapgate.messenger.routes.access import (
-    ANYBODY,
     BAD_FLOW_SIGNATURE,
     BRIDGE,
     CHANNEL,
     FLOW,
     HANDSHAKE,
+    PUBLIC,
     SERVICE,
 )
 from tapgate.messenger.routes.route import Route
@@ -129,14 +129,16 @@ async def every_route_refuses(messenger: Stage) -> None:
             case = (of_route(route), credential.name, answer.text)
             if messenger.services.settings.is_production and not route.in_production:
                 assert (answer.status_code, answer.json()) == (404, error("Not found")), case
-            elif route.access is ANYBODY:
+            elif route.access is PUBLIC:
                 assert answer.status_code in (200, 503), case
             elif route.access in credential.opens:
                 assert answer.status_code not in (401, 403, BAD_FLOW_SIGNATURE), case
                 assert answer.status_code != 500, case
             else:
                 assert answer.status_code == refused(route), case
-                assert route.access is HANDSHAKE or answer.status_code in route.access.refusals
+                assert (
+                    route.access is HANDSHAKE or answer.status_code in route.access.error_statuses
+                )
                 assert set(answer.json()) == {"error", "status"}, case
 
 
@@ -169,7 +171,7 @@ async def test_in_production_what_is_not_set_is_closed(in_production: Stage) -> 
             for auth in empty:
                 answer = await asked(in_production, route, auth)
                 assert answer.status_code == 403, (of_route(route), answer.text)
-                assert 403 in route.access.refusals
+                assert 403 in route.access.error_statuses
 
 
 @pytest.mark.parametrize(
@@ -203,7 +205,7 @@ def test_the_routes_are_those_of_the_interface() -> None:
         "POST /api/v1/simulator/deliveries": SERVICE,
         "POST /api/v1/simulator/flows": SERVICE,
         "GET /api/v1/simulator/form-key": SERVICE,
-        "GET /health": ANYBODY,
+        "GET /health": PUBLIC,
     }
     assert [of_route(route) for route in ROUTES if not route.in_production] == [
         OUTBOX,

@@ -25,7 +25,7 @@ from messenger.routes.stage import (
 )
 from tapgate.messenger.app import App
 from tapgate.messenger.routes import ROUTES
-from tapgate.messenger.routes.access import ANYBODY
+from tapgate.messenger.routes.access import PUBLIC
 from tapgate.messenger.routes.route import Request, Route
 from tapgate.service import logs, overload
 from tapgate.service.asgi import Response
@@ -222,7 +222,7 @@ async def test_an_unexpected_failure_shows_nothing(messenger: Stage, lines: Line
         """Fail."""
         raise RuntimeError("canary")
 
-    route = Route(method="GET", path="/broken", handler=broken, access=ANYBODY, answers={200: str})
+    route = Route(method="GET", path="/broken", handler=broken, access=PUBLIC, responses={200: str})
     app = App(messenger.services, [route])
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx2.AsyncClient(transport=transport, base_url="http://messenger") as client:

@@ -8,7 +8,7 @@ import pytest
 from edge import meter
 from messenger.routes.stage import BRIDGE, FLOWS, TEMPLATE, WEBHOOK, Stage, stage
 from tapgate.messenger.app import App
-from tapgate.messenger.wire import Wire
+from tapgate.messenger.http_protocol import MessengerHttpProtocol
 
 SECRETS = {
     "TAPGATE_MESSENGER_BRIDGE_TOKEN": "the bridge's token",
@@ -36,21 +36,24 @@ async def test_a_credential_is_checked_before_the_body_arrives(
     closed: Stage, path: str, status: int, framing: bytes
 ) -> None:
     app = App(closed.services)
-    assert await meter.send(Wire, app, [head(path, framing)]) == status
-    assert await meter.send(Wire, app, [head(path, b"Content-Length: 99999999")]) == 413
+    assert await meter.send(MessengerHttpProtocol, app, [head(path, framing)]) == status
+    assert (
+        await meter.send(MessengerHttpProtocol, app, [head(path, b"Content-Length: 99999999")])
+        == 413
+    )
 
 
 async def test_a_signed_delivery_waits_for_its_body(closed: Stage) -> None:
     app = App(closed.services)
     signed = head(WEBHOOK, b"Content-Length: 2", b"X-Hub-Signature-256: sha256=" + b"0" * 64)
-    assert await meter.send(Wire, app, [signed]) is None
-    assert await meter.send(Wire, app, [signed, b"{}"]) == 401
+    assert await meter.send(MessengerHttpProtocol, app, [signed]) is None
+    assert await meter.send(MessengerHttpProtocol, app, [signed, b"{}"]) == 401
 
 
 async def test_a_request_without_a_host_and_an_endless_trailer_are_refused(closed: Stage) -> None:
     app = App(closed.services)
-    assert await meter.send(Wire, app, [b"GET /health HTTP/1.1\r\n\r\n"]) == 400
+    assert await meter.send(MessengerHttpProtocol, app, [b"GET /health HTTP/1.1\r\n\r\n"]) == 400
     signature = b"X-Hub-Signature-256: sha256=" + b"0" * 64
     chunked = head(WEBHOOK, b"Transfer-Encoding: chunked", signature)
     trailer = [chunked + b"0\r\nX: ", *[b"a" * 10_000] * 100]
-    assert await meter.send(Wire, app, trailer) == 400
+    assert await meter.send(MessengerHttpProtocol, app, trailer) == 400

@@ -6,7 +6,7 @@ for, and that is true only as long as none of them is among its phrases.
 
 from typing import Final
 
-from tapgate.messenger.model.kinds import Command, Language
+from tapgate.messenger.model.common import Command, Language
 
 Sample = tuple[str, Command | None]
 

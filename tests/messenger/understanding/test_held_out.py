@@ -7,8 +7,8 @@ from typing import Literal
 import pytest
 
 from messenger.understanding.held_out import SAMPLES
-from tapgate.messenger.model.events import Meaning
-from tapgate.messenger.model.kinds import COMMANDS, Command
+from tapgate.messenger.model.common import COMMANDS, Command
+from tapgate.messenger.model.events import Intent
 from tapgate.messenger.understanding.resolver import resolve
 
 Outcome = Literal["right", "asked", "nothing", "wrong"]
@@ -46,10 +46,10 @@ def test_money_is_not_what_it_takes_a_text_for_by_mistake(
     assert len(money_by_mistake) <= 1, money_by_mistake
 
 
-def outcome(meaning: Meaning, expected: Command | None) -> Outcome:
+def outcome(meaning: Intent, expected: Command | None) -> Outcome:
     """Where nothing is to be started, a question is one too many but starts nothing either."""
     if meaning.command is not None:
         return "right" if meaning.command == expected else "wrong"
     if expected is None:
-        return "asked" if meaning.maybe else "right"
-    return "asked" if expected in meaning.maybe else "nothing"
+        return "asked" if meaning.candidates else "right"
+    return "asked" if expected in meaning.candidates else "nothing"

@@ -10,7 +10,7 @@ import httpx2
 import msgspec
 import pytest
 
-from tapgate.messenger.understanding.model import Model, Understanding
+from tapgate.messenger.understanding.language_model import IntentService, LanguageModel
 from tapgate.messenger.understanding.resolver import resolve
 
 UNKNOWN = "could the machine kindly do its thing"
@@ -62,7 +62,7 @@ async def silence(writer: asyncio.StreamWriter) -> None:
 
 async def understood(answer: Answer, text: str = UNKNOWN, patience: float = 30.0) -> Any:
     async with serving(answer) as (url, asked), httpx2.AsyncClient(trust_env=False) as client:
-        meaning = await Model(url, client, patience=patience).understand(text, "en")
+        meaning = await LanguageModel(url, client, patience=patience).resolve_intent(text, "en")
         return meaning, asked
 
 
@@ -111,8 +111,8 @@ async def test_no_answer_and_nobody_there() -> None:
     assert len(asked) == 1
     async with serving(silence) as (url, _):
         pass
-    understanding = Understanding(url)
-    assert await understanding.understand(UNKNOWN, "en") == OFFLINE
+    understanding = IntentService(url)
+    assert await understanding.resolve_intent(UNKNOWN, "en") == OFFLINE
     await understanding.close()
 
 
@@ -131,6 +131,6 @@ async def test_digits_are_not_shown() -> None:
 
 
 async def test_without_a_model_the_resolver_answers() -> None:
-    understanding = Understanding(None)
-    assert await understanding.understand("my balance", None) == resolve("my balance", None)
+    understanding = IntentService(None)
+    assert await understanding.resolve_intent("my balance", None) == resolve("my balance", None)
     await understanding.close()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapgate.messenger.understanding.remarks import remark
+from tapgate.messenger.understanding.small_talk import classify_small_talk
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ from tapgate.messenger.understanding.remarks import remark
     ],
 )
 def test_remarks(text: str, expected: str) -> None:
-    assert remark(text) == expected
+    assert classify_small_talk(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_remarks(text: str, expected: str) -> None:
     """.splitlines(),
 )
 def test_no_remarks(text: str) -> None:
-    assert remark(text.strip()) is None
+    assert classify_small_talk(text.strip()) is None
 
 
 @given(st.text(max_size=400))
 def test_any_text(text: str) -> None:
-    remark(text)
+    classify_small_talk(text)

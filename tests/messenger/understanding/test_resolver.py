@@ -9,24 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from messenger.understanding.samples import SAMPLES
-from tapgate.messenger.model.events import Meaning
-from tapgate.messenger.model.kinds import COMMANDS, Command, Language
+from tapgate.messenger.model.common import COMMANDS, Command, Language
+from tapgate.messenger.model.events import Intent
 from tapgate.messenger.understanding import phrases
-from tapgate.messenger.understanding.resolver import Resolver, literal, resolve
-from tapgate.messenger.understanding.spelling import LONGEST, plain
+from tapgate.messenger.understanding.normalization import MAX_LENGTH, normalize_text
+from tapgate.messenger.understanding.resolver import Resolver, match_literal, resolve
 
 MONEY = {"send", "yes"}
 
 
-def verdict(meaning: Meaning, right: frozenset[str]) -> str:
+def verdict(meaning: Intent, right: frozenset[str]) -> str:
     if meaning.command is not None:
         return "right" if meaning.command in right else "wrong"
     if right == {"none"}:
-        return "asked" if meaning.maybe else "right"
-    return "asked" if right.intersection(meaning.maybe) else "missed"
+        return "asked" if meaning.candidates else "right"
+    return "asked" if right.intersection(meaning.candidates) else "missed"
 
 
-def moves_money_wrongly(meaning: Meaning, right: frozenset[str]) -> bool:
+def moves_money_wrongly(meaning: Intent, right: frozenset[str]) -> bool:
     return meaning.command in MONEY and meaning.command not in right
 
 
@@ -43,8 +43,12 @@ def test_labelled_texts(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_labelled_texts_are_many_and_mostly_not_phrases() -> None:
-    known = {plain(phrase.text) for phrase in (*phrases.WORDS, *phrases.SAMPLES)}
-    copied = [text for text, right in SAMPLES if plain(text) in known and not right & {"yes", "no"}]
+    known = {normalize_text(phrase.text) for phrase in (*phrases.KEYWORDS, *phrases.SAMPLES)}
+    copied = [
+        text
+        for text, right in SAMPLES
+        if normalize_text(text) in known and not right & {"yes", "no"}
+    ]
     assert len(SAMPLES) >= 120
     # Short ones cannot but be the same: "STOP!!", "hellooo!!".
     assert len(copied) <= 0.08 * len(SAMPLES)
@@ -55,18 +59,18 @@ def test_phrases_that_were_left_out_are_understood(capsys: pytest.CaptureFixture
     samples = list(phrases.SAMPLES)
     random.Random(7).shuffle(samples)
     meant: dict[str, set[str]] = {}
-    for phrase in (*phrases.WORDS, *samples):
-        meant.setdefault(plain(phrase.text), set()).add(phrase.command or "none")
+    for phrase in (*phrases.KEYWORDS, *samples):
+        meant.setdefault(normalize_text(phrase.text), set()).add(phrase.command or "none")
     counts, money = Counter[str](), 0
     for fold in range(5):
-        held = {plain(phrase.text) for phrase in samples[fold::5]}
+        held = {normalize_text(phrase.text) for phrase in samples[fold::5]}
         known = Resolver(
-            [phrase for phrase in phrases.WORDS if plain(phrase.text) not in held],
-            [phrase for phrase in samples if plain(phrase.text) not in held],
+            [phrase for phrase in phrases.KEYWORDS if normalize_text(phrase.text) not in held],
+            [phrase for phrase in samples if normalize_text(phrase.text) not in held],
         )
         for phrase in samples[fold::5]:
             meaning = known.resolve(phrase.text, None)
-            right = frozenset(meant[plain(phrase.text)])
+            right = frozenset(meant[normalize_text(phrase.text)])
             counts[verdict(meaning, right)] += 1
             money += moves_money_wrongly(meaning, right)
     total = counts.total()
@@ -146,7 +150,7 @@ def test_no_money_action_for(text: str) -> None:
 
 def test_a_yes_hidden_at_the_end_of_a_cut_is_none() -> None:
     for word in ("yes", "send money"):
-        assert resolve(word + " " * LONGEST + "? no, do not", None).command is None
+        assert resolve(word + " " * MAX_LENGTH + "? no, do not", None).command is None
 
 
 @pytest.mark.parametrize("text", ["yes 不要", "yes нет", "لا yes", "yes 200", "yes №"])
@@ -177,13 +181,13 @@ def test_language_of_the_words() -> None:
 
 
 def test_what_two_commands_have_is_asked() -> None:
-    assert set(resolve("i forgot my pin", None).maybe) == {"change_pin", "person"}
+    assert set(resolve("i forgot my pin", None).candidates) == {"change_pin", "person"}
 
 
 def test_yes_and_no_are_nobody_elses_and_never_likely() -> None:
     meanings: dict[str, set[Command | None]] = {}
-    for phrase in (*phrases.WORDS, *phrases.SAMPLES):
-        meanings.setdefault(plain(phrase.text), set()).add(phrase.command)
+    for phrase in (*phrases.KEYWORDS, *phrases.SAMPLES):
+        meanings.setdefault(normalize_text(phrase.text), set()).add(phrase.command)
     for text, commands in meanings.items():
         assert text
         if commands & {"yes", "no", "send"}:
@@ -193,10 +197,10 @@ def test_yes_and_no_are_nobody_elses_and_never_likely() -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_answered(text: str) -> None:
     meaning = resolve(text, None)
-    assert len(meaning.maybe) <= 3
-    assert not {"yes", "no"} & set(meaning.maybe)
+    assert len(meaning.candidates) <= 3
+    assert not {"yes", "no"} & set(meaning.candidates)
     if meaning.command in {"yes", "no"}:
-        assert literal(text, None) == meaning
+        assert match_literal(text, None) == meaning
 
 
 @given(st.sampled_from([text for text, _ in SAMPLES]), st.sampled_from(["!", " 😀", " ", "..."]))
@@ -206,14 +210,14 @@ def test_decoration_does_not_count(text: str, decoration: str) -> None:
 
 @pytest.mark.parametrize("sign", ["a", "ﷺ", "é́́́", "yes ", "1 ", "#", "'", "\u200b", "send money "])
 def test_long_texts_are_cut(sign: str) -> None:
-    assert len(plain(sign * 4096)) <= LONGEST
+    assert len(normalize_text(sign * 4096)) <= MAX_LENGTH
     assert resolve(sign * 4096, None).command is None
 
 
 def test_every_command_has_words_in_both_languages() -> None:
     for language in ("en", "fr"):
         for command in COMMANDS:
-            own = [p for p in phrases.WORDS if (p.command, p.language) == (command, language)]
+            own = [p for p in phrases.KEYWORDS if (p.command, p.language) == (command, language)]
             assert own, (language, command)
             assert resolve(own[0].text, language).command == cast(Command, command)
 

@@ -130,8 +130,8 @@ def _messenger(routes: Sequence[Route]) -> Iterator[str]:
         [
             (
                 code(f"{route.method} {route.path}"),
-                route.access.sentence.removeprefix("Access: "),
-                " or ".join(str(status) for status in route.access.refusals),
+                route.access.description.removeprefix("Access: "),
+                " or ".join(str(status) for status in route.access.error_statuses),
                 "" if route.in_production else "404",
             )
             for route in routes

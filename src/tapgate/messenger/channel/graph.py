@@ -21,50 +21,50 @@ import httpx2
 import msgspec
 import structlog
 
-LARGEST_MEDIA = 5 * 1024 * 1024
+MAX_MEDIA_BYTES = 5 * 1024 * 1024
 
 #: For one call as a whole; a picture may take longer.
-SEND_SECONDS = 15.0
-_MEDIA_SECONDS = 60.0
-_LARGEST_ANSWER = 256 * 1024
+SEND_TIMEOUT_SECONDS = 15.0
+_MEDIA_TIMEOUT_SECONDS = 60.0
+_MAX_RESPONSE_BYTES = 256 * 1024
 
 #: Overloaded, being repaired, too fast for this person or for all: another time it may work.
-_PASSING = frozenset({1, 2, 4, 80007, 130429, 131000, 131016, 131056, 131057, 133004})
+_TRANSIENT_CODES = frozenset({1, 2, 4, 80007, 130429, 131000, 131016, 131056, 131057, 133004})
 #: Ours or the operator's to put right; then what waits can still be sent.
-_MISCONFIGURED = frozenset({0, 3, 10, 190, 131005, 131031, 131042, 133010})
-_PERMISSIONS = range(200, 300)
+_MISCONFIGURED_CODES = frozenset({0, 3, 10, 190, 131005, 131031, 131042, 133010})
+_PERMISSION_CODES = range(200, 300)
 _NO_SUCH_OBJECT = (100, 33)
 _MISCONFIGURED_STATUSES = frozenset({401, 403})
-_PASSING_STATUSES = frozenset({408, 425, 429})
+_TRANSIENT_STATUSES = frozenset({408, 425, 429})
 
 #: Not `..`, which would be another path.
-_MEDIA_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}", re.ASCII)
+_MEDIA_ID_PATTERN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}", re.ASCII)
 _log = structlog.get_logger()
 
 
 class GraphError(Exception):
     """Not sent, or nobody knows. `code` is the provider's, or says where it failed."""
 
-    def __init__(self, code: str, *, retry: bool, misconfigured: bool = False) -> None:
+    def __init__(self, code: str, *, is_retryable: bool, is_misconfigured: bool = False) -> None:
         super().__init__(code)
         self.code = code
-        self.retry = retry
-        self.misconfigured = misconfigured
+        self.is_retryable = is_retryable
+        self.is_misconfigured = is_misconfigured
 
 
 class MediaError(Exception):
     """Why there is no picture: what comes after "The picture" in a sentence.
 
-    `retry`: it may be there another time.
+    `is_retryable`: it may be there another time.
     """
 
-    def __init__(self, reason: str, *, retry: bool = False) -> None:
+    def __init__(self, reason: str, *, is_retryable: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.retry = retry
+        self.is_retryable = is_retryable
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _Response(msgspec.Struct, frozen=True):
     status: int
     content: bytes
 
@@ -81,21 +81,21 @@ class _TooLargeError(Exception):
     pass
 
 
-class Graph:
+class GraphClient:
     """One business phone number at the provider. Use as `async with`."""
 
     def __init__(self, url: str, access_token: str, phone_number_id: str) -> None:
         self._url = url.rstrip("/")
-        self._messages = f"{self._url}/{phone_number_id}/messages"
+        self._messages_url = f"{self._url}/{phone_number_id}/messages"
         # Not packed: a few bytes could become very many before they can be counted.
         self._headers = {
             "Authorization": f"Bearer {access_token}",
             "Accept-Encoding": "identity",
         }
         self._client = httpx2.AsyncClient(
-            timeout=SEND_SECONDS, trust_env=False, follow_redirects=False
+            timeout=SEND_TIMEOUT_SECONDS, trust_env=False, follow_redirects=False
         )
-        self._complained = False
+        self._has_logged_misconfiguration = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -111,43 +111,45 @@ class Graph:
     async def send(self, payload: dict[str, Any]) -> str:
         """The provider's id of the message, empty where it took the message without giving one."""
         try:
-            async with asyncio.timeout(SEND_SECONDS):
-                answer = await self._call("POST", self._messages, payload)
+            async with asyncio.timeout(SEND_TIMEOUT_SECONDS):
+                answer = await self._request("POST", self._messages_url, payload)
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, _TooLargeError) as error:
-            raise GraphError(type(error).__name__, retry=True) from None
+            raise GraphError(type(error).__name__, is_retryable=True) from None
         if 200 <= answer.status < 300:
-            self._complained = False
-            return _message_id(answer.fields)
-        problem = _problem(answer)
-        if problem.misconfigured:
-            self._complain(problem.code)
+            self._has_logged_misconfiguration = False
+            return _get_message_id(answer.fields)
+        problem = _build_error(answer)
+        if problem.is_misconfigured:
+            self._log_misconfiguration(problem.code)
         raise problem
 
-    async def media(
-        self, media_id: str, limit: int = LARGEST_MEDIA, *, sha256: str | None = None
+    async def fetch_media(
+        self, media_id: str, limit: int = MAX_MEDIA_BYTES, *, sha256: str | None = None
     ) -> bytes:
         """A picture's bytes, unchecked but for their number and, where it was told, their hash."""
-        if _MEDIA_ID.fullmatch(media_id) is None:
+        if _MEDIA_ID_PATTERN.fullmatch(media_id) is None:
             raise MediaError("is not there")
-        with _media_failures():
-            async with asyncio.timeout(_MEDIA_SECONDS):
-                found = await self._look_up(media_id, limit)
-                answer = await self._call("GET", self._trusted(found.get("url")), limit=limit)
+        with _map_media_errors():
+            async with asyncio.timeout(_MEDIA_TIMEOUT_SECONDS):
+                found = await self._get_media_info(media_id, limit)
+                answer = await self._request(
+                    "GET", self._require_trusted_url(found.get("url")), limit=limit
+                )
         if answer.status != 200:
-            raise _no_media(answer.status)
+            raise _build_media_error(answer.status)
         _require_hash(answer.content, sha256, found.get("sha256"))
         return answer.content
 
-    async def _look_up(self, media_id: str, limit: int) -> dict[str, Any]:
-        answer = await self._call("GET", f"{self._url}/{media_id}")
+    async def _get_media_info(self, media_id: str, limit: int) -> dict[str, Any]:
+        answer = await self._request("GET", f"{self._url}/{media_id}")
         if answer.status != 200:
-            raise _no_media(answer.status)
+            raise _build_media_error(answer.status)
         size = answer.fields.get("file_size")
         if isinstance(size, int) and size > limit:
             raise _TooLargeError
         return answer.fields
 
-    def _trusted(self, url: object) -> str:
+    def _require_trusted_url(self, url: object) -> str:
         """A picture's address, if the access token may be shown there."""
         try:
             named, ours = urlsplit(url if isinstance(url, str) else ""), urlsplit(self._url)
@@ -161,30 +163,30 @@ class Graph:
             raise MediaError("is somewhere it cannot be fetched from")
         return str(url)
 
-    async def _call(
+    async def _request(
         self,
         method: str,
         url: str,
         payload: dict[str, Any] | None = None,
         *,
-        limit: int = _LARGEST_ANSWER,
-    ) -> _Answer:
+        limit: int = _MAX_RESPONSE_BYTES,
+    ) -> _Response:
         headers = dict(self._headers)
         content = None
         if payload is not None:
             headers["Content-Type"] = "application/json"
             content = msgspec.json.encode(payload)
         async with self._client.stream(method, url, headers=headers, content=content) as response:
-            return _Answer(response.status_code, await _read(response, limit))
+            return _Response(response.status_code, await _read_body(response, limit))
 
-    def _complain(self, code: str) -> None:
+    def _log_misconfiguration(self, code: str) -> None:
         """Once, until it works again: the operator has to do something."""
-        if not self._complained:
+        if not self._has_logged_misconfiguration:
             _log.error("graph.misconfigured", problem=code)
-        self._complained = True
+        self._has_logged_misconfiguration = True
 
 
-async def _read(response: httpx2.Response, limit: int) -> bytes:
+async def _read_body(response: httpx2.Response, limit: int) -> bytes:
     """Never more than that is kept, whatever was announced."""
     content = bytearray()
     async for part in response.aiter_raw():
@@ -194,62 +196,62 @@ async def _read(response: httpx2.Response, limit: int) -> bytes:
     return bytes(content)
 
 
-def _message_id(fields: dict[str, Any]) -> str:
+def _get_message_id(fields: dict[str, Any]) -> str:
     match fields:
         case {"messages": [{"id": str(message_id)}, *_]}:
             return message_id[:500].replace("\0", "")
     return ""
 
 
-def _problem(answer: _Answer) -> GraphError:
+def _build_error(answer: _Response) -> GraphError:
     told = answer.fields.get("error")
     error = told if isinstance(told, dict) else {}
     code = error.get("code")
     if not isinstance(code, int) or isinstance(code, bool):
-        return _problem_of_status(answer.status)
+        return _build_status_error(answer.status)
     misconfigured = (
-        code in _MISCONFIGURED
-        or code in _PERMISSIONS
+        code in _MISCONFIGURED_CODES
+        or code in _PERMISSION_CODES
         or (code, error.get("error_subcode")) == _NO_SUCH_OBJECT
         or answer.status in _MISCONFIGURED_STATUSES
     )
-    retry = misconfigured or code in _PASSING or answer.status >= 500
-    return GraphError(str(code), retry=retry, misconfigured=misconfigured)
+    retry = misconfigured or code in _TRANSIENT_CODES or answer.status >= 500
+    return GraphError(str(code), is_retryable=retry, is_misconfigured=misconfigured)
 
 
-def _problem_of_status(status: int) -> GraphError:
+def _build_status_error(status: int) -> GraphError:
     """Not the provider's way to refuse: something in between, or another address altogether."""
     misconfigured = status in _MISCONFIGURED_STATUSES or status < 400 or status == 404
-    retry = misconfigured or status in _PASSING_STATUSES or status >= 500
-    return GraphError(f"status {status}", retry=retry, misconfigured=misconfigured)
+    retry = misconfigured or status in _TRANSIENT_STATUSES or status >= 500
+    return GraphError(f"status {status}", is_retryable=retry, is_misconfigured=misconfigured)
 
 
 @contextlib.contextmanager
-def _media_failures() -> Iterator[None]:
+def _map_media_errors() -> Iterator[None]:
     try:
         yield
     except _TooLargeError:
         raise MediaError("is too large") from None
     except (httpx2.HTTPError, TimeoutError):
-        raise MediaError("could not be fetched", retry=True) from None
+        raise MediaError("could not be fetched", is_retryable=True) from None
     except httpx2.InvalidURL:
         raise MediaError("is somewhere it cannot be fetched from") from None
 
 
-def _no_media(status: int) -> MediaError:
-    if status in _MISCONFIGURED_STATUSES or status in _PASSING_STATUSES or status >= 500:
-        return MediaError("could not be fetched", retry=True)
+def _build_media_error(status: int) -> MediaError:
+    if status in _MISCONFIGURED_STATUSES or status in _TRANSIENT_STATUSES or status >= 500:
+        return MediaError("could not be fetched", is_retryable=True)
     return MediaError("is not there")
 
 
 def _require_hash(content: bytes, *told: object) -> None:
     digest = hashlib.sha256(content).digest()
     for one in told:
-        if isinstance(one, str) and one and _digest(one) != digest:
+        if isinstance(one, str) and one and _decode_digest(one) != digest:
             raise MediaError("is not the one that was sent")
 
 
-def _digest(text: str) -> bytes:
+def _decode_digest(text: str) -> bytes:
     """The provider writes it as hex in one place and in base 64 in another."""
     with contextlib.suppress(ValueError):
         if len(text) == 64:

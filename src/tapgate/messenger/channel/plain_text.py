@@ -6,30 +6,38 @@ answer by number counts over all of them.
 
 from collections.abc import Iterable
 
-from tapgate.messenger.model.replies import AskPin, File, Offer, Option, Outgoing, PinForm, Say
+from tapgate.messenger.model.replies import (
+    DocumentReply,
+    Option,
+    OptionList,
+    OutgoingMessage,
+    PinForm,
+    PinRequest,
+    TextReply,
+)
 
-Spoken = AskPin | Outgoing
+RenderableMessage = PinRequest | OutgoingMessage
 
 
-def as_text(replies: Iterable[Spoken]) -> str:
-    return "\n\n".join(text for reply in replies if (text := _text(reply)))
+def render_plain_text(replies: Iterable[RenderableMessage]) -> str:
+    return "\n\n".join(text for reply in replies if (text := _render_reply(reply)))
 
 
-def _text(reply: Spoken) -> str:
+def _render_reply(reply: RenderableMessage) -> str:
     match reply:
-        case Say() | AskPin() | PinForm():
+        case TextReply() | PinRequest() | PinForm():
             return reply.text.strip()
-        case Offer():
+        case OptionList():
             options = "\n".join(
-                _option(number, option) for number, option in enumerate(reply.options, 1)
+                _render_option(number, option) for number, option in enumerate(reply.options, 1)
             )
             return "\n\n".join(part for part in (reply.text.strip(), options) if part)
-        case File():
+        case DocumentReply():
             return f"{reply.caption.strip() or reply.filename}\n{reply.link}"
         case _:
             return ""  # a template's words are known to the provider only
 
 
-def _option(number: int, option: Option) -> str:
+def _render_option(number: int, option: Option) -> str:
     described = f" - {option.description}" if option.description else ""
     return f"{number}. {option.title}{described}"

@@ -12,197 +12,216 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tapgate.messenger.model.replies import File, Offer, Option, Outgoing, PinForm, Say, Template
+from tapgate.messenger.model.replies import (
+    DocumentReply,
+    Option,
+    OptionList,
+    OutgoingMessage,
+    PinForm,
+    Template,
+    TextReply,
+)
 
 Payload = dict[str, Any]
 
 #: How many options a list shows when it also shows the one for more: `Offer.start` goes on by it.
-OPTIONS_BESIDE_MORE: Final = 9
+OPTIONS_PER_PAGE: Final = 9
 
-_ROWS = OPTIONS_BESIDE_MORE + 1
-_BUTTONS = 3
-_TEXT = 4096
-_INTERACTIVE_BODY = 1024
-_ROW_TITLE = 24
-_ROW_DESCRIPTION = 72
-_ROW_ID = 200
-_BUTTON_TITLE = 20
-_BUTTON_ID = 256
-_CAPTION = 1024
-_FILENAME = 240
-_TEMPLATE_PARAMETER = 1024
+_MAX_ROWS = OPTIONS_PER_PAGE + 1
+_MAX_BUTTONS = 3
+_MAX_TEXT_LENGTH = 4096
+_MAX_INTERACTIVE_BODY_LENGTH = 1024
+_MAX_ROW_TITLE_LENGTH = 24
+_MAX_ROW_DESCRIPTION_LENGTH = 72
+_MAX_ROW_ID_LENGTH = 200
+_MAX_BUTTON_TITLE_LENGTH = 20
+_MAX_BUTTON_ID_LENGTH = 256
+_MAX_CAPTION_LENGTH = 1024
+_MAX_FILENAME_LENGTH = 240
+_MAX_TEMPLATE_PARAMETER_LENGTH = 1024
 #: Codes may only be sent by templates of the kind "authentication". These have a button that copies
 #: the code, which wants it once more.
-_WITH_COPY_BUTTON = frozenset({"one_time_code"})
+_COPY_BUTTON_TEMPLATES = frozenset({"one_time_code"})
 
 _ELLIPSIS = "…"
-_USER = "user:"
+_USER_PREFIX = "user:"
 #: Where a text is best taken apart: after a paragraph, a line, a word.
-_SEAMS = ("\n\n", "\n", " ")
+_SPLIT_MARKS = ("\n\n", "\n", " ")
 
 
 class RenderError(ValueError):
     """Ours to put right: trying again would not help."""
 
 
-def payloads(message: Outgoing, address: str) -> list[Payload]:
+def render_payloads(message: OutgoingMessage, address: str) -> list[Payload]:
     """The bodies of the calls that send a message, in their order."""
-    return [_envelope(address) | part for part in _parts(message)]
+    return [_build_envelope(address) | part for part in _render_parts(message)]
 
 
-def shown(offer: Offer) -> tuple[Option, ...]:
+def select_visible_options(offer: OptionList) -> tuple[Option, ...]:
     """The options that fit, from `start` on; the one for more last where there are more."""
     start = offer.start if 0 <= offer.start < len(offer.options) else 0
     rest = offer.options[start:]
-    if len(rest) <= _ROWS:
+    if len(rest) <= _MAX_ROWS:
         return rest
-    return (*rest[:OPTIONS_BESIDE_MORE], offer.more)
+    return (*rest[:OPTIONS_PER_PAGE], offer.more)
 
 
-def _envelope(address: str) -> Payload:
+def _build_envelope(address: str) -> Payload:
     envelope: Payload = {"messaging_product": "whatsapp", "recipient_type": "individual"}
-    if address.startswith(_USER):
-        return envelope | {"recipient": address.removeprefix(_USER)}
+    if address.startswith(_USER_PREFIX):
+        return envelope | {"recipient": address.removeprefix(_USER_PREFIX)}
     return envelope | {"to": address.removeprefix("+")}
 
 
-def _parts(message: Outgoing) -> list[Payload]:
+def _render_parts(message: OutgoingMessage) -> list[Payload]:
     match message:
-        case Say(text=text):
-            return _texts(_apart(text, _TEXT))
-        case Offer():
-            return _offer(message)
+        case TextReply(text=text):
+            return _render_texts(_split_text(text, _MAX_TEXT_LENGTH))
+        case OptionList():
+            return _render_option_list(message)
         case PinForm():
-            return _interactive(message.text, "flow", _flow(message))
-        case File():
-            return [_document(message)]
+            return _render_interactive(message.text, "flow", _render_flow(message))
+        case DocumentReply():
+            return [_render_document(message)]
         case Template():
-            return [_template(message)]
+            return [_render_template(message)]
 
 
-def _texts(texts: Sequence[str]) -> list[Payload]:
+def _render_texts(texts: Sequence[str]) -> list[Payload]:
     return [{"type": "text", "text": {"body": text, "preview_url": False}} for text in texts]
 
 
-def _offer(offer: Offer) -> list[Payload]:
-    options = shown(offer)
+def _render_option_list(offer: OptionList) -> list[Payload]:
+    options = select_visible_options(offer)
     if not options:
-        return _texts(_apart(offer.text, _TEXT))
+        return _render_texts(_split_text(offer.text, _MAX_TEXT_LENGTH))
     if len({option.id for option in options}) < len(options):
         raise RenderError("two options with one id")
-    if _fit_on_buttons(options):
-        return _interactive(offer.text, "button", {"buttons": [_button(one) for one in options]})
-    rows = [_row(option) for option in options]
-    action = {"button": _cut(offer.button, _BUTTON_TITLE), "sections": [{"rows": rows}]}
-    return _interactive(offer.text, "list", action)
+    if _can_use_buttons(options):
+        return _render_interactive(
+            offer.text, "button", {"buttons": [_render_button(one) for one in options]}
+        )
+    rows = [_render_row(option) for option in options]
+    action = {
+        "button": _truncate_line(offer.button, _MAX_BUTTON_TITLE_LENGTH),
+        "sections": [{"rows": rows}],
+    }
+    return _render_interactive(offer.text, "list", action)
 
 
-def _fit_on_buttons(options: Sequence[Option]) -> bool:
+def _can_use_buttons(options: Sequence[Option]) -> bool:
     """Without losing a description or the end of a title, and so that they can be told apart."""
-    titles = {_line(option.title) for option in options}
+    titles = {_to_single_line(option.title) for option in options}
     return (
-        len(titles) == len(options) <= _BUTTONS
-        and all(len(title) <= _BUTTON_TITLE for title in titles)
+        len(titles) == len(options) <= _MAX_BUTTONS
+        and all(len(title) <= _MAX_BUTTON_TITLE_LENGTH for title in titles)
         and not any(option.description for option in options)
     )
 
 
-def _button(option: Option) -> Payload:
-    reply = {"id": _id(option, _BUTTON_ID), "title": _cut(option.title, _BUTTON_TITLE)}
+def _render_button(option: Option) -> Payload:
+    reply = {
+        "id": _require_id(option, _MAX_BUTTON_ID_LENGTH),
+        "title": _truncate_line(option.title, _MAX_BUTTON_TITLE_LENGTH),
+    }
     return {"type": "reply", "reply": reply}
 
 
-def _row(option: Option) -> Payload:
-    row = {"id": _id(option, _ROW_ID), "title": _cut(option.title, _ROW_TITLE)}
+def _render_row(option: Option) -> Payload:
+    row = {
+        "id": _require_id(option, _MAX_ROW_ID_LENGTH),
+        "title": _truncate_line(option.title, _MAX_ROW_TITLE_LENGTH),
+    }
     description = option.description
-    if not description.strip() and len(_line(option.title)) > _ROW_TITLE:
+    if not description.strip() and len(_to_single_line(option.title)) > _MAX_ROW_TITLE_LENGTH:
         description = option.title  # whole, below where it is cut
     if description.strip():
-        row["description"] = _cut(description, _ROW_DESCRIPTION)
+        row["description"] = _truncate_line(description, _MAX_ROW_DESCRIPTION_LENGTH)
     return row
 
 
-def _id(option: Option, longest: int) -> str:
+def _require_id(option: Option, longest: int) -> str:
     if not 0 < len(option.id) <= longest:
         raise RenderError("an id that the channel does not take")
     return option.id
 
 
-def _flow(form: PinForm) -> Payload:
+def _render_flow(form: PinForm) -> Payload:
     """The first screen comes from our own data endpoint, so none is named here."""
     return {
         "name": "flow",
         "parameters": {
             "flow_message_version": "3",
             "flow_token": form.token,
-            "flow_name": flow_name(form.form),
-            "flow_cta": _cut(form.button, _BUTTON_TITLE),
+            "flow_name": get_flow_name(form.form),
+            "flow_cta": _truncate_line(form.button, _MAX_BUTTON_TITLE_LENGTH),
             "flow_action": "data_exchange",
             "mode": "published",
         },
     }
 
 
-def flow_name(form: str) -> str:
+def get_flow_name(form: str) -> str:
     """What a form is published as at the provider."""
     return f"tapgate_{form}"
 
 
-def _interactive(text: str, kind: str, action: Payload) -> list[Payload]:
+def _render_interactive(text: str, kind: str, action: Payload) -> list[Payload]:
     """A text too long for what can be tapped on goes ahead of it, but for its end."""
-    *ahead, body = _apart(text, _INTERACTIVE_BODY)
+    *ahead, body = _split_text(text, _MAX_INTERACTIVE_BODY_LENGTH)
     interactive = {"type": kind, "body": {"text": body}, "action": action}
-    return [*_texts(ahead), {"type": "interactive", "interactive": interactive}]
+    return [*_render_texts(ahead), {"type": "interactive", "interactive": interactive}]
 
 
-def _document(file: File) -> Payload:
-    document = {"link": file.link, "filename": _cut(file.filename, _FILENAME)}
+def _render_document(file: DocumentReply) -> Payload:
+    document = {"link": file.link, "filename": _truncate_line(file.filename, _MAX_FILENAME_LENGTH)}
     if file.caption.strip():
-        document["caption"] = _shortened(file.caption.strip(), _CAPTION)
+        document["caption"] = _truncate(file.caption.strip(), _MAX_CAPTION_LENGTH)
     return {"type": "document", "document": document}
 
 
-def _template(template: Template) -> Payload:
+def _render_template(template: Template) -> Payload:
     content: Payload = {"name": template.name, "language": {"code": template.language}}
     if template.parameters:
         parameters = [
-            {"type": "text", "text": _cut(parameter, _TEMPLATE_PARAMETER)}
+            {"type": "text", "text": _truncate_line(parameter, _MAX_TEMPLATE_PARAMETER_LENGTH)}
             for parameter in template.parameters
         ]
         content["components"] = [{"type": "body", "parameters": parameters}]
-        if template.name in _WITH_COPY_BUTTON:
+        if template.name in _COPY_BUTTON_TEMPLATES:
             content["components"].append(
                 {"type": "button", "sub_type": "url", "index": "0", "parameters": parameters[:1]}
             )
     return {"type": "template", "template": content}
 
 
-def _cut(text: str, longest: int) -> str:
+def _truncate_line(text: str, longest: int) -> str:
     """One line, never blank: the provider refuses both."""
-    return _shortened(_line(text), longest) or _ELLIPSIS
+    return _truncate(_to_single_line(text), longest) or _ELLIPSIS
 
 
-def _line(text: str) -> str:
+def _to_single_line(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
-def _shortened(text: str, longest: int) -> str:
+def _truncate(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1].rstrip() + _ELLIPSIS
 
 
-def _apart(text: str, longest: int) -> list[str]:
+def _split_text(text: str, longest: int) -> list[str]:
     """Pieces that fit, at least one, none of them blank."""
     rest, pieces = text.strip(), []
     while len(rest) > longest:
-        end = _seam(rest, longest)
+        end = _find_split(rest, longest)
         pieces.append(rest[:end].rstrip())
         rest = rest[end:].lstrip()
     return [*pieces, rest or _ELLIPSIS]
 
 
-def _seam(text: str, longest: int) -> int:
+def _find_split(text: str, longest: int) -> int:
     """Not so early that a piece would be mostly empty."""
-    for mark in _SEAMS:
+    for mark in _SPLIT_MARKS:
         place = text.rfind(mark, longest // 2, longest + 1)
         if place != -1:
             return place

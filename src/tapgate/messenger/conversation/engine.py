@@ -2,135 +2,143 @@
 
 from typing import assert_never
 
-from tapgate.messenger.conversation import interpreter, speech, taps, texts
-from tapgate.messenger.conversation.pieces import PIN, Ask, Pin, Pins
-from tapgate.messenger.conversation.scene import Scene
-from tapgate.messenger.conversation.state import Conversation, Step
+from tapgate.messenger.conversation import buttons, interpreter, text_input, texts
+from tapgate.messenger.conversation.state import Conversation, EngineOutput
+from tapgate.messenger.conversation.steps import PIN_PATTERN, AskStep, PinInput, PinStep
+from tapgate.messenger.conversation.turn import Turn
 from tapgate.messenger.model.events import (
-    Answered,
-    Chose,
-    Entered,
     Event,
     FormClosed,
-    NotUnderstood,
+    FormSubmitted,
+    GatewayUnreachable,
+    ImageReceived,
+    ImageRejected,
     NumberChanged,
-    Pictured,
-    PictureRefused,
-    Refused,
-    Said,
-    Unreachable,
+    OptionChosen,
+    RequestRejected,
+    RequestSucceeded,
+    TextMessage,
+    UnsupportedMessage,
 )
-from tapgate.messenger.model.people import Person, Setting, Trust
-from tapgate.messenger.model.replies import Say
-from tapgate.messenger.understanding.secrets_in_text import may_hold_a_pin
+from tapgate.messenger.model.people import Person, SetTrusted, TurnContext
+from tapgate.messenger.model.replies import TextReply
+from tapgate.messenger.understanding.secret_detection import may_contain_pin
 
-_Outcome = Answered | Refused | Unreachable
+_RequestOutcome = RequestSucceeded | RequestRejected | GatewayUnreachable
 
 
-def step(person: Person, conversation: Conversation, event: Event, setting: Setting) -> Step:
-    scene = Scene(person, conversation, setting)
-    if not isinstance(event, _Outcome):
-        if conversation.lapsed and _is_for_what_lapsed(event):
-            scene.change(lapsed=False)
-            scene.suggest(scene.text("lapsed.pin"), "history", "menu")
-            return scene.step()
-        _greet_the_returned(scene)
+def process_event(
+    person: Person, conversation: Conversation, event: Event, setting: TurnContext
+) -> EngineOutput:
+    scene = Turn(person, conversation, setting)
+    if not isinstance(event, _RequestOutcome):
+        if conversation.lapsed and _is_pin_for_lapsed_conversation(event):
+            scene.update(lapsed=False)
+            scene.suggest_commands(scene.translate("lapsed.pin"), "history", "menu")
+            return scene.to_output()
+        _notify_if_lapsed(scene)
         if conversation.stage == "executing" and not isinstance(event, NumberChanged):
             # What became of the call was never heard.
-            event = Unreachable(uncertain=True)
-    _hear(scene, event)
-    return scene.step()
+            event = GatewayUnreachable(uncertain=True)
+    _handle(scene, event)
+    return scene.to_output()
 
 
-def slow_down(person: Person, wait_seconds: int) -> Say:
+def build_rate_limit_reply(person: Person, wait_seconds: int) -> TextReply:
     """For somebody who writes more than is read."""
-    return Say(text=texts.text(person.language or "en", "slow_down", seconds=wait_seconds))
+    return TextReply(
+        text=texts.translate(person.language or "en", "slow_down", seconds=wait_seconds)
+    )
 
 
-def _hear(scene: Scene, event: Event) -> None:
+def _handle(scene: Turn, event: Event) -> None:
     match event:
-        case Answered() | Refused() | Unreachable():
-            interpreter.hear(scene, event)
-        case Said():
-            speech.hear(scene, event)
-        case Chose():
-            taps.hear(scene, event)
-        case Entered():
-            _entered(scene, event)
+        case RequestSucceeded() | RequestRejected() | GatewayUnreachable():
+            interpreter.handle(scene, event)
+        case TextMessage():
+            text_input.handle(scene, event)
+        case OptionChosen():
+            buttons.handle(scene, event)
+        case FormSubmitted():
+            _handle_form_submitted(scene, event)
         case FormClosed():
-            _form_closed(scene)
-        case Pictured():
-            _pictured(scene, event)
-        case PictureRefused():
-            scene.say("picture.refused")
-            interpreter.ask_again(scene)
+            _handle_form_closed(scene)
+        case ImageReceived():
+            _handle_image_received(scene, event)
+        case ImageRejected():
+            scene.add_reply("picture.refused")
+            interpreter.repeat_question(scene)
         case NumberChanged():
-            _number_changed(scene)
-        case NotUnderstood():
-            interpreter.repeat(scene, "not_understood.kind")
+            _handle_number_changed(scene)
+        case UnsupportedMessage():
+            interpreter.reply_and_repeat_question(scene, "not_understood.kind")
         case _:
             assert_never(event)
 
 
-def _greet_the_returned(scene: Scene) -> None:
+def _notify_if_lapsed(scene: Turn) -> None:
     if scene.conversation.lapsed:
-        scene.change(lapsed=False)
-        scene.say("lapsed")
+        scene.update(lapsed=False)
+        scene.add_reply("lapsed")
 
 
-def _is_for_what_lapsed(event: Event) -> bool:
+def _is_pin_for_lapsed_conversation(event: Event) -> bool:
     """A PIN: it was asked for, so it would be wrong to say that it was not."""
-    if isinstance(event, Said):
-        return event.text is None or may_hold_a_pin(event.text)
-    return isinstance(event, Entered)
+    if isinstance(event, TextMessage):
+        return event.text is None or may_contain_pin(event.text)
+    return isinstance(event, FormSubmitted)
 
 
-def _entered(scene: Scene, event: Entered) -> None:
-    piece = interpreter.current(scene)
-    if not isinstance(piece, Pin) or event.operation != scene.conversation.operation:
-        scene.say("form.expired")
-        interpreter.ask_again(scene)
+def _handle_form_submitted(scene: Turn, event: FormSubmitted) -> None:
+    piece = interpreter.get_current_step(scene)
+    if not isinstance(piece, PinStep) or event.operation != scene.conversation.operation:
+        scene.add_reply("form.expired")
+        interpreter.repeat_question(scene)
         return
-    scene.change(form_answered=True)
+    scene.update(form_answered=True)
     pin = event.new_pin if piece.form == "new_pin" and event.new_pin else event.pin
     new_pin = event.new_pin if piece.form == "change_pin" else pin
-    if pin is None or new_pin is None or not (PIN.fullmatch(pin) and PIN.fullmatch(new_pin)):
-        scene.say("unread.pin")
-        interpreter.ask_again(scene)
+    if (
+        pin is None
+        or new_pin is None
+        or not (PIN_PATTERN.fullmatch(pin) and PIN_PATTERN.fullmatch(new_pin))
+    ):
+        scene.add_reply("unread.pin")
+        interpreter.repeat_question(scene)
         return
-    interpreter.enter(scene, piece, Pins(pin=pin, new_pin=new_pin))
+    interpreter.submit_pin(scene, piece, PinInput(pin=pin, new_pin=new_pin))
 
 
-def _form_closed(scene: Scene) -> None:
+def _handle_form_closed(scene: Turn) -> None:
     """Comes after `Entered`, when what came of it was told; or instead of it."""
     answered = scene.conversation.form_answered
-    scene.change(form_answered=False)
-    if scene.conversation.awaits_pin and not answered:
-        scene.say("form.closed")
-        interpreter.ask_again(scene)
+    scene.update(form_answered=False)
+    if scene.conversation.is_awaiting_pin and not answered:
+        scene.add_reply("form.closed")
+        interpreter.repeat_question(scene)
 
 
-def _pictured(scene: Scene, event: Pictured) -> None:
-    piece = interpreter.current(scene)
-    if isinstance(piece, Ask) and piece.seen is not None:
-        interpreter.take(scene, piece, piece.seen(scene, event.picture))
+def _handle_image_received(scene: Turn, event: ImageReceived) -> None:
+    piece = interpreter.get_current_step(scene)
+    if isinstance(piece, AskStep) and piece.parse_image is not None:
+        interpreter.apply_answer(scene, piece, piece.parse_image(scene, event.image))
         return
     if piece is None:
-        scene.say("picture.what")
-        interpreter.begin(scene, "kyc")
+        scene.add_reply("picture.what")
+        interpreter.begin_command(scene, "kyc")
         return
-    if scene.conversation.command == "kyc" and isinstance(piece, Ask):
-        scene.ask(scene.text("picture.what"), piece.choices(scene))
+    if scene.conversation.command == "kyc" and isinstance(piece, AskStep):
+        scene.ask(scene.translate("picture.what"), piece.choices(scene))
         return
-    scene.say("picture.not_now")
-    interpreter.ask_again(scene)
+    scene.add_reply("picture.not_now")
+    interpreter.repeat_question(scene)
 
 
-def _number_changed(scene: Scene) -> None:
+def _handle_number_changed(scene: Turn) -> None:
     """Whoever holds the number now may be somebody else."""
-    scene.change(
+    scene.update(
         subscriber=None, met=None, trusted=False, phone=None, offer=None, form_answered=False
     )
-    scene.rest()
-    scene.effects.append(Trust(trusted=False))
-    scene.say("number_changed")
+    scene.end_command()
+    scene.effects.append(SetTrusted(trusted=False))
+    scene.add_reply("number_changed")

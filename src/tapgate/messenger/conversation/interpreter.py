@@ -4,250 +4,265 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tapgate.errors import Code
-from tapgate.messenger.conversation import refusals
+from tapgate.messenger.conversation import error_messages
 from tapgate.messenger.conversation.commands import SCRIPTS
-from tapgate.messenger.conversation.pieces import Ask, Confirm, Fetch, Go, Piece, Pin, Pins, Taken
-from tapgate.messenger.conversation.scene import Choice, Scene
-from tapgate.messenger.model.calls import Call
-from tapgate.messenger.model.events import Answered, Refused, Unreachable
-from tapgate.messenger.model.kinds import Command
-from tapgate.messenger.model.replies import AskPin
+from tapgate.messenger.conversation.steps import (
+    AskStep,
+    Claimed,
+    ConfirmStep,
+    Next,
+    PinInput,
+    PinStep,
+    RequestStep,
+    Step,
+)
+from tapgate.messenger.conversation.turn import Choice, Turn
+from tapgate.messenger.model.common import Command
+from tapgate.messenger.model.events import GatewayUnreachable, RequestRejected, RequestSucceeded
+from tapgate.messenger.model.gateway_requests import GatewayRequest
+from tapgate.messenger.model.replies import PinRequest
 
 #: Refusals that say nothing about the request itself: it may be retried as it is.
-_NO_VERDICT: Final[Mapping[str, Unreachable]] = {
-    Code.SERVICE_UNAVAILABLE: Unreachable(uncertain=False),
-    Code.RATE_LIMITED: Unreachable(uncertain=False),
-    Code.INTERNAL_ERROR: Unreachable(uncertain=True),
+_UNREACHABLE_BY_CODE: Final[Mapping[str, GatewayUnreachable]] = {
+    Code.SERVICE_UNAVAILABLE: GatewayUnreachable(uncertain=False),
+    Code.RATE_LIMITED: GatewayUnreachable(uncertain=False),
+    Code.INTERNAL_ERROR: GatewayUnreachable(uncertain=True),
 }
 
 
-def begin(scene: Scene, command: Command, said: str = "") -> None:
+def begin_command(scene: Turn, command: Command, said: str = "") -> None:
     """A command from its beginning. What was going on is cancelled, and that is said."""
     script = SCRIPTS[command]
-    leave(scene)
-    scene.change(met=None, suggested=None)
-    if scene.setting.pins == "none" and script.needs_pin(scene):
-        scene.suggest(scene.text("pin.nowhere"), "person", "menu")
+    abandon_command(scene)
+    scene.update(met=None, suggested=None)
+    if scene.context.pin_entry_mode == "none" and script.needs_pin(scene):
+        scene.suggest_commands(scene.translate("pin.nowhere"), "person", "menu")
         return
-    scene.change(command=command, stage="collecting", piece=None)
-    script.begin(scene, said)
+    scene.update(command=command, stage="collecting", piece=None)
+    script.on_begin(scene, said)
     advance(scene)
 
 
-def leave(scene: Scene) -> bool:
+def abandon_command(scene: Turn) -> bool:
     """Cancels what is going on, if anything is."""
     conversation = scene.conversation
     if conversation.command is None:
         return False
     # A look-up that could not be made is nothing that was begun.
-    if not isinstance(current(scene), Fetch):
-        what = scene.text(f"title.{conversation.command}")
-        scene.say(SCRIPTS[conversation.command].left(scene), what=what)
-    scene.rest()
-    scene.change(offer=None)
+    if not isinstance(get_current_step(scene), RequestStep):
+        what = scene.translate(f"title.{conversation.command}")
+        scene.add_reply(SCRIPTS[conversation.command].get_cancel_key(scene), what=what)
+    scene.end_command()
+    scene.update(offer=None)
     return True
 
 
-def current(scene: Scene) -> Piece | None:
+def get_current_step(scene: Turn) -> Step | None:
     """The piece at work."""
     command = scene.conversation.command
-    return None if command is None else SCRIPTS[command].piece(scene.conversation.piece)
+    return None if command is None else SCRIPTS[command].get_step(scene.conversation.piece)
 
 
-def advance(scene: Scene) -> None:
+def advance(scene: Turn) -> None:
     command = scene.conversation.command
     assert command is not None
-    while (piece := SCRIPTS[command].first_open(scene)) is not None:
-        given = piece.given(scene) if isinstance(piece, Ask) else None
+    while (piece := SCRIPTS[command].get_first_open_step(scene)) is not None:
+        given = piece.infer_answer(scene) if isinstance(piece, AskStep) else None
         if given is None:
-            put(scene, piece)
+            start_step(scene, piece)
             return
-        scene.know(**{piece.name: given})
-    scene.rest()
+        scene.set_facts(**{piece.name: given})
+    scene.end_command()
 
 
-def put(scene: Scene, piece: Piece) -> None:
-    scene.change(piece=piece.name)
+def start_step(scene: Turn, piece: Step) -> None:
+    scene.update(piece=piece.name)
     match piece:
-        case Fetch():
-            _call(scene, piece, piece.call(scene))
-        case Ask():
-            scene.change(stage="collecting")
+        case RequestStep():
+            _send_request(scene, piece, piece.build_request(scene))
+        case AskStep():
+            scene.update(stage="collecting")
             scene.ask(piece.prompt(scene), piece.choices(scene))
-        case Confirm():
+        case ConfirmStep():
             # What is confirmed gets its id now: it is kept long before a PIN comes in.
-            scene.change(stage="confirm", operation=scene.setting.fresh, form_answered=False)
-            choices = [Choice(name, scene.text(f"confirm.{name}")) for name in ("yes", "no")]
+            scene.update(
+                stage="confirm", operation=scene.context.new_operation_id, form_answered=False
+            )
+            choices = [Choice(name, scene.translate(f"confirm.{name}")) for name in ("yes", "no")]
             scene.ask(piece.prompt(scene), choices)
-        case Pin():
+        case PinStep():
             _ask_pin(scene, piece)
 
 
-def ask_again(scene: Scene) -> None:
+def repeat_question(scene: Turn) -> None:
     """Repeats the open question; without one, says what can be done."""
-    match current(scene):
+    match get_current_step(scene):
         case None:
-            scene.rest()
-            scene.suggest(scene.text("what_next"), "menu", "help")
-        case Fetch():
-            _ask_to_try_again(scene)
+            scene.end_command()
+            scene.suggest_commands(scene.translate("what_next"), "menu", "help")
+        case RequestStep():
+            _offer_retry(scene)
         case piece:
-            put(scene, piece)
+            start_step(scene, piece)
 
 
-def repeat(scene: Scene, key: str) -> None:
+def reply_and_repeat_question(scene: Turn, key: str) -> None:
     """Says something and repeats the open question, in one message where it fits."""
-    ask_again(scene)
-    scene.say_before_last(key)
+    repeat_question(scene)
+    scene.prepend_to_last_reply(key)
 
 
-def take(scene: Scene, piece: Piece, taken: Taken) -> bool:
+def apply_answer(scene: Turn, piece: Step, taken: Claimed) -> bool:
     """Goes on with an answer; False when it was none."""
     match taken:
         case None:
             return False
         case "end":
-            scene.rest()
+            scene.end_command()
         case Mapping():
-            scene.know(**taken)
+            scene.set_facts(**taken)
             advance(scene)
         case call:
-            _call(scene, piece, call)
+            _send_request(scene, piece, call)
     return True
 
 
-def choose(scene: Scene, value: str) -> None:
+def choose_option(scene: Turn, value: str) -> None:
     """An option of the open question."""
-    match current(scene):
-        case Confirm() as piece if value == "yes":
-            take(scene, piece, {piece.name: value})
-        case Confirm():
-            cancel(scene)
-        case Ask() as piece:
-            taken = {piece.name: value} if piece.chose is None else piece.chose(scene, value)
-            if not take(scene, piece, taken):
-                ask_again(scene)
-        case Fetch() as piece:
-            put(scene, piece)
+    match get_current_step(scene):
+        case ConfirmStep() as piece if value == "yes":
+            apply_answer(scene, piece, {piece.name: value})
+        case ConfirmStep():
+            cancel_command(scene)
+        case AskStep() as piece:
+            taken = (
+                {piece.name: value}
+                if piece.parse_option is None
+                else piece.parse_option(scene, value)
+            )
+            if not apply_answer(scene, piece, taken):
+                repeat_question(scene)
+        case RequestStep() as piece:
+            start_step(scene, piece)
         case _:
-            ask_again(scene)
+            repeat_question(scene)
 
 
-def cancel(scene: Scene) -> None:
-    if not leave(scene):
-        scene.say("nothing_pending")
-    scene.suggest(scene.text("what_next"), "menu", "help")
+def cancel_command(scene: Turn) -> None:
+    if not abandon_command(scene):
+        scene.add_reply("nothing_pending")
+    scene.suggest_commands(scene.translate("what_next"), "menu", "help")
 
 
-def enter(scene: Scene, piece: Pin, pins: Pins) -> None:
+def submit_pin(scene: Turn, piece: PinStep, pins: PinInput) -> None:
     """The PIN that was asked for."""
-    _call(scene, piece, piece.call(scene, pins))
+    _send_request(scene, piece, piece.build_request(scene, pins))
 
 
-def hear(scene: Scene, outcome: Answered | Refused | Unreachable) -> None:
+def handle(scene: Turn, outcome: RequestSucceeded | RequestRejected | GatewayUnreachable) -> None:
     """What became of the call that was made."""
-    piece = current(scene)
+    piece = get_current_step(scene)
     if piece is None or scene.conversation.stage != "executing":
-        scene.rest()
-        scene.suggest(scene.text("error.general"), "menu", "person")
+        scene.end_command()
+        scene.suggest_commands(scene.translate("error.general"), "menu", "person")
         return
-    if isinstance(outcome, Refused) and not _is_limit(outcome):
-        outcome = _NO_VERDICT.get(outcome.code) or outcome
+    if isinstance(outcome, RequestRejected) and not _is_operation_limit(outcome):
+        outcome = _UNREACHABLE_BY_CODE.get(outcome.code) or outcome
     match outcome:
-        case Answered(result=result):
-            _follow(scene, piece, piece.told(scene, result))
-        case Refused():
-            _follow(scene, piece, _refused(scene, piece, outcome))
-        case Unreachable(uncertain=uncertain):
-            _unreachable(scene, piece, uncertain=uncertain)
+        case RequestSucceeded(result=result):
+            _go_to_next(scene, piece, piece.on_success(scene, result))
+        case RequestRejected():
+            _go_to_next(scene, piece, _handle_rejection(scene, piece, outcome))
+        case GatewayUnreachable(uncertain=uncertain):
+            _handle_unreachable(scene, piece, uncertain=uncertain)
 
 
-def _is_limit(refused: Refused) -> bool:
+def _is_operation_limit(refused: RequestRejected) -> bool:
     """Whether a limit of the operation was reached, as opposed to the caller's request rate."""
     return refused.code == Code.RATE_LIMITED and "limit" in refused.details
 
 
-def _call(scene: Scene, piece: Piece, call: Call) -> None:
-    scene.change(stage="executing", piece=piece.name, offer=None)
-    scene.call = call
+def _send_request(scene: Turn, piece: Step, call: GatewayRequest) -> None:
+    scene.update(stage="executing", piece=piece.name, offer=None)
+    scene.request = call
 
 
-def _follow(scene: Scene, piece: Piece, go: Go) -> None:
+def _go_to_next(scene: Turn, piece: Step, go: Next) -> None:
     if go == "end":
-        scene.rest()
+        scene.end_command()
         return
     if go == "on":
-        scene.know(**{piece.name: scene.facts.get(piece.name, "done")})
+        scene.set_facts(**{piece.name: scene.facts.get(piece.name, "done")})
         # What follows needs a confirmation, and an id, of its own.
-        scene.change(operation=None, uncertain=False)
+        scene.update(operation=None, uncertain=False)
     advance(scene)
 
 
-def _refused(scene: Scene, piece: Piece, refused: Refused) -> Go:
-    if isinstance(piece, Pin) and refused.code == Code.INVALID_PIN:
-        return _wrong_pin(scene, refused.details)
-    go = piece.refused(scene, refused)
+def _handle_rejection(scene: Turn, piece: Step, refused: RequestRejected) -> Next:
+    if isinstance(piece, PinStep) and refused.code == Code.INVALID_PIN:
+        return _handle_wrong_pin(scene, refused.details)
+    go = piece.on_rejection(scene, refused)
     if go is None:
-        scene.suggest(refusals.sentence(scene, refused), "menu", "person")
+        scene.suggest_commands(error_messages.render_rejection(scene, refused), "menu", "person")
         return "end"
     return go
 
 
-def _wrong_pin(scene: Scene, details: Mapping[str, Any]) -> Go:
+def _handle_wrong_pin(scene: Turn, details: Mapping[str, Any]) -> Next:
     left = details.get("attempts_remaining")
     if left == 0:
         _warn_if_uncertain(scene)
-        scene.suggest(scene.text("pin.locked_now"), "menu", "person")
+        scene.suggest_commands(scene.translate("pin.locked_now"), "menu", "person")
         return "end"
     if isinstance(left, int):
-        scene.say("pin.wrong", left=left)
+        scene.add_reply("pin.wrong", left=left)
     else:
-        scene.say("error.INVALID_PIN")
+        scene.add_reply("error.INVALID_PIN")
     return "back"
 
 
-def _warn_if_uncertain(scene: Scene) -> None:
+def _warn_if_uncertain(scene: Turn) -> None:
     """Before a payment is left of which nobody knows whether it took place."""
     if scene.conversation.uncertain:
-        scene.say("send.left_uncertain")
+        scene.add_reply("send.left_uncertain")
 
 
-def _unreachable(scene: Scene, piece: Piece, *, uncertain: bool) -> None:
-    if isinstance(piece, Pin) and piece.moves_money and uncertain:
-        scene.change(uncertain=True)
-    if isinstance(piece, Fetch):
-        _ask_to_try_again(scene)
+def _handle_unreachable(scene: Turn, piece: Step, *, uncertain: bool) -> None:
+    if isinstance(piece, PinStep) and piece.moves_money and uncertain:
+        scene.update(uncertain=True)
+    if isinstance(piece, RequestStep):
+        _offer_retry(scene)
         return
     uncertain = uncertain or scene.conversation.uncertain
-    scene.say(piece.uncertain if uncertain else "unreachable")
-    put(scene, piece)
+    scene.add_reply(piece.uncertain_key if uncertain else "unreachable")
+    start_step(scene, piece)
 
 
-def _ask_to_try_again(scene: Scene) -> None:
-    scene.change(stage="collecting")
-    again = Choice("again", scene.text("again"))
-    scene.ask(scene.text("unreachable"), [again, scene.command("menu")])
+def _offer_retry(scene: Turn) -> None:
+    scene.update(stage="collecting")
+    again = Choice("again", scene.translate("again"))
+    scene.ask(scene.translate("unreachable"), [again, scene.build_command_choice("menu")])
 
 
-def _ask_pin(scene: Scene, piece: Pin) -> None:
-    if scene.setting.pins == "none":
+def _ask_pin(scene: Turn, piece: PinStep) -> None:
+    if scene.context.pin_entry_mode == "none":
         _warn_if_uncertain(scene)
-        scene.suggest(scene.text("pin.nowhere"), "person", "menu")
-        scene.rest()
+        scene.suggest_commands(scene.translate("pin.nowhere"), "person", "menu")
+        scene.end_command()
         return
     if scene.conversation.operation is None:
-        scene.change(operation=scene.setting.fresh, form_answered=False)
-    scene.change(stage="await_pin")
+        scene.update(operation=scene.context.new_operation_id, form_answered=False)
+    scene.update(stage="await_pin")
     text = piece.prompt(scene)
-    if scene.setting.pins == "text":
-        scene.ask(f"{text}\n\n{scene.text(f'pin.text.{piece.form}')}")
+    if scene.context.pin_entry_mode == "text":
+        scene.ask(f"{text}\n\n{scene.translate(f'pin.text.{piece.form}')}")
         return
     assert scene.conversation.operation is not None
-    scene.change(offer=None)
+    scene.update(offer=None)
     scene.replies.append(
-        AskPin(
+        PinRequest(
             text=text,
-            button=scene.text("pin.button"),
+            button=scene.translate("pin.button"),
             form=piece.form,
             operation=scene.conversation.operation,
         )

@@ -4,10 +4,10 @@ from typing import Literal
 
 import msgspec
 
-from tapgate.messenger.model.calls import Call, Card, Subscriber
-from tapgate.messenger.model.kinds import Command, Language
+from tapgate.messenger.model.common import Command, Language
+from tapgate.messenger.model.gateway_requests import Card, GatewayRequest, Subscriber
 from tapgate.messenger.model.people import Effect, Recipient
-from tapgate.messenger.model.replies import Offer, Reply
+from tapgate.messenger.model.replies import OptionList, Reply
 
 Stage = Literal["idle", "collecting", "confirm", "await_pin", "executing"]
 
@@ -33,7 +33,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     #: The form of `operation` was filled in, and what came of it was told.
     form_answered: bool = False
     #: What was offered last: for an answer by number, and for "More".
-    offer: Offer | None = None
+    offer: OptionList | None = None
     #: What a yes to what was said last begins. Never a movement of money.
     suggested: Command | None = None
     #: Grows with each question; options of an older one have expired.
@@ -48,7 +48,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     trusted: bool = False
 
     @property
-    def awaits_pin(self) -> bool:
+    def is_awaiting_pin(self) -> bool:
         return self.stage == "await_pin"
 
     @property
@@ -56,9 +56,9 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
         return self.command == "send" and self.stage != "idle"
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class EngineOutput(msgspec.Struct, frozen=True, kw_only=True):
     conversation: Conversation
     replies: tuple[Reply, ...] = ()
     #: What becomes of it is the next event, at once.
-    call: Call | None = None
+    request: GatewayRequest | None = None
     effects: tuple[Effect, ...] = ()

@@ -5,7 +5,7 @@ import asyncio
 import contextlib
 
 from tapgate.messenger.fake_graph.provider import Provider
-from tapgate.messenger.fake_graph.serving import listening
+from tapgate.messenger.fake_graph.server import serve
 
 
 async def main() -> None:
@@ -22,7 +22,7 @@ async def main() -> None:
         callback=given.callback,
         app_secret=given.app_secret,
     )
-    async with listening(provider, given.port) as url:
+    async with serve(provider, given.port) as url:
         print(f"The fake provider is at {url}", flush=True)
         await asyncio.get_running_loop().create_future()
 

@@ -20,7 +20,7 @@ _MESSAGES = {
 _STATUSES = {190: 401, 131000: 500, 131016: 503}
 
 
-class FakeError(Exception):
+class GraphApiError(Exception):
     """A refusal as the provider words it."""
 
     def __init__(
@@ -45,9 +45,9 @@ class FakeError(Exception):
         return {"error": error}
 
 
-def missing(name: str) -> FakeError:
-    return FakeError(131008, f"Parameter '{name}' is mandatory")
+def build_missing_error(name: str) -> GraphApiError:
+    return GraphApiError(131008, f"Parameter '{name}' is mandatory")
 
 
-def invalid(name: str, sentence: str) -> FakeError:
-    return FakeError(131009, f"Parameter '{name}' {sentence}")
+def build_invalid_error(name: str, sentence: str) -> GraphApiError:
+    return GraphApiError(131009, f"Parameter '{name}' {sentence}")

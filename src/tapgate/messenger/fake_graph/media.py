@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from tapgate.messenger.fake_graph.errors import FakeError
+from tapgate.messenger.fake_graph.errors import GraphApiError
 
 
-class File(msgspec.Struct, frozen=True, kw_only=True):
+class MediaFile(msgspec.Struct, frozen=True, kw_only=True):
     content: bytes
     mime_type: str
 
@@ -19,27 +19,27 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(self.content).hexdigest()
 
 
-class Media:
+class MediaStore:
     def __init__(self, lives: timedelta) -> None:
-        self._lives = lives
-        self._files: dict[str, File] = {}
-        self._addresses: dict[str, tuple[File, datetime]] = {}
+        self._url_lifetime = lives
+        self._files: dict[str, MediaFile] = {}
+        self._urls: dict[str, tuple[MediaFile, datetime]] = {}
 
     def add(self, content: bytes, mime_type: str) -> str:
         media_id = str(10**14 + secrets.randbelow(10**14))
-        self._files[media_id] = File(content=content, mime_type=mime_type)
+        self._files[media_id] = MediaFile(content=content, mime_type=mime_type)
         return media_id
 
-    def file(self, media_id: str) -> File:
+    def get_file(self, media_id: str) -> MediaFile:
         if media_id not in self._files:
             sentence = f"Object with ID '{media_id}' does not exist"
-            raise FakeError(100, sentence, subcode=33)
+            raise GraphApiError(100, sentence, subcode=33)
         return self._files[media_id]
 
-    def look_up(self, media_id: str, origin: str, now: datetime) -> dict[str, Any]:
-        file = self.file(media_id)
+    def create_url(self, media_id: str, origin: str, now: datetime) -> dict[str, Any]:
+        file = self.get_file(media_id)
         address = secrets.token_urlsafe(16)
-        self._addresses[address] = (file, now + self._lives)
+        self._urls[address] = (file, now + self._url_lifetime)
         return {
             "messaging_product": "whatsapp",
             "url": f"{origin}/_media/{address}",
@@ -49,6 +49,6 @@ class Media:
             "id": media_id,
         }
 
-    def fetch(self, address: str, now: datetime) -> File | None:
-        file, until = self._addresses.get(address, (None, now))
+    def fetch(self, address: str, now: datetime) -> MediaFile | None:
+        file, until = self._urls.get(address, (None, now))
         return file if now < until else None

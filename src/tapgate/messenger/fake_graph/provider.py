@@ -7,14 +7,14 @@ from typing import Any, Literal
 import msgspec
 
 from tapgate.clock import Clock, system_clock
-from tapgate.messenger.fake_graph import shapes
-from tapgate.messenger.fake_graph.errors import FakeError
-from tapgate.messenger.fake_graph.media import Media
-from tapgate.messenger.fake_graph.rules import Gatekeeper, Rules
-from tapgate.messenger.fake_graph.webhooks import Webhooks, unix, value_of
+from tapgate.messenger.fake_graph import message_validation
+from tapgate.messenger.fake_graph.errors import GraphApiError
+from tapgate.messenger.fake_graph.media import MediaStore
+from tapgate.messenger.fake_graph.rules import MessagePolicy, Rules
+from tapgate.messenger.fake_graph.webhooks import WebhookSender, build_value, to_unix_seconds
 
 
-class Utterance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class UserMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a person does: exactly one of these, delivered so many times."""
 
     text: str | None = None
@@ -28,7 +28,7 @@ class Utterance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     hold: bool = False
 
 
-class Sent(msgspec.Struct, frozen=True, kw_only=True):
+class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message that was taken."""
 
     id: str
@@ -37,7 +37,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
     message: dict[str, Any]
 
 
-class Failure(msgspec.Struct, kw_only=True):
+class PlannedFailure(msgspec.Struct, kw_only=True):
     """What the next messages are refused with, however good they are."""
 
     code: int = 131000
@@ -60,25 +60,25 @@ class Provider:
         self.access_token = access_token
         self.phone_number_id = phone_number_id
         self.clock = clock
-        self.media = Media(rules.media_lives)
-        self.webhooks = Webhooks(
-            callback=callback, app_secret=app_secret, pauses=rules.redeliver_after
+        self.media = MediaStore(rules.media_url_lifetime)
+        self.webhooks = WebhookSender(
+            callback=callback, app_secret=app_secret, pauses=rules.redelivery_delays
         )
         #: What was taken, oldest first.
-        self.sent: list[Sent] = []
-        self.failures: list[Failure] = []
-        self._gatekeeper = Gatekeeper(rules)
+        self.sent: list[SentMessage] = []
+        self.failures: list[PlannedFailure] = []
+        self._policy = MessagePolicy(rules)
         self._held: list[dict[str, Any]] = []
 
-    def take(self, message: Any) -> dict[str, Any]:
+    def accept(self, message: Any) -> dict[str, Any]:
         """A message of the business. Raises `FakeError`."""
-        self._fail_if_asked_to()
+        self._raise_planned_failure()
         now = self.clock()
-        to = shapes.check(message)
-        self._gatekeeper.let_pass(to, message, now)
-        sent = Sent(id=_new_message_id(), to=to, at=now.timestamp(), message=message)
+        to = message_validation.validate_message(message)
+        self._policy.admit(to, message, now)
+        sent = SentMessage(id=_new_message_id(), to=to, at=now.timestamp(), message=message)
         self.sent.append(sent)
-        self.webhooks.in_background(self.webhooks.deliver([self._fate(sent)]))
+        self.webhooks.run_in_background(self.webhooks.deliver([self._build_status_value(sent)]))
         contact = {"input": message.get("to") or to}
         contact["wa_id" if "to" in message else "user_id"] = to
         return {
@@ -87,24 +87,30 @@ class Provider:
             "messages": [{"id": sent.id}],
         }
 
-    def sent_to(self, address: str) -> list[Sent]:
+    def list_sent_to(self, address: str) -> list[SentMessage]:
         """`+` or not, a person is who they are."""
         return [sent for sent in self.sent if sent.to == address.removeprefix("+")]
 
-    async def say(self, who: str, said: Utterance) -> str:
+    async def send_user_message(self, who: str, said: UserMessage) -> str:
         """The id under which it is delivered, each time it is."""
         now = self.clock()
-        self._gatekeeper.person(who, now).last_wrote = now
-        message = {"id": _new_message_id(), "timestamp": unix(now), **self._content(said)}
-        await self._deliver(self._from(who, message), said.copies, hold=said.hold)
+        self._policy.get_user(who, now).last_message_at = now
+        message = {
+            "id": _new_message_id(),
+            "timestamp": to_unix_seconds(now),
+            **self._build_content(said),
+        }
+        await self._deliver(self._build_user_value(who, message), said.copies, hold=said.hold)
         return str(message["id"])
 
     async def change_number(self, who: str, to: str) -> str:
         system = {"type": "user_changed_number", "body": f"{who} changed to {to}", "wa_id": to}
-        return await self.say(who, Utterance(message={"type": "system", "system": system}))
+        return await self.send_user_message(
+            who, UserMessage(message={"type": "system", "system": system})
+        )
 
-    def leave(self, who: str) -> None:
-        self._gatekeeper.person(who, self.clock()).reachable = False
+    def make_unreachable(self, who: str) -> None:
+        self._policy.get_user(who, self.clock()).is_reachable = False
 
     async def deliver_held(self, order: Literal["sent", "reversed"], *, together: bool) -> int:
         """How many there were."""
@@ -115,13 +121,13 @@ class Provider:
             await self.webhooks.deliver(delivery)
         return len(held)
 
-    def _fail_if_asked_to(self) -> None:
+    def _raise_planned_failure(self) -> None:
         if self.failures:
             failure = self.failures[0]
             failure.times -= 1
             if failure.times <= 0:
                 self.failures.pop(0)
-            raise FakeError(failure.code, "As it was asked to", status=failure.status)
+            raise GraphApiError(failure.code, "As it was asked to", status=failure.status)
 
     async def _deliver(self, value: dict[str, Any], copies: int, *, hold: bool) -> None:
         for _ in range(copies):
@@ -130,58 +136,58 @@ class Provider:
             else:
                 await self.webhooks.deliver([value])
 
-    def _from(self, who: str, message: dict[str, Any]) -> dict[str, Any]:
+    def _build_user_value(self, who: str, message: dict[str, Any]) -> dict[str, Any]:
         contact: dict[str, Any] = {"profile": {"name": "A person"}}
         if who.isdigit():
             contact["wa_id"] = message["from"] = who
         else:
             contact["user_id"] = message["from_user_id"] = who
-        return value_of(self.phone_number_id, contacts=[contact], messages=[message])
+        return build_value(self.phone_number_id, contacts=[contact], messages=[message])
 
-    def _fate(self, sent: Sent) -> dict[str, Any]:
+    def _build_status_value(self, sent: SentMessage) -> dict[str, Any]:
         status = {
             "id": sent.id,
             "status": "sent",
-            "timestamp": unix(self.clock()),
+            "timestamp": to_unix_seconds(self.clock()),
             "recipient_id": sent.to,
         }
-        return value_of(self.phone_number_id, statuses=[status])
+        return build_value(self.phone_number_id, statuses=[status])
 
-    def _content(self, said: Utterance) -> dict[str, Any]:
+    def _build_content(self, said: UserMessage) -> dict[str, Any]:
         if said.text is not None:
             return {"type": "text", "text": {"body": said.text}}
         if said.tap is not None:
-            return self._tap(said.tap)
+            return self._build_tap(said.tap)
         if said.button is not None:
             return {"type": "button", "button": {"payload": said.button, "text": said.button}}
         if said.image is not None:
-            return {"type": "image", "image": self._image(said.image)}
+            return {"type": "image", "image": self._build_image(said.image)}
         if said.flow is not None:
             response = msgspec.json.encode(said.flow).decode()
             reply = {"name": "flow", "body": "Sent", "response_json": response}
             return {"type": "interactive", "interactive": {"type": "nfm_reply", "nfm_reply": reply}}
         return said.message or {"type": "unsupported"}
 
-    def _tap(self, tapped: str) -> dict[str, Any]:
+    def _build_tap(self, tapped: str) -> dict[str, Any]:
         """A row of a list or a button, by the last message that had one with this id."""
         for sent in reversed(self.sent):
             action = sent.message.get("interactive", {}).get("action", {})
             for button in action.get("buttons", ()):
                 if button["reply"]["id"] == tapped:
-                    return _reply("button_reply", button["reply"])
+                    return _build_interactive("button_reply", button["reply"])
             for section in action.get("sections", ()):
                 for row in section["rows"]:
                     if row["id"] == tapped:
-                        return _reply("list_reply", row)
-        return _reply("list_reply", {"id": tapped, "title": tapped})
+                        return _build_interactive("list_reply", row)
+        return _build_interactive("list_reply", {"id": tapped, "title": tapped})
 
-    def _image(self, media_id: str) -> dict[str, Any]:
-        file = self.media.file(media_id)
+    def _build_image(self, media_id: str) -> dict[str, Any]:
+        file = self.media.get_file(media_id)
         digest = base64.b64encode(bytes.fromhex(file.sha256)).decode()
         return {"id": media_id, "mime_type": file.mime_type, "sha256": digest}
 
 
-def _reply(kind: str, tapped: dict[str, Any]) -> dict[str, Any]:
+def _build_interactive(kind: str, tapped: dict[str, Any]) -> dict[str, Any]:
     return {"type": "interactive", "interactive": {"type": kind, kind: tapped}}
 
 

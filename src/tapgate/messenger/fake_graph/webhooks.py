@@ -11,7 +11,7 @@ import httpx2
 import msgspec
 
 
-class Webhooks:
+class WebhookSender:
     """Without a callback address nothing is delivered."""
 
     def __init__(
@@ -19,14 +19,14 @@ class Webhooks:
     ) -> None:
         self.callback = callback
         self._secret = app_secret
-        self._pauses = pauses
+        self._redelivery_delays = pauses
         self._client: httpx2.AsyncClient | None = None
-        self._under_way: set[asyncio.Task[object]] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
 
     async def close(self) -> None:
-        for task in self._under_way:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._under_way, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._client is not None:
             await self._client.aclose()
 
@@ -47,16 +47,16 @@ class Webhooks:
         )
         status = await self._post(body)
         if status != 200:
-            self.in_background(self._deliver_again(body))
+            self.run_in_background(self._redeliver(body))
         return status
 
-    def in_background(self, work: Coroutine[Any, Any, object]) -> None:
+    def run_in_background(self, work: Coroutine[Any, Any, object]) -> None:
         task = asyncio.create_task(work)
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    async def _deliver_again(self, body: bytes) -> None:
-        for pause in self._pauses:
+    async def _redeliver(self, body: bytes) -> None:
+        for pause in self._redelivery_delays:
             await asyncio.sleep(pause)
             if await self._post(body) == 200:
                 return
@@ -75,11 +75,11 @@ class Webhooks:
         return answer.status_code
 
 
-def value_of(phone_number_id: str, **parts: Any) -> dict[str, Any]:
+def build_value(phone_number_id: str, **parts: Any) -> dict[str, Any]:
     """One change: from whom, and their messages or the fate of ours."""
     metadata = {"display_phone_number": "15550001111", "phone_number_id": phone_number_id}
     return {"messaging_product": "whatsapp", "metadata": metadata, **parts}
 
 
-def unix(moment: datetime) -> str:
+def to_unix_seconds(moment: datetime) -> str:
     return str(int(moment.timestamp()))

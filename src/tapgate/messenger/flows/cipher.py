@@ -26,13 +26,13 @@ from tapgate.settings import SettingsError
 
 OAEP_PADDING: Final = OAEP(mgf=MGF1(SHA256()), algorithm=SHA256(), label=None)
 AES_KEY_BYTES: Final = 16
-VECTOR_BYTES: Final = 16
+IV_BYTES: Final = 16
 
-_SETTING = "TAPGATE_MESSENGER_FLOW_PRIVATE_KEY"
-_LEAST_RSA_BITS = 2048
+_SETTING_NAME = "TAPGATE_MESSENGER_FLOW_PRIVATE_KEY"
+_MIN_RSA_BITS = 2048
 
 
-class CannotOpen(Exception):  # noqa: N818 - an answer to the provider, not a failure of ours
+class DecryptionError(Exception):
     """Not encrypted for this key, or changed on the way. The provider's client then fetches our
     public key again and tries once more."""
 
@@ -47,17 +47,17 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     initial_vector: str
 
 
-class Opened(NamedTuple):
+class DecryptedRequest(NamedTuple):
     request: dict[str, Any]
-    seal: Callable[[dict[str, Any]], str]
+    encrypt_response: Callable[[dict[str, Any]], str]
 
     def __repr__(self) -> str:
-        return "Opened(...)"  # the request may hold a PIN
+        return "DecryptedRequest(...)"  # the request may hold a PIN
 
 
 class FlowKey:
     def __init__(self, pem: str) -> None:
-        self._key = _rsa_key(pem)
+        self._key = _load_rsa_key(pem)
 
     @property
     def public_pem(self) -> str:
@@ -67,31 +67,33 @@ class FlowKey:
         )
         return encoded.decode()
 
-    def open(self, body: bytes) -> Opened:
+    def decrypt(self, body: bytes) -> DecryptedRequest:
         try:
             envelope = msgspec.json.decode(body, type=Envelope)
-            vector = _bytes(envelope.initial_vector)
-            aes_key = self._key.decrypt(_bytes(envelope.encrypted_aes_key), OAEP_PADDING)
-            if len(aes_key) != AES_KEY_BYTES or len(vector) != VECTOR_BYTES:
-                raise CannotOpen
-            plain = AESGCM(aes_key).decrypt(vector, _bytes(envelope.encrypted_flow_data), None)
+            vector = _decode_base64(envelope.initial_vector)
+            aes_key = self._key.decrypt(_decode_base64(envelope.encrypted_aes_key), OAEP_PADDING)
+            if len(aes_key) != AES_KEY_BYTES or len(vector) != IV_BYTES:
+                raise DecryptionError
+            plain = AESGCM(aes_key).decrypt(
+                vector, _decode_base64(envelope.encrypted_flow_data), None
+            )
             request = msgspec.json.decode(plain, type=dict[str, Any])
         except (InvalidTag, ValueError, RecursionError):
             # Not chained: the text of an exception may repeat what was decrypted.
-            raise CannotOpen from None
-        return Opened(request, lambda answer: _sealed(aes_key, vector, answer))
+            raise DecryptionError from None
+        return DecryptedRequest(request, lambda answer: _encrypt(aes_key, vector, answer))
 
 
-def flipped(vector: bytes) -> bytes:
+def flip_bits(vector: bytes) -> bytes:
     return bytes(byte ^ 0xFF for byte in vector)
 
 
-def _sealed(aes_key: bytes, vector: bytes, answer: dict[str, Any]) -> str:
+def _encrypt(aes_key: bytes, vector: bytes, answer: dict[str, Any]) -> str:
     plain = msgspec.json.encode(answer)
-    return base64.b64encode(AESGCM(aes_key).encrypt(flipped(vector), plain, None)).decode()
+    return base64.b64encode(AESGCM(aes_key).encrypt(flip_bits(vector), plain, None)).decode()
 
 
-def _bytes(encoded: str) -> bytes:
+def _decode_base64(encoded: str) -> bytes:
     content = base64.b64decode(encoded, validate=True)
     if base64.b64encode(content).decode() != encoded:
         # Bits after the end: the same bytes in another spelling.
@@ -100,16 +102,16 @@ def _bytes(encoded: str) -> bytes:
 
 
 @lru_cache(maxsize=1)
-def _rsa_key(pem: str) -> RSAPrivateKey:
+def _load_rsa_key(pem: str) -> RSAPrivateKey:
     """Kept: that its factors are primes takes a good tenth of a second to prove."""
     try:
         key = load_pem_private_key(pem.encode(), password=None)
     except TypeError:
-        raise SettingsError(f"{_SETTING} must not be encrypted with a password") from None
+        raise SettingsError(f"{_SETTING_NAME} must not be encrypted with a password") from None
     except (ValueError, UnsupportedAlgorithm):
-        raise SettingsError(f"{_SETTING} must be an RSA private key in PEM") from None
+        raise SettingsError(f"{_SETTING_NAME} must be an RSA private key in PEM") from None
     if not isinstance(key, RSAPrivateKey):
-        raise SettingsError(f"{_SETTING} must be an RSA private key in PEM")
-    if key.key_size < _LEAST_RSA_BITS:
-        raise SettingsError(f"{_SETTING} must have at least {_LEAST_RSA_BITS} bits")
+        raise SettingsError(f"{_SETTING_NAME} must be an RSA private key in PEM")
+    if key.key_size < _MIN_RSA_BITS:
+        raise SettingsError(f"{_SETTING_NAME} must have at least {_MIN_RSA_BITS} bits")
     return key

@@ -11,13 +11,13 @@ from typing import Literal
 import asyncpg
 import msgspec
 
-from tapgate.messenger.model.kinds import Language
-from tapgate.messenger.model.replies import AskPin
+from tapgate.messenger.model.common import Language
+from tapgate.messenger.model.replies import PinRequest
 from tapgate.store.database import Database
 
-LIFETIME = timedelta(minutes=5)
+FORM_LIFETIME = timedelta(minutes=5)
 #: Kept per person, the newest: an expired form is still answered in the person's language.
-MAX_PER_PERSON = 20
+MAX_FORMS_PER_PERSON = 20
 
 _TOKEN_BYTES = 32
 
@@ -33,7 +33,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def issue(
-    tx: asyncpg.Connection, *, address: str, ask: AskPin, language: Language, now: datetime
+    tx: asyncpg.Connection, *, address: str, ask: PinRequest, language: Language, now: datetime
 ) -> str:
     """Return a new form's token. An older form for the same operation can no longer be used."""
     await tx.execute(
@@ -41,7 +41,7 @@ async def issue(
                SELECT token_hash FROM messenger.forms WHERE address = $1
                ORDER BY expires_at DESC OFFSET $2)""",
         address,
-        MAX_PER_PERSON - 1,
+        MAX_FORMS_PER_PERSON - 1,
     )
     await tx.execute(
         """UPDATE messenger.forms SET used_at = $3
@@ -55,13 +55,13 @@ async def issue(
         """INSERT INTO messenger.forms
                (token_hash, address, form, operation, language, text, expires_at)
            VALUES ($1, $2, $3, $4, $5, $6, $7)""",
-        hash_of(token),
+        hash_token(token),
         address,
         ask.form,
         ask.operation,
         language,
         ask.text,
-        now + LIFETIME,
+        now + FORM_LIFETIME,
     )
     return token
 
@@ -71,7 +71,7 @@ async def find(connection: asyncpg.Connection, token: str, now: datetime) -> For
     row = await connection.fetchrow(
         """SELECT token_hash, address, form, operation, language, text FROM messenger.forms
            WHERE token_hash = $1 AND used_at IS NULL AND expires_at > $2""",
-        hash_of(token),
+        hash_token(token),
         now,
     )
     return None if row is None else Form(**row)
@@ -88,15 +88,15 @@ async def is_open(database: Database, token_hash: bytes, now: datetime) -> bool:
     return found
 
 
-async def language_of(connection: asyncpg.Connection, token: str) -> Language | None:
+async def get_language(connection: asyncpg.Connection, token: str) -> Language | None:
     """Also of a form that has ended."""
     language: Language | None = await connection.fetchval(
-        "SELECT language FROM messenger.forms WHERE token_hash = $1", hash_of(token)
+        "SELECT language FROM messenger.forms WHERE token_hash = $1", hash_token(token)
     )
     return language
 
 
-async def use(tx: asyncpg.Connection, token_hash: bytes, now: datetime) -> bool:
+async def mark_used(tx: asyncpg.Connection, token_hash: bytes, now: datetime) -> bool:
     """True for one caller only. Whoever found a form in time may use it a little later: what was
     entered has been acted on by then."""
     used = await tx.fetchval(
@@ -108,6 +108,6 @@ async def use(tx: asyncpg.Connection, token_hash: bytes, now: datetime) -> bool:
     return used is not None
 
 
-def hash_of(token: str) -> bytes:
+def hash_token(token: str) -> bytes:
     """Without a key: a token is far too long to be guessed."""
     return hashlib.sha256(token.encode()).digest()

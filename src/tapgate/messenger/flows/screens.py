@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from tapgate.messenger.flows.forms import Form
-from tapgate.messenger.model.events import Entered
-from tapgate.messenger.model.kinds import Language
+from tapgate.messenger.model.common import Language
+from tapgate.messenger.model.events import FormSubmitted
 
-Problem = Literal["four_digits", "not_the_same", "same_as_old", "try_again", "ended"]
+FormErrorCode = Literal["four_digits", "not_the_same", "same_as_old", "try_again", "ended"]
 
-_PIN = re.compile(r"[0-9]{4}")
+_PIN_PATTERN = re.compile(r"[0-9]{4}")
 #: The longest text that the provider's client shows.
-_LONGEST_TEXT = 4096
+_MAX_TEXT_LENGTH = 4096
 
 
 class Screen(NamedTuple):
@@ -32,7 +32,7 @@ SCREENS: Final[Mapping[str, Screen]] = {
 }
 
 #: Labels have at most 20 characters, buttons 35, headings 80.
-_WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
+_LABELS: Final[Mapping[Language, Mapping[str, str]]] = {
     "en": {
         "pin": "Enter your PIN",
         "new_pin": "Choose a PIN",
@@ -55,7 +55,7 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
     },
 }
 
-_PROBLEMS: Final[Mapping[Language, Mapping[Problem, str]]] = {
+_ERROR_TEXTS: Final[Mapping[Language, Mapping[FormErrorCode, str]]] = {
     "en": {
         "four_digits": "A PIN has exactly 4 digits.",
         "not_the_same": "The two new PINs are not the same.",
@@ -73,13 +73,13 @@ _PROBLEMS: Final[Mapping[Language, Mapping[Problem, str]]] = {
 }
 
 
-def shown(form: Form, error: str | None = None) -> dict[str, Any]:
+def render_screen(form: Form, error: str | None = None) -> dict[str, Any]:
     """A form's screen. The provider's client itself shows `error_message`, above the screen, and
     only where there is one."""
-    screen, words = SCREENS[form.form], _WORDS[form.language]
+    screen, words = SCREENS[form.form], _LABELS[form.language]
     data = {
         "heading": words[form.form],
-        "text": form.text[:_LONGEST_TEXT],
+        "text": form.text[:_MAX_TEXT_LENGTH],
         "hint": words["hint"],
         "button": words["button"],
         **{f"{field}_label": words[f"{field}_label"] for field in screen.fields},
@@ -87,9 +87,9 @@ def shown(form: Form, error: str | None = None) -> dict[str, Any]:
     return {"screen": screen.id, "data": data if error is None else data | {"error_message": error}}
 
 
-def entered(form: Form, data: Mapping[str, Any]) -> Entered | Problem:
+def parse_submission(form: Form, data: Mapping[str, Any]) -> FormSubmitted | FormErrorCode:
     """What was entered in a form, or what is wrong with it."""
-    pins = {field: _pin(data.get(field)) for field in SCREENS[form.form].fields}
+    pins = {field: _parse_pin(data.get(field)) for field in SCREENS[form.form].fields}
     if None in pins.values():
         return "four_digits"
     pin, new_pin = pins.get("pin"), pins.get("new_pin")
@@ -97,12 +97,12 @@ def entered(form: Form, data: Mapping[str, Any]) -> Entered | Problem:
         return "not_the_same"
     if pin is not None and pin == new_pin:
         return "same_as_old"
-    return Entered(operation=form.operation, pin=pin, new_pin=new_pin)
+    return FormSubmitted(operation=form.operation, pin=pin, new_pin=new_pin)
 
 
-def problem(language: Language | None, kind: Problem) -> str:
-    return _PROBLEMS[language or "en"][kind]
+def get_error_text(language: Language | None, kind: FormErrorCode) -> str:
+    return _ERROR_TEXTS[language or "en"][kind]
 
 
-def _pin(value: object) -> str | None:
-    return value if isinstance(value, str) and _PIN.fullmatch(value) else None
+def _parse_pin(value: object) -> str | None:
+    return value if isinstance(value, str) and _PIN_PATTERN.fullmatch(value) else None

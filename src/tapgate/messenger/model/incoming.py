@@ -4,28 +4,28 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from tapgate.messenger.model.kinds import Tagged
+from tapgate.messenger.model.common import TaggedStruct
 
 
-class Words(Tagged, frozen=True, kw_only=True):
+class TextContent(TaggedStruct, frozen=True, kw_only=True, tag="Words"):
     """`body` is None when it may have held a PIN: then it was not kept."""
 
     body: str | None
 
 
-class Tap(Tagged, frozen=True, kw_only=True):
+class OptionTap(TaggedStruct, frozen=True, kw_only=True, tag="Tap"):
     """A row of a list or a button: its id says what it means, never its title."""
 
     id: str
 
 
-class FlowReply(Tagged, frozen=True, kw_only=True):
+class FlowReply(TaggedStruct, frozen=True, kw_only=True):
     """A flow was closed. What was entered in it came another way."""
 
     flow_token: str | None
 
 
-class ImageFile(Tagged, frozen=True, kw_only=True):
+class ImageFile(TaggedStruct, frozen=True, kw_only=True):
     """A picture that is still at the channel's provider."""
 
     media_id: str
@@ -33,28 +33,36 @@ class ImageFile(Tagged, frozen=True, kw_only=True):
     sha256: str | None
 
 
-class PictureInside(Tagged, frozen=True, kw_only=True):
+class InlineImage(TaggedStruct, frozen=True, kw_only=True, tag="PictureInside"):
     """A picture that came with its message: a data URI."""
 
     data: str
     mimetype: str | None = None
 
     def __repr__(self) -> str:
-        return "PictureInside(...)"
+        return "InlineImage(...)"
 
 
-class ChangedNumber(Tagged, frozen=True, kw_only=True):
+class NumberChangeContent(TaggedStruct, frozen=True, kw_only=True, tag="ChangedNumber"):
     """The person behind this number is no longer certain."""
 
 
-class Other(Tagged, frozen=True, kw_only=True):
+class UnsupportedContent(TaggedStruct, frozen=True, kw_only=True, tag="Other"):
     kind: str
 
 
-Content = Words | Tap | FlowReply | ImageFile | PictureInside | ChangedNumber | Other
+Content = (
+    TextContent
+    | OptionTap
+    | FlowReply
+    | ImageFile
+    | InlineImage
+    | NumberChangeContent
+    | UnsupportedContent
+)
 
 
-class Received(msgspec.Struct, frozen=True, kw_only=True):
+class ReceivedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """One message of a delivery."""
 
     message_id: str
@@ -76,11 +84,11 @@ class DeliveryStatus(msgspec.Struct, frozen=True, kw_only=True):
 class Delivery(NamedTuple):
     """One request of the provider."""
 
-    messages: list[Received]
+    messages: list[ReceivedMessage]
     statuses: list[DeliveryStatus]
 
 
-def address_of(phone: str | None, user_id: str | None) -> str | None:
+def build_address(phone: str | None, user_id: str | None) -> str | None:
     """Whom a conversation is with: a phone number, or somebody who does not show theirs."""
     if phone is not None:
         return phone

@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from tapgate.messenger.model.kinds import Language, Tagged
+from tapgate.messenger.model.common import Language, TaggedStruct
 
 
 class Recipient(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,39 +25,39 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
     recipients: tuple[Recipient, ...] = ()
 
 
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
+class TurnContext(msgspec.Struct, frozen=True, kw_only=True):
     """Where and when a step of the conversation takes place."""
 
     now: datetime
     #: A new id each time; becomes a `request_id` of the gateway when money is to move.
-    fresh: str
+    new_operation_id: str
     currency: str
     #: How a PIN may be given here: in a form of the channel, as text, or not at all.
-    pins: Literal["form", "text", "none"]
+    pin_entry_mode: Literal["form", "text", "none"]
     #: Whether a document can be sent, or only a link to it.
-    documents: bool
+    can_send_documents: bool
 
 
-class SpeakLanguage(Tagged, frozen=True, kw_only=True):
+class SetLanguage(TaggedStruct, frozen=True, kw_only=True):
     language: Language
 
 
-class Trust(Tagged, frozen=True, kw_only=True):
+class SetTrusted(TaggedStruct, frozen=True, kw_only=True):
     trusted: bool
 
 
-class ProvePhone(Tagged, frozen=True, kw_only=True):
+class SetVerifiedPhone(TaggedStruct, frozen=True, kw_only=True):
     """The person at this address has the phone with this number."""
 
     phone: str
 
 
-class KeepRecipient(Tagged, frozen=True, kw_only=True):
+class SaveRecipient(TaggedStruct, frozen=True, kw_only=True):
     recipient: Recipient
 
 
-class ForgetRecipient(Tagged, frozen=True, kw_only=True):
+class RemoveRecipient(TaggedStruct, frozen=True, kw_only=True):
     card_serial: str
 
 
-Effect = SpeakLanguage | Trust | ProvePhone | KeepRecipient | ForgetRecipient
+Effect = SetLanguage | SetTrusted | SetVerifiedPhone | SaveRecipient | RemoveRecipient

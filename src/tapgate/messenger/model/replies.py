@@ -4,10 +4,10 @@ from typing import Literal
 
 import msgspec
 
-from tapgate.messenger.model.kinds import Tagged
+from tapgate.messenger.model.common import TaggedStruct
 
 
-class Say(Tagged, frozen=True, kw_only=True):
+class TextReply(TaggedStruct, frozen=True, kw_only=True, tag="Say"):
     text: str
 
 
@@ -19,7 +19,7 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
 
 
-class Offer(Tagged, frozen=True, kw_only=True):
+class OptionList(TaggedStruct, frozen=True, kw_only=True, tag="Offer"):
     """Options to choose from, from `start` on where not all of them fit. `more` is the option that
     shows the next ones; `button` opens the list where there is one."""
 
@@ -30,7 +30,7 @@ class Offer(Tagged, frozen=True, kw_only=True):
     start: int = 0
 
 
-class AskPin(Tagged, frozen=True, kw_only=True):
+class PinRequest(TaggedStruct, frozen=True, kw_only=True):
     """Opens a form of the channel. `operation` is what is entered there for."""
 
     text: str
@@ -39,7 +39,7 @@ class AskPin(Tagged, frozen=True, kw_only=True):
     operation: str
 
 
-class PinForm(Tagged, frozen=True, kw_only=True):
+class PinForm(TaggedStruct, frozen=True, kw_only=True):
     """`AskPin` on its way out: the token is what the form is recognised by when it comes back."""
 
     text: str
@@ -48,7 +48,7 @@ class PinForm(Tagged, frozen=True, kw_only=True):
     token: str
 
 
-class File(Tagged, frozen=True, kw_only=True):
+class DocumentReply(TaggedStruct, frozen=True, kw_only=True, tag="File"):
     """A document behind a link."""
 
     link: str
@@ -56,10 +56,10 @@ class File(Tagged, frozen=True, kw_only=True):
     caption: str
 
 
-Reply = Say | Offer | AskPin | File
+Reply = TextReply | OptionList | PinRequest | DocumentReply
 
 
-class Template(Tagged, frozen=True, kw_only=True):
+class Template(TaggedStruct, frozen=True, kw_only=True):
     """A message that an internal service sends by its name."""
 
     name: str
@@ -68,4 +68,4 @@ class Template(Tagged, frozen=True, kw_only=True):
 
 
 #: What can be on its way to a person.
-Outgoing = Say | Offer | PinForm | File | Template
+OutgoingMessage = TextReply | OptionList | PinForm | DocumentReply | Template

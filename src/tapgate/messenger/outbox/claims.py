@@ -14,10 +14,10 @@ from tapgate.messenger.outbox import statuses
 from tapgate.store.database import Database
 
 #: Longer than sending one part of a message takes; whoever sends several holds on to it.
-LEASE = timedelta(seconds=45)
-_LONGEST_PAUSE_SECONDS = 60.0
+LEASE_DURATION = timedelta(seconds=45)
+_MAX_BACKOFF_SECONDS = 60.0
 
-_chance = random.SystemRandom()
+_random = random.SystemRandom()
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     channel_message_id: str | None
 
     @property
-    def taken(self) -> list[str]:
+    def accepted_part_ids(self) -> list[str]:
         """The provider's ids of the parts that it has taken already."""
         return (self.channel_message_id or "").split()
 
@@ -57,14 +57,16 @@ async def claim(
             FROM due WHERE id = due_id
             RETURNING {columns}""",
         now,
-        now + LEASE,
+        now + LEASE_DURATION,
         limit,
         *values,
     )
     return [Claim(**row) for row in rows]
 
 
-async def hold(database: Database, claim: Claim, channel_ids: list[str], now: datetime) -> None:
+async def extend_lease(
+    database: Database, claim: Claim, channel_ids: list[str], now: datetime
+) -> None:
     """A part of it was taken; the next one gets as long as the first."""
     await database.execute(
         """UPDATE messenger.outbox SET channel_message_id = $3, next_attempt_at = $4
@@ -72,27 +74,27 @@ async def hold(database: Database, claim: Claim, channel_ids: list[str], now: da
         claim.id,
         claim.attempts,
         " ".join(channel_ids),
-        now + LEASE,
+        now + LEASE_DURATION,
     )
 
 
-async def put_off(database: Database, claim: Claim, problem: str, now: datetime) -> None:
+async def schedule_retry(database: Database, claim: Claim, problem: str, now: datetime) -> None:
     # Whoever took the claim over meanwhile has counted another attempt.
     await database.execute(
         """UPDATE messenger.outbox SET next_attempt_at = $3, problem = $4
            WHERE id = $1 AND attempts = $2 AND status = 'waiting'""",
         claim.id,
         claim.attempts,
-        now + pause(claim.attempts),
+        now + compute_backoff(claim.attempts),
         problem,
     )
 
 
-async def sent(
+async def complete(
     database: Database, claim: Claim, channel_ids: list[str], now: datetime, *, keep: bool
 ) -> None:
     async with database.transaction() as tx:
-        await statuses.link(tx, claim.id, channel_ids, now)
+        await statuses.link_channel_ids(tx, claim.id, channel_ids, now)
         await tx.execute(
             """UPDATE messenger.outbox SET status = 'sent', channel_message_id = $2, problem = NULL,
                       content = CASE WHEN $3::boolean THEN content END,
@@ -102,11 +104,11 @@ async def sent(
             " ".join(channel_ids),
             keep,
             now,
-            statuses.REPORTED_KEYS,
+            statuses.REPORTED_KEY_PATTERN,
         )
 
 
-async def refused(
+async def fail(
     database: Database, claim: Claim, problem: str, now: datetime, *, keep: bool
 ) -> None:
     await database.execute(
@@ -119,11 +121,11 @@ async def refused(
         problem,
         keep,
         now,
-        statuses.REPORTED_KEYS,
+        statuses.REPORTED_KEY_PATTERN,
     )
 
 
-def pause(attempts: int) -> timedelta:
+def compute_backoff(attempts: int) -> timedelta:
     """About 1, 2, 4, ... seconds up to a minute, apart from each other by chance."""
-    seconds = min(_LONGEST_PAUSE_SECONDS, 2.0 ** min(attempts - 1, 10))
-    return timedelta(seconds=seconds * _chance.uniform(0.75, 1.25))
+    seconds = min(_MAX_BACKOFF_SECONDS, 2.0 ** min(attempts - 1, 10))
+    return timedelta(seconds=seconds * _random.uniform(0.75, 1.25))

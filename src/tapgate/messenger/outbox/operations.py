@@ -7,29 +7,29 @@ from datetime import datetime
 
 import asyncpg
 
-from tapgate.messenger.model.replies import Outgoing
-from tapgate.messenger.outbox.sealed import seal
+from tapgate.messenger.model.replies import OutgoingMessage
+from tapgate.messenger.outbox.sealing import seal_message
 from tapgate.vault import Vault
 
-_KEY = re.compile(r"[!-~]{1,200}", re.ASCII)
+_KEY_PATTERN = re.compile(r"[!-~]{1,200}", re.ASCII)
 
 
-async def put(
+async def enqueue(
     tx: asyncpg.Connection,
     vault: Vault,
     *,
     new_id: Callable[[], int],
     now: datetime,
     address: str,
-    message: Outgoing,
+    message: OutgoingMessage,
     key: str | None = None,
 ) -> tuple[int, bool]:
     """Sends a message if and when `tx` commits. The id, and whether the message is new: under a
     key that was used before, it is the first one's and nothing else happens."""
-    key = None if key is None else _storable(key)
+    key = None if key is None else _to_storable_key(key)
     while True:
         row_id = new_id()
-        if await _inserted(tx, row_id, address, seal(vault, row_id, message), key, now):
+        if await _insert(tx, row_id, address, seal_message(vault, row_id, message), key, now):
             return row_id, True
         # None: the first one was removed between the two statements.
         first = await tx.fetchval("SELECT id FROM messenger.outbox WHERE key = $1", key)
@@ -37,7 +37,7 @@ async def put(
             return first, False
 
 
-async def _inserted(
+async def _insert(
     tx: asyncpg.Connection,
     row_id: int,
     address: str,
@@ -58,8 +58,8 @@ async def _inserted(
     return inserted is not None
 
 
-def _storable(key: str) -> str:
+def _to_storable_key(key: str) -> str:
     """Whoever chose it may have chosen what does not go into an index."""
-    if _KEY.fullmatch(key):
+    if _KEY_PATTERN.fullmatch(key):
         return key
     return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from tapgate import ids
 from tapgate.clock import format_rfc3339
-from tapgate.messenger.channel.plain_text import as_text
-from tapgate.messenger.channel.render import RenderError, payloads
-from tapgate.messenger.model.replies import Outgoing, Template
+from tapgate.messenger.channel.plain_text import render_plain_text
+from tapgate.messenger.channel.render import RenderError, render_payloads
+from tapgate.messenger.model.replies import OutgoingMessage, Template
 from tapgate.messenger.outbox import statuses
-from tapgate.messenger.outbox.sealed import UnreadableError, opened
+from tapgate.messenger.outbox.sealing import UnreadableError, open_message
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
@@ -35,29 +35,33 @@ class OutboxMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     created_at: Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 
 
-async def recent(
+async def list_recent(
     database: Database, vault: Vault, address: str, limit: int = 50
 ) -> list[OutboxMessage]:
     """The newest first."""
     rows = await database.fetch(
-        f"""SELECT o.id, o.content, o.created_at, {statuses.OVERALL} AS status
+        f"""SELECT o.id, o.content, o.created_at, {statuses.OVERALL_STATUS_SQL} AS status
             FROM messenger.outbox o WHERE o.address = $1 ORDER BY o.id DESC LIMIT $2""",
         address,
         limit,
     )
-    return [_shown(_opened(vault, row["id"], row["content"]), address, row) for row in rows]
+    return [
+        _to_record(_open_content(vault, row["id"], row["content"]), address, row) for row in rows
+    ]
 
 
-def _opened(vault: Vault, row_id: int, content: bytes | None) -> Outgoing | None:
+def _open_content(vault: Vault, row_id: int, content: bytes | None) -> OutgoingMessage | None:
     if content is None:
         return None
     try:
-        return opened(vault, row_id, content)
+        return open_message(vault, row_id, content)
     except UnreadableError:
         return None
 
 
-def _shown(message: Outgoing | None, address: str, row: Mapping[str, Any]) -> OutboxMessage:
+def _to_record(
+    message: OutgoingMessage | None, address: str, row: Mapping[str, Any]
+) -> OutboxMessage:
     shown = OutboxMessage(
         message_id=ids.encode(ids.MESSAGE, row["id"]),
         to=address,
@@ -66,7 +70,7 @@ def _shown(message: Outgoing | None, address: str, row: Mapping[str, Any]) -> Ou
     )
     if message is None:
         return shown
-    shown = replace(shown, payloads=_payloads(message, address))
+    shown = replace(shown, payloads=_render_payloads(message, address))
     if isinstance(message, Template):
         return replace(
             shown,
@@ -74,12 +78,12 @@ def _shown(message: Outgoing | None, address: str, row: Mapping[str, Any]) -> Ou
             language=message.language,
             parameters=message.parameters,
         )
-    return replace(shown, text=as_text((message,)))
+    return replace(shown, text=render_plain_text((message,)))
 
 
-def _payloads(message: Outgoing, address: str) -> list[dict[str, Any]] | None:
+def _render_payloads(message: OutgoingMessage, address: str) -> list[dict[str, Any]] | None:
     """None for what can never be sent; the sender says so in the log."""
     try:
-        return payloads(message, address)
+        return render_payloads(message, address)
     except RenderError:
         return None

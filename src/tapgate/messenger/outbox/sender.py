@@ -13,22 +13,22 @@ import structlog
 
 from tapgate import ids
 from tapgate.clock import Clock
-from tapgate.messenger.channel.graph import Graph, GraphError
-from tapgate.messenger.channel.render import Payload, RenderError, payloads
+from tapgate.messenger.channel.graph import GraphClient, GraphError
+from tapgate.messenger.channel.render import Payload, RenderError, render_payloads
 from tapgate.messenger.outbox import claims
 from tapgate.messenger.outbox.claims import Claim
-from tapgate.messenger.outbox.sealed import UnreadableError, opened
+from tapgate.messenger.outbox.sealing import UnreadableError, open_message
 from tapgate.service.background import run_periodically
 from tapgate.store.database import Database
 from tapgate.vault import Vault
 
-TICK_SECONDS = 0.5
+POLL_INTERVAL_SECONDS = 0.5
 #: What is older is no longer worth reading: a one-time code, a question long forgotten.
-GIVE_UP_AFTER = timedelta(hours=24)
+MAX_MESSAGE_AGE = timedelta(hours=24)
 
-_AT_ONCE = 20
+_MAX_CONCURRENT_SENDS = 20
 #: How long those under way may take to end once the process is told to stop.
-_FAREWELL_SECONDS = 5.0
+_SHUTDOWN_TIMEOUT_SECONDS = 5.0
 
 _log = structlog.get_logger()
 
@@ -40,120 +40,136 @@ class Sender:
     """
 
     def __init__(
-        self, database: Database, vault: Vault, graph: Graph | None, clock: Clock, *, keep: bool
+        self,
+        database: Database,
+        vault: Vault,
+        graph: GraphClient | None,
+        clock: Clock,
+        *,
+        keep: bool,
     ) -> None:
         self._database = database
         self._vault = vault
         self._graph = graph
         self._clock = clock
-        self._keep = keep
-        self._wake = asyncio.Event()
-        self._under_way: set[asyncio.Task[None]] = set()
-        self._stopping = False
+        self._keeps_content = keep
+        self._wake_event = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_stopping = False
 
     def wake(self) -> None:
         """Something was put into the outbox: do not wait for the next round."""
-        self._wake.set()
+        self._wake_event.set()
 
     async def run(self) -> NoReturn:
         """Sends until it is cancelled. Without a provider everything stays in the outbox."""
         if self._graph is None:
-            _log.warning("outbox.not_sent", missing="graph")
+            _log.warning("outbox.sending_disabled", missing="graph")
             await asyncio.get_running_loop().create_future()
         try:
             await run_periodically(
-                self.start_due, every=TICK_SECONDS, name="outbox.sender", wake=self._wake
+                self.start_due,
+                every=POLL_INTERVAL_SECONDS,
+                name="outbox.sender",
+                wake=self._wake_event,
             )
         finally:
-            await self._farewell()
+            await self._drain()
 
     async def start_due(self) -> int:
         """Begins to send what is due, as far as there is room; how many there were."""
-        room = _AT_ONCE - len(self._under_way)
+        room = _MAX_CONCURRENT_SENDS - len(self._tasks)
         if self._graph is None or room <= 0:
             return 0
         claimed = await claims.claim(self._database, now=self._clock(), limit=room)
         for claim in claimed:
-            task = asyncio.create_task(self._handle_all(self._graph, claim))
-            self._under_way.add(task)
-            task.add_done_callback(self._done)
+            task = asyncio.create_task(self._process_address(self._graph, claim))
+            self._tasks.add(task)
+            task.add_done_callback(self._on_task_done)
         return len(claimed)
 
     async def send_due(self) -> None:
         """Everything that is due, and whatever is due after it, to the end."""
-        while await self.start_due() or self._under_way:
-            await asyncio.wait(set(self._under_way))
+        while await self.start_due() or self._tasks:
+            await asyncio.wait(set(self._tasks))
 
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._under_way.discard(task)
-        self._wake.set()  # there is room again
+    def _on_task_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._wake_event.set()  # there is room again
         if not task.cancelled() and (error := task.exception()) is not None:
             # PostgreSQL went away: the claim runs out and the message is sent once more.
-            _log.warning("outbox.not_marked", error=type(error).__name__)
+            _log.warning("outbox.completion_failed", error=type(error).__name__)
 
-    async def _farewell(self) -> None:
-        self._stopping = True
-        if self._under_way:
-            _, late = await asyncio.wait(self._under_way, timeout=_FAREWELL_SECONDS)
+    async def _drain(self) -> None:
+        self._is_stopping = True
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=_SHUTDOWN_TIMEOUT_SECONDS)
             for task in late:
                 task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.gather(*late, return_exceptions=True)
 
-    async def _handle_all(self, graph: Graph, claim: Claim) -> None:
+    async def _process_address(self, graph: GraphClient, claim: Claim) -> None:
         """And whatever is next for the same person: to look for it among everybody's takes long
         when much is waiting."""
         claimed = [claim]
         while claimed:
-            await self._handle(graph, claimed[0])
-            claimed = [] if self._stopping else await self._next(claim.address)
+            await self._process(graph, claimed[0])
+            claimed = [] if self._is_stopping else await self._claim_next(claim.address)
 
-    async def _next(self, address: str) -> list[Claim]:
+    async def _claim_next(self, address: str) -> list[Claim]:
         return await claims.claim(self._database, now=self._clock(), limit=1, address=address)
 
-    async def _handle(self, graph: Graph, claim: Claim) -> None:
-        if claim.created_at + GIVE_UP_AFTER <= self._clock():
-            await self._refuse(claim, claim.problem or "too old")
+    async def _process(self, graph: GraphClient, claim: Claim) -> None:
+        if claim.created_at + MAX_MESSAGE_AGE <= self._clock():
+            await self._fail(claim, claim.problem or "too old")
             return
         try:
-            parts = self._parts(claim)
+            parts = self._render_parts(claim)
         except RenderError:
-            await self._refuse(claim, "cannot be shown")
+            await self._fail(claim, "cannot be shown")
             return
         except UnreadableError:
             # Perhaps the wrong secret key, which the operator can put right.
-            await self._put_off(claim, "unreadable")
+            await self._schedule_retry(claim, "unreadable")
             return
         await self._send(graph, claim, parts)
 
-    def _parts(self, claim: Claim) -> list[Payload]:
+    def _render_parts(self, claim: Claim) -> list[Payload]:
         if claim.content is None:
             raise UnreadableError("gone")
-        return payloads(opened(self._vault, claim.id, claim.content), claim.address)
+        return render_payloads(open_message(self._vault, claim.id, claim.content), claim.address)
 
-    async def _send(self, graph: Graph, claim: Claim, parts: list[Payload]) -> None:
-        taken = claim.taken
+    async def _send(self, graph: GraphClient, claim: Claim, parts: list[Payload]) -> None:
+        taken = claim.accepted_part_ids
         try:
             for part in parts[len(taken) :]:
                 taken.append(await graph.send(part) or "-")
                 if len(taken) < len(parts):
-                    await claims.hold(self._database, claim, taken, self._clock())
+                    await claims.extend_lease(self._database, claim, taken, self._clock())
         except GraphError as error:
-            if error.retry:
-                await self._put_off(claim, error.code)
+            if error.is_retryable:
+                await self._schedule_retry(claim, error.code)
             else:
-                await self._refuse(claim, error.code)
+                await self._fail(claim, error.code)
         else:
-            await claims.sent(self._database, claim, taken, self._clock(), keep=self._keep)
+            await claims.complete(
+                self._database, claim, taken, self._clock(), keep=self._keeps_content
+            )
 
-    async def _put_off(self, claim: Claim, problem: str) -> None:
-        _log.info("outbox.put_off", problem=problem, attempts=claim.attempts, **_named(claim))
-        await claims.put_off(self._database, claim, problem, self._clock())
+    async def _schedule_retry(self, claim: Claim, problem: str) -> None:
+        _log.info(
+            "outbox.retry_scheduled",
+            problem=problem,
+            attempts=claim.attempts,
+            **_get_log_fields(claim),
+        )
+        await claims.schedule_retry(self._database, claim, problem, self._clock())
 
-    async def _refuse(self, claim: Claim, problem: str) -> None:
-        _log.warning("outbox.refused", problem=problem, **_named(claim))
-        await claims.refused(self._database, claim, problem, self._clock(), keep=self._keep)
+    async def _fail(self, claim: Claim, problem: str) -> None:
+        _log.warning("outbox.rejected", problem=problem, **_get_log_fields(claim))
+        await claims.fail(self._database, claim, problem, self._clock(), keep=self._keeps_content)
 
 
-def _named(claim: Claim) -> dict[str, str]:
+def _get_log_fields(claim: Claim) -> dict[str, str]:
     return {"message_id": ids.encode(ids.MESSAGE, claim.id)}

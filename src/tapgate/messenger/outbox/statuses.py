@@ -16,19 +16,20 @@ from tapgate.messenger.model.incoming import DeliveryStatus
 from tapgate.store.database import Database
 
 #: Each wins over those before it.
-ORDER: Final = ("sent", "failed", "delivered", "read")
+STATUS_ORDER: Final = ("sent", "failed", "delivered", "read")
 
 #: Keys of the messages that the gateway sent: their status is reported to it.
-REPORTED_KEYS: Final = r"gateway:msg\_%"
+REPORTED_KEY_PATTERN: Final = r"gateway:msg\_%"
 
 #: A message in several parts is as far as its last part, and failed if one of them did.
-OVERALL: Final = """CASE o.status WHEN 'waiting' THEN 'queued' WHEN 'refused' THEN 'failed' ELSE (
+OVERALL_STATUS_SQL: Final = """
+    CASE o.status WHEN 'waiting' THEN 'queued' WHEN 'refused' THEN 'failed' ELSE (
     SELECT CASE WHEN bool_or(s.status = 'failed') THEN 'failed'
                 WHEN bool_and(s.status = 'read') THEN 'read'
                 WHEN bool_and(s.status IN ('delivered', 'read')) THEN 'delivered'
                 ELSE 'sent' END
     FROM messenger.statuses s WHERE s.outbox_id = o.id) END"""
-ERROR: Final = """coalesce(o.problem, (SELECT max(s.error_code) FROM messenger.statuses s
+ERROR_CODE_SQL: Final = """coalesce(o.problem, (SELECT max(s.error_code) FROM messenger.statuses s
                                         WHERE s.outbox_id = o.id AND s.status = 'failed'))"""
 
 _log = structlog.get_logger()
@@ -39,21 +40,21 @@ async def record(database: Database, reports: Sequence[DeliveryStatus], now: dat
     furthest: dict[str, DeliveryStatus] = {}
     for report in reports:
         known = furthest.get(report.channel_message_id)
-        if known is None or ORDER.index(known.status) < ORDER.index(report.status):
+        if known is None or STATUS_ORDER.index(known.status) < STATUS_ORDER.index(report.status):
             furthest[report.channel_message_id] = report
     if not furthest:
         return
     # In one order for all processes, so that two deliveries never deadlock.
     ordered = [furthest[name] for name in sorted(furthest)]
     async with database.transaction() as tx:
-        changed = await _store(tx, ordered, now)
-        await _report(tx, [row["outbox_id"] for row in changed if row["outbox_id"]], now)
+        changed = await _upsert_statuses(tx, ordered, now)
+        await _schedule_reports(tx, [row["outbox_id"] for row in changed if row["outbox_id"]], now)
     for row in changed:
         if row["status"] == "failed":
             _log.warning("outbox.delivery_failed", error_code=row["error_code"])
 
 
-async def _store(
+async def _upsert_statuses(
     tx: asyncpg.Connection, reports: Sequence[DeliveryStatus], now: datetime
 ) -> list[asyncpg.Record]:
     rows: list[asyncpg.Record] = await tx.fetch(
@@ -71,22 +72,24 @@ async def _store(
         [report.status for report in reports],
         [report.error_code for report in reports],
         now,
-        list(ORDER),
+        list(STATUS_ORDER),
     )
     return rows
 
 
-async def _report(tx: asyncpg.Connection, outbox_ids: Sequence[int], now: datetime) -> None:
+async def _schedule_reports(
+    tx: asyncpg.Connection, outbox_ids: Sequence[int], now: datetime
+) -> None:
     await tx.execute(
         """UPDATE messenger.outbox SET report_at = $2
            WHERE id = ANY ($1::bigint[]) AND key LIKE $3""",
         outbox_ids,
         now,
-        REPORTED_KEYS,
+        REPORTED_KEY_PATTERN,
     )
 
 
-async def link(
+async def link_channel_ids(
     tx: asyncpg.Connection, outbox_id: int, channel_ids: Sequence[str], now: datetime
 ) -> None:
     """Record the provider's ids of a message that it has accepted."""

@@ -3,11 +3,11 @@
 from typing import Final
 
 from tapgate.messenger.routes import bridge, messages, simulator, system, webhook
-from tapgate.messenger.routes.access import ANYBODY, BRIDGE, CHANNEL, FLOW, HANDSHAKE, SERVICE
+from tapgate.messenger.routes.access import BRIDGE, CHANNEL, FLOW, HANDSHAKE, PUBLIC, SERVICE
 from tapgate.messenger.routes.route import KIBIBYTE, MEBIBYTE, Parameter, Route
 
-_WEBHOOK: Final = "/api/v1/webhooks/messaging"
-_SIMULATOR: Final = "/api/v1/simulator"
+_WEBHOOK_PATH: Final = "/api/v1/webhooks/messaging"
+_SIMULATOR_PATH: Final = "/api/v1/simulator"
 
 ROUTES: Final = (
     Route(
@@ -17,44 +17,44 @@ ROUTES: Final = (
         access=BRIDGE,
         body=bridge.BridgeMessage,
         body_limit=8 * MEBIBYTE,  # a picture may be in it
-        answers={200: bridge.BridgeAnswer, 500: bridge.BridgeFailure},
+        responses={200: bridge.BridgeResponse, 500: bridge.BridgeErrorResponse},
     ),
     Route(
         method="GET",
-        path=_WEBHOOK,
+        path=_WEBHOOK_PATH,
         handler=webhook.verify_webhook,
         access=HANDSHAKE,
         parameters=(
-            Parameter(name="hub.mode", sentence="`subscribe`"),
-            Parameter(name="hub.verify_token", sentence="TAPGATE_MESSENGER_VERIFY_TOKEN"),
+            Parameter(name="hub.mode", description="`subscribe`"),
+            Parameter(name="hub.verify_token", description="TAPGATE_MESSENGER_VERIFY_TOKEN"),
             Parameter(
                 name="hub.challenge",
-                sentence="Is answered as it is",
+                description="Is answered as it is",
                 schema={
                     "type": "string",
                     "minLength": 1,
-                    "maxLength": webhook.LONGEST_CHALLENGE,
+                    "maxLength": webhook.MAX_CHALLENGE_LENGTH,
                 },
             ),
         ),
-        answers={200: str, 400: None},
+        responses={200: str, 400: None},
     ),
     Route(
         method="POST",
-        path=_WEBHOOK,
+        path=_WEBHOOK_PATH,
         handler=webhook.receive_delivery,
         access=CHANNEL,
-        body=webhook.DELIVERY,
+        body=webhook.DELIVERY_SCHEMA,
         body_limit=3 * MEBIBYTE,  # the largest delivery that the provider sends
-        answers={200: webhook.Acknowledged},
+        responses={200: webhook.DeliveryResponse},
     ),
     Route(
         method="POST",
-        path=f"{_WEBHOOK}/flows",
+        path=f"{_WEBHOOK_PATH}/flows",
         handler=webhook.exchange_flow_data,
         access=FLOW,
-        body=webhook.FLOW_DATA,
-        answers={200: str, 400: str, 421: str, 427: str, 503: str},
+        body=webhook.FLOW_DATA_SCHEMA,
+        responses={200: str, 400: str, 421: str, 427: str, 503: str},
     ),
     Route(
         method="POST",
@@ -66,55 +66,55 @@ ROUTES: Final = (
         parameters=(
             Parameter(
                 name="Idempotency-Key",
-                place="header",
-                sentence="Makes it happen once",
+                location="header",
+                description="Makes it happen once",
                 required=False,
-                schema={"type": "string", "minLength": 1, "maxLength": messages.LONGEST_KEY},
+                schema={"type": "string", "minLength": 1, "maxLength": messages.MAX_KEY_LENGTH},
             ),
         ),
-        answers={202: messages.Accepted, 422: None},
+        responses={202: messages.TemplateMessageResponse, 422: None},
     ),
     Route(
         method="GET",
         path="/api/v1/messages/outbox",
         handler=messages.list_outbox_messages,
         access=SERVICE,
-        parameters=(Parameter(name="to", sentence="A phone number in E.164 form"),),
-        answers={200: messages.Outbox, 400: None},
+        parameters=(Parameter(name="to", description="A phone number in E.164 form"),),
+        responses={200: messages.OutboxResponse, 400: None},
         in_production=False,
     ),
     Route(
         method="POST",
-        path=f"{_SIMULATOR}/deliveries",
+        path=f"{_SIMULATOR_PATH}/deliveries",
         handler=simulator.receive_simulated_delivery,
         access=SERVICE,
-        body=webhook.DELIVERY,
+        body=webhook.DELIVERY_SCHEMA,
         body_limit=8 * MEBIBYTE,  # a picture may be in it
-        answers={200: webhook.Acknowledged},
+        responses={200: webhook.DeliveryResponse},
         in_production=False,
     ),
     Route(
         method="POST",
-        path=f"{_SIMULATOR}/flows",
+        path=f"{_SIMULATOR_PATH}/flows",
         handler=simulator.exchange_simulated_flow_data,
         access=SERVICE,
-        body=webhook.FLOW_DATA,
-        answers={200: str, 400: str, 421: str, 427: str, 503: str},
+        body=webhook.FLOW_DATA_SCHEMA,
+        responses={200: str, 400: str, 421: str, 427: str, 503: str},
         in_production=False,
     ),
     Route(
         method="GET",
-        path=f"{_SIMULATOR}/form-key",
+        path=f"{_SIMULATOR_PATH}/form-key",
         handler=simulator.get_form_key,
         access=SERVICE,
-        answers={200: simulator.FormKey},
+        responses={200: simulator.FormKey},
         in_production=False,
     ),
     Route(
         method="GET",
         path="/health",
         handler=system.get_health,
-        access=ANYBODY,
-        answers={200: system.Health, 503: system.Health},
+        access=PUBLIC,
+        responses={200: system.Health, 503: system.Health},
     ),
 )

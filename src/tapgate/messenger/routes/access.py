@@ -7,30 +7,32 @@ from collections.abc import Callable
 from typing import Final
 
 from tapgate import signing
-from tapgate.messenger.routes import reading
-from tapgate.messenger.routes.route import Access, Refusal, Request
+from tapgate.messenger.routes import parsing
+from tapgate.messenger.routes.route import Access, HttpError, Request
 
 #: Signs in the place of a service that is not known, so that it takes as long to be refused.
-_NO_SECRET: Final = b"no such service"
+_DUMMY_SECRET: Final = b"no such service"
 #: What the channel's provider understands as a bad signature of a flow's data exchange.
 BAD_FLOW_SIGNATURE: Final = 432
-_HUB_SIGNATURE: Final = re.compile(r"sha256=[0-9a-fA-F]{64}", re.ASCII)
+_HUB_SIGNATURE_PATTERN: Final = re.compile(r"sha256=[0-9a-fA-F]{64}", re.ASCII)
 
 
-def same(given: str, expected: str) -> bool:
+def is_equal_constant_time(given: str, expected: str) -> bool:
     return hmac.compare_digest(given.encode(errors="replace"), expected.encode())
 
 
-def _bridge(request: Request) -> str | None:
+def _check_bridge(request: Request) -> str | None:
     settings = request.services.settings
     token = settings.messenger_bridge_token
     if token is None:
         if settings.is_production:
-            raise Refusal(403, "In production this needs TAPGATE_MESSENGER_BRIDGE_TOKEN to be set")
+            raise HttpError(
+                403, "In production this needs TAPGATE_MESSENGER_BRIDGE_TOKEN to be set"
+            )
         return None
     scheme, _, given = (request.header(b"authorization") or "").partition(" ")
-    if scheme.lower() != "bearer" or not same(given.strip(), token):
-        raise Refusal(
+    if scheme.lower() != "bearer" or not is_equal_constant_time(given.strip(), token):
+        raise HttpError(
             401,
             "Authorization must be Bearer with the bridge's token",
             headers={"WWW-Authenticate": "Bearer"},
@@ -38,27 +40,27 @@ def _bridge(request: Request) -> str | None:
     return "bridge"
 
 
-def _hub_signature(refused_with: int) -> Callable[[Request], None]:
+def _build_signature_header_check(refused_with: int) -> Callable[[Request], None]:
     """Return a check that a well-formed signature is there, before the body is read."""
 
     def check(request: Request) -> None:
         settings = request.services.settings
         if settings.messenger_app_secret is None:
             if settings.is_production:
-                raise Refusal(
+                raise HttpError(
                     403, "In production this needs TAPGATE_MESSENGER_APP_SECRET to be set"
                 )
             return
         signature = request.header(b"x-hub-signature-256")
         if signature is None:
-            raise Refusal(refused_with, "X-Hub-Signature-256 is missing")
-        if _HUB_SIGNATURE.fullmatch(signature) is None:
-            raise Refusal(refused_with, "X-Hub-Signature-256 is wrong")
+            raise HttpError(refused_with, "X-Hub-Signature-256 is missing")
+        if _HUB_SIGNATURE_PATTERN.fullmatch(signature) is None:
+            raise HttpError(refused_with, "X-Hub-Signature-256 is wrong")
 
     return check
 
 
-def _hub_signed_body(refused_with: int) -> Callable[[Request], str | None]:
+def _build_body_signature_check(refused_with: int) -> Callable[[Request], str | None]:
     """Return a check of the signature over the body; without an app secret there is no caller."""
 
     def check(request: Request) -> str | None:
@@ -67,84 +69,86 @@ def _hub_signed_body(refused_with: int) -> Callable[[Request], str | None]:
             return None
         signature = request.header(b"x-hub-signature-256") or ""
         if not signing.verify_webhook(secret.encode(), signature, request.body):
-            raise Refusal(refused_with, "X-Hub-Signature-256 is wrong")
+            raise HttpError(refused_with, "X-Hub-Signature-256 is wrong")
         return "channel"
 
     return check
 
 
-def _handshake(request: Request) -> str | None:
-    query = reading.query(request.query)
+def _check_handshake(request: Request) -> str | None:
+    query = parsing.parse_query(request.query)
     expected = request.services.settings.messenger_verify_token
-    is_right = same(query.get("hub.verify_token", ""), expected)
+    is_right = is_equal_constant_time(query.get("hub.verify_token", ""), expected)
     if not expected or not is_right or query.get("hub.mode") != "subscribe":
-        raise Refusal(403, "hub.mode or hub.verify_token is wrong")
+        raise HttpError(403, "hub.mode or hub.verify_token is wrong")
     return "channel"
 
 
-def _service(request: Request) -> str | None:
-    name = _required(request, "X-Service-Name")
-    timestamp = _required(request, "X-Service-Timestamp")
-    signature = _required(request, "X-Service-Signature")
+def _check_service(request: Request) -> str | None:
+    name = _require_header(request, "X-Service-Name")
+    timestamp = _require_header(request, "X-Service-Timestamp")
+    signature = _require_header(request, "X-Service-Signature")
     moment = signing.parse_unix_seconds(timestamp)
     if moment is None:
-        raise Refusal(401, "X-Service-Timestamp is malformed")
+        raise HttpError(401, "X-Service-Timestamp is malformed")
     if not signing.is_timely(moment, request.services.clock()):
-        raise Refusal(401, "X-Service-Timestamp is more than 5 minutes from now")
+        raise HttpError(401, "X-Service-Timestamp is more than 5 minutes from now")
     secret = request.services.settings.service_secrets.get(name)
     signed = signing.service_signed_string(request.method, request.path, request.query, timestamp)
-    genuine = signing.verify(_NO_SECRET if secret is None else secret.encode(), signature, signed)
+    genuine = signing.verify(
+        _DUMMY_SECRET if secret is None else secret.encode(), signature, signed
+    )
     if secret is None or not genuine:
-        raise Refusal(401, "Unknown service, or the signature is wrong")
+        raise HttpError(401, "Unknown service, or the signature is wrong")
     return name
 
 
-def _required(request: Request, name: str) -> str:
+def _require_header(request: Request, name: str) -> str:
     value = request.header(name.lower().encode())
     if value is None:
-        raise Refusal(401, f"{name} is missing")
+        raise HttpError(401, f"{name} is missing")
     return value
 
 
-_SERVICE_SIGNATURE: Final = ("serviceName", "serviceTime", "serviceSignature")
+_SERVICE_SECURITY: Final = ("serviceName", "serviceTime", "serviceSignature")
 
-ANYBODY: Final = Access(check=lambda _: None, sentence="Public.")
+PUBLIC: Final = Access(check=lambda _: None, description="Public.")
 BRIDGE: Final = Access(
-    check=_bridge,
-    sentence=(
+    check=_check_bridge,
+    description=(
         "Access: a bridge with the token TAPGATE_MESSENGER_BRIDGE_TOKEN. Outside production"
         " anybody, while none is set."
     ),
     security=(("bridgeToken",), ()),
-    refusals=(401, 403),
+    error_statuses=(401, 403),
 )
 HANDSHAKE: Final = Access(
-    check=_handshake,
-    sentence="Access: the channel's provider, who knows TAPGATE_MESSENGER_VERIFY_TOKEN.",
-    refusals=(403,),
+    check=_check_handshake,
+    description="Access: the channel's provider, who knows TAPGATE_MESSENGER_VERIFY_TOKEN.",
+    error_statuses=(403,),
 )
 CHANNEL: Final = Access(
-    check=_hub_signature(401),
-    check_body=_hub_signed_body(401),
-    sentence=(
+    check=_build_signature_header_check(401),
+    check_body=_build_body_signature_check(401),
+    description=(
         "Access: the channel's provider, whose signature is made with"
         " TAPGATE_MESSENGER_APP_SECRET. Outside production anybody, while none is set."
     ),
     security=(("hubSignature",), ()),
-    refusals=(401, 403),
+    error_statuses=(401, 403),
 )
 FLOW: Final = Access(
-    check=_hub_signature(BAD_FLOW_SIGNATURE),
-    check_body=_hub_signed_body(BAD_FLOW_SIGNATURE),
-    sentence=CHANNEL.sentence,
+    check=_build_signature_header_check(BAD_FLOW_SIGNATURE),
+    check_body=_build_body_signature_check(BAD_FLOW_SIGNATURE),
+    description=CHANNEL.description,
     security=CHANNEL.security,
-    refusals=(403, BAD_FLOW_SIGNATURE),
+    error_statuses=(403, BAD_FLOW_SIGNATURE),
 )
 SERVICE: Final = Access(
-    check=_service,
-    sentence="Access: an internal service's signature.",
-    security=(_SERVICE_SIGNATURE,),
-    refusals=(401,),
+    check=_check_service,
+    description="Access: an internal service's signature.",
+    security=(_SERVICE_SECURITY,),
+    error_statuses=(401,),
 )
 
 SECURITY_SCHEMES: Final = {

@@ -7,28 +7,34 @@ import structlog
 
 from tapgate.errors import ApiError
 from tapgate.images import ImageError
-from tapgate.messenger import pictures, rates, runner
-from tapgate.messenger.channel.incoming import UNANSWERED_TYPES
-from tapgate.messenger.channel.plain_text import as_text
-from tapgate.messenger.conversations import LeaseLostError
-from tapgate.messenger.model.events import NotUnderstood, Pictured, Said
-from tapgate.messenger.model.kinds import Secret
-from tapgate.messenger.routes import reading
-from tapgate.messenger.routes.route import Failure, Refusal, Request, Success, json_answer
+from tapgate.messenger import images, rate_limits, runner
+from tapgate.messenger.channel.delivery_parser import IGNORED_TYPES
+from tapgate.messenger.channel.plain_text import render_plain_text
+from tapgate.messenger.conversation_store import LeaseLostError
+from tapgate.messenger.model.common import SecretStruct
+from tapgate.messenger.model.events import ImageReceived, TextMessage, UnsupportedMessage
+from tapgate.messenger.routes import parsing
+from tapgate.messenger.routes.route import (
+    ErrorStatus,
+    HttpError,
+    Request,
+    SuccessStatus,
+    render_json,
+)
 from tapgate.messenger.services import Services
 from tapgate.service import logs
 from tapgate.service.http import Response
 
 #: What the channel itself lets a person write at once.
-LONGEST_MESSAGE: Final = 4096
-_LONGEST_NAME: Final = 255
-_KIND_SENTENCE: Final = (
+MAX_MESSAGE_LENGTH: Final = 4096
+_MAX_SENDER_LENGTH: Final = 255
+_UNAVAILABLE_TEXT: Final = (
     "Sorry, we cannot answer at the moment. Nothing was lost; please try again in a minute."
 )
 
 _log = structlog.get_logger()
 
-Base64 = Annotated[
+DataUri = Annotated[
     str,
     msgspec.Meta(
         description="Begins with `data:image/jpeg;base64,` or `data:image/png;base64,`",
@@ -36,14 +42,14 @@ Base64 = Annotated[
 ]
 
 
-class Media(Secret, frozen=True, kw_only=True):
-    data: Base64 | None = None
+class Media(SecretStruct, frozen=True, kw_only=True):
+    data: DataUri | None = None
     mimetype: str | None = None
     filename: str | None = None
     size: int | float | None = None
 
 
-class BridgeMessage(Secret, frozen=True, kw_only=True):
+class BridgeMessage(SecretStruct, frozen=True, kw_only=True):
     EXAMPLE: ClassVar = {
         "event": "message",
         "from": "23276123456",
@@ -64,19 +70,19 @@ class BridgeMessage(Secret, frozen=True, kw_only=True):
     media: Media | None = None
 
 
-class BridgeAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class BridgeResponse(msgspec.Struct, frozen=True, kw_only=True):
     EXAMPLE: ClassVar = {"answer": "Your balance is 1,250.00 SLE.", "status": "success"}
 
     answer: str
-    status: Success
+    status: SuccessStatus
 
 
-class BridgeFailure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class BridgeErrorResponse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`answer` is there where there is something kind to pass on to the person."""
 
     error: str
     answer: str | None = None
-    status: Failure
+    status: ErrorStatus
 
 
 async def receive_bridge_message(request: Request) -> Response:
@@ -86,42 +92,44 @@ async def receive_bridge_message(request: Request) -> Response:
     what would be buttons or a list elsewhere is numbered. With `hasMedia` the picture is the
     message; JPEG and PNG only. A reaction, an edit or a deletion gets an empty answer.
     """
-    message = reading.read(BridgeMessage, request.body)
-    phone = _checked(message)
-    if message.messageType in UNANSWERED_TYPES:
-        return json_answer(200, BridgeAnswer(answer="", status="success"))
+    message = parsing.decode_body(BridgeMessage, request.body)
+    phone = _validate_message(message)
+    if message.messageType in IGNORED_TYPES:
+        return render_json(200, BridgeResponse(answer="", status="success"))
     try:
-        await _require_rate(request.services, phone)
-        talk = await runner.converse(request.services, phone, await _event(message))
+        await _require_within_rate(request.services, phone)
+        talk = await runner.handle_bridge_message(
+            request.services, phone, await _build_event(message)
+        )
     except (ApiError, LeaseLostError) as error:
         # The database is away, or too much is waiting. Nothing was done.
         _log.warning(
             "bridge.failed", request_id=request.request_id, failure=logs.describe_exception(error)
         )
-        return _failed(_KIND_SENTENCE)
-    answer = as_text(talk.replies)
-    if talk.failed:
-        return _failed(answer or _KIND_SENTENCE)
-    return json_answer(200, BridgeAnswer(answer=answer, status="success"))
+        return _render_failure(_UNAVAILABLE_TEXT)
+    answer = render_plain_text(talk.replies)
+    if talk.has_failed:
+        return _render_failure(answer or _UNAVAILABLE_TEXT)
+    return render_json(200, BridgeResponse(answer=answer, status="success"))
 
 
-def _checked(message: BridgeMessage) -> str:
+def _validate_message(message: BridgeMessage) -> str:
     """The phone number, once everything that takes no effort to look at is right."""
     if message.event != "message":
-        raise Refusal(400, "event must be message" if message.event else "event is required")
-    reading.text(message.sender, "from", most=_LONGEST_NAME)
+        raise HttpError(400, "event must be message" if message.event else "event is required")
+    parsing.require_text(message.sender, "from", most=_MAX_SENDER_LENGTH)
     if not message.phoneE164:
-        raise Refusal(400, "phoneE164 is required")
-    phone = reading.possible_phone(message.phoneE164, "phoneE164")
-    if _is_picture(message):
+        raise HttpError(400, "phoneE164 is required")
+    phone = parsing.parse_possible_phone(message.phoneE164, "phoneE164")
+    if _has_image(message):
         if message.media is None or not message.media.data:
-            raise Refusal(400, "media.data is required")
+            raise HttpError(400, "media.data is required")
     elif message.message and message.message.strip():
-        reading.text(message.message, "message", most=LONGEST_MESSAGE)
+        parsing.require_text(message.message, "message", most=MAX_MESSAGE_LENGTH)
     return phone
 
 
-def _is_picture(message: BridgeMessage) -> bool:
+def _has_image(message: BridgeMessage) -> bool:
     """Told by `hasMedia`; where that is left out, by what is there."""
     if message.hasMedia is not None:
         return message.hasMedia
@@ -130,28 +138,28 @@ def _is_picture(message: BridgeMessage) -> bool:
     return message.messageType == "image" and not message.message
 
 
-async def _event(message: BridgeMessage) -> Said | Pictured | NotUnderstood:
-    if not _is_picture(message):
+async def _build_event(message: BridgeMessage) -> TextMessage | ImageReceived | UnsupportedMessage:
+    if not _has_image(message):
         words = (message.message or "").strip()
-        return Said(text=words) if words else NotUnderstood(kind="nothing")
+        return TextMessage(text=words) if words else UnsupportedMessage(kind="nothing")
     assert message.media is not None, "checked before"
     try:
-        return Pictured(picture=await pictures.from_bridge(message.media))
+        return ImageReceived(image=await images.load_bridge_image(message.media))
     except ImageError as error:
-        raise Refusal(400, f"media.data {error}") from None
+        raise HttpError(400, f"media.data {error}") from None
 
 
-async def _require_rate(services: Services, phone: str) -> None:
-    wait = await rates.take(
+async def _require_within_rate(services: Services, phone: str) -> None:
+    wait = await rate_limits.acquire(
         services.database,
         phone,
         most=services.settings.messenger_rate,
         now=services.clock(),
     )
     if wait is not None:
-        raise Refusal(429, "Too many messages", retry_after=wait)
+        raise HttpError(429, "Too many messages", retry_after=wait)
 
 
-def _failed(answer: str) -> Response:
-    body = BridgeFailure(error="Internal error", answer=answer, status="error")
-    return json_answer(500, body)
+def _render_failure(answer: str) -> Response:
+    body = BridgeErrorResponse(error="Internal error", answer=answer, status="error")
+    return render_json(500, body)

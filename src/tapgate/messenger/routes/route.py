@@ -11,8 +11,8 @@ from tapgate.service.http import SECURITY_HEADERS, Response, encode_headers
 
 KIBIBYTE: Final = 1024
 MEBIBYTE: Final = 1024 * KIBIBYTE
-JSON: Final = "application/json"
-TEXT: Final = "text/plain; charset=utf-8"
+JSON_MEDIA_TYPE: Final = "application/json"
+TEXT_MEDIA_TYPE: Final = "text/plain; charset=utf-8"
 
 _encoder = msgspec.json.Encoder()
 
@@ -37,7 +37,7 @@ class Request:
         return None if value is None else value.decode("latin-1")
 
 
-class Refusal(Exception):  # noqa: N818 - an answer, not a failure of this program
+class HttpError(Exception):
     """A request that is not carried out. The sentence never repeats what was sent."""
 
     def __init__(
@@ -50,19 +50,19 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a failure of this progr
     ) -> None:
         super().__init__(status)
         self.status = status
-        self.sentence = sentence
+        self.message = sentence
         self.retry_after = retry_after
         self.headers = headers or {}
 
 
 #: `status` in a response, as the OpenAPI document describes it.
-Success = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["success"]})]
-Failure = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["error"]})]
+SuccessStatus = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["success"]})]
+ErrorStatus = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["error"]})]
 
 
 class ErrorBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str
-    status: Failure
+    status: ErrorStatus
     #: Seconds; where the rate is used up.
     retryAfter: int | None = None  # noqa: N815 - its name outside
 
@@ -75,18 +75,18 @@ class Access:
     check: Callable[[Request], str | None]
     #: Runs once the body is read: for a signature over it.
     check_body: Callable[[Request], str | None] | None = None
-    sentence: str
+    description: str
     #: Any one of these, all parts of it together; names of the description's security schemes.
     security: tuple[tuple[str, ...], ...] = ()
-    refusals: tuple[int, ...] = ()
+    error_statuses: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
     name: str
-    sentence: str
+    description: str
     #: `query` or `header`.
-    place: str = "query"
+    location: str = "query"
     required: bool = True
     schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
 
@@ -101,7 +101,7 @@ class Route:
     handler: Callable[[Request], Awaitable[Response]]
     access: Access
     #: What it answers by itself: a struct, or `str` for text, or None for a refusal.
-    answers: Mapping[int, Any]
+    responses: Mapping[int, Any]
     #: What it takes: a struct, or a schema where others say what is sent.
     body: Any = None
     body_limit: int = 16 * KIBIBYTE
@@ -109,32 +109,34 @@ class Route:
     in_production: bool = True
 
     @property
-    def name(self) -> str:
+    def operation_id(self) -> str:
         return getattr(self.handler, "__name__", self.path)
 
 
-def json_answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response:
-    return encoded_answer(status, _encoder.encode(body), headers)
+def render_json(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response:
+    return render_encoded_json(status, _encoder.encode(body), headers)
 
 
-def encoded_answer(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Response:
+def render_encoded_json(
+    status: int, body: bytes, headers: Mapping[str, str] | None = None
+) -> Response:
     """The body is JSON already."""
-    return _answer(status, body, JSON, headers or {})
+    return _build_response(status, body, JSON_MEDIA_TYPE, headers or {})
 
 
-def text_answer(status: int, text: str) -> Response:
-    return _answer(status, text.encode(), TEXT, {})
+def render_text(status: int, text: str) -> Response:
+    return _build_response(status, text.encode(), TEXT_MEDIA_TYPE, {})
 
 
-def refused(refusal: Refusal) -> Response:
-    body = ErrorBody(error=refusal.sentence, status="error", retryAfter=refusal.retry_after)
+def render_http_error(refusal: HttpError) -> Response:
+    body = ErrorBody(error=refusal.message, status="error", retryAfter=refusal.retry_after)
     headers = dict(refusal.headers)
     if refusal.retry_after is not None:
         headers["Retry-After"] = str(refusal.retry_after)
-    return json_answer(refusal.status, body, headers)
+    return render_json(refusal.status, body, headers)
 
 
-def _answer(status: int, body: bytes, media: str, headers: Mapping[str, str]) -> Response:
+def _build_response(status: int, body: bytes, media: str, headers: Mapping[str, str]) -> Response:
     sent = {
         "content-type": media,
         "content-length": str(len(body)),

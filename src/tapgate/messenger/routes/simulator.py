@@ -5,9 +5,9 @@ own deliveries. Not in production."""
 import msgspec
 
 from tapgate.messenger import runner
-from tapgate.messenger.flows import exchange
-from tapgate.messenger.routes.route import Request, json_answer, text_answer
-from tapgate.messenger.routes.webhook import take_delivery
+from tapgate.messenger.flows import data_endpoint
+from tapgate.messenger.routes.route import Request, render_json, render_text
+from tapgate.messenger.routes.webhook import store_delivery
 from tapgate.service.http import Response
 
 
@@ -23,7 +23,7 @@ async def receive_simulated_delivery(request: Request) -> Response:
     A picture may come along: `image.data` is a data URI, in the place of `image.id`. Not in
     production.
     """
-    return await take_delivery(request, pictures_inside=True)
+    return await store_delivery(request, pictures_inside=True)
 
 
 async def exchange_simulated_flow_data(request: Request) -> Response:
@@ -31,8 +31,8 @@ async def exchange_simulated_flow_data(request: Request) -> Response:
 
     As for the provider. Not in production.
     """
-    status, body = await exchange.handle(request.services, request.body, runner.enter)
-    return text_answer(status, body)
+    status, body = await data_endpoint.handle(request.services, request.body, runner.submit_form)
+    return render_text(status, body)
 
 
 async def get_form_key(request: Request) -> Response:
@@ -41,4 +41,4 @@ async def get_form_key(request: Request) -> Response:
     Not in production.
     """
     key = request.services.flow_key
-    return json_answer(200, FormKey(public_pem=None if key is None else key.public_pem))
+    return render_json(200, FormKey(public_pem=None if key is None else key.public_pem))

@@ -6,8 +6,8 @@ import msgspec
 
 from tapgate import VERSION
 from tapgate.errors import ApiError
-from tapgate.messenger import conversations
-from tapgate.messenger.routes.route import Request, json_answer
+from tapgate.messenger import conversation_store
+from tapgate.messenger.routes.route import Request, render_json
 from tapgate.service.http import Response
 
 
@@ -32,14 +32,14 @@ async def get_health(request: Request) -> Response:
     """
     services = request.services
     try:
-        active = await conversations.active(services.database, services.clock())
+        active = await conversation_store.count_active(services.database, services.clock())
     except ApiError:
-        return _health(503, "error", 0)
-    return _health(200, "ok", active)
+        return _render_health(503, "error", 0)
+    return _render_health(200, "ok", active)
 
 
-def _health(status: int, word: str, active: int) -> Response:
+def _render_health(status: int, word: str, active: int) -> Response:
     body = Health(
         status=word, service="tapgate-messenger", version=VERSION, activeConversations=active
     )
-    return json_answer(status, body)
+    return render_json(status, body)

@@ -5,47 +5,60 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from tapgate.messenger import inbox, runner
-from tapgate.messenger.channel import incoming
-from tapgate.messenger.channel.incoming import MalformedDelivery
-from tapgate.messenger.flows import exchange
+from tapgate.messenger.channel import delivery_parser
+from tapgate.messenger.channel.delivery_parser import MalformedDeliveryError
+from tapgate.messenger.flows import data_endpoint
 from tapgate.messenger.outbox import statuses
-from tapgate.messenger.routes import reading
-from tapgate.messenger.routes.route import Refusal, Request, Success, json_answer, text_answer
+from tapgate.messenger.routes import parsing
+from tapgate.messenger.routes.route import (
+    HttpError,
+    Request,
+    SuccessStatus,
+    render_json,
+    render_text,
+)
 from tapgate.service.http import Response
 
-LONGEST_CHALLENGE: Final = 1024
+MAX_CHALLENGE_LENGTH: Final = 1024
 
 
-_TEXT: Final = {"type": "string"}
+_STRING_SCHEMA: Final = {"type": "string"}
 
 
-def _object(**members: Any) -> dict[str, Any]:
+def _build_object_schema(**members: Any) -> dict[str, Any]:
     return {"type": "object", "properties": members}
 
 
-def _array(items: Any) -> dict[str, Any]:
+def _build_array_schema(items: Any) -> dict[str, Any]:
     return {"type": "array", "items": items}
 
 
 #: What is looked at in a delivery. All of it may be missing, and more may be there.
-DELIVERY: Final = _object(
-    object=_TEXT,
-    entry=_array(
-        _object(
-            id=_TEXT,
-            changes=_array(
-                _object(
-                    value=_object(
-                        messaging_product=_TEXT,
-                        metadata=_object(display_phone_number=_TEXT, phone_number_id=_TEXT),
-                        contacts=_array(_object(profile=_object(name=_TEXT), wa_id=_TEXT)),
-                        messages=_array(
-                            _object(
-                                **{"from": _TEXT},
-                                id=_TEXT,
-                                timestamp=_TEXT,
-                                type=_TEXT,
-                                text=_object(body=_TEXT),
+DELIVERY_SCHEMA: Final = _build_object_schema(
+    object=_STRING_SCHEMA,
+    entry=_build_array_schema(
+        _build_object_schema(
+            id=_STRING_SCHEMA,
+            changes=_build_array_schema(
+                _build_object_schema(
+                    value=_build_object_schema(
+                        messaging_product=_STRING_SCHEMA,
+                        metadata=_build_object_schema(
+                            display_phone_number=_STRING_SCHEMA, phone_number_id=_STRING_SCHEMA
+                        ),
+                        contacts=_build_array_schema(
+                            _build_object_schema(
+                                profile=_build_object_schema(name=_STRING_SCHEMA),
+                                wa_id=_STRING_SCHEMA,
+                            )
+                        ),
+                        messages=_build_array_schema(
+                            _build_object_schema(
+                                **{"from": _STRING_SCHEMA},
+                                id=_STRING_SCHEMA,
+                                timestamp=_STRING_SCHEMA,
+                                type=_STRING_SCHEMA,
+                                text=_build_object_schema(body=_STRING_SCHEMA),
                             )
                         ),
                     )
@@ -54,23 +67,27 @@ DELIVERY: Final = _object(
         )
     ),
 )
-FLOW_DATA: Final = _object(encrypted_flow_data=_TEXT, encrypted_aes_key=_TEXT, initial_vector=_TEXT)
+FLOW_DATA_SCHEMA: Final = _build_object_schema(
+    encrypted_flow_data=_STRING_SCHEMA,
+    encrypted_aes_key=_STRING_SCHEMA,
+    initial_vector=_STRING_SCHEMA,
+)
 
 
-class Acknowledged(msgspec.Struct, frozen=True, kw_only=True):
+class DeliveryResponse(msgspec.Struct, frozen=True, kw_only=True):
     EXAMPLE: ClassVar = {"status": "success"}
 
-    status: Success
+    status: SuccessStatus
 
 
 async def verify_webhook(request: Request) -> Response:
     """Answer the provider's handshake with its challenge."""
-    challenge = reading.query(request.query).get("hub.challenge", "")
+    challenge = parsing.parse_query(request.query).get("hub.challenge", "")
     if not challenge:
-        raise Refusal(400, "hub.challenge is required")
-    if len(challenge) > LONGEST_CHALLENGE:
-        raise Refusal(400, f"hub.challenge must have at most {LONGEST_CHALLENGE} characters")
-    return text_answer(200, challenge)
+        raise HttpError(400, "hub.challenge is required")
+    if len(challenge) > MAX_CHALLENGE_LENGTH:
+        raise HttpError(400, f"hub.challenge must have at most {MAX_CHALLENGE_LENGTH} characters")
+    return render_text(200, challenge)
 
 
 async def receive_delivery(request: Request) -> Response:
@@ -79,23 +96,23 @@ async def receive_delivery(request: Request) -> Response:
     Answered as soon as all messages in it are stored; they are acted on afterwards, each once
     however often it is delivered. So too over the rate, but then the message is not acted on.
     """
-    return await take_delivery(request)
+    return await store_delivery(request)
 
 
-async def take_delivery(request: Request, *, pictures_inside: bool = False) -> Response:
+async def store_delivery(request: Request, *, pictures_inside: bool = False) -> Response:
     """Store the messages and status reports of a delivery."""
     services = request.services
     try:
-        delivery = incoming.read(
+        delivery = delivery_parser.parse_delivery(
             request.body,
             pictures_inside=pictures_inside,
             phone_number_id=services.settings.messenger_phone_number_id,
         )
-    except MalformedDelivery:
-        raise Refusal(400, "The body is not a delivery in JSON") from None
-    await inbox.take_in(services, delivery.messages)
+    except MalformedDeliveryError:
+        raise HttpError(400, "The body is not a delivery in JSON") from None
+    await inbox.store_messages(services, delivery.messages)
     await statuses.record(services.database, delivery.statuses, services.clock())
-    return json_answer(200, Acknowledged(status="success"))
+    return render_json(200, DeliveryResponse(status="success"))
 
 
 async def exchange_flow_data(request: Request) -> Response:
@@ -104,5 +121,5 @@ async def exchange_flow_data(request: Request) -> Response:
     421: it cannot be decrypted, the provider should fetch the public key again. 427: the form can
     no longer be used.
     """
-    status, body = await exchange.handle(request.services, request.body, runner.enter)
-    return text_answer(status, body)
+    status, body = await data_endpoint.handle(request.services, request.body, runner.submit_form)
+    return render_text(status, body)

@@ -6,22 +6,22 @@ from typing import Final
 from tapgate.messenger.conversation.commands import (
     account,
     cards,
-    identity,
-    money,
-    orientation,
+    general,
+    kyc,
+    transfer,
     wallet,
 )
-from tapgate.messenger.conversation.pieces import Script
-from tapgate.messenger.model.kinds import Command
+from tapgate.messenger.conversation.steps import Script
+from tapgate.messenger.model.common import Command
 
 SCRIPTS: Final[Mapping[Command, Script]] = {
     script.command: script
     for script in (
-        *orientation.SCRIPTS,
+        *general.SCRIPTS,
         *wallet.SCRIPTS,
-        *money.SCRIPTS,
+        *transfer.SCRIPTS,
         *cards.SCRIPTS,
         *account.SCRIPTS,
-        *identity.SCRIPTS,
+        *kyc.SCRIPTS,
     )
 }

@@ -4,35 +4,48 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tapgate.errors import Code
-from tapgate.messenger.conversation.commands.who import PHONE, SUBSCRIBER, find_subscriber
-from tapgate.messenger.conversation.pieces import Ask, Confirm, Fetch, Go, Pin, Pins, Script, Taken
-from tapgate.messenger.conversation.scene import Scene
-from tapgate.messenger.model.calls import ChangePin, Register, Subscriber
-from tapgate.messenger.model.events import Refused
+from tapgate.messenger.conversation.commands.common_steps import (
+    PHONE_STEPS,
+    SUBSCRIBER_STEPS,
+    build_subscriber_request,
+)
+from tapgate.messenger.conversation.steps import (
+    AskStep,
+    Claimed,
+    ConfirmStep,
+    Next,
+    PinInput,
+    PinStep,
+    RequestStep,
+    Script,
+)
+from tapgate.messenger.conversation.turn import Turn
+from tapgate.messenger.model.events import RequestRejected
+from tapgate.messenger.model.gateway_requests import ChangePin, RegisterSubscriber, Subscriber
 from tapgate.messenger.understanding import reading
 
 
-def _registered_before(scene: Scene, found: Subscriber | None) -> Go:
+def _require_unregistered(scene: Turn, found: Subscriber | None) -> Next:
     if found is None:
         return "on"
-    scene.suggest(scene.text("register.already"), "balance", "menu")
+    scene.suggest_commands(scene.translate("register.already"), "balance", "menu")
     return "end"
 
 
-def _read_names(scene: Scene, text: str) -> Taken:
-    names = reading.person_names(text)
+def _parse_names(scene: Turn, text: str) -> Claimed:
+    names = reading.parse_person_names(text)
     if names is None:
         return None
     return {"names": "given", "first_name": names[0], "last_name": names[1]}
 
 
-def _what(scene: Scene) -> dict[str, str]:
+def _get_summary_fields(scene: Turn) -> dict[str, str]:
     facts = scene.facts
     return {"name": f"{facts['first_name']} {facts['last_name']}", "phone": scene.phone}
 
 
-def _register(scene: Scene, pins: Pins) -> Register:
-    return Register(
+def _build_register_request(scene: Turn, pins: PinInput) -> RegisterSubscriber:
+    return RegisterSubscriber(
         phone=scene.phone,
         first_name=scene.facts["first_name"],
         last_name=scene.facts["last_name"],
@@ -40,49 +53,51 @@ def _register(scene: Scene, pins: Pins) -> Register:
     )
 
 
-def _registered(scene: Scene, subscriber: Subscriber) -> Go:
-    scene.change(subscriber=subscriber)
+def _handle_registered(scene: Turn, subscriber: Subscriber) -> Next:
+    scene.update(subscriber=subscriber)
     if not scene.person.trusted:
-        scene.trust()
-    scene.suggest(scene.text("register.done", name=subscriber.first_name), "link", "kyc", "menu")
+        scene.mark_trusted()
+    scene.suggest_commands(
+        scene.translate("register.done", name=subscriber.first_name), "link", "kyc", "menu"
+    )
     return "end"
 
 
-def _register_refused(scene: Scene, refused: Refused) -> Go | None:
+def _handle_register_rejected(scene: Turn, refused: RequestRejected) -> Next | None:
     if refused.code == Code.DUPLICATE_PHONE:
-        scene.suggest(scene.text("register.already"), "balance", "menu")
+        scene.suggest_commands(scene.translate("register.already"), "balance", "menu")
         return "end"
-    fields = _fields(refused)
+    fields = _get_invalid_fields(refused)
     if "pin" in fields:
-        scene.say("pin.weak")
+        scene.add_reply("pin.weak")
         return "back"
     if fields.keys() & {"first_name", "last_name"}:
-        scene.say("unread.names")
-        scene.forget("names", "confirmed")
+        scene.add_reply("unread.names")
+        scene.clear_facts("names", "confirmed")
         return "back"
     return None
 
 
-def _change(scene: Scene, pins: Pins) -> ChangePin:
+def _build_change_pin_request(scene: Turn, pins: PinInput) -> ChangePin:
     return ChangePin(subscriber_id=scene.subscriber.id, old_pin=pins.pin, new_pin=pins.new_pin)
 
 
-def _changed(scene: Scene, result: object) -> Go:
-    scene.suggest(scene.text("change_pin.done"), "menu")
+def _handle_pin_changed(scene: Turn, result: object) -> Next:
+    scene.suggest_commands(scene.translate("change_pin.done"), "menu")
     return "end"
 
 
-def _change_refused(scene: Scene, refused: Refused) -> Go | None:
+def _handle_change_pin_rejected(scene: Turn, refused: RequestRejected) -> Next | None:
     if refused.code == Code.SAME_PIN:
-        scene.say("error.SAME_PIN")
+        scene.add_reply("error.SAME_PIN")
         return "back"
-    if "new_pin" in _fields(refused):
-        scene.say("pin.weak")
+    if "new_pin" in _get_invalid_fields(refused):
+        scene.add_reply("pin.weak")
         return "back"
     return None
 
 
-def _fields(refused: Refused) -> Mapping[str, Any]:
+def _get_invalid_fields(refused: RequestRejected) -> Mapping[str, Any]:
     """The fields that the gateway did not accept."""
     fields = refused.details.get("fields")
     return fields if isinstance(fields, Mapping) else {}
@@ -91,41 +106,47 @@ def _fields(refused: Refused) -> Mapping[str, Any]:
 SCRIPTS: Final = (
     Script(
         command="register",
-        pieces=(
-            *PHONE,
-            Fetch(name="unregistered", call=find_subscriber, told=_registered_before),
-            Ask(
+        steps=(
+            *PHONE_STEPS,
+            RequestStep(
+                name="unregistered",
+                build_request=build_subscriber_request,
+                on_success=_require_unregistered,
+            ),
+            AskStep(
                 name="names",
-                prompt=lambda scene: scene.text("register.names"),
-                read=_read_names,
-                unread="unread.names",
+                prompt=lambda scene: scene.translate("register.names"),
+                parse_text=_parse_names,
+                not_understood_key="unread.names",
             ),
-            Confirm(
+            ConfirmStep(
                 name="confirmed",
-                prompt=lambda scene: scene.text("register.confirm", **_what(scene)),
+                prompt=lambda scene: scene.translate(
+                    "register.confirm", **_get_summary_fields(scene)
+                ),
             ),
-            Pin(
+            PinStep(
                 name="registered",
                 form="new_pin",
-                prompt=lambda scene: scene.text("register.pin"),
-                call=_register,
-                told=_registered,
-                refused=_register_refused,
+                prompt=lambda scene: scene.translate("register.pin"),
+                build_request=_build_register_request,
+                on_success=_handle_registered,
+                on_rejection=_handle_register_rejected,
             ),
         ),
     ),
     Script(
         command="change_pin",
-        pieces=(
-            *SUBSCRIBER,
-            Pin(
+        steps=(
+            *SUBSCRIBER_STEPS,
+            PinStep(
                 name="changed",
                 form="change_pin",
-                prompt=lambda scene: scene.text("change_pin.ask"),
-                call=_change,
-                told=_changed,
-                refused=_change_refused,
-                uncertain="change_pin.uncertain",
+                prompt=lambda scene: scene.translate("change_pin.ask"),
+                build_request=_build_change_pin_request,
+                on_success=_handle_pin_changed,
+                on_rejection=_handle_change_pin_rejected,
+                uncertain_key="change_pin.uncertain",
             ),
         ),
     ),

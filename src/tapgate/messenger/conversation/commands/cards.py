@@ -3,130 +3,141 @@
 from collections.abc import Callable
 from typing import Final
 
-from tapgate.messenger.conversation import labels, showing, texts
-from tapgate.messenger.conversation.commands.who import SUBSCRIBER
-from tapgate.messenger.conversation.pieces import (
-    Ask,
-    Confirm,
-    Fetch,
-    Go,
-    Pin,
-    Pins,
+from tapgate.messenger.conversation import option_matching, rendering, texts
+from tapgate.messenger.conversation.commands.common_steps import SUBSCRIBER_STEPS
+from tapgate.messenger.conversation.steps import (
+    AskStep,
+    Claimed,
+    ConfirmStep,
+    Next,
+    PinInput,
+    PinStep,
+    RequestStep,
     Script,
-    Taken,
-    is_pin_no_serial,
+    is_pin_not_serial,
 )
-from tapgate.messenger.conversation.scene import Choice, Scene
-from tapgate.messenger.model.calls import BlockCard, Card, LinkCard, ReadCards, UnblockCard
+from tapgate.messenger.conversation.turn import Choice, Turn
+from tapgate.messenger.model.gateway_requests import (
+    BlockCard,
+    Card,
+    LinkCard,
+    ListCards,
+    UnblockCard,
+)
 from tapgate.messenger.understanding import reading
 
-_SHOWN: Final = 12
-_NAME_SHOWN: Final = 24
-_FINAL_REASONS: Final = ("lost", "stolen", "damaged")
-_REASONS: Final = (*_FINAL_REASONS, "customer_request")
+_MAX_LISTED_CARDS: Final = 12
+_MAX_NAME_LENGTH: Final = 24
+_PERMANENT_REASONS: Final = ("lost", "stolen", "damaged")
+_BLOCK_REASONS: Final = (*_PERMANENT_REASONS, "customer_request")
 
 
-def _read_cards(scene: Scene) -> ReadCards:
-    return ReadCards(subscriber_id=scene.subscriber.id)
+def _build_list_cards_request(scene: Turn) -> ListCards:
+    return ListCards(subscriber_id=scene.subscriber.id)
 
 
-def _tell_cards(scene: Scene, cards: list[Card]) -> Go:
+def _reply_with_cards(scene: Turn, cards: list[Card]) -> Next:
     if not cards:
-        scene.suggest(scene.text("cards.none"), "link", "menu")
+        scene.suggest_commands(scene.translate("cards.none"), "link", "menu")
         return "end"
-    lines = [f"• {card.serial} · {_about(scene, card)}" for card in cards[:_SHOWN]]
-    scene.suggest("\n".join([scene.text("cards"), *lines]), "link", "block", "menu")
+    lines = [
+        f"• {card.serial} · {_describe_card(scene, card)}" for card in cards[:_MAX_LISTED_CARDS]
+    ]
+    scene.suggest_commands("\n".join([scene.translate("cards"), *lines]), "link", "block", "menu")
     return "end"
 
 
-def _about(scene: Scene, card: Card) -> str:
+def _describe_card(scene: Turn, card: Card) -> str:
     key = f"card.{card.status}"
-    parts = [scene.text(key) if texts.has(key) else card.status.lower()]
+    parts = [scene.translate(key) if texts.has_text(key) else card.status.lower()]
     if card.type == "CHILD":
-        parts.append(scene.text("card.child"))
-        parts.extend([showing.cut(card.holder_name, _NAME_SHOWN)] if card.holder_name else [])
+        parts.append(scene.translate("card.child"))
+        parts.extend(
+            [rendering.truncate(card.holder_name, _MAX_NAME_LENGTH)] if card.holder_name else []
+        )
     return ", ".join(parts)
 
 
-def _only(statuses: tuple[str, ...], none: str) -> Callable[[Scene, list[Card]], Go]:
+def _build_card_filter(statuses: tuple[str, ...], none: str) -> Callable[[Turn, list[Card]], Next]:
     """Keeps the cards to choose from."""
 
-    def told(scene: Scene, cards: list[Card]) -> Go:
+    def told(scene: Turn, cards: list[Card]) -> Next:
         fitting = tuple(card for card in cards if card.status in statuses)
-        scene.change(cards=fitting)
+        scene.update(cards=fitting)
         if fitting:
             return "on"
-        scene.suggest(scene.text(none), "cards", "menu")
+        scene.suggest_commands(scene.translate(none), "cards", "menu")
         return "end"
 
     return told
 
 
-def _choices(scene: Scene) -> list[Choice]:
+def _list_card_choices(scene: Turn) -> list[Choice]:
     return [
-        Choice(card.serial, card.serial, _about(scene, card)) for card in scene.conversation.cards
+        Choice(card.serial, card.serial, _describe_card(scene, card))
+        for card in scene.conversation.cards
     ]
 
 
-def _only_one(scene: Scene) -> str | None:
+def _get_only_card(scene: Turn) -> str | None:
     cards = scene.conversation.cards
     return cards[0].serial if len(cards) == 1 else None
 
 
-def _read_card(scene: Scene, text: str) -> Taken:
-    serial = reading.card_serial(text)
+def _parse_card(scene: Turn, text: str) -> Claimed:
+    serial = reading.parse_card_serial(text)
     known = {card.serial.upper(): card.serial for card in scene.conversation.cards}
     return {"card": known[serial.upper()]} if serial and serial.upper() in known else None
 
 
-def _which_card(prompt: str) -> Ask:
-    return Ask(
+def _build_card_question(prompt: str) -> AskStep:
+    return AskStep(
         name="card",
-        prompt=lambda scene: scene.text(prompt),
-        choices=_choices,
-        given=_only_one,
-        read=_read_card,
-        sounds_like_pin=is_pin_no_serial,
-        unread="unread.card",
+        prompt=lambda scene: scene.translate(prompt),
+        choices=_list_card_choices,
+        infer_answer=_get_only_card,
+        parse_text=_parse_card,
+        looks_like_pin=is_pin_not_serial,
+        not_understood_key="unread.card",
     )
 
 
-def _read_serial(scene: Scene, text: str) -> Taken:
-    serial = reading.card_serial(text)
+def _parse_serial(scene: Turn, text: str) -> Claimed:
+    serial = reading.parse_card_serial(text)
     return None if serial is None else {"serial": serial}
 
 
-def _begin_link(scene: Scene, said: str) -> None:
+def _begin_link(scene: Turn, said: str) -> None:
     """ "Link card AB-1234" has said it all."""
-    serial = reading.card_serial(said.rsplit(maxsplit=1)[-1]) if said.split() else None
+    serial = reading.parse_card_serial(said.rsplit(maxsplit=1)[-1]) if said.split() else None
     if serial is not None:
-        scene.know(serial=serial)
+        scene.set_facts(serial=serial)
 
 
-def _link(scene: Scene, pins: Pins) -> LinkCard:
+def _build_link_request(scene: Turn, pins: PinInput) -> LinkCard:
     return LinkCard(
         subscriber_id=scene.subscriber.id, card_serial=scene.facts["serial"], pin=pins.pin
     )
 
 
-def _linked(scene: Scene, card: Card) -> Go:
-    scene.suggest(scene.text("link.done", card=card.serial), "cards", "menu")
+def _handle_linked(scene: Turn, card: Card) -> Next:
+    scene.suggest_commands(scene.translate("link.done", card=card.serial), "cards", "menu")
     return "end"
 
 
-def _begin_block(scene: Scene, said: str) -> None:
+def _begin_block(scene: Turn, said: str) -> None:
     """ "My card was stolen" has said what happened."""
-    reason = labels.mentioned(said, _FINAL_REASONS)
+    reason = option_matching.find_mentioned_value(said, _PERMANENT_REASONS)
     if reason is not None:
-        scene.know(reason=reason)
+        scene.set_facts(reason=reason)
 
 
-def _confirm_block(scene: Scene) -> str:
-    key = "block.confirm_final" if scene.facts["reason"] in _FINAL_REASONS else "block.confirm"
-    return scene.text(key, card=scene.facts["card"])
+def _render_block_confirmation(scene: Turn) -> str:
+    key = "block.confirm_final" if scene.facts["reason"] in _PERMANENT_REASONS else "block.confirm"
+    return scene.translate(key, card=scene.facts["card"])
 
 
-def _block(scene: Scene) -> BlockCard:
+def _build_block_request(scene: Turn) -> BlockCard:
     return BlockCard(
         subscriber_id=scene.subscriber.id,
         card_serial=scene.facts["card"],
@@ -134,85 +145,102 @@ def _block(scene: Scene) -> BlockCard:
     )
 
 
-def _blocked(scene: Scene, card: Card) -> Go:
-    if scene.facts["reason"] in _FINAL_REASONS:
-        scene.suggest(scene.text("block.done_final", card=card.serial), "link", "menu")
+def _handle_blocked(scene: Turn, card: Card) -> Next:
+    if scene.facts["reason"] in _PERMANENT_REASONS:
+        scene.suggest_commands(
+            scene.translate("block.done_final", card=card.serial), "link", "menu"
+        )
     else:
-        scene.suggest(scene.text("block.done", card=card.serial), "unblock", "menu")
+        scene.suggest_commands(scene.translate("block.done", card=card.serial), "unblock", "menu")
     return "end"
 
 
-def _unblock(scene: Scene, pins: Pins) -> UnblockCard:
+def _build_unblock_request(scene: Turn, pins: PinInput) -> UnblockCard:
     return UnblockCard(
         subscriber_id=scene.subscriber.id, card_serial=scene.facts["card"], pin=pins.pin
     )
 
 
-def _unblocked(scene: Scene, card: Card) -> Go:
-    scene.suggest(scene.text("unblock.done", card=card.serial), "cards", "menu")
+def _handle_unblocked(scene: Turn, card: Card) -> Next:
+    scene.suggest_commands(scene.translate("unblock.done", card=card.serial), "cards", "menu")
     return "end"
 
 
 SCRIPTS: Final = (
     Script(
         command="cards",
-        pieces=(*SUBSCRIBER, Fetch(name="cards", call=_read_cards, told=_tell_cards)),
+        steps=(
+            *SUBSCRIBER_STEPS,
+            RequestStep(
+                name="cards", build_request=_build_list_cards_request, on_success=_reply_with_cards
+            ),
+        ),
     ),
     Script(
         command="link",
-        begin=_begin_link,
-        pieces=(
-            *SUBSCRIBER,
-            Ask(
+        on_begin=_begin_link,
+        steps=(
+            *SUBSCRIBER_STEPS,
+            AskStep(
                 name="serial",
-                prompt=lambda scene: scene.text("link.serial"),
-                read=_read_serial,
-                sounds_like_pin=is_pin_no_serial,
-                unread="unread.serial",
+                prompt=lambda scene: scene.translate("link.serial"),
+                parse_text=_parse_serial,
+                looks_like_pin=is_pin_not_serial,
+                not_understood_key="unread.serial",
             ),
-            Pin(
+            PinStep(
                 name="linked",
-                prompt=lambda scene: scene.text("link.pin", card=scene.facts["serial"]),
-                call=_link,
-                told=_linked,
+                prompt=lambda scene: scene.translate("link.pin", card=scene.facts["serial"]),
+                build_request=_build_link_request,
+                on_success=_handle_linked,
             ),
         ),
     ),
     Script(
         command="block",
-        begin=_begin_block,
-        pieces=(
-            *SUBSCRIBER,
+        on_begin=_begin_block,
+        steps=(
+            *SUBSCRIBER_STEPS,
             # A blocked card may still turn out to be gone for good.
-            Fetch(name="cards", call=_read_cards, told=_only(("ACTIVE", "BLOCKED"), "block.none")),
-            _which_card("block.card"),
-            Ask(
+            RequestStep(
+                name="cards",
+                build_request=_build_list_cards_request,
+                on_success=_build_card_filter(("ACTIVE", "BLOCKED"), "block.none"),
+            ),
+            _build_card_question("block.card"),
+            AskStep(
                 name="reason",
-                prompt=lambda scene: scene.text("block.reason", card=scene.facts["card"]),
+                prompt=lambda scene: scene.translate("block.reason", card=scene.facts["card"]),
                 choices=lambda scene: [
                     Choice(
                         reason,
-                        scene.text(f"reason.{reason}"),
-                        scene.text("final" if reason in _FINAL_REASONS else "not_final"),
+                        scene.translate(f"reason.{reason}"),
+                        scene.translate("final" if reason in _PERMANENT_REASONS else "not_final"),
                     )
-                    for reason in _REASONS
+                    for reason in _BLOCK_REASONS
                 ],
             ),
-            Confirm(name="confirmed", prompt=_confirm_block),
-            Fetch(name="blocked", call=_block, told=_blocked),
+            ConfirmStep(name="confirmed", prompt=_render_block_confirmation),
+            RequestStep(
+                name="blocked", build_request=_build_block_request, on_success=_handle_blocked
+            ),
         ),
     ),
     Script(
         command="unblock",
-        pieces=(
-            *SUBSCRIBER,
-            Fetch(name="cards", call=_read_cards, told=_only(("BLOCKED",), "unblock.none")),
-            _which_card("unblock.card"),
-            Pin(
+        steps=(
+            *SUBSCRIBER_STEPS,
+            RequestStep(
+                name="cards",
+                build_request=_build_list_cards_request,
+                on_success=_build_card_filter(("BLOCKED",), "unblock.none"),
+            ),
+            _build_card_question("unblock.card"),
+            PinStep(
                 name="unblocked",
-                prompt=lambda scene: scene.text("unblock.pin", card=scene.facts["card"]),
-                call=_unblock,
-                told=_unblocked,
+                prompt=lambda scene: scene.translate("unblock.pin", card=scene.facts["card"]),
+                build_request=_build_unblock_request,
+                on_success=_handle_unblocked,
             ),
         ),
     ),

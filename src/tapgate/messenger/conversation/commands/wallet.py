@@ -3,186 +3,193 @@
 from datetime import date, timedelta
 from typing import Final
 
-from tapgate.messenger.conversation import showing, texts
-from tapgate.messenger.conversation.commands.who import SUBSCRIBER
-from tapgate.messenger.conversation.pieces import Ask, Fetch, Go, Script, Taken
-from tapgate.messenger.conversation.scene import Choice, Scene
-from tapgate.messenger.model.calls import (
+from tapgate.messenger.conversation import rendering, texts
+from tapgate.messenger.conversation.commands.common_steps import SUBSCRIBER_STEPS
+from tapgate.messenger.conversation.steps import AskStep, Claimed, Next, RequestStep, Script
+from tapgate.messenger.conversation.turn import Choice, Turn
+from tapgate.messenger.model.gateway_requests import (
     Balance,
+    CreateStatement,
+    GetBalance,
+    GetLimits,
     Limits,
-    MakeStatement,
-    Movement,
-    ReadBalance,
-    ReadHistory,
-    ReadLimits,
+    ListTransactions,
     Statement,
+    TransactionSummary,
 )
-from tapgate.messenger.model.replies import File
+from tapgate.messenger.model.replies import DocumentReply
 from tapgate.messenger.understanding import reading
 
-_MOVEMENTS_SHOWN: Final = 8
-_NAME_SHOWN: Final = 24
-_LONG_STATEMENT: Final = timedelta(days=89)  # and today
+_MAX_LISTED_TRANSACTIONS: Final = 8
+_MAX_NAME_LENGTH: Final = 24
+_LAST_90_DAYS_OFFSET: Final = timedelta(days=89)  # and today
 #: The gateway's promise for a statement's link.
-_LINK_LIVES: Final = timedelta(hours=24)
-_HIGHEST_KYC_LEVEL: Final = 3
+_LINK_LIFETIME: Final = timedelta(hours=24)
+_MAX_KYC_LEVEL: Final = 3
 
 
-def _tell_balance(scene: Scene, read: Balance) -> Go:
-    available = scene.money(read.available, read.currency)
+def _reply_with_balance(scene: Turn, read: Balance) -> Next:
+    available = scene.format_money(read.available, read.currency)
     if read.available == read.balance:
-        text = scene.text("balance", available=available)
+        text = scene.translate("balance", available=available)
     else:
-        text = scene.text(
+        text = scene.translate(
             "balance.held",
             available=available,
-            balance=scene.money(read.balance, read.currency),
-            held=scene.money(read.held, read.currency),
+            balance=scene.format_money(read.balance, read.currency),
+            held=scene.format_money(read.held, read.currency),
         )
-    scene.suggest(text, "send", "history", "menu")
+    scene.suggest_commands(text, "send", "history", "menu")
     return "end"
 
 
-def _tell_history(scene: Scene, movements: list[Movement]) -> Go:
+def _reply_with_history(scene: Turn, movements: list[TransactionSummary]) -> Next:
     if not movements:
-        scene.suggest(scene.text("history.none"), "menu")
+        scene.suggest_commands(scene.translate("history.none"), "menu")
         return "end"
-    lines = [_movement(scene, movement) for movement in movements[:_MOVEMENTS_SHOWN]]
-    scene.suggest("\n".join([scene.text("history"), *lines]), "statement", "menu")
+    lines = [
+        _format_transaction(scene, movement) for movement in movements[:_MAX_LISTED_TRANSACTIONS]
+    ]
+    scene.suggest_commands("\n".join([scene.translate("history"), *lines]), "statement", "menu")
     return "end"
 
 
-def _movement(scene: Scene, movement: Movement) -> str:
+def _format_transaction(scene: Turn, movement: TransactionSummary) -> str:
     """`+ 500.00 SLE · Aminata K. · 3 Jan 2026, 14:05`"""
     sign = "+" if movement.direction == "credit" else "−"
-    parts = [f"{sign} {scene.money(movement.amount, movement.currency)}"]
-    parts.append(showing.cut(movement.other or "", _NAME_SHOWN) or _kind(scene, movement.type))
-    parts.append(scene.moment(movement.at))
-    if texts.has(f"status.{movement.status}"):
-        parts.append(scene.text(f"status.{movement.status}"))
+    parts = [f"{sign} {scene.format_money(movement.amount, movement.currency)}"]
+    parts.append(
+        rendering.truncate(movement.counterparty_name or "", _MAX_NAME_LENGTH)
+        or _get_type_label(scene, movement.type)
+    )
+    parts.append(scene.format_datetime(movement.at))
+    if texts.has_text(f"status.{movement.status}"):
+        parts.append(scene.translate(f"status.{movement.status}"))
     return " · ".join(parts)
 
 
-def _kind(scene: Scene, kind: str) -> str:
+def _get_type_label(scene: Turn, kind: str) -> str:
     key = f"kind.{kind}"
-    return scene.text(key if texts.has(key) else "kind.other")
+    return scene.translate(key if texts.has_text(key) else "kind.other")
 
 
-def _tell_limits(scene: Scene, limits: Limits) -> Go:
+def _reply_with_limits(scene: Turn, limits: Limits) -> Next:
     shown = {
-        name: scene.money(getattr(limits, name), limits.currency)
+        name: scene.format_money(getattr(limits, name), limits.currency)
         for name in ("max_transaction", "daily_limit", "monthly_limit", "max_balance")
     }
-    text = scene.text("limits", level=limits.kyc_level, **shown)
-    if limits.kyc_level < _HIGHEST_KYC_LEVEL:
-        scene.suggest(f"{text}\n\n{scene.text('limits.raise')}", "kyc", "menu")
+    text = scene.translate("limits", level=limits.kyc_level, **shown)
+    if limits.kyc_level < _MAX_KYC_LEVEL:
+        scene.suggest_commands(f"{text}\n\n{scene.translate('limits.raise')}", "kyc", "menu")
     else:
-        scene.suggest(text, "menu")
+        scene.suggest_commands(text, "menu")
     return "end"
 
 
-def _period(scene: Scene, value: str) -> Taken:
-    today = scene.setting.now.date()
+def _parse_period_option(scene: Turn, value: str) -> Claimed:
+    today = scene.context.now.date()
     first = today.replace(day=1)
     match value:
         case "this_month":
-            return _between(first, today)
+            return _build_period_facts(first, today)
         case "last_month":
             last = first - timedelta(days=1)
-            return _between(last.replace(day=1), last)
+            return _build_period_facts(last.replace(day=1), last)
         case "last_90":
-            return _between(today - _LONG_STATEMENT, today)
+            return _build_period_facts(today - _LAST_90_DAYS_OFFSET, today)
     return None
 
 
-def _read_period(scene: Scene, text: str) -> Taken:
-    period = reading.period(text, scene.setting.now.date())
-    return None if period is None else _between(*period)
+def _parse_period(scene: Turn, text: str) -> Claimed:
+    period = reading.parse_period(text, scene.context.now.date())
+    return None if period is None else _build_period_facts(*period)
 
 
-def _begin_statement(scene: Scene, said: str) -> None:
+def _begin_statement(scene: Turn, said: str) -> None:
     """ "Statement for March 2026" has said it all."""
-    period = reading.period(said, scene.setting.now.date())
+    period = reading.parse_period(said, scene.context.now.date())
     if period is not None:
-        scene.know(**_between(*period))
+        scene.set_facts(**_build_period_facts(*period))
 
 
-def _between(first: date, last: date) -> dict[str, str]:
+def _build_period_facts(first: date, last: date) -> dict[str, str]:
     return {"period": "given", "from_date": first.isoformat(), "to_date": last.isoformat()}
 
 
-def _tell_statement(scene: Scene, made: Statement) -> Go:
-    first, last = (showing.iso_day(text, scene.language) for text in (made.from_date, made.to_date))
-    if scene.setting.documents:
-        caption = scene.text("statement.file", first=first, last=last)
+def _reply_with_statement(scene: Turn, made: Statement) -> Next:
+    first, last = (
+        rendering.format_iso_date(text, scene.language) for text in (made.from_date, made.to_date)
+    )
+    if scene.context.can_send_documents:
+        caption = scene.translate("statement.file", first=first, last=last)
         filename = f"statement-{made.from_date}-{made.to_date}.pdf"
-        scene.replies.append(File(link=made.link, filename=filename, caption=caption))
+        scene.replies.append(DocumentReply(link=made.link, filename=filename, caption=caption))
     else:
-        until = scene.moment(scene.setting.now + _LINK_LIVES)
-        scene.say("statement.link", first=first, last=last, link=made.link, until=until)
+        until = scene.format_datetime(scene.context.now + _LINK_LIFETIME)
+        scene.add_reply("statement.link", first=first, last=last, link=made.link, until=until)
     return "end"
 
 
 SCRIPTS: Final = (
     Script(
         command="balance",
-        pieces=(
-            *SUBSCRIBER,
-            Fetch(
+        steps=(
+            *SUBSCRIBER_STEPS,
+            RequestStep(
                 name="balance",
-                call=lambda scene: ReadBalance(subscriber_id=scene.subscriber.id),
-                told=_tell_balance,
+                build_request=lambda scene: GetBalance(subscriber_id=scene.subscriber.id),
+                on_success=_reply_with_balance,
             ),
         ),
     ),
     Script(
         command="history",
-        pieces=(
-            *SUBSCRIBER,
-            Fetch(
+        steps=(
+            *SUBSCRIBER_STEPS,
+            RequestStep(
                 name="history",
-                call=lambda scene: ReadHistory(
-                    subscriber_id=scene.subscriber.id, limit=_MOVEMENTS_SHOWN
+                build_request=lambda scene: ListTransactions(
+                    subscriber_id=scene.subscriber.id, limit=_MAX_LISTED_TRANSACTIONS
                 ),
-                told=_tell_history,
+                on_success=_reply_with_history,
             ),
         ),
     ),
     Script(
         command="statement",
-        begin=_begin_statement,
-        pieces=(
-            *SUBSCRIBER,
-            Ask(
+        on_begin=_begin_statement,
+        steps=(
+            *SUBSCRIBER_STEPS,
+            AskStep(
                 name="period",
-                prompt=lambda scene: scene.text("statement.period"),
+                prompt=lambda scene: scene.translate("statement.period"),
                 choices=lambda scene: [
-                    Choice(period, scene.text(f"period.{period}"))
+                    Choice(period, scene.translate(f"period.{period}"))
                     for period in ("this_month", "last_month", "last_90")
                 ],
-                chose=_period,
-                read=_read_period,
-                unread="unread.period",
+                parse_option=_parse_period_option,
+                parse_text=_parse_period,
+                not_understood_key="unread.period",
             ),
-            Fetch(
+            RequestStep(
                 name="statement",
-                call=lambda scene: MakeStatement(
+                build_request=lambda scene: CreateStatement(
                     subscriber_id=scene.subscriber.id,
                     from_date=scene.facts["from_date"],
                     to_date=scene.facts["to_date"],
                 ),
-                told=_tell_statement,
+                on_success=_reply_with_statement,
             ),
         ),
     ),
     Script(
         command="limits",
-        pieces=(
-            *SUBSCRIBER,
-            Fetch(
+        steps=(
+            *SUBSCRIBER_STEPS,
+            RequestStep(
                 name="limits",
-                call=lambda scene: ReadLimits(kyc_level=scene.subscriber.kyc_level),
-                told=_tell_limits,
+                build_request=lambda scene: GetLimits(kyc_level=scene.subscriber.kyc_level),
+                on_success=_reply_with_limits,
             ),
         ),
     ),

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from tapgate.messenger.conversation.texts import en, fr
-from tapgate.messenger.model.kinds import Language
+from tapgate.messenger.model.common import Language
 
 TEXTS: Final[Mapping[Language, Mapping[str, str]]] = {"en": en.TEXTS, "fr": fr.TEXTS}
 
 
-def text(language: Language, key: str, **values: object) -> str:
+def translate(language: Language, key: str, **values: object) -> str:
     return TEXTS[language][key].format_map(values)
 
 
-def has(key: str) -> bool:
+def has_text(key: str) -> bool:
     return key in en.TEXTS

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tapgate.messenger.model.kinds import LANGUAGES, Command, Language
+from tapgate.messenger.model.common import LANGUAGES, Command, Language
 from tapgate.messenger.understanding.phrases import en, fr
 
 
@@ -23,7 +23,7 @@ class Phrase(NamedTuple):
     language: Language
 
 
-def _words(language: Language, words: dict[Command, str]) -> Iterator[Phrase]:
+def _iterate_keywords(language: Language, words: dict[Command, str]) -> Iterator[Phrase]:
     for command, listed in words.items():
         for line in listed.strip().splitlines():
             for word in line.split(";"):
@@ -31,7 +31,7 @@ def _words(language: Language, words: dict[Command, str]) -> Iterator[Phrase]:
                     yield Phrase(word.strip(), command, language)
 
 
-def _samples(language: Language) -> Iterator[Phrase]:
+def _load_samples(language: Language) -> Iterator[Phrase]:
     command: Command | None = None
     for line in Path(__file__).with_name(f"{language}.txt").read_text("utf-8").splitlines():
         if line.startswith("["):
@@ -41,6 +41,6 @@ def _samples(language: Language) -> Iterator[Phrase]:
 
 
 #: Taken literally.
-WORDS = (*_words("en", en.WORDS), *_words("fr", fr.WORDS))
+KEYWORDS = (*_iterate_keywords("en", en.KEYWORDS), *_iterate_keywords("fr", fr.KEYWORDS))
 #: Taken literally, and compared with.
-SAMPLES = tuple(phrase for language in LANGUAGES for phrase in _samples(language))
+SAMPLES = tuple(phrase for language in LANGUAGES for phrase in _load_samples(language))

@@ -1,6 +1,6 @@
 """Words for each command in English, as it is written in West African chats too."""
 
-from tapgate.messenger.model.kinds import Command
+from tapgate.messenger.model.common import Command
 
 #: Show the menu too, but end nothing.
 GREETINGS = """
@@ -10,7 +10,7 @@ GREETINGS = """
     salaam; salam; assalamu alaikum; salam alaikum; whats up; wassup; sup
 """
 
-WORDS: dict[Command, str] = {
+KEYWORDS: dict[Command, str] = {
     "menu": f"""
         menu; main menu; the menu; show menu; home; start; begin; restart; start over; options; back
         services

@@ -1,6 +1,6 @@
 """Words for each command in French, as it is written in West African chats too."""
 
-from tapgate.messenger.model.kinds import Command
+from tapgate.messenger.model.common import Command
 
 GREETINGS = """
     bonjour; bonsoir; salut; coucou; bjr; bsr; slt; cc; bonne journée; bonne soirée; allô; allo
@@ -8,7 +8,7 @@ GREETINGS = """
     salam aleykoum; bonne arrivée; on dit quoi; wesh
 """
 
-WORDS: dict[Command, str] = {
+KEYWORDS: dict[Command, str] = {
     "menu": f"""
         menu; menu principal; le menu; accueil; début; debut; commencer; recommencer; options
         retour; services

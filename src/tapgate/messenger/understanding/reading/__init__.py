@@ -3,30 +3,30 @@
 In doubt nothing was read: the question is asked again.
 """
 
-from tapgate.messenger.understanding.reading.amounts import amount
-from tapgate.messenger.understanding.reading.names import number, person_names
-from tapgate.messenger.understanding.reading.orders import (
-    Order,
-    Payee,
-    has_odd_amount,
-    order,
-    payee_name,
-    recipient,
+from tapgate.messenger.understanding.reading.amounts import parse_amount
+from tapgate.messenger.understanding.reading.names import parse_list_number, parse_person_names
+from tapgate.messenger.understanding.reading.payees import parse_card_serial, parse_phone
+from tapgate.messenger.understanding.reading.periods import parse_period
+from tapgate.messenger.understanding.reading.transfers import (
+    ParsedPayee,
+    ParsedTransfer,
+    has_unsupported_amount,
+    parse_payee,
+    parse_payee_name,
+    parse_transfer,
 )
-from tapgate.messenger.understanding.reading.periods import period
-from tapgate.messenger.understanding.reading.whom import card_serial, phone
 
 __all__ = [
-    "Order",
-    "Payee",
-    "amount",
-    "card_serial",
-    "has_odd_amount",
-    "number",
-    "order",
-    "payee_name",
-    "period",
-    "person_names",
-    "phone",
-    "recipient",
+    "ParsedPayee",
+    "ParsedTransfer",
+    "has_unsupported_amount",
+    "parse_amount",
+    "parse_card_serial",
+    "parse_list_number",
+    "parse_payee",
+    "parse_payee_name",
+    "parse_period",
+    "parse_person_names",
+    "parse_phone",
+    "parse_transfer",
 ]

@@ -7,10 +7,10 @@ of the pen wherever there are decimals. In doubt there is no amount.
 import re
 
 from tapgate import money
-from tapgate.messenger.understanding.reading.digits import tidy
+from tapgate.messenger.understanding.reading.digit_normalization import normalize_digits
 
 #: Names of currencies that are not their codes, in small letters.
-_NAMES = {
+_CURRENCY_NAMES = {
     "SLE": ("le", "leone", "leones", "nle", "sle"),
     "XOF": ("f", "fr", "franc", "francs", "cfa", "fcfa", "f cfa", "francs cfa"),
     "XAF": ("f", "fr", "franc", "francs", "cfa", "fcfa", "f cfa", "francs cfa"),
@@ -22,27 +22,29 @@ _NAMES = {
     "USD": ("$", "dollar", "dollars"),
     "EUR": ("€", "euro", "euros"),
 }
-_MULTIPLES = frozenset("k m hundred thousand million millions cent cents mille milles".split())
-_ASIDE = re.compile(
+_MULTIPLIER_WORDS = frozenset(
+    "k m hundred thousand million millions cent cents mille milles".split()
+)
+_FILLER_PATTERN = re.compile(
     r"^(?:(?:amount|montant|the|le montant|send|envoie|envoyer|pay|it is|it's|its|c'est)[: ]+)+"
     r"|(?: only| please| pls| plz| svp| stp)+$|[.!]+$"
 )
-_THOUSANDS = re.compile(r"[0-9]{1,3}(?P<sign>[ ,.'])[0-9]{3}(?:(?P=sign)[0-9]{3})*")
-_PLAIN = re.compile(r"[0-9]+")
+_THOUSANDS_PATTERN = re.compile(r"[0-9]{1,3}(?P<sign>[ ,.'])[0-9]{3}(?:(?P=sign)[0-9]{3})*")
+_DIGITS_PATTERN = re.compile(r"[0-9]+")
 #: From how many decimals of a currency on one such sign may be meant to begin them.
-_DOUBTFUL = {",": 3, ".": 1}
+_AMBIGUOUS_FROM_DECIMALS = {",": 3, ".": 1}
 #: A longer one with nothing to say that it is money may be a phone number.
-_LONGEST_BARE = 7
-_DECIMALS = re.compile(r"(.*[0-9])([.,])([0-9]{1,4})")
+_MAX_BARE_DIGITS = 7
+_DECIMALS_PATTERN = re.compile(r"(.*[0-9])([.,])([0-9]{1,4})")
 
 
-def amount(text: str, currency: str) -> str | None:
+def parse_amount(text: str, currency: str) -> str | None:
     """`"Le 1,500.50"` -> `"1500.50"`, as `money.parse` takes it. None: no amount, or in doubt."""
-    said = _without_asides(tidy(text).lower())
-    rest = _without_currency(said, currency)
-    if _PLAIN.fullmatch(rest) and len(rest) > _LONGEST_BARE and rest == said:
+    said = _strip_fillers(normalize_digits(text).lower())
+    rest = _strip_currency(said, currency)
+    if _DIGITS_PATTERN.fullmatch(rest) and len(rest) > _MAX_BARE_DIGITS and rest == said:
         return None
-    figure = _figure(rest, currency)
+    figure = _parse_figure(rest, currency)
     if figure is None:
         return None
     try:
@@ -52,28 +54,28 @@ def amount(text: str, currency: str) -> str | None:
     return figure
 
 
-def _without_asides(text: str) -> str:
+def _strip_fillers(text: str) -> str:
     previous = ""
     while previous != text:
-        previous, text = text, _ASIDE.sub("", text).strip()
+        previous, text = text, _FILLER_PATTERN.sub("", text).strip()
     return text
 
 
-def currency_names(currency: str) -> tuple[str, ...]:
-    names = {currency.lower(), *_NAMES.get(currency, ())}
+def list_currency_names(currency: str) -> tuple[str, ...]:
+    names = {currency.lower(), *_CURRENCY_NAMES.get(currency, ())}
     return tuple(sorted(names, key=len, reverse=True))
 
 
-def names_another(word: str, currency: str) -> bool:
+def is_other_unit(word: str, currency: str) -> bool:
     """Whether a word makes a figure something else than an amount of this currency."""
     word = word.lower().strip(".,;:!")
-    others = {name for code, names in _NAMES.items() for name in (code.lower(), *names)}
-    known = word in others | _MULTIPLES or money.is_currency(word.upper())
-    return known and word not in currency_names(currency)
+    others = {name for code, names in _CURRENCY_NAMES.items() for name in (code.lower(), *names)}
+    known = word in others | _MULTIPLIER_WORDS or money.is_currency(word.upper())
+    return known and word not in list_currency_names(currency)
 
 
-def _without_currency(text: str, currency: str) -> str:
-    for name in currency_names(currency):
+def _strip_currency(text: str, currency: str) -> str:
+    for name in list_currency_names(currency):
         after = text[len(name) :].lstrip(" .:")
         if text.startswith(name) and after[:1].isdigit():
             text = after
@@ -83,26 +85,28 @@ def _without_currency(text: str, currency: str) -> str:
     return text
 
 
-def _figure(text: str, currency: str) -> str | None:
-    if _PLAIN.fullmatch(text):
+def _parse_figure(text: str, currency: str) -> str | None:
+    if _DIGITS_PATTERN.fullmatch(text):
         # "0500" is how phone numbers begin.
         return None if text.startswith("0") else text
-    grouped = _THOUSANDS.fullmatch(text)
+    grouped = _THOUSANDS_PATTERN.fullmatch(text)
     if grouped:
         sign = grouped["sign"]
-        doubtful = text.count(sign) == 1 and money.get_decimals(currency) >= _DOUBTFUL.get(sign, 9)
+        doubtful = text.count(sign) == 1 and money.get_decimals(
+            currency
+        ) >= _AMBIGUOUS_FROM_DECIMALS.get(sign, 9)
         return None if doubtful or text.startswith("0") else text.replace(sign, "")
-    return _with_decimals(text, currency)
+    return _parse_decimal(text, currency)
 
 
-def _with_decimals(text: str, currency: str) -> str | None:
-    match = _DECIMALS.fullmatch(text)
+def _parse_decimal(text: str, currency: str) -> str | None:
+    match = _DECIMALS_PATTERN.fullmatch(text)
     if match is None or len(match[3]) > money.get_decimals(currency):
         return None
     whole, sign, decimals = match.groups()
-    if whole == "0" or (_PLAIN.fullmatch(whole) and not whole.startswith("0")):
+    if whole == "0" or (_DIGITS_PATTERN.fullmatch(whole) and not whole.startswith("0")):
         return f"{whole}.{decimals}"
-    grouped = _THOUSANDS.fullmatch(whole)
+    grouped = _THOUSANDS_PATTERN.fullmatch(whole)
     if grouped is None or grouped["sign"] == sign or whole.startswith("0"):
         return None
     return f"{whole.replace(grouped['sign'], '')}.{decimals}"

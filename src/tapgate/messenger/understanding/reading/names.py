@@ -2,18 +2,18 @@
 
 import re
 
-from tapgate.messenger.understanding.reading.digits import tidy
+from tapgate.messenger.understanding.reading.digit_normalization import normalize_digits
 
-_ASIDE = re.compile(
+_FILLER_PATTERN = re.compile(
     r"^(?:my (?:full )?name is|name is|i am|i'm|im|it is|call me|mi name na|a name|je m'appelle"
     r"|je mappelle|mon nom est|mon nom c'est|je suis|c'est|moi c'est)\s+",
     re.IGNORECASE,
 )
-_LONGEST_NAME = 60
-_NUMBER = re.compile(
+_MAX_NAME_LENGTH = 60
+_NUMBER_PATTERN = re.compile(
     r"(?:no\.?|n°|number|numéro|numero|option|the|le|la|#)?\s*([0-9]{1,3})\s*[.)!]*", re.I
 )
-_IN_WORDS = {
+_NUMBER_WORDS = {
     word: figure
     for figure, words in enumerate(
         """one first un une premier première premiere|two second deux deuxième deuxieme
@@ -26,13 +26,13 @@ _IN_WORDS = {
 }
 
 
-def person_names(text: str) -> tuple[str, str] | None:
+def parse_person_names(text: str) -> tuple[str, str] | None:
     """`"Aminata Bah Kamara"` -> `("Aminata", "Bah Kamara")`"""
-    words = _ASIDE.sub("", tidy(text)).strip(" .,!").split(" ")
+    words = _FILLER_PATTERN.sub("", normalize_digits(text)).strip(" .,!").split(" ")
     if not 2 <= len(words) <= 6 or not all(map(_is_name, words)):
         return None
     first, last = words[0], " ".join(words[1:])
-    return (first, last) if max(len(first), len(last)) <= _LONGEST_NAME else None
+    return (first, last) if max(len(first), len(last)) <= _MAX_NAME_LENGTH else None
 
 
 def _is_name(word: str) -> bool:
@@ -40,13 +40,13 @@ def _is_name(word: str) -> bool:
     return letters.isalpha() and word[0].isalpha()
 
 
-def number(text: str) -> int | None:
+def parse_list_number(text: str) -> int | None:
     """`"2"`, `"2."`, `"number 2"`, `"deux"` -> 2"""
-    said = tidy(text).lower()
-    match = _NUMBER.fullmatch(said)
+    said = normalize_digits(text).lower()
+    match = _NUMBER_PATTERN.fullmatch(said)
     if match is not None:
         return int(match[1])
     words = said.strip(" .!").split()
     if words and words[0] in {"the", "number", "option", "le", "la", "numéro", "numero"}:
         words = words[1:]
-    return _IN_WORDS.get(words[0]) if len(words) == 1 else None
+    return _NUMBER_WORDS.get(words[0]) if len(words) == 1 else None

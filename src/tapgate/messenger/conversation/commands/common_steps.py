@@ -1,0 +1,141 @@
+"""Who is spoken to: what a script needs before it shows or moves anything of a wallet."""
+
+import re
+from typing import Final
+
+from tapgate.errors import Code
+from tapgate.messenger.conversation.steps import (
+    AskStep,
+    Claimed,
+    Next,
+    PinInput,
+    PinStep,
+    RequestStep,
+    never,
+)
+from tapgate.messenger.conversation.turn import Choice, Turn
+from tapgate.messenger.model.events import RequestRejected
+from tapgate.messenger.model.gateway_requests import (
+    FindSubscriber,
+    SendOneTimeCode,
+    Subscriber,
+    VerifyOneTimeCode,
+    VerifyPin,
+)
+from tapgate.messenger.understanding import reading
+
+_CODE_PATTERN: Final = re.compile(r"[0-9]{6}")
+_DIGIT_GAP_PATTERN: Final = re.compile(r"(?<=[0-9])[\s-]+(?=[0-9])")
+
+
+def _is_phone_unknown(scene: Turn) -> bool:
+    return scene.person.phone is None
+
+
+def _parse_phone(scene: Turn, text: str) -> Claimed:
+    phone = reading.parse_phone(text, None)
+    return None if phone is None else {"phone": phone}
+
+
+def _parse_code(scene: Turn, text: str) -> Claimed:
+    figures = re.findall(r"[0-9]+", _DIGIT_GAP_PATTERN.sub("", text))
+    if len(figures) != 1 or not _CODE_PATTERN.fullmatch(figures[0]):
+        return None
+    return VerifyOneTimeCode(phone=scene.facts["phone"], code=figures[0])
+
+
+def _parse_code_option(scene: Turn, value: str) -> Claimed:
+    """Another code, or another number."""
+    scene.clear_facts("code_sent", *(["phone"] if value == "phone" else []))
+    return {}
+
+
+def _handle_code_checked(scene: Turn, is_right: bool) -> Next:
+    if not is_right:
+        scene.add_reply("code.wrong")
+        return "back"
+    scene.set_verified_phone(scene.facts["phone"])
+    scene.add_reply("code.right")
+    return "on"
+
+
+def _handle_code_rejected(scene: Turn, refused: RequestRejected) -> Next | None:
+    if refused.code != Code.INVALID_OTP:
+        return None
+    scene.add_reply("code.used_up")
+    scene.clear_facts("phone", "code_sent")
+    return "back"
+
+
+#: For somebody who does not show a number: they prove that they hold the phone.
+PHONE_STEPS: Final = (
+    AskStep(
+        name="phone",
+        is_needed=_is_phone_unknown,
+        prompt=lambda scene: scene.translate("phone.ask"),
+        parse_text=_parse_phone,
+        not_understood_key="unread.phone",
+    ),
+    RequestStep(
+        name="code_sent",
+        is_needed=_is_phone_unknown,
+        build_request=lambda scene: SendOneTimeCode(phone=scene.facts["phone"]),
+    ),
+    AskStep(
+        name="code",
+        is_needed=_is_phone_unknown,
+        prompt=lambda scene: scene.translate("code.ask"),
+        choices=lambda scene: [
+            Choice("code", scene.translate("code.again")),
+            Choice("phone", scene.translate("code.other_phone")),
+        ],
+        parse_text=_parse_code,
+        parse_option=_parse_code_option,
+        looks_like_pin=never,
+        not_understood_key="unread.code",
+        on_success=_handle_code_checked,
+        on_rejection=_handle_code_rejected,
+    ),
+)
+
+
+def build_subscriber_request(scene: Turn) -> FindSubscriber:
+    return FindSubscriber(phone=scene.phone)
+
+
+def _handle_subscriber(scene: Turn, found: Subscriber | None) -> Next:
+    scene.update(subscriber=found)
+    if found is None:
+        scene.suggest_commands(
+            scene.translate("not_registered"), "register", "help", yes="register"
+        )
+        return "end"
+    if found.status.upper() != "ACTIVE":
+        scene.suggest_commands(scene.translate("not_active"), "person", "menu")
+        return "end"
+    return "on"
+
+
+def _handle_pin_verified(scene: Turn, result: object) -> Next:
+    scene.mark_trusted()
+    return "on"
+
+
+def _build_verify_pin_request(scene: Turn, pins: PinInput) -> VerifyPin:
+    return VerifyPin(subscriber_id=scene.subscriber.id, pin=pins.pin)
+
+
+#: For everything of a wallet: whose it is, and after a change of number the PIN once.
+SUBSCRIBER_STEPS: Final = (
+    *PHONE_STEPS,
+    RequestStep(
+        name="subscriber", build_request=build_subscriber_request, on_success=_handle_subscriber
+    ),
+    PinStep(
+        name="trust",
+        is_needed=lambda scene: not scene.person.trusted,
+        prompt=lambda scene: scene.translate("trust.ask"),
+        build_request=_build_verify_pin_request,
+        on_success=_handle_pin_verified,
+    ),
+)

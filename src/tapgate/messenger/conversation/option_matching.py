@@ -1,0 +1,92 @@
+"""What options are called, besides their titles, in either language."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from tapgate.messenger.model.replies import Option, OptionList
+from tapgate.messenger.understanding.normalization import NUMBER_PLACEHOLDER, normalize_text
+
+#: By an option's value. A name of one word also tells when it is part of a sentence.
+_SYNONYMS: Final = {
+    "lost": """lost; loss; missing; misplaced; dropped; i lost it; cannot find it; cant find it
+        perdu; perdue; égarée; égaré; je l'ai perdue""",
+    "stolen": """stolen; stole; thief; theft; robbed; tief; they stole it; somebody took it
+        volé; volée; vol; on me l'a volée; voleur""",
+    "damaged": """damaged; broken; it is broken; does not work; abîmée; abîmé; cassée; cassé
+        endommagée; elle ne marche plus""",
+    "customer_request": """just block it; for now; for a while; temporary; temporarily; other
+        block for now; just for now; pour un temps; temporaire; temporairement; autre""",
+    "id_front": """id; id front; front; front side; identity; passport; national id; voter id
+        identité; pièce d'identité; passeport; cni; recto; devant""",
+    "id_back": "id back; back side; back of id; other side; verso; dos; arrière; autre côté",
+    "selfie": "selfie; picture of me; my face; photo of me; visage; photo de moi; mon visage",
+    "proof_of_address": """proof of address; address; bill; utility bill; letter
+        preuve d'adresse; adresse; facture; justificatif; justificatif de domicile; domicile""",
+    "enough": """enough; done; finished; that is all; thats all; no more; nothing else
+        assez; fini; terminé; c'est tout; rien d'autre""",
+    "again": "again; retry; try again; encore; réessayer; réessaye",
+    "code": "new code; send again; another code; send a new code; nouveau code; renvoyer",
+    "phone": "other number; wrong number; another number; autre numéro; mauvais numéro",
+    "keep": "keep; save; keep it; save it; garder; garde; enregistrer",
+}
+#: What a sentence is about that mentions one of their names.
+_VALUES_MATCHED_IN_SENTENCES: Final = frozenset(
+    {"lost", "stolen", "damaged", "id_front", "selfie", "proof_of_address"}
+)
+#: Names of an option alone, but of the whole matter in a sentence.
+_AMBIGUOUS_WORDS: Final = frozenset({"id", "identity", "identite"})
+_FILLER_WORDS: Final = frozenset(
+    normalize_text(word)
+    for word in """it is was has been my the a an of i have card kard please pls this its
+        la le ma mon elle il est a été c l d de du j ai carte un une s'il vous plaît svp""".split()
+)
+_NEGATION_WORDS: Final = frozenset("not nt never no nor isnt wasnt ne n pas jamais".split())
+
+
+def _extract_words(text: str) -> frozenset[str]:
+    return frozenset(normalize_text(text).split()) - _FILLER_WORDS
+
+
+_SYNONYM_WORDS: Final = {
+    value: {_extract_words(name) for name in names.replace("\n", ";").split(";")} - {frozenset()}
+    for value, names in _SYNONYMS.items()
+}
+
+
+def match_option(offer: OptionList, text: str) -> Option | None:
+    """The only option that a text says."""
+    called = [option for option in offer.options if option.title.casefold() == text.casefold()]
+    if not called and NUMBER_PLACEHOLDER not in normalize_text(text):
+        said = _extract_words(text)
+        called = [option for option in offer.options if said and said in _get_synonyms(option)]
+    if not called:
+        values = {option.id.rpartition("#")[0]: option for option in offer.options}
+        told = find_mentioned_value(text, _VALUES_MATCHED_IN_SENTENCES & values.keys())
+        return None if told is None else values[told]
+    return called[0] if len(called) == 1 else None
+
+
+def find_mentioned_value(text: str, values: Iterable[str]) -> str | None:
+    """The only one of these that is mentioned in a sentence, and not to deny it."""
+    words = _extract_words(text) - _AMBIGUOUS_WORDS
+    if words & _NEGATION_WORDS:
+        return None
+    found = [
+        value
+        for value in values
+        if any(len(name) == 1 and name <= words for name in _SYNONYM_WORDS[value])
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _get_synonyms(option: Option) -> set[frozenset[str]]:
+    value = option.id.rpartition("#")[0]
+    if not value:
+        # A command: what it is called besides its title is not decided here.
+        return set()
+    own = {
+        name
+        for name in (option.title, value.replace("_", " "))
+        if NUMBER_PLACEHOLDER not in normalize_text(name)
+    }
+    return {*map(_extract_words, own), *_SYNONYM_WORDS.get(value, ())}

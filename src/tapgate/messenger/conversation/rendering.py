@@ -1,0 +1,41 @@
+"""How money, moments and cards are written for people."""
+
+from datetime import date, datetime
+
+from tapgate import money
+from tapgate.messenger.model.common import Language
+
+_MONTH_NAMES = {
+    "en": "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(),
+    "fr": "janv. févr. mars avr. mai juin juil. août sept. oct. nov. déc.".split(),
+}
+
+
+def format_money(amount: str, currency: str) -> str:
+    """`1234.50` -> `1,234.50 SLE`"""
+    sign, digits = ("-", amount[1:]) if amount.startswith("-") else ("", amount)
+    try:
+        return sign + money.format_money(money.parse(digits, currency, allow_zero=True), currency)
+    except (money.AmountError, KeyError):
+        return f"{amount} {currency}"
+
+
+def format_date(at: date, language: Language) -> str:
+    """`3 Jan 2026`"""
+    return f"{at.day} {_MONTH_NAMES[language][at.month - 1]} {at.year}"
+
+
+def format_datetime(at: datetime, language: Language) -> str:
+    """`3 Jan 2026, 14:05`"""
+    return f"{format_date(at, language)}, {at:%H:%M}"
+
+
+def format_iso_date(text: str, language: Language) -> str:
+    try:
+        return format_date(date.fromisoformat(text), language)
+    except ValueError:
+        return text
+
+
+def truncate(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"

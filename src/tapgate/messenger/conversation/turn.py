@@ -1,0 +1,200 @@
+"""One step in the making: who speaks with whom, what is said and what is remembered.
+
+Everything that a script does, it does to a scene. Nothing of it outlives the step but the `Step`.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tapgate.messenger.conversation import rendering, texts
+from tapgate.messenger.conversation.state import Conversation, EngineOutput
+from tapgate.messenger.model.common import Command, Language
+from tapgate.messenger.model.gateway_requests import GatewayRequest, Subscriber
+from tapgate.messenger.model.people import (
+    Effect,
+    Person,
+    RemoveRecipient,
+    SetLanguage,
+    SetTrusted,
+    SetVerifiedPhone,
+    TurnContext,
+)
+from tapgate.messenger.model.replies import DocumentReply, Option, OptionList, Reply, TextReply
+
+#: What the channel shows of an option: the fewer there are, the shorter the buttons.
+MAX_BUTTONS = 3
+_MAX_BODY_LENGTH = 1024
+_MAX_BUTTON_LENGTH, _MAX_ROW_LENGTH, _MAX_DESCRIPTION_LENGTH = 20, 24, 72
+
+
+class Choice(NamedTuple):
+    """Something to choose, before it belongs to a question."""
+
+    value: str
+    title: str
+    description: str = ""
+
+
+class Turn:
+    def __init__(self, person: Person, conversation: Conversation, setting: TurnContext) -> None:
+        self.person = _merge_person(person, conversation)
+        self.conversation = conversation
+        self.context = setting
+        self.replies: list[Reply] = []
+        self.effects: list[Effect] = []
+        self.request: GatewayRequest | None = None
+
+    def to_output(self) -> EngineOutput:
+        return EngineOutput(
+            conversation=self.conversation,
+            replies=tuple(self.replies),
+            request=self.request,
+            effects=tuple(self.effects),
+        )
+
+    # What is remembered
+
+    @property
+    def facts(self) -> dict[str, str]:
+        return self.conversation.facts
+
+    @property
+    def subscriber(self) -> Subscriber:
+        """Of a script that has looked them up."""
+        assert self.conversation.subscriber is not None
+        return self.conversation.subscriber
+
+    @property
+    def phone(self) -> str:
+        """Of a script that has asked for it where it was not known."""
+        assert self.person.phone is not None
+        return self.person.phone
+
+    @property
+    def language(self) -> Language:
+        return self.person.language or "en"
+
+    def update(self, **fields: Any) -> None:
+        self.conversation = msgspec.structs.replace(self.conversation, **fields)
+
+    def set_facts(self, **facts: str) -> None:
+        self.update(facts={**self.facts, **facts})
+
+    def clear_facts(self, *names: str) -> None:
+        self.update(facts={name: fact for name, fact in self.facts.items() if name not in names})
+
+    def end_command(self) -> None:
+        """Nothing is going on any more. What was offered last may still be chosen by number."""
+        self.update(
+            stage="idle",
+            command=None,
+            piece=None,
+            facts={},
+            cards=(),
+            operation=None,
+            uncertain=False,
+        )
+
+    def set_language(self, language: Language) -> None:
+        self.effects.append(SetLanguage(language=language))
+        self.update(language=language)
+        self.person = msgspec.structs.replace(self.person, language=language)
+
+    def mark_trusted(self) -> None:
+        self.effects.append(SetTrusted(trusted=True))
+        self.update(trusted=True)
+        self.person = msgspec.structs.replace(self.person, trusted=True)
+
+    def set_verified_phone(self, phone: str) -> None:
+        self.effects.append(SetVerifiedPhone(phone=phone))
+        self.update(phone=phone)
+        self.person = msgspec.structs.replace(self.person, phone=phone)
+
+    def remove_recipient(self, card_serial: str) -> None:
+        self.effects.append(RemoveRecipient(card_serial=card_serial))
+        recipients = tuple(r for r in self.person.recipients if r.card_serial != card_serial)
+        self.person = msgspec.structs.replace(self.person, recipients=recipients)
+
+    # What is said
+
+    def translate(self, key: str, **values: object) -> str:
+        return texts.translate(self.language, key, **values)
+
+    def format_money(self, amount: str, currency: str | None = None) -> str:
+        return rendering.format_money(amount, currency or self.context.currency)
+
+    def format_datetime(self, at: datetime) -> str:
+        return rendering.format_datetime(at.astimezone(self.context.now.tzinfo), self.language)
+
+    def add_reply(self, key: str, **values: object) -> None:
+        self.replies.append(TextReply(text=self.translate(key, **values)))
+
+    def prepend_to_last_reply(self, key: str) -> None:
+        """In one message with the last, where it fits."""
+        said, last = self.translate(key), self.replies[-1]
+        together = f"{said}\n\n{'' if isinstance(last, DocumentReply) else last.text}"
+        if isinstance(last, DocumentReply) or len(together) > _MAX_BODY_LENGTH:
+            self.replies.insert(-1, TextReply(text=said))
+        else:
+            self.replies[-1] = msgspec.structs.replace(last, text=together)
+
+    def ask(self, text: str, choices: Iterable[Choice] = ()) -> None:
+        """Puts a question; the options of the one before have expired, unless it is the same."""
+        choices = tuple(choices)
+        number = self.conversation.question
+        offer = self._build_option_list(text, choices, number)
+        before = self.conversation.offer
+        if before is None or offer != msgspec.structs.replace(before, start=0):
+            # By the clock, so that it grows even where the conversation before is forgotten.
+            number = max(number + 1, int(self.context.now.timestamp()))
+            offer = self._build_option_list(text, choices, number)
+        self.update(question=number, offer=offer, suggested=None)
+        self.replies.append(offer or TextReply(text=text))
+
+    def suggest_commands(self, text: str, *commands: Command, yes: Command | None = None) -> None:
+        """Says something, and what could be done next; where it is a question, what a yes means."""
+        self.ask(text, [self.build_command_choice(name) for name in commands])
+        self.update(suggested=None if yes == "send" else yes)
+
+    def build_command_choice(self, name: Command) -> Choice:
+        """A way to a command. It never expires, so it belongs to no question."""
+        return Choice(
+            f"cmd:{name}", self.translate(f"title.{name}"), self.translate(f"about.{name}")
+        )
+
+    def _build_option_list(
+        self, text: str, choices: tuple[Choice, ...], number: int
+    ) -> OptionList | None:
+        if not choices:
+            return None
+        length = _MAX_BUTTON_LENGTH if len(choices) <= MAX_BUTTONS else _MAX_ROW_LENGTH
+        return OptionList(
+            text=text,
+            options=tuple(
+                Option(
+                    id=_build_option_id(choice.value, number),
+                    title=rendering.truncate(choice.title, length),
+                    description=rendering.truncate(choice.description, _MAX_DESCRIPTION_LENGTH),
+                )
+                for choice in choices
+            ),
+            button=self.translate("choose"),
+            more=Option(id=_build_option_id("more", number), title=self.translate("more")),
+        )
+
+
+def _build_option_id(value: str, number: int) -> str:
+    return value if value.startswith("cmd:") else f"{value}#{number}"
+
+
+def _merge_person(person: Person, conversation: Conversation) -> Person:
+    """The person, with what this conversation has taught: an effect may not be seen to yet."""
+    return msgspec.structs.replace(
+        person,
+        language=conversation.language or person.language,
+        phone=conversation.phone or person.phone,
+        trusted=conversation.trusted or person.trusted,
+    )

@@ -1,0 +1,52 @@
+"""The fake behind a real socket."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, cast
+
+import uvicorn
+
+from tapgate.messenger.fake_graph.app import App
+from tapgate.messenger.fake_graph.provider import Provider
+
+
+@asynccontextmanager
+async def serve(provider: Provider, port: int = 0) -> AsyncIterator[str]:
+    """Its URL. Port 0 is any that is free."""
+    config = uvicorn.Config(
+        cast(Any, App(provider)),
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=1,
+    )
+    server = _Server(config)
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        await server.ready.wait()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            await task
+            await provider.webhooks.close()
+
+
+class _Server(uvicorn.Server):
+    """Says when it is ready, and leaves signals to whoever runs it."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield

@@ -1,0 +1,314 @@
+"""What the conversation engine asks for, asked of the gateway through its client.
+
+The gateway decides everything about money. Here is only what a person may ask about: their own
+wallet and cards, and as much of others as a sender must see.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any
+
+import structlog
+
+from tapgate.client import AsyncGateway
+from tapgate.client import exceptions as client
+from tapgate.client.records.cards import Card as CardRecord
+from tapgate.client.records.cards import DisclosedCard
+from tapgate.client.records.subscribers import Subscriber as SubscriberRecord
+from tapgate.client.records.transactions import Party, Transaction
+from tapgate.errors import Code
+from tapgate.messenger.model import gateway_requests
+from tapgate.messenger.model.events import GatewayUnreachable, RequestRejected, RequestSucceeded
+from tapgate.messenger.model.gateway_requests import (
+    Card,
+    GatewayRequest,
+    Payee,
+    Subscriber,
+    TransactionSummary,
+)
+from tapgate.names import mask_name
+
+_TRANSFER_TYPE = "transfer_p2p"
+_ACTIVE_STATUS = "ACTIVE"
+_PARENT_CARD_TYPE = "PARENT"
+_SUPPORT_ALERT_TYPE = "SUPPORT_REQUEST"
+
+_log = structlog.get_logger()
+
+
+class GatewayAdapter:
+    """One of these per process, for everybody."""
+
+    def __init__(self, gateway: AsyncGateway) -> None:
+        self._gateway = gateway
+        self._handlers: dict[type, Callable[[Any], Awaitable[object]]] = {
+            gateway_requests.FindSubscriber: self._find_subscriber,
+            gateway_requests.RegisterSubscriber: self._register_subscriber,
+            gateway_requests.GetBalance: self._get_balance,
+            gateway_requests.GetLimits: self._get_limits,
+            gateway_requests.FindPayeeByCard: self._find_payee_by_card,
+            gateway_requests.FindPayeeByPhone: self._find_payee_by_phone,
+            gateway_requests.QuoteTransfer: self._quote_transfer,
+            gateway_requests.SendMoney: self._send_money,
+            gateway_requests.ListTransactions: self._list_transactions,
+            gateway_requests.CreateStatement: self._create_statement,
+            gateway_requests.ListCards: self._list_cards,
+            gateway_requests.LinkCard: self._link_card,
+            gateway_requests.BlockCard: self._block_card,
+            gateway_requests.UnblockCard: self._unblock_card,
+            gateway_requests.VerifyPin: self._verify_pin,
+            gateway_requests.ChangePin: self._change_pin,
+            gateway_requests.AddDocument: self._add_document,
+            gateway_requests.RequestSupport: self._request_support,
+        }
+
+    async def perform(
+        self, call: GatewayRequest
+    ) -> RequestSucceeded | RequestRejected | GatewayUnreachable:
+        try:
+            return RequestSucceeded(result=await self._handlers[type(call)](call))
+        except client.Refused as error:
+            return _map_error(call, error)
+        except client.ConnectionFailed:
+            return GatewayUnreachable(uncertain=False)
+        except client.TapgateError:
+            return GatewayUnreachable(uncertain=True)
+        except _CardNotOwnedError:
+            return RequestRejected(code=Code.CARD_NOT_FOUND)
+
+    async def _find_subscriber(self, call: gateway_requests.FindSubscriber) -> Subscriber | None:
+        found = await self._find_subscriber_by_phone(call.phone)
+        return None if found is None else _to_subscriber(found)
+
+    async def _register_subscriber(self, call: gateway_requests.RegisterSubscriber) -> Subscriber:
+        registered = await self._gateway.subscribers.register(
+            phone_number=call.phone,
+            first_name=call.first_name,
+            last_name=call.last_name,
+            pin=call.pin,
+        )
+        return _to_subscriber(registered.subscriber)
+
+    async def _get_balance(self, call: gateway_requests.GetBalance) -> gateway_requests.Balance:
+        found = await self._gateway.balance.get(call.subscriber_id)
+        return gateway_requests.Balance(
+            balance=found.balance,
+            available=found.available,
+            held=found.held,
+            currency=found.currency,
+        )
+
+    async def _get_limits(self, call: gateway_requests.GetLimits) -> gateway_requests.Limits:
+        rule = await self._gateway.account_rules.get(call.kyc_level)
+        return gateway_requests.Limits(
+            kyc_level=rule.kyc_level,
+            currency=rule.currency,
+            max_balance=rule.max_balance,
+            max_transaction=rule.max_transaction,
+            daily_limit=rule.daily_limit,
+            monthly_limit=rule.monthly_limit,
+        )
+
+    async def _find_payee_by_card(self, call: gateway_requests.FindPayeeByCard) -> Payee | None:
+        try:
+            card = await self._gateway.cards.get(call.card_serial)
+        except client.NotFound:
+            return None
+        if card.subscriber_id is None:
+            return None
+        if card.type == _PARENT_CARD_TYPE:
+            owner = await self._gateway.subscribers.get(card.subscriber_id)
+            name = _format_public_name(owner)
+        else:
+            name = mask_name(card.holder_name or "?")
+        return _to_payee(name, card if card.status == _ACTIVE_STATUS else None, card.subscriber_id)
+
+    async def _find_payee_by_phone(self, call: gateway_requests.FindPayeeByPhone) -> Payee | None:
+        found = await self._find_subscriber_by_phone(call.phone)
+        if found is None:
+            return None
+        cards = await self._gateway.cards.list(subscriber_id=found.id, status=_ACTIVE_STATUS).page()
+        # A child's card would do too, but the parent's is the one that was meant.
+        best = min(cards.data, key=lambda card: card.type != _PARENT_CARD_TYPE, default=None)
+        return _to_payee(_format_public_name(found), best, found.id)
+
+    async def _quote_transfer(
+        self, call: gateway_requests.QuoteTransfer
+    ) -> gateway_requests.TransferQuote:
+        quote = await self._gateway.wallet.quote(
+            type=_TRANSFER_TYPE, amount=call.amount, sender_id=call.sender_id
+        )
+        return gateway_requests.TransferQuote(
+            amount=quote.amount,
+            fee_amount=quote.fee_amount,
+            total=quote.total,
+            currency=quote.currency,
+            allowed=quote.allowed,
+            reasons=tuple(quote.reasons),
+        )
+
+    async def _send_money(self, call: gateway_requests.SendMoney) -> gateway_requests.Receipt:
+        receipt = await self._gateway.wallet.transfer_p2p(
+            sender_id=call.sender_id,
+            recipient_card_serial=call.card_serial,
+            amount=call.amount,
+            pin=call.pin,
+            request_id=call.request_id,
+        )
+        return gateway_requests.Receipt(
+            transaction_id=receipt.transaction_id,
+            status="completed" if receipt.status == "completed" else "under_review",
+            amount=receipt.amount,
+            fee_amount=receipt.fee_amount,
+            new_balance=receipt.sender_new_balance,
+            recipient_name=receipt.recipient.name or "",
+        )
+
+    async def _list_transactions(
+        self, call: gateway_requests.ListTransactions
+    ) -> list[TransactionSummary]:
+        listed = self._gateway.transactions.list(user_id=call.subscriber_id, limit=call.limit)
+        return [_to_transaction_summary(one) for one in (await listed.page()).data]
+
+    async def _create_statement(
+        self, call: gateway_requests.CreateStatement
+    ) -> gateway_requests.Statement:
+        statement = await self._gateway.wallet.statement(
+            subscriber_id=call.subscriber_id,
+            from_date=call.from_date,
+            to_date=call.to_date,
+            format="pdf",
+        )
+        return gateway_requests.Statement(
+            link=statement.statement_url or "", from_date=call.from_date, to_date=call.to_date
+        )
+
+    async def _list_cards(self, call: gateway_requests.ListCards) -> list[Card]:
+        listed = self._gateway.cards.list(subscriber_id=call.subscriber_id)
+        return [_to_card(one) for one in (await listed.page()).data]
+
+    async def _link_card(self, call: gateway_requests.LinkCard) -> Card:
+        linked = await self._gateway.cards.link(
+            subscriber_id=call.subscriber_id, card_serial=call.card_serial, pin=call.pin
+        )
+        return _to_card(linked.card)
+
+    async def _block_card(self, call: gateway_requests.BlockCard) -> Card:
+        await self._require_own_card(call.subscriber_id, call.card_serial)
+        blocked = await self._gateway.cards.block(call.card_serial, reason=call.reason)
+        return _to_card(blocked.card)
+
+    async def _unblock_card(self, call: gateway_requests.UnblockCard) -> Card:
+        await self._require_own_card(call.subscriber_id, call.card_serial)
+        await self._gateway.subscribers.verify_pin(call.subscriber_id, pin=call.pin)
+        unblocked = await self._gateway.cards.unblock(call.card_serial)
+        return _to_card(unblocked.card)
+
+    async def _verify_pin(self, call: gateway_requests.VerifyPin) -> bool:
+        return (
+            await self._gateway.subscribers.verify_pin(call.subscriber_id, pin=call.pin)
+        ).verified
+
+    async def _change_pin(self, call: gateway_requests.ChangePin) -> bool:
+        changed = await self._gateway.subscribers.change_pin(
+            call.subscriber_id, old_pin=call.old_pin, new_pin=call.new_pin
+        )
+        return changed.success
+
+    async def _add_document(self, call: gateway_requests.AddDocument) -> str:
+        added = await self._gateway.subscribers.add_kyc_document(
+            call.subscriber_id, document_type=call.document_type, image=call.image.content
+        )
+        return added.kyc_status
+
+    async def _request_support(self, call: gateway_requests.RequestSupport) -> bool:
+        await self._gateway.compliance.create_alert(
+            alert_type=_SUPPORT_ALERT_TYPE,
+            severity="LOW",
+            subscriber_id=call.subscriber_id,
+            details={"asked_by": call.phone or call.address},
+        )
+        return True
+
+    async def _find_subscriber_by_phone(self, phone: str) -> SubscriberRecord | None:
+        page = await self._gateway.subscribers.list(phone_number=phone, limit=1).page()
+        return page.data[0] if page.data else None
+
+    async def _require_own_card(self, subscriber_id: str, card_serial: str) -> None:
+        card = await self._gateway.cards.get(card_serial)
+        if card.subscriber_id != subscriber_id:
+            raise _CardNotOwnedError
+
+
+class _CardNotOwnedError(Exception):
+    """Of other people's cards nobody is told whether they exist."""
+
+
+def _map_error(call: GatewayRequest, error: client.Refused) -> RequestRejected | GatewayUnreachable:
+    over_limit = isinstance(error, client.RateLimited) and error.details
+    if isinstance(error, client.TryLater) and not over_limit:
+        # Lost while the gateway was committing looks the same as lost before.
+        may_have_moved = isinstance(call, gateway_requests.SendMoney) and error.status == 503
+        return GatewayUnreachable(uncertain=may_have_moved)
+    if isinstance(error, client.ServerFailed):
+        return GatewayUnreachable(uncertain=True)
+    if error.code in (Code.UNAUTHORIZED, Code.FORBIDDEN):
+        # Nothing that the person could do about it, much that an operator can.
+        _log.error("gateway.access_denied", code=error.code)
+        return GatewayUnreachable(uncertain=False)
+    return RequestRejected(code=error.code, message=error.message, details=error.details)
+
+
+def _to_subscriber(record: SubscriberRecord) -> Subscriber:
+    return Subscriber(
+        id=record.id,
+        first_name=record.first_name,
+        status=record.status,
+        kyc_level=record.kyc_level,
+        kyc_status=record.kyc_status,
+    )
+
+
+def _format_public_name(record: SubscriberRecord) -> str:
+    """As the gateway writes it on the receipt."""
+    return f"{record.first_name} {record.last_name[:1]}."
+
+
+def _to_payee(name: str, card: CardRecord | None, subscriber_id: str) -> Payee:
+    return Payee(
+        name=name,
+        card_serial=None if card is None else card.serial,
+        subscriber_id=subscriber_id,
+    )
+
+
+def _to_card(record: CardRecord | DisclosedCard) -> Card:
+    return Card(
+        serial=record.serial,
+        type=record.type,
+        status=record.status,
+        holder_name=record.holder_name,
+    )
+
+
+def _to_transaction_summary(record: Transaction) -> TransactionSummary:
+    is_credit = record.direction == "credit"
+    return TransactionSummary(
+        transaction_id=record.id,
+        type=record.type,
+        status=record.status,
+        direction="credit" if is_credit else "debit",
+        amount=record.amount,
+        fee_amount=record.fee_amount,
+        currency=record.currency,
+        counterparty_name=record.merchant_name
+        or _get_counterparty_name(record.from_ if is_credit else record.to),
+        at=datetime.fromisoformat(record.created_at),
+    )
+
+
+def _get_counterparty_name(party: Party | None) -> str | None:
+    """Shops and agents are called by their names, people by as much as they show."""
+    if party is None or not party.name:
+        return None
+    return mask_name(party.name) if party.type == "subscriber" else party.name

@@ -1,0 +1,206 @@
+"""Acts on what the inbox took in, once: any process may, for a person whose conversation it holds,
+the oldest message first."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any, NoReturn
+
+import msgspec
+import structlog
+
+from tapgate.images import ImageError
+from tapgate.messenger import conversation_store, images, inbox, runner
+from tapgate.messenger.channel.graph import MediaError
+from tapgate.messenger.model.events import (
+    Event,
+    FormClosed,
+    ImageReceived,
+    ImageRejected,
+    NumberChanged,
+    OptionChosen,
+    TextMessage,
+    UnsupportedMessage,
+)
+from tapgate.messenger.model.incoming import (
+    Content,
+    FlowReply,
+    ImageFile,
+    InlineImage,
+    NumberChangeContent,
+    OptionTap,
+    TextContent,
+    UnsupportedContent,
+)
+from tapgate.messenger.services import Services
+from tapgate.service import logs
+from tapgate.service.background import run_periodically
+
+SWEEP_INTERVAL_SECONDS = 1.0
+
+_MAX_ATTEMPTS = 5
+#: After a try that failed; longer after each.
+_BACKOFF = timedelta(seconds=2)
+_MAX_ADDRESSES_PER_SWEEP = 100
+#: People who are answered by a process at the same time. Most of it is waiting for the gateway; but
+#: with many more, everybody waits too long for a connection to the database, also new messages.
+_MAX_CONCURRENT_CONVERSATIONS = 100
+
+_log = structlog.get_logger()
+
+
+class InboxMessage(msgspec.Struct, frozen=True, kw_only=True):
+    id: int
+    address: str
+    sent_at: int
+    #: As it was stored, perhaps by another version: one that cannot be read is tried like others.
+    content: Any
+    sealed: bytes | None
+    withheld: bool
+    attempts: int
+    #: Left to the process that knows what was withheld, or to a later time.
+    reserved: bool
+
+
+class InboxWorker:
+    """Handles what was received, in the background. Any number may run."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._pending_wakes: set[str] = set()
+        self._is_stopped = False
+        self._semaphore = asyncio.Semaphore(_MAX_CONCURRENT_CONVERSATIONS)
+        services.wake_worker = self.wake
+
+    async def run(self) -> NoReturn:
+        """Until it is cancelled; what is under way then is cut off and handled again later."""
+        try:
+            await run_periodically(self.sweep, every=SWEEP_INTERVAL_SECONDS, name="messenger.inbox")
+        finally:
+            self._is_stopped = True
+            tasks = list(self._tasks.values())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def wake(self, address: str) -> None:
+        if self._is_stopped:
+            return
+        if address in self._tasks:
+            self._pending_wakes.add(address)
+            return
+        task = asyncio.create_task(self._drain(address))
+        self._tasks[address] = task
+        task.add_done_callback(lambda _: self._on_task_done(address))
+
+    async def sweep(self) -> None:
+        """What another process left behind, or this one put off. Those at work are left out: they
+        may take long, and there may be others behind them."""
+        rows = await self._services.database.fetch(
+            """SELECT DISTINCT address FROM messenger.received
+               WHERE status = 'waiting'
+                 AND (reserved_for = $1 OR reserved_until <= clock_timestamp())
+                 AND address <> ALL($3)
+               LIMIT $2""",
+            self._services.process_id,
+            _MAX_ADDRESSES_PER_SWEEP,
+            list(self._tasks),
+        )
+        for row in rows:
+            self.wake(row["address"])
+
+    def _on_task_done(self, address: str) -> None:
+        del self._tasks[address]
+        if address in self._pending_wakes:
+            self._pending_wakes.discard(address)
+            self.wake(address)
+
+    async def _drain(self, address: str) -> None:
+        try:
+            async with self._semaphore:
+                while await self._handle_next(address):
+                    pass
+        except Exception as error:
+            # It is still waiting, and the sweep finds it again.
+            _log.warning("inbox.retry_scheduled", failure=logs.describe_exception(error))
+
+    async def _handle_next(self, address: str) -> bool:
+        """Whether there may be more."""
+        services = self._services
+        async with conversation_store.acquire(services.database, address, services.clock()) as held:
+            waiting = await self._claim_next(address)
+            if waiting is None or waiting.reserved:
+                return False
+            if waiting.attempts > _MAX_ATTEMPTS:
+                await self._mark_failed(waiting)
+                return True
+            event = await self._build_event(waiting, late=waiting.sent_at < held.heard_until)
+            turn = await runner.run_turn(services, held, event, "webhook")
+            async with services.database.transaction() as tx:
+                await runner.save_turn(tx, services, held, turn, heard_until=waiting.sent_at)
+                await inbox.complete(tx, waiting.id, "handled")
+        services.withheld_texts.pop(waiting.id, None)
+        services.wake_sender()
+        return True
+
+    async def _claim_next(self, address: str) -> InboxMessage | None:
+        """The oldest one, counted as tried: one that ends the process is not tried for ever."""
+        row = await self._services.database.fetchrow(
+            """WITH oldest AS (
+                   SELECT id, NOT (reserved_for = $2 OR reserved_until <= clock_timestamp()
+                                   OR NOT withheld AND attempts = 0) AS reserved
+                   FROM messenger.received WHERE address = $1 AND status = 'waiting'
+                   ORDER BY sent_at, id LIMIT 1)
+               UPDATE messenger.received r
+               SET attempts = attempts + CASE WHEN reserved THEN 0 ELSE 1 END,
+                   -- Should this try fail, the next one is a little later, whoever makes it.
+                   reserved_for = CASE WHEN reserved OR withheld THEN reserved_for ELSE 0 END,
+                   reserved_until = CASE WHEN reserved THEN reserved_until
+                       ELSE greatest(CASE WHEN withheld THEN reserved_until END,
+                                     clock_timestamp() + $3::interval * (attempts + 1)) END
+               FROM oldest WHERE r.id = oldest.id
+               RETURNING r.id, address, sent_at, content, sealed, withheld, attempts, reserved""",
+            address,
+            self._services.process_id,
+            _BACKOFF,
+        )
+        return None if row is None else msgspec.convert(dict(row), InboxMessage)
+
+    async def _build_event(self, waiting: InboxMessage, *, late: bool) -> Event:
+        match content := self._decode_content(waiting):
+            case TextContent():
+                text = self._services.withheld_texts.get(waiting.id, content.body)
+                return TextMessage(text=text, is_late=late)
+            case OptionTap():
+                return OptionChosen(id=content.id, is_late=late)
+            case ImageFile() | InlineImage():
+                return await self._load_image(content)
+            case FlowReply():
+                return FormClosed()
+            case NumberChangeContent():
+                return NumberChanged()
+            case UnsupportedContent():
+                return UnsupportedMessage(kind=content.kind)
+
+    def _decode_content(self, waiting: InboxMessage) -> Content:
+        if waiting.sealed is not None:
+            return inbox.open_content(self._services.vault, waiting.id, waiting.sealed)
+        content: Content = msgspec.convert(waiting.content, Content)
+        return content
+
+    async def _load_image(self, image: ImageFile | InlineImage) -> Event:
+        graph = self._services.graph
+        try:
+            if isinstance(image, InlineImage):
+                return ImageReceived(image=await images.load_bridge_image(image))
+            if graph is None:
+                return ImageRejected(reason="cannot be fetched from the channel")
+            return ImageReceived(image=await images.load_channel_image(graph, image))
+        except (ImageError, MediaError) as error:
+            return ImageRejected(reason=str(error))
+
+    async def _mark_failed(self, waiting: InboxMessage) -> None:
+        _log.error("inbox.attempts_exhausted", received_id=waiting.id, attempts=waiting.attempts)
+        self._services.withheld_texts.pop(waiting.id, None)
+        async with self._services.database.transaction() as tx:
+            await inbox.complete(tx, waiting.id, "failed")

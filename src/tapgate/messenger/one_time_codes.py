@@ -1,0 +1,92 @@
+"""One-time codes by which somebody who hides their number proves that a phone is theirs."""
+
+import secrets
+from datetime import timedelta
+
+from tapgate.errors import Code
+from tapgate.messenger import rate_limits
+from tapgate.messenger.model.events import RequestRejected, RequestSucceeded
+from tapgate.messenger.model.gateway_requests import SendOneTimeCode, VerifyOneTimeCode
+from tapgate.messenger.model.people import Person
+from tapgate.messenger.model.replies import Template
+from tapgate.messenger.services import Services
+from tapgate.store import code_send_limit
+
+CODE_LIFETIME = timedelta(minutes=5)
+MAX_ATTEMPTS = 3
+#: Codes that one person may request; each phone number has a limit of its own.
+MAX_CODES_PER_HOUR = 5
+_HOUR = timedelta(hours=1)
+_TEMPLATE_NAME = "one_time_code"
+_HASH_PURPOSE = "messenger code"
+
+
+async def perform(
+    services: Services, person: Person, call: SendOneTimeCode | VerifyOneTimeCode
+) -> RequestSucceeded | RequestRejected:
+    if isinstance(call, SendOneTimeCode):
+        await send_code(services, person, call.phone)
+        return RequestSucceeded(result=True)
+    right = await verify_code(services, person, call.phone, call.code)
+    return (
+        RequestRejected(code=Code.INVALID_OTP) if right is None else RequestSucceeded(result=right)
+    )
+
+
+async def send_code(services: Services, person: Person, phone: str) -> None:
+    """Send a code within the limits of the phone number and of the person who requests it.
+
+    Over a limit nothing is sent, and the chat does not say so: a requester who hides their own
+    number learns nothing about the number they name.
+    """
+    now = services.clock()
+    requester = f"codes by:{person.address}"
+    if await rate_limits.acquire(
+        services.database, requester, most=MAX_CODES_PER_HOUR, now=now, within=_HOUR
+    ):
+        return
+    code = f"{secrets.randbelow(10**6):06d}"
+    async with services.database.transaction() as tx:
+        if await code_send_limit.reserve(tx, phone, now) is not None:
+            return
+        await tx.execute(
+            """INSERT INTO messenger.codes (address, phone, code_hash, tries_left, expires_at)
+               VALUES ($1, $2, $3, $4, $5)
+               ON CONFLICT (address) DO UPDATE SET phone = excluded.phone,
+                   code_hash = excluded.code_hash, tries_left = excluded.tries_left,
+                   expires_at = excluded.expires_at""",
+            person.address,
+            phone,
+            _hash_code(services, person, phone, code),
+            MAX_ATTEMPTS,
+            now + CODE_LIFETIME,
+        )
+        language = person.language or "en"
+        message = Template(name=_TEMPLATE_NAME, language=language, parameters=(code,))
+        await services.enqueue(tx, phone, message)
+    services.wake_sender()
+
+
+async def verify_code(services: Services, person: Person, phone: str, code: str) -> bool | None:
+    """Whether it is right; None when it cannot be any more. Each try is used up before it is
+    looked at, so that no number of them at once is more than were allowed."""
+    row = await services.database.fetchrow(
+        """UPDATE messenger.codes SET tries_left = tries_left - 1
+           WHERE address = $1 AND phone = $2 AND tries_left > 0 AND expires_at > $3
+           RETURNING code_hash, tries_left""",
+        person.address,
+        phone,
+        services.clock(),
+    )
+    if row is None:
+        return None
+    if not secrets.compare_digest(row["code_hash"], _hash_code(services, person, phone, code)):
+        return False if row["tries_left"] else None
+    await services.database.execute(
+        "DELETE FROM messenger.codes WHERE address = $1", person.address
+    )
+    return True
+
+
+def _hash_code(services: Services, person: Person, phone: str, code: str) -> bytes:
+    return services.vault.keyed_hash(_HASH_PURPOSE, f"{person.address} {phone} {code}".encode())

@@ -1,0 +1,28 @@
+"""What is in a message while it is kept: balances, names, one-time codes."""
+
+import msgspec
+
+from tapgate.messenger.model.replies import OutgoingMessage
+from tapgate.vault import Vault, VaultError
+
+_decoder: msgspec.json.Decoder[OutgoingMessage] = msgspec.json.Decoder(OutgoingMessage)
+
+
+class UnreadableError(Exception):
+    """Sealed with another secret key, or in a shape that is no longer known."""
+
+
+def seal_message(vault: Vault, row_id: int, message: OutgoingMessage) -> bytes:
+    return vault.seal(msgspec.json.encode(message), _context(row_id))
+
+
+def open_message(vault: Vault, row_id: int, content: bytes) -> OutgoingMessage:
+    try:
+        return _decoder.decode(vault.open(content, _context(row_id)))
+    except (VaultError, msgspec.DecodeError) as error:
+        raise UnreadableError(type(error).__name__) from None
+
+
+def _context(row_id: int) -> bytes:
+    """What it is sealed for: nobody's message opens as another's."""
+    return b"outbox %d" % row_id

@@ -1,0 +1,104 @@
+"""Reports to the gateway what became of the messages that it sent.
+
+At least once: a report that got no answer is repeated after the lease, and the gateway keeps the
+furthest status of each message, so repetitions and reports from several processes are harmless.
+"""
+
+from datetime import timedelta
+from typing import Final, NoReturn
+
+import asyncpg
+import structlog
+
+from tapgate.client import AsyncGateway, Invalid, TapgateError
+from tapgate.client.records import StatusReport
+from tapgate.clock import Clock
+from tapgate.messenger.outbox.statuses import ERROR_CODE_SQL, OVERALL_STATUS_SQL
+from tapgate.service.background import run_periodically
+from tapgate.store.database import Database
+
+_INTERVAL_SECONDS: Final = 1.0
+_BATCH_SIZE: Final = 100
+#: How long after an unanswered report the next one is made.
+LEASE_DURATION: Final = timedelta(seconds=30)
+_GATEWAY_KEY_PREFIX: Final = "gateway:"
+
+_log = structlog.get_logger()
+
+
+class StatusReporter:
+    def __init__(self, database: Database, gateway: AsyncGateway, clock: Clock) -> None:
+        self._database = database
+        self._gateway = gateway
+        self._clock = clock
+
+    async def run(self) -> NoReturn:
+        await run_periodically(self.report_due, every=_INTERVAL_SECONDS, name="outbox.reporter")
+
+    async def report_due(self) -> None:
+        while await self._report_batch() == _BATCH_SIZE:
+            pass
+
+    async def _report_batch(self) -> int:
+        rows = await self._claim_batch()
+        if not rows:
+            return 0
+        try:
+            await self._report(rows)
+        except Invalid:
+            done = await self._report_each(rows)
+        except TapgateError as error:
+            _log.info("outbox.report_failed", error=type(error).__name__)
+            return 0
+        else:
+            done = rows
+        # A status that arrived since the claim has set another time, and is reported again.
+        await self._database.execute(
+            """UPDATE messenger.outbox SET report_at = NULL
+               WHERE id = ANY ($1::bigint[]) AND report_at = $2""",
+            [row["id"] for row in done],
+            rows[0]["report_at"],
+        )
+        return len(done)
+
+    async def _report_each(self, rows: list[asyncpg.Record]) -> list[asyncpg.Record]:
+        """Report the rows of a refused batch one by one. Return those that are finished: reported,
+        or refused again, which another attempt would not change."""
+        done = []
+        for row in rows:
+            try:
+                await self._report([row])
+            except Invalid as error:
+                _log.warning("outbox.report_rejected", outbox_id=row["id"], code=error.code)
+            except TapgateError as error:
+                _log.info("outbox.report_failed", error=type(error).__name__)
+                break
+            done.append(row)
+        return done
+
+    async def _report(self, rows: list[asyncpg.Record]) -> None:
+        await self._gateway.messages.report_statuses(
+            [
+                StatusReport(
+                    message_id=row["key"].removeprefix(_GATEWAY_KEY_PREFIX),
+                    status=row["reported"],
+                    error_code=row["error_code"] if row["reported"] == "failed" else None,
+                )
+                for row in rows
+            ]
+        )
+
+    async def _claim_batch(self) -> list[asyncpg.Record]:
+        now = self._clock()
+        rows: list[asyncpg.Record] = await self._database.fetch(
+            f"""WITH due AS MATERIALIZED (
+                    SELECT id FROM messenger.outbox WHERE report_at <= $1
+                    ORDER BY report_at LIMIT {_BATCH_SIZE} FOR UPDATE SKIP LOCKED)
+                UPDATE messenger.outbox o SET report_at = $2
+                FROM due WHERE o.id = due.id
+                RETURNING o.id, o.key, o.report_at, {OVERALL_STATUS_SQL} AS reported,
+                          {ERROR_CODE_SQL} AS error_code""",
+            now,
+            now + LEASE_DURATION,
+        )
+        return rows

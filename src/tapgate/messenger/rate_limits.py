@@ -1,0 +1,58 @@
+"""Fixed-window rate limits per key, counted in the database over all processes.
+
+A window starts with its first message, so the time until it ends is known to the caller.
+"""
+
+from datetime import datetime, timedelta
+
+import asyncpg
+
+from tapgate.store.database import Database
+
+DEFAULT_WINDOW = timedelta(minutes=1)
+
+
+async def acquire(
+    database: Database | asyncpg.Connection,
+    address: str,
+    *,
+    most: int,
+    now: datetime,
+    within: timedelta = DEFAULT_WINDOW,
+) -> int | None:
+    """Count one message: None when it is within the limit, else the seconds to wait.
+
+    A refused message does not count. Callers read the clock before they lock the row, so `now` may
+    be slightly older than `since`; only a window that starts more than its own length in the future
+    (the clock was set back) is discarded.
+    """
+    row = await database.fetchrow(
+        """INSERT INTO messenger.rates AS r (address, since, taken, told)
+           VALUES ($1, $2, 1, false)
+           ON CONFLICT (address) DO UPDATE SET
+               since = CASE WHEN r.since > $3 AND r.since < $4 THEN r.since ELSE $2 END,
+               taken = CASE WHEN r.since > $3 AND r.since < $4
+                            THEN least(r.taken, $5) + 1 ELSE 1 END,
+               told = r.told AND r.since > $3 AND r.since < $4
+           RETURNING since, taken""",
+        address,
+        now,
+        now - within,
+        now + within,
+        most,
+    )
+    assert row is not None, "an upsert returns a row"
+    if row["taken"] <= most:
+        return None
+    left: timedelta = min(row["since"] + within - now, within)
+    return max(1, -(-left // timedelta(seconds=1)))
+
+
+async def mark_notified(database: Database | asyncpg.Connection, address: str) -> bool:
+    """Return True once per window: the caller then sends the "slow down" reply."""
+    told = await database.fetchval(
+        """UPDATE messenger.rates SET told = true WHERE address = $1 AND NOT told
+           RETURNING true""",
+        address,
+    )
+    return told is not None

@@ -1,0 +1,103 @@
+"""From a request's bytes to a checked body. A refusal names the field and repeats no value."""
+
+import re
+from typing import Final, NoReturn, TypeVar
+from urllib.parse import parse_qsl
+
+import msgspec
+import phonenumbers
+
+from tapgate.messenger.routes.route import HttpError
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+_E164_PATTERN: Final = re.compile(r"\+[1-9][0-9]{6,14}", re.ASCII)
+_INVALID_PHONE_TEXT: Final = "must be a phone number in E.164 form, such as +23276123456"
+
+_TYPE_LABELS: Final = {
+    "str": "a string",
+    "int": "a number",
+    "float": "a number",
+    "bool": "true or false",
+    "object": "an object",
+    "array": "an array",
+}
+
+
+def decode_body(kind: type[S], body: bytes) -> S:
+    """Decode a body in one pass. Unknown fields are skipped; an optional field accepts null."""
+    try:
+        if not body.isascii():
+            body.decode()  # the decoder does not validate what it skips
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        _reject(_describe_error(str(error)))
+    except UnicodeDecodeError:
+        _reject("The body is not UTF-8")
+    except RecursionError:
+        _reject("The body is nested too deeply")
+    except ValueError:
+        _reject("The body is not JSON")
+
+
+def require_text(value: str, name: str, *, most: int) -> str:
+    """A text that is there, can be kept, and is not too long."""
+    if not value.strip():
+        raise HttpError(400, f"{name} is required")
+    if len(value) > most:
+        raise HttpError(400, f"{name} must have at most {most} characters")
+    if "\0" in value:
+        raise HttpError(400, f"{name} must not contain NUL")
+    return value
+
+
+def parse_phone(value: str, name: str, *, status: int = 400) -> str:
+    """As the gateway writes it, and whatever it takes: it sends messages to all of them."""
+    return _format_e164(_parse_number(value, name, status))
+
+
+def parse_possible_phone(value: str, name: str) -> str:
+    """A number that is as long as those of its country are."""
+    number = _parse_number(value, name, 400)
+    if not phonenumbers.is_possible_number(number):
+        raise HttpError(400, f"{name} is not as long as the phone numbers of its country")
+    return _format_e164(number)
+
+
+def _parse_number(value: str, name: str, status: int) -> phonenumbers.PhoneNumber:
+    if _E164_PATTERN.fullmatch(value) is None:
+        raise HttpError(status, f"{name} {_INVALID_PHONE_TEXT}")
+    try:
+        return phonenumbers.parse(value)
+    except phonenumbers.NumberParseException:
+        raise HttpError(status, f"{name} is not a phone number of any country") from None
+
+
+def _format_e164(number: phonenumbers.PhoneNumber) -> str:
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+
+def parse_query(raw: bytes) -> dict[str, str]:
+    """The first value of each name, with `+` for a space."""
+    pairs = parse_qsl(raw.decode("latin-1"), keep_blank_values=True)
+    return dict(reversed(pairs))
+
+
+def _describe_error(message: str) -> str:
+    """Translate msgspec's message about a type, without any value that it may name."""
+    what, _, where = message.partition(" - at `$")
+    path = where.rstrip("`").lstrip(".")
+    if not path and what.startswith("Expected `object`"):
+        return "The body must be a JSON object"
+    if path and not path.endswith("]") and what.endswith("got `null`"):
+        return f"{path} is required"
+    if what.startswith("Object missing required field `"):
+        name = what.split("`")[1]
+        return f"{path}.{name} is required" if path else f"{name} is required"
+    expected = what.split("`")[1].split(" | ")[0] if what.startswith("Expected `") else ""
+    must_be = _TYPE_LABELS.get(expected)
+    return f"{path} must be {must_be}" if must_be else f"{path} is out of range"
+
+
+def _reject(sentence: str) -> NoReturn:
+    raise HttpError(400, sentence) from None

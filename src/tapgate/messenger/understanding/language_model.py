@@ -1,0 +1,132 @@
+"""The optional language model, and the front that asks it only where it may be asked.
+
+It sees words without their digits and may name one command, nothing else: it never says yes or no,
+and whatever goes wrong, what was understood without it stands.
+"""
+
+import asyncio
+import re
+from typing import Final
+
+import httpx2
+import msgspec
+import structlog
+
+from tapgate.messenger.model.common import COMMANDS, Command, Language
+from tapgate.messenger.model.events import Intent
+from tapgate.messenger.understanding import resolver
+from tapgate.messenger.understanding.secret_detection import may_contain_pin
+
+MODEL_TIMEOUT_SECONDS: Final = 3.0
+#: What a person alone may say.
+_EXCLUDED_COMMANDS: Final = frozenset({"yes", "no"})
+_ALLOWED_COMMANDS: Final = tuple(
+    command for command in COMMANDS if command not in _EXCLUDED_COMMANDS
+)
+_MAX_TEXT_LENGTH: Final = 1000
+_MAX_RESPONSE_BYTES: Final = 4096
+_DIGIT_PATTERN = re.compile(r"[\d\u2070-\u209c\u2460-\u24ff\u2776-\u2793\u00b2\u00b3\u00b9]")
+
+_log = structlog.get_logger()
+
+
+class _InvalidResponseError(Exception):
+    """Answered, but not with a command. Says nothing of what was answered."""
+
+
+class _ModelResponse(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    command: Command
+
+
+class LanguageModel:
+    """A model behind a URL."""
+
+    def __init__(
+        self,
+        url: str,
+        client: httpx2.AsyncClient,
+        *,
+        patience: float = MODEL_TIMEOUT_SECONDS,
+    ) -> None:
+        self._url = url
+        self._client = client
+        self._timeout = patience
+
+    async def resolve_intent(self, text: str, language: Language | None) -> Intent:
+        known = resolver.match_literal(text, language)
+        if known is not None:
+            return known
+        offline = resolver.resolve(text, language)
+        if may_contain_pin(text):
+            return offline
+        command = await self._classify(text, language)
+        if command is None:
+            return offline
+        return Intent(command=command, language=offline.language)
+
+    async def _classify(self, text: str, language: Language | None) -> Command | None:
+        question = {
+            "text": _DIGIT_PATTERN.sub("#", text[:_MAX_TEXT_LENGTH])
+            .encode(errors="replace")
+            .decode(),
+            "language": language,
+            "commands": _ALLOWED_COMMANDS,
+        }
+        try:
+            async with asyncio.timeout(self._timeout):
+                answer = await self._request(msgspec.json.encode(question))
+        except (
+            httpx2.HTTPError,
+            httpx2.InvalidURL,
+            TimeoutError,
+            OSError,
+            _InvalidResponseError,
+        ) as error:
+            _log.info("messenger.model_failed", problem=type(error).__name__)
+            return None
+        return None if answer.command in _EXCLUDED_COMMANDS else answer.command
+
+    async def _request(self, question: bytes) -> _ModelResponse:
+        """Reads no more than an answer can be long."""
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        async with self._client.stream(
+            "POST", self._url, content=question, headers=headers, follow_redirects=False
+        ) as response:
+            if response.status_code != 200:
+                raise _InvalidResponseError
+            body = bytearray()
+            async for chunk in response.aiter_raw():
+                body += chunk
+                if len(body) > _MAX_RESPONSE_BYTES:
+                    raise _InvalidResponseError
+        return _decode_response(bytes(body))
+
+
+def _decode_response(body: bytes) -> _ModelResponse:
+    try:
+        return msgspec.json.decode(body, type=_ModelResponse)
+    except msgspec.MsgspecError:
+        raise _InvalidResponseError from None
+
+
+class IntentService:
+    """What the messenger asks: the model where there is one, else the resolver alone."""
+
+    def __init__(self, model_url: str | None, client: httpx2.AsyncClient | None = None) -> None:
+        self._model: LanguageModel | None = None
+        self._client = client
+        self._owns_client = False
+        if model_url is not None:
+            if self._client is None:
+                self._client = httpx2.AsyncClient(timeout=MODEL_TIMEOUT_SECONDS, trust_env=False)
+                self._owns_client = True
+            self._model = LanguageModel(model_url, self._client)
+
+    async def resolve_intent(self, text: str, language: Language | None) -> Intent:
+        if self._model is None:
+            return resolver.resolve(text, language)
+        return await self._model.resolve_intent(text, language)
+
+    async def close(self) -> None:
+        if self._owns_client and self._client is not None:
+            await self._client.aclose()

@@ -1,0 +1,73 @@
+"""Phone numbers and card serials."""
+
+import re
+
+import phonenumbers
+
+from tapgate.messenger.understanding.reading.digit_normalization import normalize_digits
+
+_FILLER_PATTERN = re.compile(
+    r"^(?:(?:to|for|the|number|phone|no|tel|au|à|a|le|numero|numéro|card|carte|la|serial|série"
+    r"|it|c'est|my|ma|mon|is|est)[ :.]+)+",
+    re.IGNORECASE,
+)
+_PHONE_PATTERN = re.compile(r"\+?[0-9][0-9 ().-]{4,24}[0-9]")
+_SERIAL_PATTERN = re.compile(r"[A-Za-z0-9-]{1,32}", re.ASCII)
+_MIN_PHONE_DIGITS, _MAX_PHONE_DIGITS = 7, 15
+
+
+def parse_phone(text: str, own_phone: str | None) -> str | None:
+    """E.164. A number without its country is of the person's own."""
+    shown = _strip_fillers(text).rstrip(".!")
+    if not _PHONE_PATTERN.fullmatch(shown):
+        return None
+    if shown.startswith("00"):
+        shown = "+" + shown[2:]
+    region = _get_region(own_phone)
+    if region is None and not shown.startswith("+"):
+        return None
+    try:
+        number = phonenumbers.parse(shown, region)
+    except phonenumbers.NumberParseException:
+        return None
+    if not phonenumbers.is_possible_number(number):
+        return _parse_without_plus(shown)
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+
+def parse_card_serial(text: str) -> str | None:
+    """As the card shows it. Has a digit, and is neither a phone number nor a small figure."""
+    shown = _strip_fillers(text).rstrip(".!")
+    if not _SERIAL_PATTERN.fullmatch(shown) or not any(sign.isdigit() for sign in shown):
+        return None
+    if any(sign.isalpha() for sign in shown):
+        return shown if shown[0] != "-" and shown[-1] != "-" else None
+    # Digits alone are a serial only where they are too many for a phone number.
+    return shown if shown.isdigit() and len(shown) > _MAX_PHONE_DIGITS else None
+
+
+def _parse_without_plus(shown: str) -> str | None:
+    """`23276123456`: international but for its plus."""
+    if shown.startswith(("+", "0")):
+        return None
+    try:
+        number = phonenumbers.parse("+" + shown)
+    except phonenumbers.NumberParseException:
+        return None
+    if not phonenumbers.is_valid_number(number):
+        return None
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
+
+
+def _strip_fillers(text: str) -> str:
+    return _FILLER_PATTERN.sub("", normalize_digits(text)).strip()
+
+
+def _get_region(own_phone: str | None) -> str | None:
+    if own_phone is None:
+        return None
+    try:
+        region = phonenumbers.region_code_for_number(phonenumbers.parse(own_phone))
+    except phonenumbers.NumberParseException:
+        return None
+    return str(region) if region else None

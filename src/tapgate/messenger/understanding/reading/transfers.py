@@ -1,0 +1,151 @@
+"""A transfer said in one sentence: how much, and to whom."""
+
+import re
+from itertools import pairwise
+
+import msgspec
+
+from tapgate.messenger.understanding.reading.amounts import (
+    is_other_unit,
+    list_currency_names,
+    parse_amount,
+)
+from tapgate.messenger.understanding.reading.digit_normalization import normalize_digits
+from tapgate.messenger.understanding.reading.payees import parse_card_serial, parse_phone
+
+_TO_PATTERN = re.compile(r"(?<=\s)(?:to|for|au|à|a|vers|sur|pour|na)\s+", re.IGNORECASE)
+_ARTICLE_PATTERN = re.compile(
+    r"^(?:(?:the|my|la|le|ma|mon|number|card|carte|numéro|numero|phone|serial|no\.?|n°)[ :]+)+",
+    re.IGNORECASE,
+)
+#: Another figure in the same part would make it a guess.
+_FIGURE_PATTERN = re.compile(r"[0-9](?:[0-9 .,']*[0-9])?")
+_NEGATIVE_PATTERN = re.compile(r"(?:^|\s)[-−]\s?[0-9]")
+#: Whom money is for, in one word that cannot be an amount.
+_PAYEE_PATTERN = re.compile(
+    r"(?<!\S)(?:(?:\+|0)[0-9]{7,14}|(?=\S*[0-9])[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+)(?![^\s,;.!])",
+    re.ASCII,
+)
+_NAME_PATTERN = re.compile(r"[^\W\d_][^\W\d_'.-]*(?: [^\W\d_][^\W\d_'.-]*){0,2}")
+_POSSESSIVE_PATTERN = re.compile(r"^(?:(?:my|mi|the|mon|ma|le|la)\s+)+", re.IGNORECASE)
+#: Said of anybody.
+_GENERIC_PAYEE_WORDS = frozenset(
+    """someone somebody anyone a an another other friend person people card account wallet number
+    phone me myself you him her them it us this that today tomorrow now please quelqu'un une un
+    autre ami amie personne carte compte moi lui elle eux""".split()
+)
+
+
+class ParsedPayee(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the two."""
+
+    phone: str | None = None
+    card_serial: str | None = None
+
+
+class ParsedTransfer(msgspec.Struct, frozen=True, kw_only=True):
+    """What was not said, or not plainly, is None."""
+
+    amount: str | None = None
+    phone: str | None = None
+    card_serial: str | None = None
+
+
+def parse_payee(text: str, own_phone: str | None) -> ParsedPayee | None:
+    number = parse_phone(text, own_phone)
+    if number is not None:
+        return ParsedPayee(phone=number)
+    serial = parse_card_serial(text)
+    return None if serial is None else ParsedPayee(card_serial=serial)
+
+
+def parse_transfer(text: str, own_phone: str | None, currency: str) -> ParsedTransfer:
+    """`"send 500 to 076 123 456"`, `"envoie 2000 à la carte CARD-123"`"""
+    what, *whom = _TO_PATTERN.split(normalize_digits(text))
+    payees = [payee for part in whom if (payee := _parse_payee_part(part, own_phone)) is not None]
+    if not payees:
+        return _parse_without_preposition(what, whom, own_phone, currency)
+    payee = payees[0] if len(payees) == 1 else ParsedPayee()
+    said = what
+    if len(whom) == 1 and not _FIGURE_PATTERN.search(what):
+        # "Send to CARD-1 500": the amount may come last.
+        said = _PAYEE_PATTERN.sub(" ; ", whom[0], count=1)
+    return ParsedTransfer(
+        amount=_parse_single_amount(said, currency),
+        phone=payee.phone,
+        card_serial=payee.card_serial,
+    )
+
+
+def _parse_without_preposition(
+    what: str, whom: list[str], own_phone: str | None, currency: str
+) -> ParsedTransfer:
+    """`"send CARD-1 500"`: whom and how much, in either order, each as one plain word."""
+    found = list(_PAYEE_PATTERN.finditer(what))
+    payee = parse_payee(found[0][0], own_phone) if len(found) == 1 and not whom else None
+    if payee is None:
+        return ParsedTransfer(amount=_parse_single_amount(what, currency))
+    rest = _PAYEE_PATTERN.sub(" ; ", what)
+    return ParsedTransfer(
+        amount=_parse_single_amount(rest, currency),
+        phone=payee.phone,
+        card_serial=payee.card_serial,
+    )
+
+
+def parse_payee_name(text: str) -> str | None:
+    """`"send 8 to Mohamed"` -> `"Mohamed"`: somebody who is named rather than numbered."""
+    _, *whom = _TO_PATTERN.split(normalize_digits(text).rstrip(" .!?"))
+    if len(whom) != 1:
+        return None
+    name = _POSSESSIVE_PATTERN.sub("", whom[0]).strip()
+    if not _NAME_PATTERN.fullmatch(name) or not _GENERIC_PAYEE_WORDS.isdisjoint(
+        name.lower().split()
+    ):
+        return None
+    return name
+
+
+def has_unsupported_amount(text: str, currency: str) -> bool:
+    """Whether there is an amount in words, in short or in another currency: "1k", "$5"."""
+    said = normalize_digits(text).lower()
+    around = re.findall(r"[$€£]\s?[0-9]|[0-9]\s?[$€£]|[0-9](?:[0-9.,]*[0-9])?\s?(?:k|m)\b", said)
+    words = said.split()
+    beside = [word for word, number in pairwise(words) if number[0].isdigit()]
+    beside += [word for number, word in pairwise(words) if number[-1].isdigit()]
+    return bool(around) or any(is_other_unit(word, currency) for word in beside)
+
+
+def _parse_payee_part(part: str, own_phone: str | None) -> ParsedPayee | None:
+    """At the beginning of what comes after "to": a number, or a card's serial."""
+    rest = _ARTICLE_PATTERN.sub("", part).strip()
+    whole = parse_payee(rest, own_phone)
+    if whole is not None:
+        return whole
+    first = _PAYEE_PATTERN.match(rest)
+    if first is not None and (alone := parse_payee(first[0], own_phone)) is not None:
+        return alone
+    number = re.match(r"\+?[0-9][0-9 ().-]{5,24}[0-9](?=\s+[A-Za-z]|$)", rest)
+    if number is not None:
+        found = parse_phone(number[0], own_phone)
+        return None if found is None else ParsedPayee(phone=found)
+    serial = parse_card_serial(rest.split(" ", 1)[0].rstrip(",;."))
+    return None if serial is None else ParsedPayee(card_serial=serial)
+
+
+def _parse_single_amount(part: str, currency: str) -> str | None:
+    """The only figure of a part, with its currency."""
+    figures = list(_FIGURE_PATTERN.finditer(part))
+    if _NEGATIVE_PATTERN.search(part) or len(figures) != 1:
+        return None
+    before, after = part[: figures[0].start()].lower(), part[figures[0].end() :].lower()
+    around = [*before.split()[-1:], *after.split()[:1]]
+    if any(is_other_unit(word, currency) for word in around):
+        return None
+    names = list_currency_names(currency)
+    glued = re.search(r"[^\W_]+$", before), re.match(r"[^\W_]+", after)
+    if any(match is not None and match[0] not in names for match in glued):
+        return None
+    if after[:1] in {"%", "-", "/"} or before[-1:] in {"-", "/", "$", "€", "£"}:
+        return None
+    return parse_amount(figures[0][0], currency)

@@ -1,0 +1,101 @@
+"""Where being like a phrase is not enough to act on it.
+
+A text that is like the ones that ask to send money may tell of a transfer, ask about one or forbid
+it. Any such sign, and the messenger asks what is meant instead.
+"""
+
+import re
+
+from tapgate.messenger.model.common import Command
+from tapgate.messenger.understanding.normalization import (
+    NUMBER_PLACEHOLDER,
+    normalize_text,
+    to_phonetic,
+)
+
+
+def _normalize_words(text: str) -> frozenset[str]:
+    return frozenset(normalize_text(word) for word in text.split())
+
+
+#: Sending, however it is spelled.
+_SEND_SOUNDS = frozenset(
+    to_phonetic(word)
+    for word in _normalize_words(
+        """send sen sned sedn sending transfer tranfer trasnfer transfar trasfer transfert
+        transferer envoyer envoie envoye envoi envoyez anvoyer remit"""
+    )
+)
+_SEND_WORDS = _normalize_words(
+    """pay paye payer paie give donne donner donnez verse verser versez wire move share partager
+    virement virment vireman"""
+)
+_MONEY_WORDS = _normalize_words(
+    "money mony moni mone cash funds leones leone sle le argent fric sous fonds francs fcfa cfa gnf"
+) | {NUMBER_PLACEHOLDER}
+#: Denied, stopped, over, asked about, somebody else's doing, or about another thing that is sent.
+_DOUBT_WORDS = _normalize_words(
+    """
+    not no nor never neva dont doesnt didnt cant cannot wont shouldnt isnt wasnt havent hasnt arent
+    without stop cancel wait hold abort undo block blok blocked freeze lost stolen stole steal tief
+    sent sended did does was were has had been already receive received recieved receiving got
+    arrived arrive came come
+    is are who whom why when where what wetin which how if whether should will shall could might may
+    yesterday tomorrow later earlier before after last ago past
+    wrong mistake mistakenly error problem failed fail pending missing back refund reverse reversed
+    scam scammed scammer fraud fake thief hacked safe sure stranger
+    your he she they said says asked asks wants told tells keeps trying
+    receipt statement statment balance history code otp pin password passcode limit limits maximum
+    max more allowed fee fees charge charges cost costs id passport document documents photo picture
+    selfie kyc message sms email mail location airtime data credit bill loan lend borrow request
+    instead but except unless because
+    pas ne n jamais plus sans arrete arreter arretez annule annuler annulez attends attendez
+    bloque bloquer bloquez perdu perdue vole volee oublie
+    est sont ai as avons avez avait ont ete recu recue recus recevoir arrive arriver passe deja
+    qui quand pourquoi ou combien comment si quoi quel quelle quels quelles
+    hier demain tard avant apres dernier derniere
+    erreur trompe probleme echec echoue manque retour rembourse rembourser remboursez rendre rendez
+    arnaque arnaquer arnaqueur fraude voleur pirate inconnu
+    votre tes il elle ils elles dit demande demander veut va vont doit
+    releve extrait solde historique limite limites plafond plafonds frais
+    identite passeport photo selfie unites facture pret prete preter emprunter mais sauf parce lieu
+    """
+)
+#: To oneself, or done: money that is asked for or told of, or something else.
+_NOT_TO_OTHERS_PATTERN = re.compile(
+    r"\b(s[en]*d|send|transfer|pay|give|envoi\w*|envoy\w*|donne\w*|verse\w*|paye\w*)"
+    r" (am )?(me|mi|us|my account|moi|nous)\b(?! (broda|brother|sista|mama|papa|padi|pikin))"
+    r"|\b[mt] (a |ont |as |avez )?(envoy|envoi|donne|verse|paye|transfer|vire)"
+    r"|\b(a|ai|as|ont|avez|avons) (\w+ )?(envoye|envoie|transfere|verse|paye|donne)\b"
+)
+_PROHIBITION_PATTERN = re.compile(
+    r"^(\w+ )?((i |please |pls |abeg |a )*(dont|do not|nor|never|no wan|no need)\b(?! (have|know|re"
+    r"member|find|understand|se))|(je |j |il |elle |on |merci de )*(ne|n)\b.* (pas|plus|jamais)\b"
+    r"|je \w+ (pas|plus)\b)"
+)
+_PROHIBITION_EXEMPT_COMMANDS = frozenset(
+    {"cancel", "person", "help", "language", "register", "history"}
+)
+
+
+def is_transfer_request(spelled: str, *, asks: bool) -> bool:
+    """Whether a text in `spelling.plain` that is like "send money" does say that."""
+    words = spelled.split()
+    return (
+        not asks
+        and any(word in _SEND_WORDS or to_phonetic(word) in _SEND_SOUNDS for word in words)
+        and _DOUBT_WORDS.isdisjoint(words)
+        and _NOT_TO_OTHERS_PATTERN.search(spelled) is None
+    )
+
+
+def mentions_money(spelled: str) -> bool:
+    return not _MONEY_WORDS.isdisjoint(spelled.split())
+
+
+def is_prohibition(spelled: str, command: Command | None) -> bool:
+    """Whether it rather says not to do that."""
+    return (
+        command not in _PROHIBITION_EXEMPT_COMMANDS
+        and _PROHIBITION_PATTERN.search(spelled) is not None
+    )

@@ -1,0 +1,115 @@
+"""Whether a text may hold a PIN or a one-time code, decided from the text alone.
+
+What may hold one is kept out of the database and the logs, so in doubt it does. Texts that plainly
+are amounts or orders do not.
+"""
+
+import re
+import unicodedata
+
+_MAX_LENGTH = 4096
+
+#: A word for a secret, and not the beginning of another one such as "pinch".
+_SECRET_WORD_PATTERN = re.compile(
+    r"(?<![a-z])(?:my|mon)?(?:p[\W_]{0,2}[i1][\W_]{0,2}n(?:s|code|kod|number|no)?|codes?|kod"
+    r"|passwords?|passcodes?|pwd|pw|otp|secrets?|secrete|mdp|mots?\W{0,3}de\W{0,3}passe?|passe|cvv"
+    r")(?![a-z])"
+)
+#: Digits in a row, also with signs between them.
+_DIGIT_RUN_PATTERN = re.compile(r"[0-9](?:[^0-9a-z]{0,6}[0-9])*")
+_DIGITS_PATTERN = re.compile(r"[0-9]+")
+_WORD_PATTERN = re.compile(r"[a-z]+")
+_AMOUNT_PATTERN = re.compile(r"[^0-9]*(?:[0-9]+[.,][0-9]{1,2}|[0-9][.,'][0-9]{3})[^0-9]*")
+#: What may stand around a PIN without making it a sentence.
+_FILLER_WORDS = frozenset(
+    """my mi the is its it old new pin pins code codes number no from to then and now here enter
+    this am na yes ok okay confirm please pls sir hi hello for with use try again
+    s that was i said sorry right correct go ahead thanks thank you thx tenki
+    mon ma est c cest voici ancien nouveau et puis de du a oui svp merci bonjour numero pour avec
+    voila essaie encore j ai dit je bien beaucoup pardon desole""".split()
+)
+#: An amount and whom it is for, in one word.
+_TRANSFER_PATTERN = re.compile(
+    r"(?=(?<![0-9a-z.,-])[0-9][0-9.,']{0,12} ?[a-z]{0,8}\s{1,3}"
+    r"(?:to|for|au|a|vers|sur|pour|na)\s{1,3}(?:[a-z]{1,10}\s{1,3}){0,2}"
+    r"(\+?[0-9]{8,15}|(?=[a-z-]{0,31}[0-9])(?=[0-9-]{0,31}[a-z])[a-z0-9-]{3,32})(?![0-9a-z-]))"
+)
+_FOUR_DIGITS_PATTERN = re.compile(r"(?<![0-9a-z-])[0-9]{4}(?![0-9a-z-])")
+#: Near enough to a word for a secret to be one.
+_MAX_DISTANCE = 60
+
+
+def may_contain_pin(text: str) -> bool:
+    seen = _normalize(text)
+    if len(seen) > _MAX_LENGTH:
+        return _DIGITS_PATTERN.search(seen) is not None
+    return (
+        _is_bare_pin(seen) or _has_digits_near_secret_word(seen) or _has_digits_after_transfer(seen)
+    )
+
+
+def mentions_secret(text: str) -> bool:
+    """Whether a word for a secret is in it, as in "pin4071"."""
+    return _SECRET_WORD_PATTERN.search(_normalize(text)) is not None
+
+
+def has_pin_after_transfer(text: str) -> bool:
+    return _has_digits_after_transfer(_normalize(text)[:_MAX_LENGTH])
+
+
+def _normalize(text: str) -> str:
+    """Any script's digits as digits, letters small and without accents; a sign stays a sign as
+    long as that is possible."""
+    return "".join(map(_normalize_character, text))
+
+
+def _normalize_character(sign: str) -> str:
+    if sign.isascii():
+        return sign.lower()
+    digit = unicodedata.digit(sign, None)
+    if digit is not None:
+        return str(digit)
+    parts = unicodedata.normalize("NFKD", sign).lower()
+    kept = "".join(part for part in parts if not unicodedata.combining(part))
+    if len(kept) == 1:
+        return kept
+    # Invisible signs between digits hide nothing; "㊿" and the like do.
+    return kept if any(part.isdigit() for part in kept) else " "
+
+
+def _has_digits_near_secret_word(seen: str) -> bool:
+    names = [match.span() for match in _SECRET_WORD_PATTERN.finditer(seen)]
+    if not names:
+        return False
+    runs = [
+        match.span() for match in _DIGIT_RUN_PATTERN.finditer(seen) if _could_be_secret(match[0])
+    ]
+    return any(_is_near(run, name) for run in runs for name in names)
+
+
+def _has_digits_after_transfer(seen: str) -> bool:
+    """ "Send 5 to CARD-1 4071": it was complete, so what else would that be?"""
+    ends = [match.end(1) for match in _TRANSFER_PATTERN.finditer(seen)]
+    return bool(ends) and _FOUR_DIGITS_PATTERN.search(seen, min(ends)) is not None
+
+
+def _could_be_secret(run: str) -> bool:
+    """Four digits, or six of a code, or an old and a new one; among others, or spaced out."""
+    groups = _DIGITS_PATTERN.findall(run)
+    return any(len(group) in {4, 6} for group in groups) or 4 <= len("".join(groups)) <= 8
+
+
+def _is_bare_pin(seen: str) -> bool:
+    """Nothing but one or two PINs, and words that say no more than that."""
+    groups = _DIGITS_PATTERN.findall(seen)
+    count = sum(map(len, groups))
+    if count not in {4, 8} or _AMOUNT_PATTERN.fullmatch(seen):
+        return False
+    # Eight digits are a phone number, unless they come as two PINs or one by one.
+    if count == 8 and [len(group) for group in groups] not in ([4, 4], [1] * 8):
+        return False
+    return all(word in _FILLER_WORDS for word in _WORD_PATTERN.findall(seen))
+
+
+def _is_near(run: tuple[int, int], word: tuple[int, int]) -> bool:
+    return run[0] - word[1] <= _MAX_DISTANCE and word[0] - run[1] <= _MAX_DISTANCE
