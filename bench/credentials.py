@@ -27,16 +27,16 @@ SECRET = "s" * 43
 JWT_SECRET = "j" * 32
 
 
-class Quiet:
+class NullSignals:
     """Signals on which nothing ever happens."""
 
-    listening = True
+    is_listening = True
 
-    def on(self, topic: str, handler: object) -> None: ...
-    def on_gap(self, handler: object) -> None: ...
+    def subscribe(self, topic: str, handler: object) -> None: ...
+    def on_reconnect(self, handler: object) -> None: ...
 
 
-class Rows:
+class FakeDatabase:
     """A database in which every key, API key and session is there."""
 
     def __init__(self, vault: Vault) -> None:
@@ -60,7 +60,7 @@ class Rows:
         }
 
 
-def signed(now: datetime) -> dict[bytes, bytes]:
+def build_signed_headers(now: datetime) -> dict[bytes, bytes]:
     timestamp = format_rfc3339(now)
     return {
         b"host": b"localhost",
@@ -71,7 +71,7 @@ def signed(now: datetime) -> dict[bytes, bytes]:
     }
 
 
-def by_service(now: datetime) -> dict[bytes, bytes]:
+def build_service_headers(now: datetime) -> dict[bytes, bytes]:
     timestamp = str(int(now.timestamp()))
     signature = signing.sign_service(SECRET.encode(), "POST", PATH, b"", timestamp)
     return {
@@ -81,11 +81,11 @@ def by_service(now: datetime) -> dict[bytes, bytes]:
     }
 
 
-def with_bearer(credential: str) -> dict[bytes, bytes]:
+def build_bearer_headers(credential: str) -> dict[bytes, bytes]:
     return {b"authorization": f"Bearer {credential}".encode()}
 
 
-async def report(name: str, once: Callable[[], Awaitable[object]]) -> None:
+async def measure(name: str, once: Callable[[], Awaitable[object]]) -> None:
     await once()
     started = time.process_time()
     for _ in range(ROUNDS):
@@ -99,7 +99,11 @@ async def main() -> None:
     settings = SimpleNamespace(
         jwt_secret=JWT_SECRET, production=False, service_secrets={"messenger": SECRET}
     )
-    fakes: dict[str, Any] = {"settings": settings, "database": Rows(vault), "signals": Quiet()}
+    fakes: dict[str, Any] = {
+        "settings": settings,
+        "database": FakeDatabase(vault),
+        "signals": NullSignals(),
+    }
     authenticator = Authenticator(
         **fakes, vault=vault, clock=system_clock, new_id=ids.IdGenerator(0)
     )
@@ -107,13 +111,13 @@ async def main() -> None:
         session_id=7, admin_id=7, email="ada@example.com", role="system_admin", now=now
     )
     requests = {
-        "POS HMAC": signed(now),
-        "service signature": by_service(now),
-        "API key": with_bearer("svc_test_" + "k" * 43),
-        "access token": with_bearer(token),
+        "POS HMAC": build_signed_headers(now),
+        "service signature": build_service_headers(now),
+        "API key": build_bearer_headers("svc_test_" + "k" * 43),
+        "access token": build_bearer_headers(token),
     }
     for name, headers in requests.items():
-        await report(
+        await measure(
             name,
             lambda headers=headers: authenticator.authenticate("POST", PATH, b"", headers, BODY),  # type: ignore[misc]
         )
@@ -123,7 +127,7 @@ async def main() -> None:
     async def check_pin() -> bool:
         return pins.matches(stored, "4831")
 
-    await report("PIN", check_pin)
+    await measure("PIN", check_pin)
 
 
 if __name__ == "__main__":

@@ -35,8 +35,8 @@ from tapgate.service import logs
 from tapgate.service.node_files import get_shared_folder
 from tapgate.service.throttle import Throttle
 
-BARE_REQUESTS = 100_000
-SERVED_REQUESTS = 40_000
+APP_REQUESTS = 100_000
+SERVER_REQUESTS = 40_000
 CONNECTIONS = 16
 
 BODY = (
@@ -71,7 +71,7 @@ async def payment(call: RequestContext, body: Payment) -> Receipt:
     return Receipt(True, "Payment completed", "txn_0000000000001", "completed", body.amount)
 
 
-class OneTerminal:
+class FakeAuthenticator:
     principal = Principal(kind="processor", id="key_0000000000001", name="Till", processor_id=1)
 
     async def authenticate(
@@ -83,7 +83,7 @@ class OneTerminal:
         """Every address may use the key."""
 
 
-def make_app(folder: Path) -> App:
+def create_app(folder: Path) -> App:
     environ = {"TAPGATE_RATE_LIMIT": "1000000", "TAPGATE_RATE_BURST": "1000000"}
     chosen = settings.load_settings({"TAPGATE_DATA_DIR": str(folder), **environ})
     logs.configure(open(os.devnull, "ab", buffering=0))  # noqa: PTH123, SIM115 - stays open
@@ -94,7 +94,7 @@ def make_app(folder: Path) -> App:
         signals=nothing,
         vault=nothing,
         pin_verifier=nothing,
-        authenticator=cast(Any, OneTerminal()),
+        authenticator=cast(Any, FakeAuthenticator()),
         ledger=nothing,
         clock=system_clock,
         new_id=IdGenerator(1),
@@ -104,14 +104,14 @@ def make_app(folder: Path) -> App:
     return App(services, endpoints)
 
 
-class AtOnce:
+class CompleteRequest:
     """A request that is all there."""
 
     method = "POST"
     path = "/api/v1/pos/payment"
     query = b""
     peer = "127.0.0.1"
-    complete = True
+    is_complete = True
     headers = {  # noqa: RUF012 - one for all, nobody changes it
         b"host": b"127.0.0.1:8000",
         b"content-type": b"application/json",
@@ -121,27 +121,27 @@ class AtOnce:
         b"x-signature": b"0" * 64,
     }
 
-    async def body(self, limit: int) -> bytes:
+    async def read_body(self, limit: int) -> bytes:
         return BODY
 
 
-async def bare(app: App) -> float:
+async def measure_app(app: App) -> float:
     """The application alone, called as the wire would call it."""
-    request = AtOnce()
+    request = CompleteRequest()
     started = time.process_time()
-    for _ in range(BARE_REQUESTS):
+    for _ in range(APP_REQUESTS):
         answer = await app.respond(request)
         if answer.status != 200:
             raise RuntimeError(answer)
-    return (time.process_time() - started) / BARE_REQUESTS
+    return (time.process_time() - started) / APP_REQUESTS
 
 
-def serve(folder: Path, pipe: Connection) -> None:
+def run_server(folder: Path, pipe: Connection) -> None:
     """A server process that tells its port, and at the end the CPU it took."""
 
     async def run() -> None:
         config = uvicorn.Config(
-            cast(Any, make_app(folder)),
+            cast(Any, create_app(folder)),
             access_log=False,
             log_config=None,
             lifespan="off",
@@ -165,7 +165,7 @@ def serve(folder: Path, pipe: Connection) -> None:
     uvloop.run(run())
 
 
-async def load(port: int, requests: int) -> None:
+async def send_load(port: int, requests: int) -> None:
     request = (
         b"POST /api/v1/pos/payment HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         b"Content-Type: application/json\r\n"
@@ -189,28 +189,31 @@ async def load(port: int, requests: int) -> None:
     await asyncio.gather(*(client() for _ in range(CONNECTIONS)))
 
 
-def served(folder: Path) -> float:
+def measure_server(folder: Path) -> float:
     """The same behind uvicorn, one process, over loopback with connections kept alive."""
     context = get_context("spawn")
     pipe, theirs = context.Pipe()
-    process = context.Process(target=serve, args=(folder, theirs), daemon=True)
+    process = context.Process(target=run_server, args=(folder, theirs), daemon=True)
     process.start()
     port = pipe.recv()
-    uvloop.run(load(port, SERVED_REQUESTS // 10))
+    uvloop.run(send_load(port, SERVER_REQUESTS // 10))
     pipe.send("begin")
     pipe.recv()
-    uvloop.run(load(port, SERVED_REQUESTS))
+    uvloop.run(send_load(port, SERVER_REQUESTS))
     pipe.send("end")
     seconds: float = pipe.recv()
     process.join()
-    return seconds / SERVED_REQUESTS
+    return seconds / SERVER_REQUESTS
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        print(f"application alone: {uvloop.run(bare(make_app(folder))) * 1e6:6.1f} us/request")
-        print(f"behind uvicorn:    {served(folder) * 1e6:6.1f} us/request")
+        print(
+            f"application alone: {uvloop.run(measure_app(create_app(folder))) * 1e6:6.1f}"
+            " us/request"
+        )
+        print(f"behind uvicorn:    {measure_server(folder) * 1e6:6.1f} us/request")
 
 
 if __name__ == "__main__":

@@ -36,14 +36,14 @@ ACCOUNTS = 2_000
 PROCESSES = 4
 PERIODS = ("day", "week", "month")
 
-_ACCOUNTS = """
+_INSERT_ACCOUNTS = """
     INSERT INTO accounts (id, kind, owner_id, holder_name, public_name, currency, kyc_level,
                           checked)
     SELECT n, 'wallet', n + 1000000, 'Aminata Kamara', 'Aminata K.', 'SLE', 1, true
     FROM generate_series(1, $1) AS n"""
 
 #: Of 5 types; 1 in 10 failed, for one of 5 reasons; 1 in 500 under review.
-_TRANSACTIONS = """
+_INSERT_TRANSACTIONS = """
     INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency, from_account,
                               to_account, failure_code, created_at)
     SELECT n, (ARRAY['pos_payment', 'transfer_p2p', 'agent_cashin', 'agent_cashout', 'refund'])
@@ -57,12 +57,12 @@ _TRANSACTIONS = """
          LATERAL (SELECT CASE WHEN n % 10 = 7 THEN 'failed' WHEN n % 500 = 3 THEN 'under_review'
                               ELSE 'completed' END AS status) AS decided"""
 
-_ENTRIES = """
+_INSERT_ENTRIES = """
     INSERT INTO entries SELECT id, 0, from_account, to_account, amount FROM transactions
     WHERE status = 'completed'"""
 
 #: As the ledger counts and folds: the last hour's by process, all before together.
-_FIGURES = """
+_INSERT_ROLLUPS = """
     INSERT INTO figures
     SELECT date_bin('15 minutes', created_at, '2000-01-01Z') AS quarter, type, status,
            failure_code, CASE WHEN created_at > now() - interval '1 hour' THEN id % $1 ELSE -1 END,
@@ -79,11 +79,11 @@ class Side(NamedTuple):
 async def fill(url: str, transactions: int) -> None:
     connection = await asyncpg.connect(url)
     try:
-        await connection.execute(_ACCOUNTS, ACCOUNTS)
-        aside = await indexes.set_aside(connection, ["transactions", "entries"])
-        await connection.execute(_TRANSACTIONS, transactions, ACCOUNTS)
-        await connection.execute(_ENTRIES)
-        await connection.execute(_FIGURES, PROCESSES)
+        await connection.execute(_INSERT_ACCOUNTS, ACCOUNTS)
+        aside = await indexes.drop_indexes(connection, ["transactions", "entries"])
+        await connection.execute(_INSERT_TRANSACTIONS, transactions, ACCOUNTS)
+        await connection.execute(_INSERT_ENTRIES)
+        await connection.execute(_INSERT_ROLLUPS, PROCESSES)
         for index in aside:
             await connection.execute(index.definition)
         await connection.execute("VACUUM (ANALYZE)")
@@ -94,7 +94,7 @@ async def fill(url: str, transactions: int) -> None:
 
 
 @contextlib.asynccontextmanager
-async def opened(server_url: str, folder: Path, transactions: int) -> AsyncIterator[Side]:
+async def open_side(server_url: str, folder: Path, transactions: int) -> AsyncIterator[Side]:
     name = f"of_{transactions}"
     connection = await asyncpg.connect(server_url)
     await connection.execute(f"CREATE DATABASE {name}")
@@ -109,7 +109,7 @@ async def opened(server_url: str, folder: Path, transactions: int) -> AsyncItera
     async with open_services(settings, url) as services:
         async with services.database.transaction() as tx:
             await insert_defaults(tx, settings.currency, services.new_id)
-        token = await _admin(services, services.authenticator.sessions)
+        token = await _create_admin_token(services, services.authenticator.sessions)
         transport = httpx2.ASGITransport(app=cast(Any, create_app(services)))
         async with httpx2.AsyncClient(
             transport=transport,
@@ -119,7 +119,7 @@ async def opened(server_url: str, folder: Path, transactions: int) -> AsyncItera
             yield Side(f"{transactions:,}", client, services)
 
 
-async def _admin(services: Services, sessions: Sessions) -> str:
+async def _create_admin_token(services: Services, sessions: Sessions) -> str:
     admin_id = services.new_id()
     async with services.database.transaction() as tx:
         await tx.execute(
@@ -130,7 +130,7 @@ async def _admin(services: Services, sessions: Sessions) -> str:
         return (await sessions.start(tx, admin_id)).token
 
 
-async def timed(side: Side, period: str, *, forgotten: bool) -> float:
+async def measure_request(side: Side, period: str, *, forgotten: bool) -> float:
     if forgotten:
         rollups._cache.clear()
     started = time.perf_counter()
@@ -148,7 +148,7 @@ async def compare(few: Side, many: Side, rounds: int) -> None:
             took: dict[str, list[float]] = {few.name: [], many.name: []}
             for number in range(rounds + 3):
                 for side in (few, many) if number % 2 else (many, few):
-                    seconds = await timed(side, period, forgotten=forgotten)
+                    seconds = await measure_request(side, period, forgotten=forgotten)
                     if number >= 3:  # the first ones warm up
                         took[side.name].append(seconds)
             small, large = (statistics.median(took[side.name]) for side in (few, many))
@@ -158,8 +158,8 @@ async def compare(few: Side, many: Side, rounds: int) -> None:
 
 async def run(server_url: str, folder: Path, few: int, many: int, rounds: int) -> None:
     async with (
-        opened(server_url, folder, few) as one,
-        opened(server_url, folder, many) as other,
+        open_side(server_url, folder, few) as one,
+        open_side(server_url, folder, many) as other,
     ):
         await compare(one, other, rounds)
 

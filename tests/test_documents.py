@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from gateway.running import TAPGATE, both
-from tapgate.cli.manual.markdown import Anchors
+from tapgate.cli.manual.markdown import AnchorRegistry
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -47,8 +47,8 @@ async def test_the_tour_works_as_printed(folder: Path, database_url: str) -> Non
 
 
 def anchors(document: Path) -> set[str]:
-    page, prose = Anchors(), FENCED.sub("", document.read_text())
-    return {page.of(PLAIN_LINK.sub(r"\1", heading)) for heading in HEADING.findall(prose)}
+    page, prose = AnchorRegistry(), FENCED.sub("", document.read_text())
+    return {page.add(PLAIN_LINK.sub(r"\1", heading)) for heading in HEADING.findall(prose)}
 
 
 def test_links_between_documents_lead_somewhere() -> None:

@@ -106,7 +106,7 @@ class Running:
         """The processes there are now, remembered for `left_behind`."""
         found: list[psutil.Process] = []
         with contextlib.suppress(psutil.NoSuchProcess):
-            found = psutil.Process(self._process.pid).children(recursive=True)
+            found = psutil.Process(self._process.pid).child_cards(recursive=True)
         self._seen.update(found)
         return found
 

@@ -19,14 +19,14 @@ from time import monotonic
 import asyncpg
 
 from bench.growth import reads, report, results
-from bench.growth.fill import Fill
-from bench.growth.people import MOST_PER_CARD
-from bench.growth.results import Filled, Measured, Payments, Results, Sizes
-from bench.payments import books, machine, world
-from bench.payments.installation import Installation, installed
+from bench.growth.fill import DatabaseFiller
+from bench.growth.people import MAX_PEOPLE_PER_CARD
+from bench.growth.results import FillSummary, Measurement, PaymentsPhase, Results, Sizes
+from bench.payments import books, dataset, machine
+from bench.payments.dataset import Dataset
+from bench.payments.installation import Installation, run_installation
+from bench.payments.phase_runner import PAYMENTS_PER_CARD, PhaseRunner, create_payment_builder
 from bench.payments.results import Phase
-from bench.payments.stage import PAYMENTS_PER_CARD, Stage, payments
-from bench.payments.world import World
 from tapgate import VERSION, ids
 from tapgate.clock import system_clock
 from tapgate.edge.services import Services
@@ -37,11 +37,11 @@ from tapgate.settings import load_settings
 
 CONNECTIONS = (64, 256)
 #: One caller has two slots for expensive reads, and eight places in their queue.
-_READERS = 8
+_READ_CONNECTIONS = 8
 #: So many that a page is full on both sides, and that there is one in the middle.
-_TOP_UPS = 3 * reads.PAGE
-_FIRST_PAYMENTS = 100
-_ONE_TURN_SECONDS = 60.0
+_TOP_UP_COUNT = 3 * reads.PAGE_SIZE
+_MIN_INITIAL_PAYMENTS = 100
+_MAX_TURN_SECONDS = 60.0
 
 _ROOT = Path(__file__).parents[2]
 
@@ -60,34 +60,34 @@ class Side:
         self._installation = installation
         self._services = services
         self._connection = connection
-        self._payments: list[Payments] = []
+        self._payments: list[PaymentsPhase] = []
         self._reads: list[Phase] = []
-        self._past_payments = 0
-        self._world: World
-        self._stage: Stage
-        self._asked: reads.Asked
+        self._history_payments = 0
+        self._dataset: Dataset
+        self._runner: PhaseRunner
+        self._prepared_reads: reads.PreparedReads
 
-    async def postgres_version(self) -> str:
+    async def get_postgres_version(self) -> str:
         version: str = await self._connection.fetchval("SHOW server_version")
         return version
 
     async def build(self, sizes: Sizes) -> None:
         await books.require_durable(self._connection)
-        say(f"Building a world to be {self.name}: {sizes.cards:,} cards ...")
-        self._world = await world.build(
+        print_line(f"Building a world to be {self.name}: {sizes.cards:,} cards ...")
+        self._dataset = await dataset.build(
             self._services, cards=sizes.cards, processors=sizes.processors
         )
-        self._stage = Stage(self._installation, self._world, self._connection)
+        self._runner = PhaseRunner(self._installation, self._dataset, self._connection)
         await self._top_up()
         turns = sizes.cards * PAYMENTS_PER_CARD
-        self._stage.phases_left = max(1, turns // max(_FIRST_PAYMENTS, turns // 100))
-        await self._pay("first", 0, _READERS, _ONE_TURN_SECONDS)
+        self._runner.phases_left = max(1, turns // max(_MIN_INITIAL_PAYMENTS, turns // 100))
+        await self._run_payments("first", 0, _READ_CONNECTIONS, _MAX_TURN_SECONDS)
 
     async def _top_up(self) -> None:
         """Of whose history is read."""
-        owner = ids.decode(ids.SUBSCRIBER, self._world.cards[0].subscriber_id)
+        owner = ids.decode(ids.SUBSCRIBER, self._dataset.cards[0].subscriber_id)
         assert owner is not None
-        for _ in range(_TOP_UPS):
+        for _ in range(_TOP_UP_COUNT):
             top_up = Command(
                 type=chart.TRANSFER,
                 channel="admin",
@@ -97,39 +97,45 @@ class Side:
             )
             (await self._services.ledger.submit(top_up)).require_accepted()
 
-    async def grow(self, sizes: Sizes) -> Filled:
-        say(f"Growing it to {sizes.accounts:,} accounts and {sizes.entries:,} entries ...")
+    async def grow(self, sizes: Sizes) -> FillSummary:
+        print_line(f"Growing it to {sizes.accounts:,} accounts and {sizes.entries:,} entries ...")
         connection = await asyncpg.connect(self._installation.database_url)
         try:
-            fill = Fill(connection, self._services.settings, sizes, say)
-            filled = await fill.run(self._world.cards[0])
+            fill = DatabaseFiller(connection, self._services.settings, sizes, print_line)
+            filled = await fill.run(self._dataset.cards[0])
         finally:
             await connection.close()
-        self._past_payments = filled.payments
+        self._history_payments = filled.payments
         return filled
 
     async def warm_up(self, phases: int) -> None:
         """Everybody pays once: whose pages were not touched since the checkpoint, costs more."""
-        self._stage.phases_left = PAYMENTS_PER_CARD
-        phase = await self._pay("warm-up", 0, CONNECTIONS[-1], _ONE_TURN_SECONDS)
-        say_of(self.name, phase.phase)
-        self._stage.phases_left = phases
+        self._runner.phases_left = PAYMENTS_PER_CARD
+        phase = await self._run_payments("warm-up", 0, CONNECTIONS[-1], _MAX_TURN_SECONDS)
+        print_phase(self.name, phase.phase)
+        self._runner.phases_left = phases
         await self._connection.execute("ANALYZE")
 
     async def measure_payments(self, round_: int, connections: int, seconds: float) -> None:
-        measured = await self._pay("payments", round_, connections, seconds)
-        say_of(self.name, measured.phase)
+        measured = await self._run_payments("payments", round_, connections, seconds)
+        print_phase(self.name, measured.phase)
         self._payments.append(measured)
 
-    async def _pay(self, kind: str, round_: int, connections: int, seconds: float) -> Payments:
-        before = await self._written()
-        phase = await self._stage.run(
-            kind, payments(self._world), round_=round_, connections=connections, seconds=seconds
+    async def _run_payments(
+        self, kind: str, round_: int, connections: int, seconds: float
+    ) -> PaymentsPhase:
+        before = await self._get_wal_position()
+        phase = await self._runner.run(
+            kind,
+            create_payment_builder(self._dataset),
+            round_=round_,
+            connections=connections,
+            seconds=seconds,
         )
-        written = await self._written() - before
-        return Payments(phase=phase, wal_bytes=round(written / phase.answered, 1))
+        written = await self._get_wal_position() - before
+        return PaymentsPhase(phase=phase, wal_bytes=round(written / phase.answered, 1))
 
-    async def _written(self) -> int:
+    async def _get_wal_position(self) -> int:
         written: int = await self._connection.fetchval(
             "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"
         )
@@ -138,76 +144,81 @@ class Side:
     async def prepare_reads(self) -> None:
         """PostgreSQL looks at both again, as it does by itself after a while."""
         await self._connection.execute("ANALYZE")
-        self._asked = await reads.prepared(self._services, self._installation, self._world.cards[0])
+        self._prepared_reads = await reads.prepare_reads(
+            self._services, self._installation, self._dataset.cards[0]
+        )
 
     async def measure_read(self, kind: str, round_: int, seconds: float) -> None:
-        phase = await self._stage.repeat(
+        phase = await self._runner.run_repeated(
             kind,
-            [self._asked.requests[kind]],
+            [self._prepared_reads.requests[kind]],
             round_=round_,
-            connections=_READERS,
+            connections=_READ_CONNECTIONS,
             seconds=seconds,
         )
-        say_of(self.name, phase)
+        print_phase(self.name, phase)
         self._reads.append(phase)
 
-    async def measured(self) -> Measured:
+    async def collect_results(self) -> Measurement:
         accounts = await self._connection.fetchval("SELECT count(*) FROM accounts")
         size = await self._connection.fetchval("SELECT pg_database_size(current_database())")
-        say(f"Verifying the books of the {self.name} one ...")
+        print_line(f"Verifying the books of the {self.name} one ...")
         started = monotonic()
-        proof = await books.proven(
-            self._connection, approved=self._past_payments + self._stage.approved
+        proof = await books.verify_books(
+            self._connection, approved=self._history_payments + self._runner.approved
         )
-        return Measured(
+        return Measurement(
             accounts=accounts,
             entries=proof.entries,
             database_mb=round(size / 1e6, 1),
             payments=self._payments,
             reads=self._reads,
-            lines=self._asked.lines,
+            lines=self._prepared_reads.lines,
             verify_seconds=round(monotonic() - started, 2),
             books=proof,
         )
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     print(line, flush=True)
 
 
-def say_of(name: str, phase: Phase) -> None:
+def print_phase(name: str, phase: Phase) -> None:
     cost = phase.cpu.workers + phase.cpu.postgres
-    say(
+    print_line(
         f"  {name:6} {phase.kind:20} {phase.connections:4} connections {phase.per_second:8,.0f}/s"
         f"  p50 {phase.p50_ms:7.1f} ms  CPU {cost:6,.0f} µs"
     )
 
 
-async def take(sizes: Sizes, folder: Path) -> Results:
-    async with _side("empty", sizes, folder) as empty, _side("grown", sizes, folder) as grown:
-        described = machine.described(folder, await empty.postgres_version())
+async def run_benchmark(sizes: Sizes, folder: Path) -> Results:
+    async with (
+        _open_side("empty", sizes, folder) as empty,
+        _open_side("grown", sizes, folder) as grown,
+    ):
+        described = machine.describe_machine(folder, await empty.get_postgres_version())
         for side in (empty, grown):
             await side.build(sizes)
         filled = await grown.grow(sizes)
-        await _measure(sizes, empty, grown)
-        on_empty, on_grown = await empty.measured(), await grown.measured()
+        await _run_phases(sizes, empty, grown)
+        on_empty, on_grown = await empty.collect_results(), await grown.collect_results()
     return Results(
         taken_on=system_clock().date().isoformat(),
         version=VERSION,
         machine=described,
         sizes=sizes,
         filled=filled,
-        ratios=results.ratios(on_empty, on_grown),
+        ratios=results.compute_ratios(on_empty, on_grown),
         empty=on_empty,
         grown=on_grown,
     )
 
 
 @asynccontextmanager
-async def _side(name: str, sizes: Sizes, folder: Path) -> AsyncIterator[Side]:
+async def _open_side(name: str, sizes: Sizes, folder: Path) -> AsyncIterator[Side]:
     own = folder / name
     own.mkdir()
-    async with installed(own, workers=sizes.workers) as installation:
+    async with run_installation(own, workers=sizes.workers) as installation:
         connection = await asyncpg.connect(installation.database_url)
         try:
             async with open_services(
@@ -218,29 +229,29 @@ async def _side(name: str, sizes: Sizes, folder: Path) -> AsyncIterator[Side]:
             await connection.close()
 
 
-async def _measure(sizes: Sizes, *sides: Side) -> None:
+async def _run_phases(sizes: Sizes, *sides: Side) -> None:
     for side in sides:
         await side.warm_up(sizes.rounds * len(CONNECTIONS))
     for round_ in range(1, sizes.rounds + 1):
         for connections in CONNECTIONS:
-            for side in _in_turns(sides, round_):
+            for side in _alternate(sides, round_):
                 await side.measure_payments(round_, connections, sizes.seconds)
     for side in sides:
         await side.prepare_reads()
     for round_ in range(1, sizes.rounds + 1):
         for kind in reads.KINDS:
-            for side in _in_turns(sides, round_):
+            for side in _alternate(sides, round_):
                 await side.measure_read(kind, round_, sizes.seconds)
 
 
-def _in_turns(sides: Sequence[Side], round_: int) -> Sequence[Side]:
+def _alternate(sides: Sequence[Side], round_: int) -> Sequence[Side]:
     """Each is the first one in every second round."""
     return sides if round_ % 2 else sides[::-1]
 
 
-def _sizes(given: argparse.Namespace) -> Sizes:
+def _parse_sizes(given: argparse.Namespace) -> Sizes:
     cards = min(100_000, max(100, given.cards))
-    accounts = min(10_000_000, cards * MOST_PER_CARD, max(cards, given.accounts))
+    accounts = min(10_000_000, cards * MAX_PEOPLE_PER_CARD, max(cards, given.accounts))
     return Sizes(
         accounts=accounts,
         # Everybody got money once, and somebody paid with it.
@@ -266,17 +277,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         with tempfile.TemporaryDirectory(prefix=".bench-", dir=given.folder) as name:
-            found = asyncio.run(take(_sizes(given), Path(name)))
+            found = asyncio.run(run_benchmark(_parse_sizes(given), Path(name)))
     except KeyboardInterrupt:
-        say("Stopped: nothing is written.")
+        print_line("Stopped: nothing is written.")
         return 130
-    say("")
-    say(report.text(found))
+    print_line("")
+    print_line(report.render_text(found))
     if not (found.empty.books.hold and found.grown.books.hold):
-        say("The books do not hold: nothing is written.")
+        print_line("The books do not hold: nothing is written.")
         return 1
-    for path in report.write(found, given.root):
-        say(f"Wrote {path}")
+    for path in report.write_report(found, given.root):
+        print_line(f"Wrote {path}")
     return 0
 
 

@@ -7,18 +7,18 @@ from typing import Final
 import asyncpg
 
 from bench.growth import indexes, people
-from bench.growth.past import Past
-from bench.growth.results import Filled, Sizes
-from bench.payments.world import Card
+from bench.growth.history import PaymentHistory
+from bench.growth.results import FillSummary, Sizes
+from bench.payments.dataset import Card
 from tapgate import ids
 from tapgate.clock import system_clock
 from tapgate.settings import Settings
 
 #: Entries of the longest history, if there are enough for one.
-_LONGEST: Final = 10_000
-_AT_ONCE: Final = 100_000
+_MAX_HISTORY_ENTRIES: Final = 10_000
+_BATCH_SIZE: Final = 100_000
 #: Tables that grow. The rows of those with a key here are laid out in no order.
-_TABLES: Final = {
+_GROWING_TABLES: Final = {
     "transactions": None,
     "entries": None,
     "subscribers": None,
@@ -27,85 +27,87 @@ _TABLES: Final = {
     "pins": "holder_id",
 }
 #: Of this session alone. Nothing that makes a commit durable is among them.
-_SETTINGS: Final = {
+_SESSION_SETTINGS: Final = {
     "work_mem": "128MB",
     "maintenance_work_mem": "512MB",
     "temp_buffers": "128MB",
     "timezone": "UTC",
 }
 
-Say = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
-class Fill:
+class DatabaseFiller:
     def __init__(
-        self, connection: asyncpg.Connection, settings: Settings, sizes: Sizes, say: Say
+        self, connection: asyncpg.Connection, settings: Settings, sizes: Sizes, say: PrintLine
     ) -> None:
         self._connection = connection
         self._settings = settings
         self._sizes = sizes
-        self._say = say
+        self._print_line = say
         self._started = monotonic()
 
-    async def run(self, veteran: Card) -> Filled:
+    async def run(self, veteran: Card) -> FillSummary:
         """`veteran` gets the longest history. There must be a payment at every till already."""
-        for name, value in _SETTINGS.items():
+        for name, value in _SESSION_SETTINGS.items():
             await self._connection.execute("SELECT set_config($1, $2, false)", name, value)
         before = await self._connection.fetchval("SELECT count(*) FROM entries")
         payments = (self._sizes.entries - before - self._sizes.accounts) // 2
-        past = Past(
+        past = PaymentHistory(
             self._connection,
             now=system_clock(),
             zone=self._settings.timezone,
             payments=payments,
         )
-        set_aside = await indexes.set_aside(self._connection, list(_TABLES))
-        await self._write(past, veteran)
-        await self._settle_down(set_aside)
-        return await self._filled(past, veteran, before)
+        set_aside = await indexes.drop_indexes(self._connection, list(_GROWING_TABLES))
+        await self._write_history(past, veteran)
+        await self._rebuild_tables(set_aside)
+        return await self._summarize(past, veteran, before)
 
-    async def _write(self, past: Past, veteran: Card) -> None:
+    async def _write_history(self, past: PaymentHistory, veteran: Card) -> None:
         number = ids.decode(ids.SUBSCRIBER, veteran.subscriber_id)
         assert number is not None
         accounts, currency = self._sizes.accounts, self._settings.currency
-        await people.plan(self._connection, accounts=accounts, currency=currency)
-        longest = min(_LONGEST // 2, past.payments // 10)
+        await people.plan_payers(self._connection, accounts=accounts, currency=currency)
+        longest = min(_MAX_HISTORY_ENTRIES // 2, past.payments // 10)
         await past.plan(veteran=number, of_veteran=longest)
-        self._tell("planned who pays when")
-        await self._in_steps("wallets funded", accounts, past.fund)
-        await self._in_steps("payments", past.payments, past.pay)
+        self._report_progress("planned who pays when")
+        await self._run_in_batches("wallets funded", accounts, past.fund)
+        await self._run_in_batches("payments", past.payments, past.pay)
         await past.pay_out()
-        await past.count_usage()
-        await past.count_figures()
+        await past.write_usage()
+        await past.write_rollups()
 
         async def join(first: int, last: int) -> None:
-            await people.join(self._connection, first, last, since=past.begin, currency=currency)
+            await people.insert_people(
+                self._connection, first, last, since=past.begin, currency=currency
+            )
 
-        await self._in_steps("subscribers", accounts, join)
+        await self._run_in_batches("subscribers", accounts, join)
 
-    async def _in_steps(
+    async def _run_in_batches(
         self, what: str, total: int, step: Callable[[int, int], Awaitable[None]]
     ) -> None:
-        for first in range(0, total, _AT_ONCE):
-            last = min(first + _AT_ONCE, total) - 1
+        for first in range(0, total, _BATCH_SIZE):
+            last = min(first + _BATCH_SIZE, total) - 1
             async with self._connection.transaction():
                 await step(first, last)
-            self._tell(f"{last + 1:,} of {total:,} {what}")
+            self._report_progress(f"{last + 1:,} of {total:,} {what}")
 
-    async def _settle_down(self, set_aside: list[indexes.Index]) -> None:
-        for table, key in _TABLES.items():
+    async def _rebuild_tables(self, set_aside: list[indexes.Index]) -> None:
+        for table, key in _GROWING_TABLES.items():
             if key is not None:
-                await indexes.scatter(self._connection, table, key)
-        self._tell("rows laid out")
+                await indexes.shuffle_rows(self._connection, table, key)
+        self._report_progress("rows laid out")
         for index in set_aside:
             await self._connection.execute(index.definition)
-        self._tell(f"{len(set_aside)} indexes made again")
+        self._report_progress(f"{len(set_aside)} indexes made again")
         await self._connection.execute("DISCARD TEMP")
         await self._connection.execute("VACUUM (ANALYZE)")
         await self._connection.execute("CHECKPOINT")
-        self._tell("vacuumed, analyzed and on disk")
+        self._report_progress("vacuumed, analyzed and on disk")
 
-    async def _filled(self, past: Past, veteran: Card, before: int) -> Filled:
+    async def _summarize(self, past: PaymentHistory, veteran: Card, before: int) -> FillSummary:
         seconds = monotonic() - self._started
         entries = await self._connection.fetchval("SELECT count(*) FROM entries") - before
         longest = await self._connection.fetchval(
@@ -113,7 +115,7 @@ class Fill:
                WHERE t.from_account = (SELECT account_id FROM cards WHERE serial = $1)""",
             veteran.serial,
         )
-        return Filled(
+        return FillSummary(
             people=self._sizes.accounts - self._sizes.cards,
             payments=past.payments,
             entries=entries,
@@ -122,5 +124,5 @@ class Fill:
             seconds_per_million_entries=round(seconds / entries * 1e6, 1),
         )
 
-    def _tell(self, line: str) -> None:
-        self._say(f"  {monotonic() - self._started:6.0f} s  {line}")
+    def _report_progress(self, line: str) -> None:
+        self._print_line(f"  {monotonic() - self._started:6.0f} s  {line}")

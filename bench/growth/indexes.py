@@ -11,7 +11,7 @@ class Index(NamedTuple):
     definition: str
 
 
-async def set_aside(connection: asyncpg.Connection, tables: Sequence[str]) -> list[Index]:
+async def drop_indexes(connection: asyncpg.Connection, tables: Sequence[str]) -> list[Index]:
     """All but those that are a table's constraints."""
     rows = await connection.fetch(
         """SELECT indexname, indexdef FROM pg_indexes
@@ -26,7 +26,7 @@ async def set_aside(connection: asyncpg.Connection, tables: Sequence[str]) -> li
     return found
 
 
-async def scatter(connection: asyncpg.Connection, table: str, key: str) -> None:
+async def shuffle_rows(connection: asyncpg.Connection, table: str, key: str) -> None:
     """Lay a table's rows out in no order: those who pay are among all others, not beside them."""
     await connection.execute(f"CREATE INDEX scattered ON {table} (hashint8({key}))")
     await connection.execute(f"CLUSTER {table} USING scattered")

@@ -16,15 +16,15 @@ from tapgate.ledger import chart
 from tapgate.ledger.rules import load_rules
 
 #: For each card of the world there may be as many others: as many as an identifier has slots.
-MOST_PER_CARD: Final = 1_000
-_DIFFERENT_NAMES: Final = 500
+MAX_PEOPLE_PER_CARD: Final = 1_000
+_NAME_COUNT: Final = 500
 #: What a payment of the past may cost, in minor units: one pays the same each time.
 _PRICES: Final = range(500, 5_000, 100)
 #: One card of so many pays so many times as often.
-_REGULAR: Final = 100
-_REGULAR_SLOTS: Final = 10
+_REGULAR_PAYER_INTERVAL: Final = 100
+_REGULAR_PAYER_SLOTS: Final = 10
 
-_TABLES: Final = """
+_CREATE_TABLES: Final = """
     CREATE TEMP TABLE names (number int PRIMARY KEY, first_name text, last_name text, masked text);
     CREATE TEMP TABLE payers (
         number bigint PRIMARY KEY, is_new boolean, owner_id bigint, account_id bigint,
@@ -33,7 +33,7 @@ _TABLES: Final = """
 
 #: The new ones have the identifiers of one of the world's in another slot, which is what is above
 #: the 12 bits of the counter.
-_PAYERS: Final = """
+_INSERT_PAYERS: Final = """
     INSERT INTO payers
     WITH world AS MATERIALIZED (
         SELECT row_number() OVER (ORDER BY id) - 1 AS number, false AS is_new,
@@ -57,13 +57,13 @@ _PAYERS: Final = """
     FROM everybody"""
 
 
-async def plan(connection: asyncpg.Connection, *, accounts: int, currency: str) -> None:
+async def plan_payers(connection: asyncpg.Connection, *, accounts: int, currency: str) -> None:
     """Who pays, how much at a time, and what is left in the end: of the world's nothing, because
     what they have has come in since."""
-    await connection.execute(_TABLES)
+    await connection.execute(_CREATE_TABLES)
     chance = Random(23226)
     people = [country.Person("Aminata", "Kamara", "")]
-    people += [country.person(chance) for _ in range(_DIFFERENT_NAMES)]
+    people += [country.draw_person(chance) for _ in range(_NAME_COUNT)]
     await connection.executemany(
         "INSERT INTO names VALUES ($1, $2, $3, $4)",
         [
@@ -74,60 +74,60 @@ async def plan(connection: asyncpg.Connection, *, accounts: int, currency: str) 
     rules = await load_rules(connection, currency)
     fees = [rules.calculate_fee(chart.POS_PAYMENT, price)[0] for price in _PRICES]
     await connection.execute(
-        _PAYERS,
+        _INSERT_PAYERS,
         accounts,
-        _DIFFERENT_NAMES,
+        _NAME_COUNT,
         list(_PRICES),
         fees,
-        _REGULAR,
-        _REGULAR_SLOTS,
+        _REGULAR_PAYER_INTERVAL,
+        _REGULAR_PAYER_SLOTS,
     )
     await connection.execute("ANALYZE payers")
 
 
-async def join(
+async def insert_people(
     connection: asyncpg.Connection, first: int, last: int, *, since: datetime, currency: str
 ) -> None:
     """Write down the new ones among these numbers, with what they have and have used."""
     bounds = (first, last)
-    await connection.execute(_ACCOUNTS, *bounds, currency, since)
-    await connection.execute(_SUBSCRIBERS, *bounds, since)
-    await connection.execute(_PINS, *bounds, since)
-    await connection.execute(_CARDS, *bounds, since)
+    await connection.execute(_INSERT_ACCOUNTS, *bounds, currency, since)
+    await connection.execute(_INSERT_SUBSCRIBERS, *bounds, since)
+    await connection.execute(_INSERT_PINS, *bounds, since)
+    await connection.execute(_INSERT_CARDS, *bounds, since)
 
 
-_AMONG: Final = "is_new AND payers.number BETWEEN $1 AND $2"
+_NEW_IN_RANGE: Final = "is_new AND payers.number BETWEEN $1 AND $2"
 
-_ACCOUNTS: Final = f"""
+_INSERT_ACCOUNTS: Final = f"""
     INSERT INTO accounts (id, kind, owner_id, holder_name, public_name, currency, kyc_level,
                           checked, balance, usage_day, day_used, month_used, created_at, updated_at)
     SELECT account_id, 'wallet', owner_id, first_name || ' ' || last_name, masked, $3, 1, true,
            rest, day, coalesce(day_used, 0), coalesce(month_used, 0), $4, $4
     FROM payers JOIN names ON names.number = named LEFT JOIN used USING (account_id)
-    WHERE {_AMONG}"""
+    WHERE {_NEW_IN_RANGE}"""
 
-_SUBSCRIBERS: Final = f"""
+_INSERT_SUBSCRIBERS: Final = f"""
     INSERT INTO subscribers (id, account_id, phone_number, first_name, last_name, created_at,
                              updated_at)
     SELECT owner_id, account_id, '+' || 23226000000 + payers.number, first_name, last_name, $3, $3
     FROM payers JOIN names ON names.number = named
-    WHERE {_AMONG}"""
+    WHERE {_NEW_IN_RANGE}"""
 
 #: Those of the world's again: everybody's looks alike.
-_PINS: Final = f"""
+_INSERT_PINS: Final = f"""
     INSERT INTO pins (holder_id, key_id, salt, verifier, changed_at)
     SELECT payers.owner_id, key_id, salt, verifier, $3
     FROM payers
     JOIN payers other
       ON other.number = payers.number % (SELECT count(*) FROM payers WHERE NOT is_new)
     JOIN pins ON pins.holder_id = other.owner_id
-    WHERE payers.{_AMONG}"""
+    WHERE payers.{_NEW_IN_RANGE}"""
 
-_CARDS: Final = f"""
+_INSERT_CARDS: Final = f"""
     INSERT INTO cards (id, serial, uid, type, status, subscriber_id, account_id, pin_holder_id,
                        linked_at, created_at, updated_at)
     SELECT card_id, serial,
            regexp_replace(upper(lpad(to_hex(payers.number), 14, '0')), '(..)(?=.)', '\\1:', 'g'),
            'PARENT', 'ACTIVE', owner_id, account_id, owner_id, $3, $3, $3
     FROM payers
-    WHERE {_AMONG}"""
+    WHERE {_NEW_IN_RANGE}"""

@@ -7,8 +7,8 @@ import httpx2
 import msgspec
 
 from bench.payments import requests
+from bench.payments.dataset import Card
 from bench.payments.installation import Installation
-from bench.payments.world import Card
 from tapgate.admin.api_keys import operations as api_keys
 from tapgate.admin.api_keys.model import NewApiKey
 from tapgate.admin.queries import get_first_system_admin
@@ -16,73 +16,85 @@ from tapgate.clock import get_platform_day
 from tapgate.edge.origin import SYSTEM_ORIGIN
 from tapgate.edge.services import Services
 
-PAGE = 20
-_HISTORY = "/api/v1/transactions"
-_STATEMENT = "/api/v1/wallet/account-statement"
+PAGE_SIZE = 20
+_HISTORY_PATH = "/api/v1/transactions"
+_STATEMENT_PATH = "/api/v1/wallet/account-statement"
 
 FIRST_PAGE, MIDDLE_PAGE = "first page", "middle page"
-TODAY, HALF_A_YEAR_AGO = "statement of today", "statement of a month"
+TODAY, PAST_MONTH = "statement of today", "statement of a month"
 BALANCE = "balance"
-KINDS = (FIRST_PAGE, MIDDLE_PAGE, TODAY, HALF_A_YEAR_AGO, BALANCE)
+KINDS = (FIRST_PAGE, MIDDLE_PAGE, TODAY, PAST_MONTH, BALANCE)
 
 
-class Asked(NamedTuple):
+class PreparedReads(NamedTuple):
     """The requests by their kind, and how many lines the answer to each has."""
 
     requests: dict[str, bytes]
     lines: dict[str, int]
 
 
-async def prepared(services: Services, installation: Installation, card: Card) -> Asked:
-    key = await _api_key(services)
+async def prepare_reads(
+    services: Services, installation: Installation, card: Card
+) -> PreparedReads:
+    key = await _create_api_key(services)
     async with httpx2.AsyncClient(
         base_url=f"http://127.0.0.1:{installation.port}",
         headers={"Authorization": f"Bearer {key}"},
         timeout=60.0,
     ) as client:
-        reader = _Reader(client, services, card)
-        paths = {FIRST_PAGE: reader.page(PAGE), MIDDLE_PAGE: await reader.middle_page()}
-        bodies = {TODAY: reader.statement(0, 0), HALF_A_YEAR_AGO: reader.statement(180, 151)}
-        lines = {kind: len((await _got(client, path))["data"]) for kind, path in paths.items()}
+        reader = _ReadPlanner(client, services, card)
+        paths = {
+            FIRST_PAGE: reader.build_page_path(PAGE_SIZE),
+            MIDDLE_PAGE: await reader.find_middle_page(),
+        }
+        bodies = {
+            TODAY: reader.build_statement_body(0, 0),
+            PAST_MONTH: reader.build_statement_body(180, 151),
+        }
+        lines = {
+            kind: len((await _fetch_json(client, path))["data"]) for kind, path in paths.items()
+        }
         for kind, body in bodies.items():
-            lines[kind] = len((await _got(client, _STATEMENT, body))["entries"])
-    made = {kind: _request("GET", path, key) for kind, path in paths.items()}
-    made |= {kind: _request("POST", _STATEMENT, key, body) for kind, body in bodies.items()}
-    return Asked({**made, BALANCE: requests.balance(card, key)}, lines)
+            lines[kind] = len((await _fetch_json(client, _STATEMENT_PATH, body))["entries"])
+    made = {kind: _build_request("GET", path, key) for kind, path in paths.items()}
+    made |= {
+        kind: _build_request("POST", _STATEMENT_PATH, key, body) for kind, body in bodies.items()
+    }
+    return PreparedReads({**made, BALANCE: requests.build_balance_read(card, key)}, lines)
 
 
-class _Reader:
+class _ReadPlanner:
     def __init__(self, client: httpx2.AsyncClient, services: Services, card: Card) -> None:
         self._client = client
-        self._user = card.subscriber_id
+        self._subscriber_id = card.subscriber_id
         self._today = get_platform_day(services.clock(), services.settings.timezone)
 
-    def page(self, limit: int, cursor: str | None = None) -> str:
+    def build_page_path(self, limit: int, cursor: str | None = None) -> str:
         after = "" if cursor is None else f"&cursor={cursor}"
-        return f"{_HISTORY}?user_id={self._user}&limit={limit}{after}"
+        return f"{_HISTORY_PATH}?user_id={self._subscriber_id}&limit={limit}{after}"
 
-    async def middle_page(self) -> str:
+    async def find_middle_page(self) -> str:
         """Leaf through all of it, then take the page in the middle."""
-        cursors, page = [None], await self._leaf(None)
+        cursors, page = [None], await self._fetch_page(None)
         while page["has_more"]:
             cursors.append(page["next_cursor"])
-            page = await self._leaf(page["next_cursor"])
-        return self.page(PAGE, cursors[len(cursors) // 2])
+            page = await self._fetch_page(page["next_cursor"])
+        return self.build_page_path(PAGE_SIZE, cursors[len(cursors) // 2])
 
-    async def _leaf(self, cursor: str | None) -> Any:
-        return await _got(self._client, self.page(PAGE, cursor))
+    async def _fetch_page(self, cursor: str | None) -> Any:
+        return await _fetch_json(self._client, self.build_page_path(PAGE_SIZE, cursor))
 
-    def statement(self, from_days_ago: int, to_days_ago: int) -> bytes:
+    def build_statement_body(self, from_days_ago: int, to_days_ago: int) -> bytes:
         return msgspec.json.encode(
             {
-                "subscriber_id": self._user,
+                "subscriber_id": self._subscriber_id,
                 "from_date": str(self._today - timedelta(days=from_days_ago)),
                 "to_date": str(self._today - timedelta(days=to_days_ago)),
             }
         )
 
 
-async def _api_key(services: Services) -> str:
+async def _create_api_key(services: Services) -> str:
     admin_id = await get_first_system_admin(services.database)
     assert admin_id is not None
     wanted = NewApiKey(name="reader", scopes=["payments:read", "balance:read"])
@@ -90,7 +102,7 @@ async def _api_key(services: Services) -> str:
     return key
 
 
-async def _got(client: httpx2.AsyncClient, path: str, body: bytes | None = None) -> Any:
+async def _fetch_json(client: httpx2.AsyncClient, path: str, body: bytes | None = None) -> Any:
     if body is None:
         answer = await client.get(path)
     else:
@@ -99,5 +111,5 @@ async def _got(client: httpx2.AsyncClient, path: str, body: bytes | None = None)
     return answer.json()
 
 
-def _request(method: str, path: str, key: str, body: bytes = b"") -> bytes:
-    return requests.request(method, path, requests.bearer(key), body)
+def _build_request(method: str, path: str, key: str, body: bytes = b"") -> bytes:
+    return requests.build_request(method, path, requests.build_bearer_header(key), body)

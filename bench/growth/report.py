@@ -15,106 +15,115 @@ import msgspec
 
 from bench.growth import reads
 from bench.growth.results import (
-    GOAL,
-    Figure,
-    Measured,
+    MAX_COST_RATIO,
+    Measurement,
+    Metric,
     Results,
-    at,
-    best,
-    cost,
-    per_second,
-    typical,
+    compute_median,
+    get_best_phase,
+    get_cost,
+    get_throughput,
+    select_phases,
 )
-from bench.payments.page import encoded, filled_in, put
-from bench.payments.report import PAGE, Row, table
+from bench.payments.output import encode_results, replace_section, write_files
+from bench.payments.report import PAGE_FILE, Row, render_table
 from bench.payments.results import Phase
 
-RESULTS: Final = Path("bench/results/growth.json")
-BEGIN: Final = "<!-- growth: written by `make bench-growth` -->\n"
-END: Final = "<!-- end of growth -->\n"
+RESULTS_FILE: Final = Path("bench/results/growth.json")
+BEGIN_MARK: Final = "<!-- growth: written by `make bench-growth` -->\n"
+END_MARK: Final = "<!-- end of growth -->\n"
 
-_HEAD: Final = ("", "Empty", "Grown", "Ratio")
-_READS: Final = {
+_HEADER: Final = ("", "Empty", "Grown", "Ratio")
+_READ_LABELS: Final = {
     reads.FIRST_PAGE: "first page of a history",
     reads.MIDDLE_PAGE: "page in its middle",
     reads.TODAY: "statement of today",
-    reads.HALF_A_YEAR_AGO: "statement of a month, half a year ago",
+    reads.PAST_MONTH: "statement of a month, half a year ago",
     reads.BALANCE: "balance",
 }
 #: Where the two do not read the same number of lines, a ratio would say nothing.
-_NOT_ALIKE: Final = (reads.HALF_A_YEAR_AGO,)
+_KINDS_WITHOUT_RATIO: Final = (reads.PAST_MONTH,)
 
 
-def text(results: Results) -> str:
-    rows = [_HEAD, *_sizes(results)]
+def render_text(results: Results) -> str:
+    rows = [_HEADER, *_build_size_rows(results)]
     for ratio in results.ratios:
-        rows += _payments(results, ratio.connections)
-    rows += _read(results)
-    rows += _verify(results)
-    return "\n\n".join([table(rows), *_sentences(results)])
+        rows += _build_payment_rows(results, ratio.connections)
+    rows += _build_read_rows(results)
+    rows += _build_verify_rows(results)
+    return "\n\n".join([render_table(rows), *_render_sentences(results)])
 
 
-def _sizes(results: Results) -> list[Row]:
+def _build_size_rows(results: Results) -> list[Row]:
     empty, grown = results.empty, results.grown
     return [
-        _row("accounts", empty.accounts, grown.accounts, ratio=False),
-        _row("entries", empty.entries, grown.entries, ratio=False),
-        _row("database, MB", empty.database_mb, grown.database_mb, ratio=False),
+        _build_row("accounts", empty.accounts, grown.accounts, ratio=False),
+        _build_row("entries", empty.entries, grown.entries, ratio=False),
+        _build_row("database, MB", empty.database_mb, grown.database_mb, ratio=False),
     ]
 
 
-def _payments(results: Results, connections: int) -> list[Row]:
-    figures: list[tuple[str, Figure]] = [
-        ("payments/s", per_second),
-        ("CPU µs per payment", cost),
+def _build_payment_rows(results: Results, connections: int) -> list[Row]:
+    figures: list[tuple[str, Metric]] = [
+        ("payments/s", get_throughput),
+        ("CPU µs per payment", get_cost),
         ("of Python", lambda one: one.phase.cpu.workers),
         ("of PostgreSQL", lambda one: one.phase.cpu.postgres),
         ("WAL bytes per payment", lambda one: one.wal_bytes),
     ]
-    empty, grown = at(results.empty, connections), at(results.grown, connections)
+    empty, grown = (
+        select_phases(results.empty, connections),
+        select_phases(results.grown, connections),
+    )
     rows = [
-        _row(f"{name} at {connections}", typical(figure, empty), typical(figure, grown))
+        _build_row(
+            f"{name} at {connections}", compute_median(figure, empty), compute_median(figure, grown)
+        )
         for name, figure in figures
     ]
     for place, (name, figure) in ((1, figures[0]), (3, figures[1])):
-        of_best = (figure(best(empty)), figure(best(grown)))
-        rows.insert(place, _row(f"{name} at {connections}, best round", *of_best))
+        of_best = (figure(get_best_phase(empty)), figure(get_best_phase(grown)))
+        rows.insert(place, _build_row(f"{name} at {connections}, best round", *of_best))
     return rows
 
 
-def _read(results: Results) -> list[Row]:
+def _build_read_rows(results: Results) -> list[Row]:
     rows = []
-    for kind, name in _READS.items():
-        empty, grown = _of(results.empty, kind), _of(results.grown, kind)
-        alike = kind not in _NOT_ALIKE
+    for kind, name in _READ_LABELS.items():
+        empty, grown = _select_reads(results.empty, kind), _select_reads(results.grown, kind)
+        alike = kind not in _KINDS_WITHOUT_RATIO
         costs = [
             median(one.cpu.workers + one.cpu.postgres for one in side) for side in (empty, grown)
         ]
-        rows.append(_row(f"CPU µs: {name}", *costs, ratio=alike))
+        rows.append(_build_row(f"CPU µs: {name}", *costs, ratio=alike))
         waits = [median(one.p50_ms for one in side) for side in (empty, grown)]
-        rows.append(_row(f"p50 ms: {name}", *waits, ratio=alike, decimals=1))
+        rows.append(_build_row(f"p50 ms: {name}", *waits, ratio=alike, decimals=1))
     return rows
 
 
-def _of(measured: Measured, kind: str) -> list[Phase]:
+def _select_reads(measured: Measurement, kind: str) -> list[Phase]:
     return [phase for phase in measured.reads if phase.kind == kind]
 
 
-def _verify(results: Results) -> list[Row]:
+def _build_verify_rows(results: Results) -> list[Row]:
     empty, grown = results.empty, results.grown
     each = [1e6 * side.verify_seconds / side.entries for side in (empty, grown)]
     return [
-        _row("verify, s", empty.verify_seconds, grown.verify_seconds, ratio=False, decimals=1),
-        _row("verify, µs per entry", *each, decimals=1),
+        _build_row(
+            "verify, s", empty.verify_seconds, grown.verify_seconds, ratio=False, decimals=1
+        ),
+        _build_row("verify, µs per entry", *each, decimals=1),
     ]
 
 
-def _row(name: str, empty: float, grown: float, *, ratio: bool = True, decimals: int = 0) -> Row:
+def _build_row(
+    name: str, empty: float, grown: float, *, ratio: bool = True, decimals: int = 0
+) -> Row:
     shown = f"{grown / empty:.2f}" if ratio and empty else ""
     return name, f"{empty:,.{decimals}f}", f"{grown:,.{decimals}f}", shown
 
 
-def _sentences(results: Results) -> list[str]:
+def _render_sentences(results: Results) -> list[str]:
     filled, sizes = results.filled, results.sizes
     machine = results.machine
     costs = " and ".join(f"{one.cost:.2f} at {one.connections}" for one in results.ratios)
@@ -123,15 +132,15 @@ def _sentences(results: Results) -> list[str]:
     return [
         f"**Cost ratio: {costs} connections.** Processor time of Python and PostgreSQL per payment,"
         f" grown over empty, the median of {sizes.rounds} rounds; of the best rounds {of_best}."
-        f" The goal is at most {GOAL}. Throughput: {throughput} of the empty one's.",
+        f" The goal is at most {MAX_COST_RATIO}. Throughput: {throughput} of the empty one's.",
         f"The past: {filled.people:,} more subscribers and {filled.payments:,} payments,"
         f" {filled.entries:,} entries, written in {filled.seconds:,.0f} s"
         f" ({filled.seconds_per_million_entries:.0f} s per million). Of whose history is read has"
         f" {filled.longest_history:,} entries among them; the statement of a month has"
-        f" {results.grown.lines[reads.HALF_A_YEAR_AGO]:,} lines, and on the empty one"
-        f" {results.empty.lines[reads.HALF_A_YEAR_AGO]:,}.",
+        f" {results.grown.lines[reads.PAST_MONTH]:,} lines, and on the empty one"
+        f" {results.empty.lines[reads.PAST_MONTH]:,}.",
         *(
-            _books(name, side)
+            _render_books(name, side)
             for name, side in (("empty", results.empty), ("grown", results.grown))
         ),
         f"{machine.processor}, {machine.cores} cores, {machine.memory_gb:.0f} GB;"
@@ -142,7 +151,7 @@ def _sentences(results: Results) -> list[str]:
     ]
 
 
-def _books(name: str, side: Measured) -> str:
+def _render_books(name: str, side: Measurement) -> str:
     books = side.books
     declined = sum(sum(one.phase.declined.values()) for one in side.payments)
     return (
@@ -153,25 +162,25 @@ def _books(name: str, side: Measured) -> str:
     )
 
 
-def page(before: str, results: Results) -> str:
-    return filled_in(before, BEGIN, END, f"\n{text(results)}\n\n")
+def render_page(before: str, results: Results) -> str:
+    return replace_section(before, BEGIN_MARK, END_MARK, f"\n{render_text(results)}\n\n")
 
 
-def write(results: Results, root: Path) -> list[Path]:
+def write_report(results: Results, root: Path) -> list[Path]:
     """The results as JSON and, where there is one, the page."""
-    written = {RESULTS: encoded(results)}
-    if (root / PAGE).exists():
-        written[PAGE] = page((root / PAGE).read_text(), results).encode()
-    return put(root, written)
+    written = {RESULTS_FILE: encode_results(results)}
+    if (root / PAGE_FILE).exists():
+        written[PAGE_FILE] = render_page((root / PAGE_FILE).read_text(), results).encode()
+    return write_files(root, written)
 
 
-def kept(root: Path) -> Results:
-    return msgspec.json.decode((root / RESULTS).read_bytes(), type=Results)
+def load_results(root: Path) -> Results:
+    return msgspec.json.decode((root / RESULTS_FILE).read_bytes(), type=Results)
 
 
 def main(arguments: Sequence[str]) -> None:
     root = Path(arguments[0]) if arguments else Path(__file__).parents[2]
-    for path in write(kept(root), root):
+    for path in write_report(load_results(root), root):
         print(f"Wrote {path}")
 
 

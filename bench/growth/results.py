@@ -8,7 +8,7 @@ import msgspec
 from bench.payments.results import Books, Machine, Phase
 
 #: At most this much more may a payment cost among much data than among almost none.
-GOAL = 1.25
+MAX_COST_RATIO = 1.25
 
 
 class Sizes(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +21,7 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int
 
 
-class Filled(msgspec.Struct, frozen=True, kw_only=True):
+class FillSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The past that was written into one of the two before it was measured."""
 
     people: int  # who were not there before
@@ -32,18 +32,18 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     seconds_per_million_entries: float
 
 
-class Payments(msgspec.Struct, frozen=True, kw_only=True):
+class PaymentsPhase(msgspec.Struct, frozen=True, kw_only=True):
     phase: Phase
     wal_bytes: float  # written ahead per payment
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True):
+class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """One of the two installations."""
 
     accounts: int
     entries: int
     database_mb: float
-    payments: list[Payments]
+    payments: list[PaymentsPhase]
     reads: list[Phase]
     lines: dict[str, int]  # how many each read shows
     verify_seconds: float
@@ -65,46 +65,55 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     machine: Machine
     sizes: Sizes
-    filled: Filled
+    filled: FillSummary
     ratios: list[Ratio]
-    empty: Measured
-    grown: Measured
+    empty: Measurement
+    grown: Measurement
 
 
-Figure = Callable[[Payments], float]
+Metric = Callable[[PaymentsPhase], float]
 
 
-def cost(one: Payments) -> float:
+def get_cost(one: PaymentsPhase) -> float:
     return one.phase.cpu.workers + one.phase.cpu.postgres
 
 
-def per_second(one: Payments) -> float:
+def get_throughput(one: PaymentsPhase) -> float:
     return one.phase.per_second
 
 
-def at(measured: Measured, connections: int) -> list[Payments]:
+def select_phases(measured: Measurement, connections: int) -> list[PaymentsPhase]:
     return [one for one in measured.payments if one.phase.connections == connections]
 
 
-def typical(figure: Figure, some: Sequence[Payments]) -> float:
+def compute_median(figure: Metric, some: Sequence[PaymentsPhase]) -> float:
     return median(map(figure, some))
 
 
-def best(some: Sequence[Payments]) -> Payments:
+def get_best_phase(some: Sequence[PaymentsPhase]) -> PaymentsPhase:
     """Of the round that was disturbed least: the one with the most payments."""
-    return max(some, key=per_second)
+    return max(some, key=get_throughput)
 
 
-def ratios(empty: Measured, grown: Measured) -> list[Ratio]:
+def compute_ratios(empty: Measurement, grown: Measurement) -> list[Ratio]:
     every = sorted({one.phase.connections for one in empty.payments})
-    return [_ratio(count, at(empty, count), at(grown, count)) for count in every]
+    return [
+        _compute_ratio(count, select_phases(empty, count), select_phases(grown, count))
+        for count in every
+    ]
 
 
-def _ratio(connections: int, empty: Sequence[Payments], grown: Sequence[Payments]) -> Ratio:
+def _compute_ratio(
+    connections: int, empty: Sequence[PaymentsPhase], grown: Sequence[PaymentsPhase]
+) -> Ratio:
     return Ratio(
         connections=connections,
-        cost=round(typical(cost, grown) / typical(cost, empty), 2),
-        cost_of_best=round(cost(best(grown)) / cost(best(empty)), 2),
-        throughput=round(typical(per_second, grown) / typical(per_second, empty), 2),
-        throughput_of_best=round(per_second(best(grown)) / per_second(best(empty)), 2),
+        cost=round(compute_median(get_cost, grown) / compute_median(get_cost, empty), 2),
+        cost_of_best=round(get_cost(get_best_phase(grown)) / get_cost(get_best_phase(empty)), 2),
+        throughput=round(
+            compute_median(get_throughput, grown) / compute_median(get_throughput, empty), 2
+        ),
+        throughput_of_best=round(
+            get_throughput(get_best_phase(grown)) / get_throughput(get_best_phase(empty)), 2
+        ),
     )

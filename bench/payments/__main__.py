@@ -15,12 +15,17 @@ from pathlib import Path
 
 import asyncpg
 
-from bench.payments import books, listener, machine, report, requests, results, world
-from bench.payments.installation import Installation, installed
+from bench.payments import books, dataset, machine, report, requests, results, webhook_receiver
+from bench.payments.dataset import Dataset
+from bench.payments.installation import Installation, run_installation
+from bench.payments.phase_runner import (
+    PhaseRunner,
+    RequestBuilder,
+    create_payment_builder,
+    create_transfer_builder,
+)
 from bench.payments.results import Memory, Overload, Phase, Results, Sizes, TpcB
-from bench.payments.stage import Build, Stage, payments, transfers
 from bench.payments.tpcb import PgBench
-from bench.payments.world import World
 from tapgate import VERSION
 from tapgate.clock import system_clock
 from tapgate.edge.services import Services
@@ -28,15 +33,15 @@ from tapgate.gateway import open_services
 from tapgate.settings import load_settings
 
 #: Connections of a payments phase, and clients of the TPC-B phase that follows it.
-PAIRS = ((16, 8), (64, 16), (256, 32))
-COMPARED_AT = 64
-OVERLOAD_COMPARED_AT = 256
+PHASE_PAIRS = ((16, 8), (64, 16), (256, 32))
+DEFAULT_CONNECTIONS = 64
+OVERLOAD_BASELINE_CONNECTIONS = 256
 WARM_UP_SECONDS = 1.0
 
 _ROOT = Path(__file__).parents[2]
 
 
-class Bench:
+class PaymentsBenchmark:
     def __init__(self, sizes: Sizes, installation: Installation, services: Services) -> None:
         self._sizes = sizes
         self._installation = installation
@@ -51,15 +56,15 @@ class Bench:
         sizes = self._sizes
         await books.require_durable(connection)
         version = await connection.fetchval("SELECT current_setting('server_version')")
-        described = machine.described(folder, version)
-        say(f"Building a world: {sizes.cards:,} cards, {sizes.processors} processors ...")
-        made = await world.build(self._services, cards=sizes.cards, processors=sizes.processors)
+        described = machine.describe_machine(folder, version)
+        print_line(f"Building a world: {sizes.cards:,} cards, {sizes.processors} processors ...")
+        made = await dataset.build(self._services, cards=sizes.cards, processors=sizes.processors)
         pgbench = PgBench(self._installation)
         await pgbench.prepare(sizes.scale)
-        stage = Stage(self._installation, made, connection)
+        stage = PhaseRunner(self._installation, made, connection)
         await self._measure(stage, made, pgbench)
-        say("Verifying the books ...")
-        proof = await books.proven(connection, approved=stage.approved)
+        print_line("Verifying the books ...")
+        proof = await books.verify_books(connection, approved=stage.approved)
         assert self._overload is not None
         assert self._memory is not None
         return Results(
@@ -67,7 +72,7 @@ class Bench:
             version=VERSION,
             machine=described,
             sizes=sizes,
-            ratio=results.ratio(self._payments, self._tpcb),
+            ratio=results.compute_ratio(self._payments, self._tpcb),
             payments=self._payments,
             tpcb=self._tpcb,
             others=self._others,
@@ -76,59 +81,66 @@ class Bench:
             books=proof,
         )
 
-    async def _measure(self, stage: Stage, made: World, pgbench: PgBench) -> None:
-        rounds, pay = self._sizes.rounds, payments(made)
-        stage.phases_left = 4 + rounds * (len(PAIRS) + 1)
+    async def _measure(self, stage: PhaseRunner, made: Dataset, pgbench: PgBench) -> None:
+        rounds, pay = self._sizes.rounds, create_payment_builder(made)
+        stage.phases_left = 4 + rounds * (len(PHASE_PAIRS) + 1)
         await stage.run(
             "warm-up",
             pay,
             round_=0,
-            connections=COMPARED_AT,
+            connections=DEFAULT_CONNECTIONS,
             seconds=min(WARM_UP_SECONDS, self._sizes.seconds),
         )
-        before, answered_before = self._installation.workers_mb(), stage.answered
+        before, answered_before = self._installation.get_workers_mb(), stage.answered
         for number in range(1, rounds + 1):
-            for connections, clients in PAIRS:
-                phase = await self._phase(stage, "payments", pay, number, connections)
+            for connections, clients in PHASE_PAIRS:
+                phase = await self._run_phase(stage, "payments", pay, number, connections)
                 self._payments.append(phase)
                 self._tpcb.append(await pgbench.measure(number, clients, self._sizes.seconds))
-                say_of_tpcb(self._tpcb[-1])
-            hot = payments(made._replace(terminals=made.terminals[:1]))
-            self._others.append(await self._phase(stage, "hot", hot, number))
+                print_tpcb_run(self._tpcb[-1])
+            hot = create_payment_builder(made._replace(terminals=made.terminals[:1]))
+            self._others.append(await self._run_phase(stage, "hot", hot, number))
         await self._measure_overload(stage, pay)
         await self._measure_others(stage, made)
         self._memory = Memory(
             workers_before_mb=before,
-            workers_mb=self._installation.workers_mb(),
+            workers_mb=self._installation.get_workers_mb(),
             requests=stage.answered - answered_before,
-            postgres_mb=self._installation.postgres_mb(),
+            postgres_mb=self._installation.get_postgres_mb(),
         )
 
-    async def _measure_overload(self, stage: Stage, pay: Build) -> None:
+    async def _measure_overload(self, stage: PhaseRunner, pay: RequestBuilder) -> None:
         """Before what goes on working in the background: it is compared with what was alone."""
-        self._overload = await stage.overload(
+        self._overload = await stage.run_overload(
             pay,
             round_=self._sizes.rounds,
             connections=self._sizes.overload,
             seconds=self._sizes.seconds,
-            usual=results.best_of(self._payments, OVERLOAD_COMPARED_AT),
+            usual=results.get_best_phase(self._payments, OVERLOAD_BASELINE_CONNECTIONS),
         )
-        say_of(self._overload.phase)
+        print_phase(self._overload.phase)
 
-    async def _measure_others(self, stage: Stage, made: World) -> None:
+    async def _measure_others(self, stage: PhaseRunner, made: Dataset) -> None:
         """What goes on working in the background afterwards comes last."""
         number = self._sizes.rounds
-        reads = [requests.balance(card, made.api_key) for card in made.cards]
+        reads = [requests.build_balance_read(card, made.api_key) for card in made.cards]
         self._others += [
-            await self._repeated(stage, "balances", reads),
-            await self._repeated(stage, "replays", stage.last_sent),
-            await self._phase(stage, "transfers", transfers(made), number),
+            await self._run_repeated(stage, "balances", reads),
+            await self._run_repeated(stage, "replays", stage.last_requests),
+            await self._run_phase(stage, "transfers", create_transfer_builder(made), number),
         ]
-        async with listener.listening(self._services):
-            self._others.append(await self._phase(stage, "told", payments(made), number))
+        async with webhook_receiver.receive_webhooks(self._services):
+            self._others.append(
+                await self._run_phase(stage, "told", create_payment_builder(made), number)
+            )
 
-    async def _phase(
-        self, stage: Stage, kind: str, build: Build, number: int, connections: int = COMPARED_AT
+    async def _run_phase(
+        self,
+        stage: PhaseRunner,
+        kind: str,
+        build: RequestBuilder,
+        number: int,
+        connections: int = DEFAULT_CONNECTIONS,
     ) -> Phase:
         phase = await stage.run(
             kind,
@@ -137,43 +149,45 @@ class Bench:
             connections=connections,
             seconds=self._sizes.seconds,
         )
-        say_of(phase)
+        print_phase(phase)
         return phase
 
-    async def _repeated(self, stage: Stage, kind: str, some: list[bytes]) -> Phase:
-        phase = await stage.repeat(
+    async def _run_repeated(self, stage: PhaseRunner, kind: str, some: list[bytes]) -> Phase:
+        phase = await stage.run_repeated(
             kind,
             some,
             round_=self._sizes.rounds,
-            connections=COMPARED_AT,
+            connections=DEFAULT_CONNECTIONS,
             seconds=self._sizes.seconds,
         )
-        say_of(phase)
+        print_phase(phase)
         return phase
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     print(line, flush=True)
 
 
-def say_of(phase: Phase) -> None:
-    say(
+def print_phase(phase: Phase) -> None:
+    print_line(
         f"  {phase.kind:10} {phase.connections:4} connections {phase.per_second:8,.0f}/s"
         f"  p50 {phase.p50_ms:7.1f} ms  p99 {phase.p99_ms:7.1f} ms"
     )
 
 
-def say_of_tpcb(run: TpcB) -> None:
-    say(f"  {'TPC-B':10} {run.clients:4} clients     {run.per_second:8,.0f}/s")
+def print_tpcb_run(run: TpcB) -> None:
+    print_line(f"  {'TPC-B':10} {run.clients:4} clients     {run.per_second:8,.0f}/s")
 
 
-async def take(sizes: Sizes, folder: Path) -> Results:
-    async with installed(folder, workers=sizes.workers) as installation:
+async def run_benchmark(sizes: Sizes, folder: Path) -> Results:
+    async with run_installation(folder, workers=sizes.workers) as installation:
         settings = load_settings(installation.environ)
         connection = await asyncpg.connect(installation.database_url)
         try:
             async with open_services(settings, installation.database_url) as services:
-                return await Bench(sizes, installation, services).run(connection, folder)
+                return await PaymentsBenchmark(sizes, installation, services).run(
+                    connection, folder
+                )
         finally:
             await connection.close()
 
@@ -198,14 +212,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         overload=min(20_000, max(1, given.overload)),
     )
     with tempfile.TemporaryDirectory(prefix=".bench-", dir=given.folder) as name:
-        found = asyncio.run(take(sizes, Path(name)))
-    say("")
-    say(report.text(found))
+        found = asyncio.run(run_benchmark(sizes, Path(name)))
+    print_line("")
+    print_line(report.render_text(found))
     if not found.books.hold:
-        say("The books do not hold: nothing is written.")
+        print_line("The books do not hold: nothing is written.")
         return 1
-    for path in report.write(found, given.root):
-        say(f"Wrote {path}")
+    for path in report.write_report(found, given.root):
+        print_line(f"Wrote {path}")
     return 0
 
 

@@ -12,16 +12,16 @@ from bench.payments.results import Batches, Books
 from tapgate.ids import first_id_at
 from tapgate.ledger.verify import verify
 
-_BATCHES = """
+_SELECT_BATCHES = """
     SELECT count(*) AS batches, coalesce(sum(size), 0)::bigint AS carried, max(size) AS largest,
            percentile_disc(0.5) WITHIN GROUP (ORDER BY size) AS median
     FROM (SELECT count(*) AS size FROM transactions WHERE id >= $1
           GROUP BY created_at, (id >> 12) & 1023) AS batch"""
 
 
-async def batches_since(connection: asyncpg.Connection, moment: datetime) -> Batches | None:
+async def get_batches_since(connection: asyncpg.Connection, moment: datetime) -> Batches | None:
     """None: nothing was written, as when all were replays."""
-    row = await connection.fetchrow(_BATCHES, first_id_at(moment))
+    row = await connection.fetchrow(_SELECT_BATCHES, first_id_at(moment))
     if not row["batches"]:
         return None
     return Batches(
@@ -32,7 +32,7 @@ async def batches_since(connection: asyncpg.Connection, moment: datetime) -> Bat
     )
 
 
-async def proven(connection: asyncpg.Connection, *, approved: int) -> Books:
+async def verify_books(connection: asyncpg.Connection, *, approved: int) -> Books:
     """They hold if every claim does, and if what was answered as done is what was done."""
     proof = await verify(connection)
     completed = await connection.fetchval(

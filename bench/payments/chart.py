@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from bench.payments.results import Results, best_of, best_tpcb
+from bench.payments.results import Results, get_best_phase, get_best_tpcb_run
 
 _WIDTH, _LEFT, _RIGHT = 720, 190, 80
-_BAR, _GAP, _BETWEEN = 22, 8, 22
+_BAR, _GAP, _GROUP_GAP = 22, 8, 22
 _TOP, _BOTTOM = 44, 16
 
 _STYLE = """
@@ -27,16 +27,16 @@ class Bar(NamedTuple):
     value: float
 
 
-def drawn(results: Results) -> str:
-    groups = [_payments(results), _tpcb(results)]
+def render_svg(results: Results) -> str:
+    groups = [_build_payment_bars(results), _build_tpcb_bars(results)]
     longest = max(bar.value for group in groups for bar in group)
     y, parts = _TOP, []
     for group in groups:
         for bar in group:
-            parts.append(_bar(bar, y, longest))
+            parts.append(_render_bar(bar, y, longest))
             y += _BAR + _GAP
-        y += _BETWEEN - _GAP
-    height = y - _BETWEEN + _BOTTOM
+        y += _GROUP_GAP - _GAP
+    height = y - _GROUP_GAP + _BOTTOM
     title = f"Per second, on one server in one run (ratio {results.ratio.ratio:.2f})"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img"'
@@ -46,22 +46,25 @@ def drawn(results: Results) -> str:
     )
 
 
-def _payments(results: Results) -> list[Bar]:
+def _build_payment_bars(results: Results) -> list[Bar]:
     counts = sorted({phase.connections for phase in results.payments})
     return [
-        Bar("payments", f"payments, {n} connections", best_of(results.payments, n).per_second)
+        Bar(
+            "payments", f"payments, {n} connections", get_best_phase(results.payments, n).per_second
+        )
         for n in counts
     ]
 
 
-def _tpcb(results: Results) -> list[Bar]:
+def _build_tpcb_bars(results: Results) -> list[Bar]:
     counts = sorted({run.clients for run in results.tpcb})
     return [
-        Bar("tpcb", f"TPC-B, {n} clients", best_tpcb(results.tpcb, n).per_second) for n in counts
+        Bar("tpcb", f"TPC-B, {n} clients", get_best_tpcb_run(results.tpcb, n).per_second)
+        for n in counts
     ]
 
 
-def _bar(bar: Bar, y: int, longest: float) -> str:
+def _render_bar(bar: Bar, y: int, longest: float) -> str:
     width = round(bar.value / longest * (_WIDTH - _LEFT - _RIGHT))
     middle = y + _BAR // 2 + 5
     return (

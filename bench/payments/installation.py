@@ -12,7 +12,7 @@ import psutil
 
 from tapgate.store.embedded import EmbeddedPostgres
 
-_TAPGATE = Path(sys.executable).with_name("tapgate")
+_TAPGATE_COMMAND = Path(sys.executable).with_name("tapgate")
 _NO_LIMIT = "1000000"
 
 
@@ -23,13 +23,13 @@ class Installation:
         self.database_url = EmbeddedPostgres(data_dir).url
         self._supervisor: psutil.Process | None = None
 
-    def runs_as(self, pid: int) -> None:
+    def attach(self, pid: int) -> None:
         self._supervisor = psutil.Process(pid)
 
     @property
     def _children(self) -> list[psutil.Process]:
         assert self._supervisor is not None
-        children: list[psutil.Process] = self._supervisor.children()
+        children: list[psutil.Process] = self._supervisor.child_cards()
         return children
 
     @property
@@ -40,26 +40,30 @@ class Installation:
     def _postmaster(self) -> psutil.Process:
         return next(child for child in self._children if child.name() == "postgres")
 
-    def worker_seconds(self) -> list[float]:
+    def get_worker_seconds(self) -> list[float]:
         """Processor time of each worker so far."""
-        return [_seconds(worker) for worker in self.workers]
+        return [_get_cpu_seconds(worker) for worker in self.workers]
 
-    def postgres_seconds(self) -> float:
+    def get_postgres_seconds(self) -> float:
         """Of all server processes, also of those that have ended."""
         postmaster = self._postmaster
         times = postmaster.cpu_times()
         ended = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
-        return float(_seconds(postmaster) + ended + sum(map(_seconds, postmaster.children())))
+        return float(
+            _get_cpu_seconds(postmaster)
+            + ended
+            + sum(map(_get_cpu_seconds, postmaster.child_cards()))
+        )
 
-    def workers_mb(self) -> list[float]:
-        return [_megabytes(worker.memory_info().rss) for worker in self.workers]
+    def get_workers_mb(self) -> list[float]:
+        return [_to_megabytes(worker.memory_info().rss) for worker in self.workers]
 
-    def postgres_mb(self) -> float:
+    def get_postgres_mb(self) -> float:
         postmaster = self._postmaster
-        return _megabytes(_shared_once([postmaster, *postmaster.children()]))
+        return _to_megabytes(_sum_proportional_memory([postmaster, *postmaster.child_cards()]))
 
 
-def _seconds(process: psutil.Process) -> float:
+def _get_cpu_seconds(process: psutil.Process) -> float:
     try:
         times = process.cpu_times()
     except psutil.NoSuchProcess:  # it is among those that have ended now
@@ -67,7 +71,7 @@ def _seconds(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-def _shared_once(processes: Iterable[psutil.Process]) -> int:
+def _sum_proportional_memory(processes: Iterable[psutil.Process]) -> int:
     """Memory that processes share is divided between them, where the system can tell."""
     total = 0
     for process in processes:
@@ -77,14 +81,14 @@ def _shared_once(processes: Iterable[psutil.Process]) -> int:
     return total
 
 
-def _megabytes(count: int) -> float:
+def _to_megabytes(count: int) -> float:
     return round(count / 1e6, 1)
 
 
 @contextlib.asynccontextmanager
-async def installed(folder: Path, *, workers: int) -> AsyncIterator[Installation]:
+async def run_installation(folder: Path, *, workers: int) -> AsyncIterator[Installation]:
     """Told to stop in the end, and must stop by itself."""
-    data_dir, port = folder / "data", _free_port()
+    data_dir, port = folder / "data", _find_free_port()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TAPGATE_")}
     environ = kept | {
         "TAPGATE_DATA_DIR": str(data_dir),
@@ -99,14 +103,14 @@ async def installed(folder: Path, *, workers: int) -> AsyncIterator[Installation
     installation = Installation(data_dir, port, environ)
     with (folder / "gateway.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            _TAPGATE, "serve", env=environ, stdout=asyncio.subprocess.PIPE, stderr=log
+            _TAPGATE_COMMAND, "serve", env=environ, stdout=asyncio.subprocess.PIPE, stderr=log
         )
     try:
         assert process.stdout is not None
         while not (line := await process.stdout.readline()).startswith(b"The gateway listens"):
             if not line:
                 raise RuntimeError((folder / "gateway.log").read_text())
-        installation.runs_as(process.pid)
+        installation.attach(process.pid)
         yield installation
     finally:
         if process.returncode is None:
@@ -114,6 +118,6 @@ async def installed(folder: Path, *, workers: int) -> AsyncIterator[Installation
         await process.communicate()
 
 
-def _free_port() -> int:
+def _find_free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])

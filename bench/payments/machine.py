@@ -13,17 +13,17 @@ import psutil
 
 from bench.payments.results import Machine
 
-_FLUSHES = 200
+_FLUSH_COUNT = 200
 _PAGE = b"\0" * 8192
 
 
-def described(folder: Path, postgres_version: str) -> Machine:
+def describe_machine(folder: Path, postgres_version: str) -> Machine:
     return Machine(
-        processor=_processor(),
+        processor=_get_processor(),
         cores=os.cpu_count() or 1,
         memory_gb=round(psutil.virtual_memory().total / 1e9, 1),
-        disk=_disk(folder),
-        flush_us=_flush_us(folder),
+        disk=_get_disk(folder),
+        flush_us=_measure_flush_us(folder),
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         postgres=postgres_version,
         python=platform.python_version(),
@@ -31,24 +31,24 @@ def described(folder: Path, postgres_version: str) -> Machine:
     )
 
 
-def _processor() -> str:
+def _get_processor() -> str:
     if sys.platform == "darwin":
-        return _said("sysctl", "-n", "machdep.cpu.brand_string") or platform.processor()
-    for line in _said("lscpu").splitlines():
+        return _run_program("sysctl", "-n", "machdep.cpu.brand_string") or platform.processor()
+    for line in _run_program("lscpu").splitlines():
         name, _, value = line.partition(":")
         if name.strip() == "Model name":
             return value.strip()
     return platform.processor() or platform.machine()
 
 
-def _said(program: str, *arguments: str) -> str:
+def _run_program(program: str, *arguments: str) -> str:
     if shutil.which(program) is None:
         return ""
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
     return done.stdout.strip()
 
 
-def _disk(folder: Path) -> str:
+def _get_disk(folder: Path) -> str:
     above = {str(folder), *map(str, folder.parents)}
     mounted = [part for part in psutil.disk_partitions(all=True) if part.mountpoint in above]
     if not mounted:
@@ -57,12 +57,12 @@ def _disk(folder: Path) -> str:
     return f"{nearest.fstype} on {nearest.device}"
 
 
-def _flush_us(folder: Path) -> float:
+def _measure_flush_us(folder: Path) -> float:
     flush = getattr(os, "fdatasync", os.fsync)
     path, taken = folder / "flush", []
     file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
-        for _ in range(_FLUSHES):
+        for _ in range(_FLUSH_COUNT):
             os.pwrite(file, _PAGE, 0)
             started = perf_counter()
             flush(file)

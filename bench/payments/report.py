@@ -13,22 +13,29 @@ from statistics import mean
 import msgspec
 
 from bench.payments import chart
-from bench.payments.page import encoded, filled_in, put
-from bench.payments.results import Overload, Phase, Results, best_of, best_tpcb, growth
+from bench.payments.output import encode_results, replace_section, write_files
+from bench.payments.results import (
+    Overload,
+    Phase,
+    Results,
+    compute_memory_growth,
+    get_best_phase,
+    get_best_tpcb_run,
+)
 
-RESULTS = Path("bench/results/latest.json")
-PAGE = Path("docs/benchmarks.md")
-CHART = Path("docs/benchmarks.svg")
-BEGIN, END = "<!-- figures: written by `make bench` -->\n", "<!-- end of figures -->\n"
+RESULTS_FILE = Path("bench/results/latest.json")
+PAGE_FILE = Path("docs/benchmarks.md")
+CHART_FILE = Path("docs/benchmarks.svg")
+BEGIN_MARK, END_MARK = "<!-- figures: written by `make bench` -->\n", "<!-- end of figures -->\n"
 
-_KINDS = {
+_KIND_LABELS = {
     "hot": "payments, all to one merchant",
     "told": "payments, each told by webhook",
     "replays": "replays of payments",
     "transfers": "P2P transfers by API key",
     "balances": "balance reads by API key",
 }
-_HEAD = (
+_HEADER = (
     "",
     "Connections",
     "Per second",
@@ -42,14 +49,18 @@ _HEAD = (
 Row = Sequence[str]
 
 
-def text(results: Results) -> str:
+def render_text(results: Results) -> str:
     """The one table of a run, with what belongs to it."""
     return "\n\n".join(
-        [table([_HEAD, *_rows(results)]), *_sentences(results), table(_about_machine(results))]
+        [
+            render_table([_HEADER, *_build_rows(results)]),
+            *_render_sentences(results),
+            render_table(_build_machine_rows(results)),
+        ]
     )
 
 
-def table(rows: Sequence[Row]) -> str:
+def render_table(rows: Sequence[Row]) -> str:
     """Markdown that is a table to the eye as well."""
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     shown = [
@@ -67,12 +78,14 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join([shown[0], rule + " |", *shown[1:]])
 
 
-def _rows(results: Results) -> list[Row]:
+def _build_rows(results: Results) -> list[Row]:
     connections = sorted({phase.connections for phase in results.payments})
     clients = sorted({run.clients for run in results.tpcb})
-    rows = [_row("payments", best_of(results.payments, count)) for count in connections]
+    rows = [
+        _build_row("payments", get_best_phase(results.payments, count)) for count in connections
+    ]
     for count in clients:
-        run = best_tpcb(results.tpcb, count)
+        run = get_best_tpcb_run(results.tpcb, count)
         latency = f"mean {run.mean_ms:.1f}"
         rows.append(
             (
@@ -86,13 +99,13 @@ def _rows(results: Results) -> list[Row]:
                 f"{run.postgres_us:,.0f}",
             )
         )
-    for kind, name in _KINDS.items():
+    for kind, name in _KIND_LABELS.items():
         phases = [phase for phase in results.others if phase.kind == kind]
-        rows.append(_row(name, best_of(phases, phases[0].connections)))
-    return [*rows, _row("payments at overload", results.overload.phase)]
+        rows.append(_build_row(name, get_best_phase(phases, phases[0].connections)))
+    return [*rows, _build_row("payments at overload", results.overload.phase)]
 
 
-def _row(name: str, phase: Phase) -> Row:
+def _build_row(name: str, phase: Phase) -> Row:
     return (
         name,
         f"{phase.connections}",
@@ -105,33 +118,35 @@ def _row(name: str, phase: Phase) -> Row:
     )
 
 
-def _sentences(results: Results) -> list[str]:
+def _render_sentences(results: Results) -> list[str]:
     ratio, books, memory = results.ratio, results.books, results.memory
     phases = [*results.payments, *results.others]
     declined = sum(sum(phase.declined.values()) for phase in phases)
-    spread = best_of(results.payments, 64)
-    hot = best_of([phase for phase in results.others if phase.kind == "hot"], 64)
+    spread = get_best_phase(results.payments, 64)
+    hot = get_best_phase([phase for phase in results.others if phase.kind == "hot"], 64)
     carried = [phase.batches for phase in (*phases, results.overload.phase)]
     largest = max(batches.largest for batches in carried if batches is not None)
     client = mean(phase.cpu.load_client for phase in results.payments)
     busiest = ", ".join(
-        f"{best_of(results.payments, count).cpu.busiest_worker:.0%} at {count}"
+        f"{get_best_phase(results.payments, count).cpu.busiest_worker:.0%} at {count}"
         for count in sorted({phase.connections for phase in results.payments})
     )
     return [
         f"**Ratio: {ratio.ratio:.2f}.** The best of {len(results.payments)} payment phases"
         f" ({ratio.payments_per_second:,.0f}/s at {ratio.connections} connections) over the best of"
         f" {len(results.tpcb)} TPC-B phases ({ratio.tpcb_per_second:,.0f}/s at {ratio.clients}"
-        f" clients). Within each round it is {_listed(ratio.by_round)}. Rows above are the best of"
+        f" clients). Within each round it is {_format_ratios(ratio.by_round)}. Rows above"
+        " are the best of"
         " their rounds too.",
         f"One hot merchant takes {hot.per_second / spread.per_second:.0%} of what"
         f" {results.sizes.processors} take together. The largest batch carried {largest}."
         f" The load client used {client:.0f} µs of processor time per payment, on the same cores.",
         f"Of the work of {results.sizes.workers} workers the busier one did {busiest} connections.",
-        _of_overload(results.overload),
-        f"Memory: workers {_megabytes(memory.workers_before_mb)} before the first phase,"
-        f" {_megabytes(memory.workers_mb)} after the last and {memory.requests:,} requests:"
-        f" {growth(memory):+.2f} MB per 10,000. PostgreSQL {memory.postgres_mb:.0f} MB.",
+        _render_overload(results.overload),
+        f"Memory: workers {_format_megabytes(memory.workers_before_mb)} before the first phase,"
+        f" {_format_megabytes(memory.workers_mb)} after the last and {memory.requests:,} requests:"
+        f" {compute_memory_growth(memory):+.2f} MB per 10,000. PostgreSQL"
+        f" {memory.postgres_mb:.0f} MB.",
         f"Books: {books.claims} claims {'hold' if books.hold else 'DO NOT HOLD'} over"
         f" {books.transactions:,} transactions and {books.entries:,} entries;"
         f" {books.approved:,} were answered as done, {books.completed:,} are in the books."
@@ -139,7 +154,7 @@ def _sentences(results: Results) -> list[str]:
     ]
 
 
-def _of_overload(overload: Overload) -> str:
+def _render_overload(overload: Overload) -> str:
     phase = overload.phase
     return (
         f"At overload, {phase.connections:,} connections that repeat at once when refused,"
@@ -150,15 +165,15 @@ def _of_overload(overload: Overload) -> str:
     )
 
 
-def _megabytes(each: Sequence[float]) -> str:
+def _format_megabytes(each: Sequence[float]) -> str:
     return " and ".join(f"{megabytes:.0f} MB" for megabytes in each)
 
 
-def _listed(ratios: Sequence[float]) -> str:
+def _format_ratios(ratios: Sequence[float]) -> str:
     return ", ".join(f"{one:.2f}" for one in ratios)
 
 
-def _about_machine(results: Results) -> list[Row]:
+def _build_machine_rows(results: Results) -> list[Row]:
     machine, sizes = results.machine, results.sizes
     return [
         ("Machine", ""),
@@ -170,40 +185,43 @@ def _about_machine(results: Results) -> list[Row]:
         ("Python", machine.python),
         ("Tapgate", f"{results.version}, {sizes.workers} workers"),
         ("World", f"{sizes.cards:,} cards, {sizes.processors} processors"),
-        ("Phases", _lengths(results)),
+        ("Phases", _describe_phases(results)),
         ("Taken on", results.taken_on),
     ]
 
 
-def _lengths(results: Results) -> str:
+def _describe_phases(results: Results) -> str:
     shortest = min(phase.seconds for phase in results.payments)
     asked = results.sizes.seconds
     shorter = f", the shortest {shortest:.1f} s" if shortest < 0.9 * asked else ""
     return f"of {asked:g} s, in {results.sizes.rounds} rounds{shorter}"
 
 
-def figures(results: Results) -> str:
+def render_section(results: Results) -> str:
     """The part of the page that a run writes."""
-    return f"\n![Payments and TPC-B per second]({CHART.name})\n\n{text(results)}\n\n"
+    return f"\n![Payments and TPC-B per second]({CHART_FILE.name})\n\n{render_text(results)}\n\n"
 
 
-def page(before: str, results: Results) -> str:
-    return filled_in(before, BEGIN, END, figures(results))
+def render_page(before: str, results: Results) -> str:
+    return replace_section(before, BEGIN_MARK, END_MARK, render_section(results))
 
 
-def write(results: Results, root: Path) -> list[Path]:
+def write_report(results: Results, root: Path) -> list[Path]:
     """The results as JSON, the chart and, where there is one, the page."""
-    written = {RESULTS: encoded(results), CHART: chart.drawn(results).encode()}
-    if (root / PAGE).exists():
-        written[PAGE] = page((root / PAGE).read_text(), results).encode()
-    return put(root, written)
+    written = {
+        RESULTS_FILE: encode_results(results),
+        CHART_FILE: chart.render_svg(results).encode(),
+    }
+    if (root / PAGE_FILE).exists():
+        written[PAGE_FILE] = render_page((root / PAGE_FILE).read_text(), results).encode()
+    return write_files(root, written)
 
 
-def kept(root: Path) -> Results:
-    return msgspec.json.decode((root / RESULTS).read_bytes(), type=Results)
+def load_results(root: Path) -> Results:
+    return msgspec.json.decode((root / RESULTS_FILE).read_bytes(), type=Results)
 
 
 if __name__ == "__main__":
     here = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2]
-    for path in write(kept(here), here):
+    for path in write_report(load_results(here), here):
         print(f"Wrote {path}")

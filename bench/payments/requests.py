@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import msgspec
 
-from bench.payments.world import Card, Key
+from bench.payments.dataset import Card, SigningKey
 from tapgate import signing
 from tapgate.clock import format_rfc3339, system_clock
 
@@ -12,27 +12,27 @@ PAYMENT_PATH = "/api/v1/pos/payment"
 TRANSFER_PATH = "/api/v1/wallet/transfer-p2p"
 
 #: Above the limit under which a card pays without its PIN, below every other limit.
-_PAYMENT = "525.00"
-_TRANSFER = "25.00"
+_PAYMENT_AMOUNT = "525.00"
+_TRANSFER_AMOUNT = "25.00"
 
 
-def payment(card: Card, key: Key, timestamp: str) -> bytes:
+def build_payment(card: Card, key: SigningKey, timestamp: str) -> bytes:
     body = msgspec.json.encode(
         {
             "request_id": str(uuid4()),
             "card_serial": card.serial,
-            "amount": _PAYMENT,
+            "amount": _PAYMENT_AMOUNT,
             "pin": card.pin,
             "merchant_name": "Kamara Stores",
             "transaction_ref": "ORDER-1188",
         }
     )
-    return signed(body, key, timestamp)
+    return build_signed_payment(body, key, timestamp)
 
 
-def signed(body: bytes, key: Key, timestamp: str) -> bytes:
+def build_signed_payment(body: bytes, key: SigningKey, timestamp: str) -> bytes:
     signature = signing.sign(key.secret, "POST", PAYMENT_PATH, timestamp, body)
-    return request(
+    return build_request(
         "POST",
         PAYMENT_PATH,
         f"X-API-Key-ID: {key.id}\r\nX-Timestamp: {timestamp}\r\nX-Signature: {signature}\r\n",
@@ -40,32 +40,34 @@ def signed(body: bytes, key: Key, timestamp: str) -> bytes:
     )
 
 
-def transfer(sender: Card, receiver: Card, api_key: str) -> bytes:
+def build_transfer(sender: Card, receiver: Card, api_key: str) -> bytes:
     body = msgspec.json.encode(
         {
             "request_id": str(uuid4()),
             "sender_id": sender.subscriber_id,
             "recipient_card_serial": receiver.serial,
-            "amount": _TRANSFER,
+            "amount": _TRANSFER_AMOUNT,
             "pin": sender.pin,
         }
     )
-    return request("POST", TRANSFER_PATH, bearer(api_key), body)
+    return build_request("POST", TRANSFER_PATH, build_bearer_header(api_key), body)
 
 
-def balance(card: Card, api_key: str) -> bytes:
-    return request("GET", f"/api/v1/balance/{card.subscriber_id}", bearer(api_key), b"")
+def build_balance_read(card: Card, api_key: str) -> bytes:
+    return build_request(
+        "GET", f"/api/v1/balance/{card.subscriber_id}", build_bearer_header(api_key), b""
+    )
 
 
-def now() -> str:
+def get_timestamp() -> str:
     return format_rfc3339(system_clock())
 
 
-def bearer(api_key: str) -> str:
+def build_bearer_header(api_key: str) -> str:
     return f"Authorization: Bearer {api_key}\r\n"
 
 
-def request(method: str, path: str, credential: str, body: bytes) -> bytes:
+def build_request(method: str, path: str, credential: str, body: bytes) -> bytes:
     about_body = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
     head = (
         f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{credential}"

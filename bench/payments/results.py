@@ -124,23 +124,23 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     books: Books
 
 
-Measured = TypeVar("Measured", Phase, TpcB)
+MeasurementT = TypeVar("MeasurementT", Phase, TpcB)
 
 
-def _best(measured: Iterable[Measured]) -> Measured:
+def _get_best(measured: Iterable[MeasurementT]) -> MeasurementT:
     return max(measured, key=lambda one: one.per_second)
 
 
-def best_of(phases: Iterable[Phase], connections: int) -> Phase:
-    return _best(phase for phase in phases if phase.connections == connections)
+def get_best_phase(phases: Iterable[Phase], connections: int) -> Phase:
+    return _get_best(phase for phase in phases if phase.connections == connections)
 
 
-def best_tpcb(runs: Iterable[TpcB], clients: int) -> TpcB:
-    return _best(run for run in runs if run.clients == clients)
+def get_best_tpcb_run(runs: Iterable[TpcB], clients: int) -> TpcB:
+    return _get_best(run for run in runs if run.clients == clients)
 
 
-def ratio(payments: Sequence[Phase], tpcb: Sequence[TpcB]) -> Ratio:
-    one, other = _best(payments), _best(tpcb)
+def compute_ratio(payments: Sequence[Phase], tpcb: Sequence[TpcB]) -> Ratio:
+    one, other = _get_best(payments), _get_best(tpcb)
     rounds = sorted({phase.round for phase in payments})
     return Ratio(
         payments_per_second=one.per_second,
@@ -150,8 +150,8 @@ def ratio(payments: Sequence[Phase], tpcb: Sequence[TpcB]) -> Ratio:
         ratio=round(one.per_second / other.per_second, 2),
         by_round=[
             round(
-                _best([phase for phase in payments if phase.round == number]).per_second
-                / _best([run for run in tpcb if run.round == number]).per_second,
+                _get_best([phase for phase in payments if phase.round == number]).per_second
+                / _get_best([run for run in tpcb if run.round == number]).per_second,
                 2,
             )
             for number in rounds
@@ -159,7 +159,7 @@ def ratio(payments: Sequence[Phase], tpcb: Sequence[TpcB]) -> Ratio:
     )
 
 
-def growth(memory: Memory) -> float:
+def compute_memory_growth(memory: Memory) -> float:
     """Megabytes of all workers together for 10,000 requests."""
     grown = sum(memory.workers_mb) - sum(memory.workers_before_mb)
     return grown / memory.requests * 10_000

@@ -13,17 +13,17 @@ from tapgate.store.embedded import PROGRAMS_DIR, SUPERUSER
 
 _DATABASE = "tpcb"
 #: Until the server's processes have ended, whose time is known only then.
-_FAREWELL_SECONDS = 0.3
-_RATE = re.compile(r"^tps = ([0-9.]+) \(without initial connection time\)$", re.MULTILINE)
-_LATENCY = re.compile(r"^latency average = ([0-9.]+) ms$", re.MULTILINE)
-_DONE = re.compile(r"^number of transactions actually processed: ([0-9]+)", re.MULTILINE)
+_SERVER_EXIT_SECONDS = 0.3
+_RATE_PATTERN = re.compile(r"^tps = ([0-9.]+) \(without initial connection time\)$", re.MULTILINE)
+_LATENCY_PATTERN = re.compile(r"^latency average = ([0-9.]+) ms$", re.MULTILINE)
+_COUNT_PATTERN = re.compile(r"^number of transactions actually processed: ([0-9]+)", re.MULTILINE)
 
 
 class PgBench:
     def __init__(self, installation: Installation) -> None:
         self._installation = installation
         query = parse_qs(urlsplit(installation.database_url).query)
-        self._connect = ("-h", query["host"][0], "-U", SUPERUSER)
+        self._connection_options = ("-h", query["host"][0], "-U", SUPERUSER)
 
     async def prepare(self, scale: int) -> None:
         connection = await asyncpg.connect(self._installation.database_url)
@@ -36,24 +36,24 @@ class PgBench:
     async def measure(self, round_: int, clients: int, seconds: float) -> TpcB:
         whole = max(1, round(seconds))  # it takes no fractions
         threads = min(clients, os.cpu_count() or 1)
-        before = self._installation.postgres_seconds()
+        before = self._installation.get_postgres_seconds()
         said = await self._run(
             *("-M", "prepared", "-c", str(clients), "-j", str(threads), "-T", str(whole))
         )
-        await asyncio.sleep(_FAREWELL_SECONDS)
-        used = self._installation.postgres_seconds() - before
+        await asyncio.sleep(_SERVER_EXIT_SECONDS)
+        used = self._installation.get_postgres_seconds() - before
         return TpcB(
             round=round_,
             clients=clients,
-            per_second=round(float(_found(_RATE, said)), 1),
-            mean_ms=float(_found(_LATENCY, said)),
-            postgres_us=round(used / int(_found(_DONE, said)) * 1e6, 1),
+            per_second=round(float(_extract(_RATE_PATTERN, said)), 1),
+            mean_ms=float(_extract(_LATENCY_PATTERN, said)),
+            postgres_us=round(used / int(_extract(_COUNT_PATTERN, said)) * 1e6, 1),
         )
 
     async def _run(self, *arguments: str) -> str:
         process = await asyncio.create_subprocess_exec(
             PROGRAMS_DIR / "pgbench",
-            *self._connect,
+            *self._connection_options,
             *arguments,
             _DATABASE,
             env={"PATH": os.defpath, "LC_ALL": "C"},
@@ -66,7 +66,7 @@ class PgBench:
         return said.decode()
 
 
-def _found(pattern: re.Pattern[str], said: str) -> str:
+def _extract(pattern: re.Pattern[str], said: str) -> str:
     match = pattern.search(said)
     if match is None:
         raise RuntimeError(f"pgbench said something else: {said}")

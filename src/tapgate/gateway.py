@@ -48,7 +48,7 @@ from tapgate.credentials.pins import PinVerifier
 from tapgate.demo import build as demo
 from tapgate.demo import examples
 from tapgate.demo.build import DemoError
-from tapgate.demo.progress import progress
+from tapgate.demo.progress import show_progress
 from tapgate.edge.app import App
 from tapgate.edge.endpoint import Endpoints
 from tapgate.edge.http_protocol import HttpProtocol
@@ -84,7 +84,7 @@ from tapgate.service.connection_limit import ConnectionLimit
 from tapgate.service.node_files import get_shared_folder
 from tapgate.service.throttle import Throttle
 from tapgate.settings import NO_DEMO, Settings, SettingsError, load_settings
-from tapgate.simulators.simulators import simulators
+from tapgate.simulators.site import build_simulator_site
 from tapgate.store.database import Database
 from tapgate.store.installation import check_installation
 from tapgate.store.signals import Signals
@@ -231,7 +231,7 @@ def create_app(services: Services) -> App:
         await record_denial(services, origin, endpoint, error)
 
     services.on_denied = denied
-    sites = [build_console(), simulators(services.settings)]
+    sites = [build_console(), build_simulator_site(services.settings)]
     return App(services, chain.from_iterable(ENDPOINT_GROUPS), filter(None, sites), WEBHOOK_EVENTS)
 
 
@@ -269,10 +269,12 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
     admin_id = await admin_queries.get_first_system_admin(services.database)
     if admin_id is None:
         raise DemoError("there is no administrator yet: start Tapgate once")
-    async with demo.alone(services.database):
-        clock = demo.clock_before(now, size, settings.timezone)
-        with progress(f"Building a {size} demo", demo.work(size)) as advance:
-            async with open_services(demo.untold(settings), database_url, clock=clock) as past:
+    async with demo.acquire_build_lock(services.database):
+        clock = demo.create_clock(now, size, settings.timezone)
+        with show_progress(f"Building a {size} demo", demo.estimate_work(size)) as advance:
+            async with open_services(
+                demo.without_notifications(settings), database_url, clock=clock
+            ) as past:
                 country = await demo.build(past, clock, size, now, advance)
         _, key = await api_key_operations.create(
             services,
@@ -280,12 +282,12 @@ async def build_demo(services: Services, database_url: str, size: str) -> list[s
             NewApiKey(name="demo", scopes=list(SCOPES)),
             created_by=admin_id,
         )
-        shown = examples.lines(
+        shown = examples.render_examples(
             country,
-            examples.tools(settings, key, sys.argv[0]),
+            examples.build_context(settings, key, sys.argv[0]),
             today=get_platform_day(now, settings.timezone),
         )
-        examples.keep(settings.data_dir, shown)
+        examples.save_examples(settings.data_dir, shown)
     return shown
 
 

@@ -36,11 +36,11 @@ CARDS, ACCOUNTS, ENTRIES = 100, 1_000, 5_000
 
 async def grown(services: Services, connection: asyncpg.Connection) -> Any:
     """A world with a past. Returns the card with the longest history and what was filled in."""
-    from bench.growth.fill import Fill
+    from bench.growth.fill import DatabaseFiller
     from bench.growth.results import Sizes
-    from bench.payments import world
+    from bench.payments import dataset
 
-    made = await world.build(services, cards=CARDS, processors=2)
+    made = await dataset.build(services, cards=CARDS, processors=2)
     shops = await services.database.fetch("SELECT id FROM processors ORDER BY id")
     for number, shop in enumerate(shops):
         paid = Command(
@@ -63,7 +63,7 @@ async def grown(services: Services, connection: asyncpg.Connection) -> Any:
         seconds=1.0,
         rounds=1,
     )
-    fill = Fill(connection, services.settings, sizes, lambda line: None)
+    fill = DatabaseFiller(connection, services.settings, sizes, lambda line: None)
     return made.cards[0], await fill.run(made.cards[0])
 
 

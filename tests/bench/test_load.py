@@ -17,7 +17,7 @@ _DONE = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
 
 async def tally_of(plan: dict[str, Any]) -> Any:
     client = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bench.payments.load"),
+        *(sys.executable, "-m", "bench.payments.load_client"),
         cwd=ROOT,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

@@ -17,7 +17,7 @@ from gateway.running import ADMIN, free_port, started
 from journeys.lines import connected
 from journeys.platform import Platform
 from journeys.staff import Admin
-from tapgate.demo.examples import kept
+from tapgate.demo.examples import load_examples
 
 #: What is awaited comes at once on an idle machine; this one may be busy with other tests.
 expect.set_options(timeout=30_000)
@@ -67,7 +67,7 @@ async def platform(browser: Browser, postgres: str, copies: Copies) -> AsyncIter
 
 @pytest.fixture(scope="session")
 def hero(platform: Platform) -> Hero:
-    text = "\n".join(kept(platform.settings.data_dir))
+    text = "\n".join(load_examples(platform.settings.data_dir))
     said = re.search(r"# (.+): phone (\S+), card (\S+), PIN (\d{4})", text)
     public_id = re.search(r"/subscribers/(sub_\w+)", text)
     assert said is not None and public_id is not None, text

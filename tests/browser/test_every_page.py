@@ -19,7 +19,7 @@ from journeys.caller import done
 from journeys.platform import Platform
 from journeys.staff import Admin
 from tapgate.console.console import ACTIONS, PAGES
-from tapgate.simulators.simulators import PAGES as SIMULATORS
+from tapgate.simulators.site import PAGES as SIMULATORS
 
 #: Pages of one thing -> the list that such a thing is taken from.
 _LISTS: Final = {

@@ -16,8 +16,8 @@ from cli.pretend_messenger import HANG_UP, Answer, answered, pretend_messenger, 
 from cli.terminal import OnTerminal, on_terminal
 from gateway.running import free_port
 from tapgate.cli import app
-from tapgate.cli.chat.pins import asks_for_pin
-from tapgate.demo.examples import keep
+from tapgate.cli.chat.pin_detection import asks_for_pin
+from tapgate.demo.examples import save_examples
 
 TAPGATE = str(Path(sys.executable).with_name("tapgate"))
 PHONE = "+23276000009"
@@ -88,7 +88,9 @@ def test_another_may_speak_and_the_rest_is_not_sent(environ: dict[str, str]) -> 
 def test_the_demo_s_first_subscriber_speaks(environ: dict[str, str], folder: Path) -> None:
     with pretend_messenger(answered("one"), answered("two")) as messenger:
         chat(environ, "--once", "menu", "--url", messenger.url)
-        keep(folder / "data", ["# Aminata Kamara: phone +23225000001, card DEMO-000001, PIN 4826"])
+        save_examples(
+            folder / "data", ["# Aminata Kamara: phone +23225000001, card DEMO-000001, PIN 4826"]
+        )
         chat(environ, "--once", "menu", "--url", messenger.url)
     said_by = [body["from"] for body in messenger.bodies]
     assert said_by == ["+23276000001", "+23225000001"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tapgate.cli.chat.pins import asks_for_pin
+from tapgate.cli.chat.pin_detection import asks_for_pin
 from tapgate.messenger.conversation.texts import TEXTS
 from tapgate.messenger.model.common import LANGUAGES, Language
 

@@ -11,4 +11,4 @@ def test_a_process_of_no_user_goes_by_its_number(monkeypatch: pytest.MonkeyPatch
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 987_654_321)
-    assert operator.origin().actor_id == "command line:987654321"
+    assert operator.build_origin().actor_id == "command line:987654321"

@@ -9,11 +9,11 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from tapgate.client.gateway import Operations
-from tapgate.client.operation import Group, Operation, operation
-from tapgate.client.pages import Pages, listing
+from tapgate.client.client import BaseClient
+from tapgate.client.operation import Operation, OperationGroup, operation
+from tapgate.client.pagination import Paginator, list_operation
 from tapgate.client.records.messages import StatusReport
-from tapgate.client.records.rules import CommissionRule, FeeStep
+from tapgate.client.records.rules import CommissionRule, FeeRule
 from tapgate.clock import system_clock
 
 _SAMPLES: dict[Any, Any] = {
@@ -25,7 +25,7 @@ _SAMPLES: dict[Any, Any] = {
     date: date(2026, 1, 31),
     datetime: system_clock(),
     StatusReport: StatusReport(message_id="msg_1", status="failed", error_code="131026"),
-    FeeStep: FeeStep(type="transfer_p2p", up_to="1", rate="1", payer="sender"),
+    FeeRule: FeeRule(type="transfer_p2p", up_to="1", rate="1", payer="sender"),
     CommissionRule: CommissionRule(type="agent_cashin", tier=1, rate="1", minimum_amount="10"),
 }
 
@@ -33,11 +33,11 @@ _SAMPLES: dict[Any, Any] = {
 class Recorder:
     """A line that leads nowhere: a call answers its own description."""
 
-    def call(self, described: Operation[Any], /) -> Operation[Any]:
+    def send(self, described: Operation[Any], /) -> Operation[Any]:
         return described
 
-    def walk(self, asked: Any, /) -> Operation[Any]:
-        page: Any = Pages(self, asked).page("cur_0000000000000")  # type: ignore[arg-type]
+    def paginate(self, asked: Any, /) -> Operation[Any]:
+        page: Any = Paginator(self, asked).get_page("cur_0000000000000")  # type: ignore[arg-type]
         return page  # type: ignore[no-any-return]
 
 
@@ -45,7 +45,7 @@ class Method(msgspec.Struct, frozen=True):
     """One method of a group."""
 
     name: str
-    group: Group[Any]
+    group: OperationGroup[Any]
     describe: Any
 
     def __str__(self) -> str:
@@ -89,13 +89,13 @@ def _values(kind: Any) -> list[Any]:
 
 
 def methods() -> list[Method]:
-    return list(_methods("", Operations(Recorder())))
+    return list(_methods("", BaseClient(Recorder())))
 
 
-def _methods(prefix: str, group: Group[Any]) -> Iterator[Method]:
+def _methods(prefix: str, group: OperationGroup[Any]) -> Iterator[Method]:
     for name, member in inspect.getmembers_static(type(group)):
-        if isinstance(member, operation | listing):
+        if isinstance(member, operation | list_operation):
             yield Method(prefix + name, group, member.describe)
     for name, value in vars(group).items():
-        if isinstance(value, Group):
+        if isinstance(value, OperationGroup):
             yield from _methods(f"{prefix}{name}.", value)

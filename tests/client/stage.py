@@ -6,12 +6,12 @@ import httpx2
 
 from tapgate.client import (
     AccessToken,
-    AsyncGateway,
+    AsyncTapgateClient,
     Credential,
-    Gateway,
     Login,
-    Retries,
+    RetryPolicy,
     ServiceSecret,
+    TapgateClient,
 )
 from tapgate.edge.services import Services
 from tapgate.gateway import create_app
@@ -20,7 +20,7 @@ from world import Bearer, World
 URL = "http://gateway"
 
 #: The real rules with pauses that are not waited for.
-AT_ONCE = Retries(first_pause=0.0, longest_pause=0.0)
+AT_ONCE = RetryPolicy(initial_delay=0.0, max_delay=0.0)
 
 
 class Across(httpx2.BaseTransport):
@@ -49,18 +49,18 @@ class Stage:
         self.transport = httpx2.ASGITransport(create_app(services))
         self.secret = ServiceSecret("messenger", services.settings.service_secrets["messenger"])
 
-    def awaited(self, credential: Credential | Login | None = None) -> AsyncGateway:
-        return AsyncGateway(URL, credential, http=self.transport, retries=AT_ONCE)
+    def awaited(self, credential: Credential | Login | None = None) -> AsyncTapgateClient:
+        return AsyncTapgateClient(URL, credential, http=self.transport, retries=AT_ONCE)
 
-    def waiting(self, credential: Credential | Login | None = None) -> Gateway:
+    def waiting(self, credential: Credential | Login | None = None) -> TapgateClient:
         """For a thread other than the event loop's."""
         across = Across(asyncio.get_running_loop(), self.transport)
-        return Gateway(URL, credential, http=across, retries=AT_ONCE)
+        return TapgateClient(URL, credential, http=across, retries=AT_ONCE)
 
-    def service(self) -> AsyncGateway:
+    def service(self) -> AsyncTapgateClient:
         return self.awaited(self.secret)
 
-    async def admin(self, role: str = "A") -> AsyncGateway:
+    async def admin(self, role: str = "A") -> AsyncTapgateClient:
         return self.awaited(self.token(await self.world.admin(role)))
 
     def token(self, admin: Bearer) -> AccessToken:

@@ -5,10 +5,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapgate.client import OutcomeUnknown, Refused, Retries, ServiceSecret, TapgateError
-from tapgate.client.exchange import Exchange, Outcome, Pause
-from tapgate.client.operation import Effect, Operation, described
+from tapgate.client import ApiError, OutcomeUnknownError, RetryPolicy, ServiceSecret, TapgateError
+from tapgate.client.operation import Effect, Operation, build_operation
 from tapgate.client.records.base import Confirmation
+from tapgate.client.request_flow import RequestFlow, Sleep, StepResult
 from tapgate.clock import system_clock
 
 TRIES = 4
@@ -48,24 +48,24 @@ effects: st.SearchStrategy[Effect] = st.sampled_from(["reads", "sets", "moves", 
 
 
 def operation(effect: Effect) -> Operation[Confirmation]:
-    return described(effect, "POST", "/api/v1/things", Confirmation, body={"amount": "1"})
+    return build_operation(effect, "POST", "/api/v1/things", Confirmation, body={"amount": "1"})
 
 
 def drive(
-    effect: Effect, outcomes: list[Outcome]
-) -> tuple[Confirmation | TapgateError, list[Outcome], list[httpx2.Request]]:
+    effect: Effect, outcomes: list[StepResult]
+) -> tuple[Confirmation | TapgateError, list[StepResult], list[httpx2.Request]]:
     """What the caller gets; what came back until then; what was sent."""
-    exchange = Exchange(
+    exchange = RequestFlow(
         "http://gateway",
         ServiceSecret("messenger", "secret"),
-        retries=Retries(tries=TRIES, first_pause=0),
+        retries=RetryPolicy(max_attempts=TRIES, initial_delay=0),
         timeout=httpx2.Timeout(1),
         clock=system_clock,
     )
-    steps = exchange.steps(operation(effect))
-    came: list[Outcome] = []
+    steps = exchange.run(operation(effect))
+    came: list[StepResult] = []
     sent: list[httpx2.Request] = []
-    told: Outcome = None
+    told: StepResult = None
     try:
         while True:
             step = steps.send(told)
@@ -75,7 +75,7 @@ def drive(
                 told = outcomes[len(came)]
                 came.append(told)
             else:
-                assert isinstance(step, Pause)
+                assert isinstance(step, Sleep)
     except StopIteration as end:
         answer: Confirmation = end.value
         return answer, came, sent
@@ -85,7 +85,7 @@ def drive(
 
 @given(effects, outcomes)
 def test_what_may_have_happened_is_repeated_only_where_that_does_no_harm(
-    effect: Effect, outcomes: list[Outcome]
+    effect: Effect, outcomes: list[StepResult]
 ) -> None:
     _, came, _ = drive(effect, outcomes)
     if effect == "acts":
@@ -94,28 +94,28 @@ def test_what_may_have_happened_is_repeated_only_where_that_does_no_harm(
 
 @given(effects, outcomes)
 def test_nobody_is_told_that_nothing_happened_when_it_may_have(
-    effect: Effect, outcomes: list[Outcome]
+    effect: Effect, outcomes: list[StepResult]
 ) -> None:
     given_back, came, _ = drive(effect, outcomes)
     lost = any(outcome in LOST for outcome in came)
     if effect == "reads" or not lost:
-        assert not isinstance(given_back, OutcomeUnknown)
+        assert not isinstance(given_back, OutcomeUnknownError)
     else:
-        assert isinstance(given_back, OutcomeUnknown) == (came[-1] not in SETTLED)
+        assert isinstance(given_back, OutcomeUnknownError) == (came[-1] not in SETTLED)
 
 
 @given(effects, outcomes)
-def test_an_answer_ends_it(effect: Effect, outcomes: list[Outcome]) -> None:
+def test_an_answer_ends_it(effect: Effect, outcomes: list[StepResult]) -> None:
     given_back, came, _ = drive(effect, outcomes)
     assert not any(outcome in SETTLED or outcome in AT_THE_DOOR for outcome in came[:-1])
     if came[-1] is SETTLED[0]:
         assert isinstance(given_back, Confirmation)
     elif came[-1] in SETTLED:
-        assert isinstance(given_back, Refused)
+        assert isinstance(given_back, ApiError)
 
 
 @given(effects, outcomes)
-def test_every_try_is_the_same_request(effect: Effect, outcomes: list[Outcome]) -> None:
+def test_every_try_is_the_same_request(effect: Effect, outcomes: list[StepResult]) -> None:
     _, _, sent = drive(effect, outcomes)
     assert 1 <= len(sent) <= TRIES
     assert {request.content for request in sent} == {msgspec.json.encode({"amount": "1"})}

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from client.catalogue import Method, methods
-from tapgate.client.pages import Page
+from tapgate.client.pagination import Page
 from tapgate.client.records.base import File, Receipt
 from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.pagination import Page as DeclaredPage
@@ -103,7 +103,7 @@ def test_what_is_required_is_required(method: Method) -> None:
 def test_what_an_operation_is_like_is_what_is_declared(method: Method) -> None:
     operation, endpoint = method.operation, declared(method)
     assert (operation.effect == "moves") == endpoint.moves_money
-    assert operation.public == endpoint.access.public
+    assert operation.is_public == endpoint.access.public
     if endpoint.method == "GET":
         assert operation.effect == "reads"
     if operation.body:
@@ -116,7 +116,7 @@ def test_what_an_operation_is_like_is_what_is_declared(method: Method) -> None:
 
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_every_field_of_an_answer_is_known_and_nothing_else(method: Method) -> None:
-    kind, answer = declared(method).response_type, method.operation.answer
+    kind, answer = declared(method).response_type, method.operation.response_type
     if kind is None:
         assert answer is type(None)
     elif kind is bytes:

@@ -13,10 +13,10 @@ from client.catalogue import methods
 from client.stage import AT_ONCE, URL, Stage
 from tapgate.admin import operations
 from tapgate.admin.model import SCOPES
-from tapgate.client import AccessToken, ApiKey, AsyncGateway, PartnerKey, PosKey, exceptions
-from tapgate.client.lines import AsyncLine
+from tapgate.client import AccessToken, ApiKey, AsyncTapgateClient, PartnerKey, PosKey, exceptions
 from tapgate.client.operation import Operation
 from tapgate.client.records import StatusReport
+from tapgate.client.transport import AsyncTransport
 from tapgate.clock import get_platform_day
 
 PIN, NEW_PIN, AGENT_PIN = "4071", "8352", "5927"
@@ -28,14 +28,14 @@ Image.new("RGB", (64, 64), "white").save(PNG, "PNG")
 def called(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The names of the operations that were answered."""
     answered = set()
-    call = AsyncLine.call
+    call = AsyncTransport.send
 
-    async def recorded(self: AsyncLine, operation: Operation[Any], /) -> Any:
+    async def recorded(self: AsyncTransport, operation: Operation[Any], /) -> Any:
         answer = await call(self, operation)
         answered.add(operation.name)
         return answer
 
-    monkeypatch.setattr(AsyncLine, "call", recorded)
+    monkeypatch.setattr(AsyncTransport, "send", recorded)
     return answered
 
 
@@ -44,7 +44,7 @@ async def test_every_operation_is_answered(stage: Stage, called: set[str]) -> No
     await operations.create_first_admin(stage.services, email=EMAIL, password=PASSWORD)
     admin = await as_admin(stage)
     key = await admins(stage, admin)
-    third_party = AsyncGateway(URL, ApiKey(key), http=stage.transport, retries=AT_ONCE)
+    third_party = AsyncTapgateClient(URL, ApiKey(key), http=stage.transport, retries=AT_ONCE)
     people = await subscribers(stage, admin, third_party)
     await money(stage, admin, third_party, people)
     await agents(stage, admin, third_party, people)
@@ -55,17 +55,17 @@ async def test_every_operation_is_answered(stage: Stage, called: set[str]) -> No
     assert called == {method.operation.name for method in methods()}
 
 
-async def as_admin(stage: Stage) -> AsyncGateway:
+async def as_admin(stage: Stage) -> AsyncTapgateClient:
     outside = stage.awaited()
     assert (await outside.health()).healthy
     tokens = await outside.admin.login(email=EMAIL, password=PASSWORD)
     tokens = await outside.admin.refresh(refresh_token=tokens.refresh_token)
-    assert (await stage.awaited(AccessToken(tokens.token)).admin.me()).email == EMAIL
+    assert (await stage.awaited(AccessToken(tokens.token)).admin.get_current_user()).email == EMAIL
     await stage.awaited(AccessToken(tokens.token)).admin.logout()
     return await stage.admin()
 
 
-async def admins(stage: Stage, admin: AsyncGateway) -> str:
+async def admins(stage: Stage, admin: AsyncTapgateClient) -> str:
     other = await admin.admin.create_user(
         email="ben@example.com", password=PASSWORD, name="Ben", role="support_user"
     )
@@ -85,7 +85,7 @@ async def admins(stage: Stage, admin: AsyncGateway) -> str:
 
 
 async def subscribers(
-    stage: Stage, admin: AsyncGateway, third_party: AsyncGateway
+    stage: Stage, admin: AsyncTapgateClient, third_party: AsyncTapgateClient
 ) -> dict[str, str]:
     """Two subscribers, and a card of each."""
     uploaded = await admin.cards.upload(b"Serial No.,MAC Address\nTAP-A,\nTAP-B,\nTAP-C,\nTAP-A,\n")
@@ -140,9 +140,9 @@ async def subscribers(
     return people
 
 
-async def restricted(stage: Stage, admin: AsyncGateway, subscriber_id: str) -> None:
+async def restricted(stage: Stage, admin: AsyncTapgateClient, subscriber_id: str) -> None:
     await admin.subscribers.update(subscriber_id, restricted=True, kyc_level=2)
-    with pytest.raises(exceptions.OtpRequired):
+    with pytest.raises(exceptions.OtpRequiredError):
         await admin.subscribers.get(subscriber_id)
     await admin.subscribers.request_restricted_access(subscriber_id)
     newest = await stage.services.database.fetchval(
@@ -155,7 +155,7 @@ async def restricted(stage: Stage, admin: AsyncGateway, subscriber_id: str) -> N
 
 
 async def money(
-    stage: Stage, admin: AsyncGateway, third_party: AsyncGateway, people: dict[str, str]
+    stage: Stage, admin: AsyncTapgateClient, third_party: AsyncTapgateClient, people: dict[str, str]
 ) -> None:
     await stage.world.give(people["a"], "1000")
     quote = await third_party.wallet.quote(type="transfer_p2p", amount="10", sender_id=people["a"])
@@ -164,11 +164,11 @@ async def money(
         sender_id=people["a"], recipient_card_serial="TAP-B", amount="10", pin=PIN
     )
     assert (await third_party.transactions.get(sent.transaction_id)).amount == "10.00"
-    assert (await admin.subscribers.limits(people["a"])).daily.used == "10.00"
-    booked = await admin.transactions.entries(sent.transaction_id)
+    assert (await admin.subscribers.get_limits(people["a"])).daily.used == "10.00"
+    booked = await admin.transactions.get_entries(sent.transaction_id)
     assert booked.entries[0].amount == "10.00"
-    assert (await admin.transactions.chain(sent.transaction_id)).replays.count == 0
-    one, other = [(await admin.balance.get(people[name])).account_id for name in "ab"]
+    assert (await admin.transactions.get_chain(sent.transaction_id)).replays.count == 0
+    one, other = [(await admin.balances.get(people[name])).account_id for name in "ab"]
     moved = await third_party.wallet.transfer(
         from_account_id=one, to_account_id=other, amount="5", pin=PIN
     )
@@ -179,17 +179,17 @@ async def money(
     assert sent.transaction_id.encode() in file.content and file.next_cursor is None
     assert seen[:2] == [moved.transaction_id, sent.transaction_id]
     today = get_platform_day(stage.services.clock(), stage.services.settings.timezone)
-    statement = await third_party.wallet.statement(
+    statement = await third_party.wallet.create_statement(
         subscriber_id=people["a"], from_date=today, to_date=today, format="csv"
     )
     assert statement.statement_url is not None
     token = urlsplit(statement.statement_url).path.rpartition("/")[2]
-    file = await stage.awaited().wallet.fetch_statement(token)
+    file = await stage.awaited().wallet.download_statement(token)
     assert file.media_type.startswith("text/csv")
 
 
 async def agents(
-    stage: Stage, admin: AsyncGateway, third_party: AsyncGateway, people: dict[str, str]
+    stage: Stage, admin: AsyncTapgateClient, third_party: AsyncTapgateClient, people: dict[str, str]
 ) -> None:
     made = await admin.agents.register(
         agent_type="super_agent", name="Main", phone_number=stage.world.phone(), pin=AGENT_PIN
@@ -226,7 +226,7 @@ async def agents(
     assert (await admin.agents.get(other.agent_id)).status == "terminated"
 
 
-async def merchants(stage: Stage, admin: AsyncGateway, people: dict[str, str]) -> None:
+async def merchants(stage: Stage, admin: AsyncTapgateClient, people: dict[str, str]) -> None:
     created = await admin.processors.create(
         name="Shop", phone_number=stage.world.phone(), email="shop@example.com"
     )
@@ -246,7 +246,7 @@ async def merchants(stage: Stage, admin: AsyncGateway, people: dict[str, str]) -
     found = [one.id async for one in admin.processors.list_transactions(processor)]
     assert paid.transaction_id in found
     await admin.processors.transfer(processor, subscriber_id=people["b"], amount="5")
-    added = await admin.processors.terminals.add(processor, name="Till 1")
+    added = await admin.processors.terminals.create(processor, name="Till 1")
     await admin.processors.terminals.block(processor, added.terminal.id)
     await admin.processors.terminals.unblock(processor, added.terminal.id, reason="found")
     assert [one.id async for one in admin.processors.terminals.list(processor)] == [
@@ -262,7 +262,7 @@ async def merchants(stage: Stage, admin: AsyncGateway, people: dict[str, str]) -
     assert [one.id async for one in admin.processors.list()] == [processor]
 
 
-async def partners(stage: Stage, admin: AsyncGateway, people: dict[str, str]) -> None:
+async def partners(stage: Stage, admin: AsyncTapgateClient, people: dict[str, str]) -> None:
     created = await admin.partners.create(name="Bank", overdraft_limit="0")
     partner = created.partner.id
     await admin.partners.fund(partner, amount="100")
@@ -284,7 +284,7 @@ async def partners(stage: Stage, admin: AsyncGateway, people: dict[str, str]) ->
     assert [one.id async for one in admin.partners.list()] == [partner]
 
 
-async def rules_and_alerts(stage: Stage, admin: AsyncGateway, people: dict[str, str]) -> None:
+async def rules_and_alerts(stage: Stage, admin: AsyncTapgateClient, people: dict[str, str]) -> None:
     fees = await admin.fee_rules.get()
     assert await admin.fee_rules.replace(fees.data) == fees
     commissions = await admin.commission_rules.get()
@@ -325,7 +325,7 @@ async def rules_and_alerts(stage: Stage, admin: AsyncGateway, people: dict[str, 
     await webhook_endpoints(admin)
 
 
-async def webhook_endpoints(admin: AsyncGateway) -> None:
+async def webhook_endpoints(admin: AsyncTapgateClient) -> None:
     endpoint = await admin.webhook_endpoints.create(url="http://127.0.0.1:9/", events=["*"])
     assert (await admin.webhook_endpoints.get(endpoint.id)).url == endpoint.url
     tested = await admin.webhook_endpoints.test(endpoint.id)
@@ -343,17 +343,17 @@ async def webhook_endpoints(admin: AsyncGateway) -> None:
     await admin.webhook_endpoints.delete(endpoint.id)
 
 
-async def ends(admin: AsyncGateway, people: dict[str, str]) -> None:
-    with pytest.raises(exceptions.NotClosable):
+async def ends(admin: AsyncTapgateClient, people: dict[str, str]) -> None:
+    with pytest.raises(exceptions.NotClosableError):
         await admin.subscribers.close(people["a"], reason="asked")
     made = await admin.subscribers.register(
         phone_number="+23277999999", first_name="Musa", last_name="Sesay", pin=PIN
     )
     closed = await admin.subscribers.close(made.subscriber_id, reason="asked")
     assert closed.subscriber.status == "CLOSED"
-    entries = [one async for one in admin.audit.list(resource_id=made.subscriber_id)]
+    entries = [one async for one in admin.audit_log.list(resource_id=made.subscriber_id)]
     assert entries
-    assert (await admin.audit.verify()).valid
+    assert (await admin.audit_log.verify()).valid
     proof = await admin.overview.verify_ledger()
     assert proof.holds, proof.claims
     seen = await admin.overview.get(period="week")

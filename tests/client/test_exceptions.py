@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tapgate.client import exceptions
-from tapgate.client.exceptions.base import Refusal, family, refused
+from tapgate.client.exceptions.base import ErrorResponse, build_api_error, get_class_for_status
 from tapgate.errors import TABLE, Code
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
@@ -16,20 +16,25 @@ DOCUMENT = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
 DECLINES = set(re.findall(r"### (\w+)\n\n\*\*\d+\*\* · request id: used up", DOCUMENT))
 
 
-def refusal(code: str, status: int = 400, **details: object) -> Refusal:
-    return Refusal(status=status, code=code, error="No", details=details, request_id="r-1")
+def refusal(code: str, status: int = 400, **details: object) -> ErrorResponse:
+    return ErrorResponse(status=status, code=code, error="No", details=details, request_id="r-1")
 
 
 @pytest.mark.parametrize("code", TABLE)
 def test_every_code_has_its_class(code: Code) -> None:
     status, _ = TABLE[code]
-    error = refused(refusal(code, status))
-    name = "".join(word.capitalize() for word in code.split("_"))
+    error = build_api_error(refusal(code, status))
+    name = "".join(word.capitalize() for word in code.split("_")).removesuffix("Error") + "Error"
+    if code is Code.INSUFFICIENT_FUNDS:
+        name = "InsufficientBalanceError"  # InsufficientFundsError is its family
     assert type(error) is getattr(exceptions, name)
     assert type(error).CODE is code
     assert (error.code, error.status, error.request_id) == (code, status, "r-1")
-    assert isinstance(error, exceptions.Declined if code in DECLINES else family(status))
-    assert isinstance(error, exceptions.Declined) == (code in DECLINES)
+    assert isinstance(
+        error,
+        exceptions.TransactionDeclinedError if code in DECLINES else get_class_for_status(status),
+    )
+    assert isinstance(error, exceptions.TransactionDeclinedError) == (code in DECLINES)
 
 
 def test_declines_are_said_to_be() -> None:
@@ -39,56 +44,62 @@ def test_declines_are_said_to_be() -> None:
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        (400, exceptions.Invalid),
-        (401, exceptions.Unauthorized),
-        (402, exceptions.Declined),
-        (403, exceptions.Forbidden),
-        (404, exceptions.NotFound),
-        (409, exceptions.Conflict),
-        (418, exceptions.Invalid),
-        (422, exceptions.Invalid),
-        (429, exceptions.TryLater),
-        (500, exceptions.ServerFailed),
-        (503, exceptions.TryLater),
+        (400, exceptions.BadRequestError),
+        (401, exceptions.UnauthorizedError),
+        (402, exceptions.TransactionDeclinedError),
+        (403, exceptions.ForbiddenError),
+        (404, exceptions.NotFoundError),
+        (409, exceptions.ConflictError),
+        (418, exceptions.BadRequestError),
+        (422, exceptions.BadRequestError),
+        (429, exceptions.RetryableError),
+        (500, exceptions.ServerError),
+        (503, exceptions.RetryableError),
     ],
 )
 def test_a_code_of_a_later_gateway_is_of_its_family(
-    status: int, kind: type[exceptions.Refused]
+    status: int, kind: type[exceptions.ApiError]
 ) -> None:
-    error = refused(refusal("FROM_THE_FUTURE", status))
+    error = build_api_error(refusal("FROM_THE_FUTURE", status))
     assert type(error) is kind
     assert error.code == "FROM_THE_FUTURE"
 
 
 def test_details_have_names() -> None:
-    funds = refused(refusal("INSUFFICIENT_FUNDS", 402, available=100.0, required=507.51))
-    assert isinstance(funds, exceptions.InsufficientFunds)
+    funds = build_api_error(refusal("INSUFFICIENT_FUNDS", 402, available=100.0, required=507.51))
+    assert isinstance(funds, exceptions.InsufficientBalanceError)
     assert (funds.available, funds.required) == (Decimal("100.0"), Decimal("507.51"))
-    limit = refused(refusal("DAILY_LIMIT_EXCEEDED", 403, limit="5", used="4", attempted="2"))
-    assert isinstance(limit, exceptions.LimitExceeded)
+    limit = build_api_error(
+        refusal("DAILY_LIMIT_EXCEEDED", 403, limit="5", used="4", attempted="2")
+    )
+    assert isinstance(limit, exceptions.LimitExceededError)
     assert (limit.limit, limit.used, limit.attempted) == ("5", "4", "2")
-    locked = refused(refusal("ACCOUNT_LOCKED", 403, locked_until="2026-01-31T10:00:00.000Z"))
-    assert isinstance(locked, exceptions.AccountLocked)
+    locked = build_api_error(
+        refusal("ACCOUNT_LOCKED", 403, locked_until="2026-01-31T10:00:00.000Z")
+    )
+    assert isinstance(locked, exceptions.AccountLockedError)
     assert locked.locked_until == "2026-01-31T10:00:00.000Z"
-    field = refused(refusal("VALIDATION_FAILED", 422, fields={"amount": "is too much"}))
-    assert isinstance(field, exceptions.Invalid)
+    field = build_api_error(refusal("VALIDATION_FAILED", 422, fields={"amount": "is too much"}))
+    assert isinstance(field, exceptions.BadRequestError)
     assert field.fields == {"amount": "is too much"}
-    assert refused(refusal("CARD_NOT_ACTIVE", 403, party="sender")).party == "sender"
+    assert build_api_error(refusal("CARD_NOT_ACTIVE", 403, party="sender")).party == "sender"
 
 
 @pytest.mark.parametrize("odd", [None, [], {"a": 1}, True, "4071"])
 def test_details_of_another_form_are_as_none(odd: object) -> None:
-    error = refused(refusal("INVALID_PIN", attempts_remaining=odd, party=3))
-    assert isinstance(error, exceptions.InvalidPin)
+    error = build_api_error(refusal("INVALID_PIN", attempts_remaining=odd, party=3))
+    assert isinstance(error, exceptions.InvalidPinError)
     assert error.attempts_remaining in (None, True)
     assert error.party is None
 
 
 def test_an_exception_can_go_to_another_process() -> None:
-    error = pickle.loads(pickle.dumps(refused(refusal("INSUFFICIENT_FUNDS", 402, available=1))))
-    assert isinstance(error, exceptions.InsufficientFunds)
+    error = pickle.loads(
+        pickle.dumps(build_api_error(refusal("INSUFFICIENT_FUNDS", 402, available=1)))
+    )
+    assert isinstance(error, exceptions.InsufficientBalanceError)
     assert error.available == 1
-    unexpected = pickle.loads(pickle.dumps(exceptions.UnexpectedAnswer("r-1", 302)))
+    unexpected = pickle.loads(pickle.dumps(exceptions.UnexpectedResponseError("r-1", 302)))
     assert (unexpected.request_id, unexpected.status) == ("r-1", 302)
 
 

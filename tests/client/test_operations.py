@@ -19,7 +19,7 @@ async def test_a_subscribers_life(stage: Stage) -> None:
     found = [one async for one in gateway.subscribers.list(phone_number=phone)]
     assert found == [made.subscriber] == [await gateway.subscribers.get(made.subscriber_id)]
     assert (await gateway.subscribers.verify_pin(made.subscriber_id, pin=PIN)).verified
-    with pytest.raises(exceptions.InvalidPin) as refusal:
+    with pytest.raises(exceptions.InvalidPinError) as refusal:
         await gateway.subscribers.verify_pin(made.subscriber_id, pin=WRONG_PIN)
     assert refusal.value.attempts_remaining == 2
     await gateway.subscribers.change_pin(made.subscriber_id, old_pin=PIN, new_pin="8352")
@@ -51,14 +51,14 @@ async def test_a_card_and_a_transfer(stage: Stage) -> None:
     assert (receipt.replayed, again.replayed) == (False, True)
     assert again.transaction_id == receipt.transaction_id
     assert receipt.recipient.card_serial == serial
-    balance = await gateway.balance.get(sender["id"])
+    balance = await gateway.balances.get(sender["id"])
     assert Decimal(balance.available) == 1000 - Decimal(quote.total)
-    (newest,) = (await gateway.transactions.list(user_id=sender["id"], limit=1).page()).data
+    (newest,) = (await gateway.transactions.list(user_id=sender["id"], limit=1).get_page()).data
     assert newest.id == receipt.transaction_id
     assert (await gateway.cards.get(serial)).status == "ACTIVE"
     assert (await gateway.cards.block(serial, reason="customer_request")).card.status == "BLOCKED"
     assert (await gateway.cards.unblock(serial)).card.status == "ACTIVE"
-    statement = await gateway.wallet.statement(
+    statement = await gateway.wallet.create_statement(
         subscriber_id=sender["id"], from_date="2026-01-01", to_date="2026-01-31"
     )
     assert statement.subscriber.id == sender["id"]
@@ -76,12 +76,12 @@ async def test_the_same_call_waits_or_is_awaited(stage: Stage) -> None:
 async def test_a_decline_is_an_exception(stage: Stage) -> None:
     sender = await stage.world.subscriber(balance="10")
     serial = await stage.world.card((await stage.world.subscriber())["id"])
-    with pytest.raises(exceptions.InsufficientFunds) as declined:
+    with pytest.raises(exceptions.InsufficientBalanceError) as declined:
         await stage.service().wallet.transfer_p2p(
             sender_id=sender["id"], recipient_card_serial=serial, amount="500", pin=PIN
         )
     error = declined.value
-    assert isinstance(error, exceptions.Declined)
+    assert isinstance(error, exceptions.TransactionDeclinedError)
     assert error.available == 10
     assert error.required is not None and error.required > 500
     assert (error.code, error.status) == ("INSUFFICIENT_FUNDS", 402)

@@ -12,18 +12,18 @@ from client.unsteady import ACT_AND_DROP, BUSY, DROP, HANG, SERVE, Unsteady, ans
 from gateway.running import free_port
 from tapgate.client import (
     AccessToken,
-    AsyncGateway,
-    ConnectionFailed,
-    Gateway,
-    OutcomeUnknown,
+    ApiConnectionError,
+    AsyncTapgateClient,
+    OutcomeUnknownError,
     PosKey,
-    Retries,
-    TryLater,
-    UnexpectedAnswer,
+    RetryableError,
+    RetryPolicy,
+    TapgateClient,
+    UnexpectedResponseError,
     exceptions,
 )
 from tapgate.client.records import P2pReceipt
-from tapgate.client.retries import Patience
+from tapgate.client.retries import RetryBudget
 from tapgate.clock import system_clock
 from world import PIN
 
@@ -35,8 +35,8 @@ async def unsteady(stage: Stage) -> AsyncIterator[Unsteady]:
 
 
 @pytest.fixture
-async def gateway(stage: Stage, unsteady: Unsteady) -> AsyncIterator[AsyncGateway]:
-    async with AsyncGateway(unsteady.url, stage.secret, retries=AT_ONCE) as gateway:
+async def gateway(stage: Stage, unsteady: Unsteady) -> AsyncIterator[AsyncTapgateClient]:
+    async with AsyncTapgateClient(unsteady.url, stage.secret, retries=AT_ONCE) as gateway:
         yield gateway
 
 
@@ -77,7 +77,7 @@ async def payment(stage: Stage) -> Payment:
     ],
 )
 async def test_a_payment_whose_answer_was_lost_is_paid_once(
-    gateway: AsyncGateway, unsteady: Unsteady, payment: Payment, plan: list[Any]
+    gateway: AsyncTapgateClient, unsteady: Unsteady, payment: Payment, plan: list[Any]
 ) -> None:
     unsteady.plan = list(plan)
     receipt = await gateway.wallet.transfer_p2p(**payment.asked)
@@ -89,7 +89,7 @@ async def test_a_payment_whose_answer_was_lost_is_paid_once(
 
 @pytest.mark.parametrize("plan", [[DROP], [BUSY, DROP, BUSY], [answer(502)], [answer(503)]])
 async def test_a_payment_that_did_not_arrive_is_sent_again(
-    gateway: AsyncGateway, unsteady: Unsteady, payment: Payment, plan: list[Any]
+    gateway: AsyncTapgateClient, unsteady: Unsteady, payment: Payment, plan: list[Any]
 ) -> None:
     unsteady.plan = list(plan)
     receipt = await gateway.wallet.transfer_p2p(**payment.asked)
@@ -103,7 +103,7 @@ async def test_a_payment_that_waits_is_tried_again_too(
     unsteady.plan = [ACT_AND_DROP, BUSY]
 
     def pay() -> P2pReceipt:
-        with Gateway(unsteady.url, stage.secret, retries=AT_ONCE) as gateway:
+        with TapgateClient(unsteady.url, stage.secret, retries=AT_ONCE) as gateway:
             return gateway.wallet.transfer_p2p(**payment.asked)
 
     assert (await asyncio.to_thread(pay)).replayed
@@ -123,10 +123,10 @@ async def test_a_payment_that_waits_is_tried_again_too(
     ],
 )
 async def test_when_nobody_knows_the_request_id_to_try_again_with_is_told(
-    gateway: AsyncGateway, unsteady: Unsteady, payment: Payment, plan: list[Any]
+    gateway: AsyncTapgateClient, unsteady: Unsteady, payment: Payment, plan: list[Any]
 ) -> None:
     unsteady.plan = list(plan)
-    with pytest.raises(OutcomeUnknown) as unknown:
+    with pytest.raises(OutcomeUnknownError) as unknown:
         await gateway.wallet.transfer_p2p(**payment.asked)
     request_id = unknown.value.request_id
     assert request_id in str(unknown.value)
@@ -137,32 +137,32 @@ async def test_when_nobody_knows_the_request_id_to_try_again_with_is_told(
 
 
 async def test_not_even_503_says_that_nothing_happened_when_another_than_the_gateway_says_it(
-    gateway: AsyncGateway, unsteady: Unsteady, payment: Payment
+    gateway: AsyncTapgateClient, unsteady: Unsteady, payment: Payment
 ) -> None:
     """Proxies also answer so when they lost the gateway in the middle of its answer."""
     unsteady.plan = [answer(503, "upstream reset before headers")] * 4
-    with pytest.raises(OutcomeUnknown):
+    with pytest.raises(OutcomeUnknownError):
         await gateway.wallet.transfer_p2p(**payment.asked)
     unsteady.plan = [BUSY] * 4
-    with pytest.raises(TryLater):
+    with pytest.raises(RetryableError):
         await gateway.wallet.transfer_p2p(**payment.asked)
 
 
 async def test_an_answer_that_cannot_be_read_is_none(
-    gateway: AsyncGateway, unsteady: Unsteady, payment: Payment
+    gateway: AsyncTapgateClient, unsteady: Unsteady, payment: Payment
 ) -> None:
     unsteady.plan = [answer(200, "<html>welcome to the hotel</html>")]
-    with pytest.raises(OutcomeUnknown) as unknown:
+    with pytest.raises(OutcomeUnknownError) as unknown:
         await gateway.wallet.transfer_p2p(**payment.asked, request_id="mine")
-    assert isinstance(unknown.value.__cause__, UnexpectedAnswer)
+    assert isinstance(unknown.value.__cause__, UnexpectedResponseError)
     assert unknown.value.request_id == "mine"
 
 
 async def test_a_decline_after_a_lost_answer_is_the_answer(
-    gateway: AsyncGateway, unsteady: Unsteady, payment: Payment
+    gateway: AsyncTapgateClient, unsteady: Unsteady, payment: Payment
 ) -> None:
     unsteady.plan = [ACT_AND_DROP]
-    with pytest.raises(exceptions.InsufficientFunds):
+    with pytest.raises(exceptions.InsufficientBalanceError):
         await gateway.wallet.transfer_p2p(**payment.asked | {"amount": "4000"})
 
 
@@ -173,16 +173,16 @@ REGISTRATION = {"first_name": "Aminata", "last_name": "Kamara", "pin": PIN}
     "plan", [[ACT_AND_DROP], [DROP], [answer(504)], [answer(503)], [BUSY, BUSY, DROP]]
 )
 async def test_what_is_no_payment_is_not_repeated_when_it_may_have_happened(
-    gateway: AsyncGateway, unsteady: Unsteady, stage: Stage, plan: list[Any]
+    gateway: AsyncTapgateClient, unsteady: Unsteady, stage: Stage, plan: list[Any]
 ) -> None:
     unsteady.plan = [*plan, refusal(500, "MUST_NOT_BE_ASKED")]
-    with pytest.raises(OutcomeUnknown):
+    with pytest.raises(OutcomeUnknownError):
         await gateway.subscribers.register(phone_number=stage.world.phone(), **REGISTRATION)
     assert len(unsteady.seen) == len(plan)
 
 
 async def test_what_is_no_payment_is_repeated_when_nothing_happened(
-    gateway: AsyncGateway, unsteady: Unsteady, stage: Stage
+    gateway: AsyncTapgateClient, unsteady: Unsteady, stage: Stage
 ) -> None:
     unsteady.plan = [BUSY, refusal(429, "RATE_LIMITED", "Retry-After: 0"), SERVE]
     made = await gateway.subscribers.register(phone_number=stage.world.phone(), **REGISTRATION)
@@ -190,18 +190,18 @@ async def test_what_is_no_payment_is_repeated_when_nothing_happened(
 
 
 async def test_reading_is_repeated_whatever_happened(
-    gateway: AsyncGateway, unsteady: Unsteady
+    gateway: AsyncTapgateClient, unsteady: Unsteady
 ) -> None:
     unsteady.plan = [ACT_AND_DROP, answer(502), BUSY]
     assert (await gateway.account_rules.get(1)).kyc_level == 1
     unsteady.plan = [DROP] * 4
-    with pytest.raises(ConnectionFailed):
+    with pytest.raises(ApiConnectionError):
         await gateway.account_rules.get(1)
     unsteady.plan = [answer(502, "<html>")] * 4
-    with pytest.raises(ConnectionFailed):
+    with pytest.raises(ApiConnectionError):
         await gateway.account_rules.get(1)
     unsteady.plan = [BUSY] * 4
-    with pytest.raises(exceptions.ServiceUnavailable):
+    with pytest.raises(exceptions.ServiceUnavailableError):
         await gateway.account_rules.get(1)
 
 
@@ -209,31 +209,33 @@ async def test_an_answer_that_does_not_come_in_time_is_asked_for_again(
     stage: Stage, unsteady: Unsteady, payment: Payment
 ) -> None:
     unsteady.plan = [HANG]
-    async with AsyncGateway(unsteady.url, stage.secret, retries=AT_ONCE, timeout=2) as gateway:
+    async with AsyncTapgateClient(
+        unsteady.url, stage.secret, retries=AT_ONCE, timeout=2
+    ) as gateway:
         await gateway.wallet.transfer_p2p(**payment.asked)
     assert await payment.moved() == 1
 
 
 async def test_what_is_gone_by_a_lost_answer_is_deleted(stage: Stage, unsteady: Unsteady) -> None:
     token = stage.token(await stage.world.admin())
-    async with AsyncGateway(unsteady.url, token, retries=AT_ONCE) as gateway:
+    async with AsyncTapgateClient(unsteady.url, token, retries=AT_ONCE) as gateway:
         key = await gateway.admin.create_api_key(name="Shop", scopes=["cards:read"])
         unsteady.plan = [ACT_AND_DROP]
         await gateway.admin.delete_api_key(key.id)
         assert [seen.method for seen in unsteady.seen] == ["POST", "DELETE", "DELETE"]
-        with pytest.raises(exceptions.NotFound):
+        with pytest.raises(exceptions.NotFoundError):
             await gateway.admin.delete_api_key(key.id)
 
 
 @pytest.mark.parametrize("effect", ["reads", "moves", "acts"])
 async def test_nobody_there_is_not_an_unknown_outcome(effect: str) -> None:
-    async with AsyncGateway(f"http://127.0.0.1:{free_port()}", retries=AT_ONCE) as gateway:
+    async with AsyncTapgateClient(f"http://127.0.0.1:{free_port()}", retries=AT_ONCE) as gateway:
         calls: dict[str, Callable[[], Any]] = {
             "reads": gateway.health,
             "moves": lambda: gateway.partners.fund("ptn_1", amount="1"),
             "acts": gateway.admin.logout,
         }
-        with pytest.raises(ConnectionFailed):
+        with pytest.raises(ApiConnectionError):
             await calls[effect]()
 
 
@@ -244,28 +246,32 @@ async def test_every_try_is_signed_anew(stage: Stage, unsteady: Unsteady) -> Non
     later = lambda: system_clock() + timedelta(minutes=next(minutes))  # noqa: E731
     unsteady.plan = [DROP, BUSY]
     credential = PosKey(key.id, key.secret)
-    async with AsyncGateway(unsteady.url, credential, retries=AT_ONCE, clock=later) as gateway:
+    async with AsyncTapgateClient(
+        unsteady.url, credential, retries=AT_ONCE, clock=later
+    ) as gateway:
         await gateway.pos.pay(card_serial=serial, amount="10")
     assert len({seen.headers["x-timestamp"] for seen in unsteady.seen}) == 3
     assert len({seen.headers["x-signature"] for seen in unsteady.seen}) == 3
 
 
-async def test_a_long_wait_is_left_to_the_caller(gateway: AsyncGateway, unsteady: Unsteady) -> None:
+async def test_a_long_wait_is_left_to_the_caller(
+    gateway: AsyncTapgateClient, unsteady: Unsteady
+) -> None:
     unsteady.plan = [refusal(429, "RATE_LIMITED", "Retry-After: 3600")]
-    with pytest.raises(exceptions.RateLimited) as limited:
+    with pytest.raises(exceptions.RateLimitedError) as limited:
         await gateway.account_rules.get(1)
     assert limited.value.retry_after == 3600
-    assert isinstance(limited.value, TryLater)
+    assert isinstance(limited.value, RetryableError)
 
 
 @pytest.mark.parametrize(
     "came", [answer(200, "hello Ada"), answer(200, "{}"), answer(302), answer(404, "no Ada")]
 )
 async def test_what_is_not_the_gateway_is_not_believed(
-    gateway: AsyncGateway, unsteady: Unsteady, came: bytes
+    gateway: AsyncTapgateClient, unsteady: Unsteady, came: bytes
 ) -> None:
     unsteady.plan = [came]
-    with pytest.raises(UnexpectedAnswer) as unexpected:
+    with pytest.raises(UnexpectedResponseError) as unexpected:
         await gateway.account_rules.get(1)
     assert "Ada" not in str(unexpected.value) + repr(unexpected.value)
 
@@ -274,12 +280,14 @@ async def test_without_retries_the_first_failure_is_the_last(
     stage: Stage, unsteady: Unsteady
 ) -> None:
     unsteady.plan = [BUSY]
-    async with AsyncGateway(unsteady.url, stage.secret, retries=Retries(tries=1)) as gateway:
-        with pytest.raises(TryLater):
+    async with AsyncTapgateClient(
+        unsteady.url, stage.secret, retries=RetryPolicy(max_attempts=1)
+    ) as gateway:
+        with pytest.raises(RetryableError):
             await gateway.account_rules.get(1)
 
 
-async def test_a_sick_gateway_says_so(unsteady: Unsteady, gateway: AsyncGateway) -> None:
+async def test_a_sick_gateway_says_so(unsteady: Unsteady, gateway: AsyncTapgateClient) -> None:
     core = '{"healthy": false, "version": "1"}'
     body = f'{{"service": "tapgate", "version": "1", "healthy": false, "wallet_core": {core}}}'
     unsteady.plan = [answer(503, body)]
@@ -289,23 +297,23 @@ async def test_a_sick_gateway_says_so(unsteady: Unsteady, gateway: AsyncGateway)
 
 def test_pauses_double_up_to_the_longest_and_end_in_time() -> None:
     seconds = 0.0
-    patience = Patience(
-        Retries(tries=7, first_pause=1, longest_pause=4, within=60), lambda: seconds
+    patience = RetryBudget(
+        RetryPolicy(max_attempts=7, initial_delay=1, max_delay=4, max_elapsed=60), lambda: seconds
     )
     for longest in (1, 2, 4, 4):
-        pause = patience.pause(None)
+        pause = patience.next_delay(None)
         assert pause is not None and longest / 2 <= pause <= longest
-    asked = patience.pause(20)
+    asked = patience.next_delay(20)
     assert asked is not None and 20 <= asked <= 22
     seconds = 59.0
-    assert patience.pause(None) is None
+    assert patience.next_delay(None) is None
 
 
 def test_no_more_tries_than_said() -> None:
-    patience = Patience(Retries(tries=3, first_pause=0))
-    assert [patience.pause(None) is None for _ in range(3)] == [False, False, True]
+    patience = RetryBudget(RetryPolicy(max_attempts=3, initial_delay=0))
+    assert [patience.next_delay(None) is None for _ in range(3)] == [False, False, True]
 
 
 async def test_a_token_that_ended_is_not_tried_again(stage: Stage) -> None:
-    with pytest.raises(exceptions.Unauthorized):
-        await stage.awaited(AccessToken("nonsense")).admin.me()
+    with pytest.raises(exceptions.UnauthorizedError):
+        await stage.awaited(AccessToken("nonsense")).admin.get_current_user()

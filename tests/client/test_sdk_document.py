@@ -66,5 +66,7 @@ def answers_to_events(receive: Any, secret: str) -> tuple[int, int]:
 
 
 def test_the_page_shows_both_modes_and_every_credential() -> None:
-    for name in "ApiKey Login AccessToken PosKey PartnerKey ServiceSecret AsyncGateway".split():
+    for name in (
+        "ApiKey Login AccessToken PosKey PartnerSigningKey ServiceSecret AsyncTapgateClient".split()
+    ):
         assert name in DOCUMENT

@@ -13,17 +13,17 @@ from tapgate.client import (
     NO_RETRIES,
     AccessToken,
     ApiKey,
-    AsyncGateway,
+    AsyncTapgateClient,
     Login,
     PartnerKey,
     PosKey,
     ServiceSecret,
     TapgateError,
 )
-from tapgate.client.credentials import Unsigned
-from tapgate.client.operation import described
+from tapgate.client.credentials import UnsignedRequest
+from tapgate.client.operation import build_operation
 from tapgate.client.records.admin import Tokens
-from tapgate.client.records.processors import SigningKeyCreated
+from tapgate.client.records.processors import SigningKeyWithSecret
 
 SECRET = "s3cr3t"
 #: Four digits alone would also be found in a port or in a request id.
@@ -39,10 +39,12 @@ PIN = "pin-8352-of-ada"
         PosKey("key_1", SECRET),
         PartnerKey("key_1", "ptn_1", SECRET),
         ServiceSecret("messenger", SECRET),
-        Unsigned("POST", "/", b"", SECRET.encode()),
+        UnsignedRequest("POST", "/", b"", SECRET.encode()),
         Tokens(token=SECRET, refresh_token=SECRET, expires_in=1),
-        SigningKeyCreated(api_key_id="key_1", hmac_secret=SECRET),
-        described("reads", "GET", "/{token}", str, path={"token": SECRET}, body={"pin": SECRET}),
+        SigningKeyWithSecret(api_key_id="key_1", hmac_secret=SECRET),
+        build_operation(
+            "reads", "GET", "/{token}", str, path={"token": SECRET}, body={"pin": SECRET}
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -50,12 +52,12 @@ def test_printing_a_value_shows_no_secret(value: Any) -> None:
     assert SECRET not in repr(value) + str(value) + f"{value}"
 
 
-CALLS: dict[str, Callable[[AsyncGateway], Any]] = {
+CALLS: dict[str, Callable[[AsyncTapgateClient], Any]] = {
     "pin": lambda gateway: gateway.subscribers.verify_pin("sub_1", pin=PIN),
     "money": lambda gateway: gateway.wallet.transfer_p2p(
         sender_id="sub_1", recipient_card_serial="TAP-1", amount="1", pin=PIN
     ),
-    "token": lambda gateway: gateway.wallet.fetch_statement(SECRET),
+    "token": lambda gateway: gateway.wallet.download_statement(SECRET),
     "login": lambda gateway: gateway.admin.login(email="ada@example.com", password=SECRET),
 }
 
@@ -74,7 +76,7 @@ CALLS: dict[str, Callable[[AsyncGateway], Any]] = {
 )
 async def test_no_failure_and_no_log_shows_one(
     caplog: pytest.LogCaptureFixture,
-    call: Callable[[AsyncGateway], Any],
+    call: Callable[[AsyncTapgateClient], Any],
     how: str | bytes,
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -84,7 +86,7 @@ async def test_no_failure_and_no_log_shows_one(
     ).listening() as unsteady:
         unsteady.plan = [how]
         secret = ServiceSecret("messenger", SECRET)
-        async with AsyncGateway(unsteady.url, secret, retries=NO_RETRIES) as gateway:
+        async with AsyncTapgateClient(unsteady.url, secret, retries=NO_RETRIES) as gateway:
             try:
                 shown.append(repr(await call(gateway)))  # a file may be anything
             except TapgateError as error:

@@ -7,8 +7,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from client.stage import URL, Stage
-from tapgate.client import NO_RETRIES, AsyncGateway, Credential, PartnerKey, PosKey
-from tapgate.client.operation import Operation, described
+from tapgate.client import NO_RETRIES, AsyncTapgateClient, Credential, PartnerKey, PosKey
+from tapgate.client.operation import Operation, build_operation
 from tapgate.service.asgi import AsgiApp
 from tapgate.service.http import Request, Response
 
@@ -22,7 +22,7 @@ OPERATIONS = st.tuples(
 
 
 def operation(method: str, name: str, query: dict[str, str], content: bytes) -> Operation[None]:
-    return described(
+    return build_operation(
         "reads",
         method,
         "/api/v1/things/{name}/more",
@@ -55,14 +55,14 @@ class Door(AsgiApp):
 async def accepts(stage: Stage, credential: Credential, kind: str) -> None:
     loop, door = asyncio.get_running_loop(), Door(stage)
     transport = httpx2.ASGITransport(door)
-    gateway = AsyncGateway(URL, credential, http=transport, retries=NO_RETRIES)
+    gateway = AsyncTapgateClient(URL, credential, http=transport, retries=NO_RETRIES)
 
     @settings(max_examples=40)
     @given(OPERATIONS)
     def check(asked: tuple[str, str, dict[str, str], bytes]) -> None:
         assume(asked[1] not in (".", ".."))
         door.kind = None
-        call = gateway._carrier.call(operation(*asked))
+        call = gateway._own_transport.send(operation(*asked))
         asyncio.run_coroutine_threadsafe(call, loop).result()
         assert door.kind == kind
 

@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 
 from client.catalogue import Recorder
 from tapgate import money as kernel
-from tapgate.client import Gateway, values
-from tapgate.client.gateway import Operations
+from tapgate.client import TapgateClient, encoding
+from tapgate.client.client import BaseClient
 
-ASKED: Any = Operations(Recorder())
+ASKED: Any = BaseClient(Recorder())
 
 
 @given(st.decimals(min_value="0.01", max_value="999999999999.99", places=2))
 def test_a_decimal_is_the_amount_that_it_is(amount: Decimal) -> None:
-    assert kernel.parse(values.money(amount), "SLE") == int(amount * 100)
+    assert kernel.parse(encoding.encode_amount(amount), "SLE") == int(amount * 100)
 
 
 def test_a_decimal_is_written_out() -> None:
-    assert values.money(Decimal("1E+3")) == "1000"
-    assert values.money("12.50") == "12.50"
+    assert encoding.encode_amount(Decimal("1E+3")) == "1000"
+    assert encoding.encode_amount("12.50") == "12.50"
 
 
 @pytest.mark.parametrize("amount", [1.5, 1, True, None, b"1"])
@@ -37,18 +37,22 @@ def test_an_amount_is_never_a_float(amount: Any) -> None:
 @pytest.mark.parametrize("amount", ["NaN", "Infinity", "-Infinity", "sNaN"])
 def test_an_amount_is_finite(amount: str) -> None:
     with pytest.raises(ValueError, match="finite"):
-        values.money(Decimal(amount))
+        encoding.encode_amount(Decimal(amount))
 
 
 def test_days_and_moments() -> None:
-    assert values.day(date(2026, 1, 31)) == values.day("2026-01-31") == "2026-01-31"
+    assert (
+        encoding.encode_date(date(2026, 1, 31))
+        == encoding.encode_date("2026-01-31")
+        == "2026-01-31"
+    )
     east = datetime(2026, 1, 31, 2, tzinfo=timezone(timedelta(hours=2)))
-    assert values.moment_or_none(east) == "2026-01-31T00:00:00.000Z"
-    assert values.moment_or_none(date(2026, 1, 31)) == "2026-01-31"
+    assert encoding.encode_optional_datetime(east) == "2026-01-31T00:00:00.000Z"
+    assert encoding.encode_optional_datetime(date(2026, 1, 31)) == "2026-01-31"
     with pytest.raises(TypeError):
-        values.day(datetime(2026, 1, 31, tzinfo=UTC))
+        encoding.encode_date(datetime(2026, 1, 31, tzinfo=UTC))
     with pytest.raises(ValueError, match="time zone"):
-        values.moment_or_none(datetime(2026, 1, 31))  # noqa: DTZ001
+        encoding.encode_optional_datetime(datetime(2026, 1, 31))  # noqa: DTZ001
 
 
 @pytest.mark.parametrize("identifier", ["", ".", ".."])
@@ -71,4 +75,4 @@ def test_a_request_id_is_made_for_each_call_and_kept_when_given() -> None:
 @pytest.mark.parametrize("url", ["", "gateway", "ftp://gateway", "https://", "https://pay?x=1"])
 def test_an_address_that_cannot_be_one_is_refused_at_once(url: str) -> None:
     with pytest.raises(ValueError, match="base_url"):
-        Gateway(url)
+        TapgateClient(url)

@@ -7,15 +7,22 @@ import asyncio
 from decimal import Decimal
 from typing import assert_type
 
-from tapgate.client import AsyncGateway, AsyncPages, Gateway, Page, Pages, exceptions
+from tapgate.client import (
+    AsyncPaginator,
+    AsyncTapgateClient,
+    Page,
+    Paginator,
+    TapgateClient,
+    exceptions,
+)
 from tapgate.client.records import Card, File, P2pReceipt, Subscriber, Terminal
 
 
-def waiting(gateway: Gateway) -> None:
+def waiting(gateway: TapgateClient) -> None:
     assert_type(gateway.subscribers.get("sub_1"), Subscriber)
-    assert_type(gateway.subscribers.list(status="ACTIVE"), Pages[Subscriber])
-    assert_type(gateway.subscribers.list().page(), Page[Subscriber])
-    assert_type(gateway.processors.terminals.list("prc_1").page().data, list[Terminal])
+    assert_type(gateway.subscribers.list(status="ACTIVE"), Paginator[Subscriber])
+    assert_type(gateway.subscribers.list().get_page(), Page[Subscriber])
+    assert_type(gateway.processors.terminals.list("prc_1").get_page().data, list[Terminal])
     assert_type(gateway.subscribers.get_kyc_document("sub_1", "doc_1"), File)
     gateway.admin.delete_api_key("key_1")
     for card in gateway.cards.list():
@@ -36,10 +43,10 @@ def waiting(gateway: Gateway) -> None:
     gateway.partners.fund("ptn_1", amount=1)  # wrong
 
 
-async def awaiting(gateway: AsyncGateway) -> None:
+async def awaiting(gateway: AsyncTapgateClient) -> None:
     assert_type(await gateway.subscribers.get("sub_1"), Subscriber)
-    assert_type(gateway.subscribers.list(status="ACTIVE"), AsyncPages[Subscriber])
-    assert_type(await gateway.subscribers.list().page(), Page[Subscriber])
+    assert_type(gateway.subscribers.list(status="ACTIVE"), AsyncPaginator[Subscriber])
+    assert_type(await gateway.subscribers.list().get_page(), Page[Subscriber])
     async for card in gateway.cards.list():
         assert_type(card, Card)
     both = await asyncio.gather(gateway.cards.get("TAP-1"), gateway.subscribers.get("sub_1"))
@@ -53,7 +60,9 @@ async def awaiting(gateway: AsyncGateway) -> None:
     gateway.cards.get("TAP-1").serial  # wrong
 
 
-def declined(error: exceptions.InsufficientFunds, locked: exceptions.AccountLocked) -> None:
+def declined(
+    error: exceptions.InsufficientBalanceError, locked: exceptions.AccountLockedError
+) -> None:
     assert_type(error.available, Decimal | None)
     assert_type(locked.locked_until, str | None)
     error.locked_until  # wrong

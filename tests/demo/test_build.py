@@ -54,8 +54,10 @@ async def built(
         async with open_services(settings, url) as services:
             async with services.database.transaction() as tx:
                 await insert_defaults(tx, settings.currency, IdGenerator(1023))
-            clock = demo.clock_before(NOW, size, settings.timezone)
-            async with open_services(demo.untold(settings), url, clock=clock) as past:
+            clock = demo.create_clock(NOW, size, settings.timezone)
+            async with open_services(
+                demo.without_notifications(settings), url, clock=clock
+            ) as past:
                 await demo.build(past, clock, size, NOW, lambda _: None)
             yield services.database
     finally:
@@ -164,7 +166,9 @@ async def figures(database: Database) -> list[tuple[Any, ...]]:
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> str:
     """Enough for what does not depend on how much there is."""
-    size = Size(subscribers=16, merchants=4, agents=3, days=27, a_day=0.4, moments=2)
+    size = Size(
+        subscribers=16, merchants=4, agents=3, days=27, transactions_per_day=0.4, slots_per_day=2
+    )
     monkeypatch.setitem(SIZES, "tiny", size)
     return "tiny"
 
@@ -198,16 +202,16 @@ async def test_it_suits_another_currency_and_time_zone(
 async def test_it_is_not_built_twice(services: Services, database_url: str) -> None:
     with pytest.raises(DemoError, match="no administrator"):
         await build_demo(services, database_url, "small")
-    async with demo.alone(services.database):
+    async with demo.acquire_build_lock(services.database):
         with pytest.raises(DemoError, match="another process"):
-            async with demo.alone(services.database):
+            async with demo.acquire_build_lock(services.database):
                 pass
     await services.database.execute(
         """INSERT INTO cards (id, serial, status, created_at, updated_at)
            VALUES (1, 'DEMO-000001', 'UNASSIGNED', now(), now())"""
     )
     with pytest.raises(DemoError, match="there already"):
-        async with demo.alone(services.database):
+        async with demo.acquire_build_lock(services.database):
             pass
 
 
@@ -215,7 +219,7 @@ async def test_interrupted_it_leaves_books_that_hold(
     services: Services, database_url: str, tiny: str
 ) -> None:
     settings = services.settings
-    clock = demo.clock_before(NOW, tiny, settings.timezone)
+    clock = demo.create_clock(NOW, tiny, settings.timezone)
     under_way = asyncio.Event()
     told: list[int] = []
 
@@ -224,7 +228,9 @@ async def test_interrupted_it_leaves_books_that_hold(
         if len(told) == 10:
             under_way.set()
 
-    async with open_services(demo.untold(settings), database_url, clock=clock) as past:
+    async with open_services(
+        demo.without_notifications(settings), database_url, clock=clock
+    ) as past:
         building = asyncio.create_task(demo.build(past, clock, tiny, NOW, advance))
         await under_way.wait()
         building.cancel()
@@ -234,7 +240,7 @@ async def test_interrupted_it_leaves_books_that_hold(
         proof = await verify(connection)
     assert proof.is_valid
     assert 0 < proof.transactions < 150
-    assert await demo.is_there(services.database)
+    assert await demo.is_built(services.database)
 
 
 async def test_only_a_new_installation_gets_one_and_can_start_without(

@@ -15,7 +15,7 @@ from gateway.running import TAPGATE, Running, started
 from production import PRODUCTION
 from tapgate.cli import DemoSize, app
 from tapgate.demo.country import SIZES
-from tapgate.demo.examples import kept_phone
+from tapgate.demo.examples import load_example_phone
 from tapgate.settings import DEMO_SIZES, NO_DEMO, SettingsError, load_settings
 
 
@@ -77,7 +77,7 @@ async def test_every_call_that_the_first_start_prints_works(
     kept = folder / "gateway" / "demo.txt"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert kept.read_text().splitlines() == shown[start:-1]
-    assert kept_phone(kept.parent) == "+23225000001"
+    assert load_example_phone(kept.parent) == "+23225000001"
     async with started(folder, database_url, workers=1, demo="small") as running:
         later = await hints(running)
     assert any(str(kept) in line for line in later)

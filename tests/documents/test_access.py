@@ -2,39 +2,41 @@
 
 from pathlib import Path
 
-from tapgate.cli.manual import access_page, endpoints, write_access
-from tapgate.cli.manual.objects import OBJECTS, Whose
+from tapgate.cli.manual import list_endpoints, render_access_page, write_access_page
+from tapgate.cli.manual.object_access import OBJECT_ACCESS, ObjectAccess
 from tapgate.edge.endpoint import ROLES_BY_LETTER
 from tapgate.messenger.routes import ROUTES
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "access.md"
-CLASSIFY = "say in tapgate/cli/manual/objects.py whose things it works on"
+CLASSIFY = "say in tapgate/cli/manual/object_access.py whose things it works on"
 
 
 def test_the_page_is_what_the_declarations_make() -> None:
-    assert DOCUMENT.read_text() == access_page(), "docs/access.md is stale: run make docs"
-    assert access_page() == access_page()
+    assert DOCUMENT.read_text() == render_access_page(), "docs/access.md is stale: run make docs"
+    assert render_access_page() == render_access_page()
 
 
 def test_every_operation_says_whose_things_it_works_on() -> None:
-    declared = {endpoint.name for endpoint in endpoints()}
-    assert not declared - OBJECTS.keys(), CLASSIFY
-    assert not OBJECTS.keys() - declared, "there is no such operation any more"
-    for name, whose in OBJECTS.items():
-        alone = {Whose.NOBODY, Whose.ANY}.isdisjoint(whose)
+    declared = {endpoint.name for endpoint in list_endpoints()}
+    assert not declared - OBJECT_ACCESS.keys(), CLASSIFY
+    assert not OBJECT_ACCESS.keys() - declared, "there is no such operation any more"
+    for name, whose in OBJECT_ACCESS.items():
+        alone = {ObjectAccess.NO_OBJECT, ObjectAccess.ANY}.isdisjoint(whose)
         assert whose, name
         assert alone or len(whose) == 1, f"{name}: {CLASSIFY}"
 
 
 def row(operation: str) -> list[str]:
     """The first one: both services have a /health."""
-    lines = (one for one in access_page().splitlines() if one.startswith(f"| `{operation}` |"))
+    lines = (
+        one for one in render_access_page().splitlines() if one.startswith(f"| `{operation}` |")
+    )
     line = next(lines)
     return [cell.strip() for cell in line.strip("|").split("|")][1:]
 
 
 def test_every_operation_has_its_row() -> None:
-    for endpoint in endpoints():
+    for endpoint in list_endpoints():
         who, others, _ = row(endpoint.name)
         assert bool(others) or endpoint.access.public
         assert (endpoint.access.scope or "") in who
@@ -43,7 +45,10 @@ def test_every_operation_has_its_row() -> None:
             assert told == (letter in endpoint.access.roles), endpoint.name
         assert ("service" in who) == endpoint.access.service
     for route in ROUTES:
-        assert f"| `{route.method} {route.path}` |" in access_page().partition("## Messenger")[2]
+        assert (
+            f"| `{route.method} {route.path}` |"
+            in render_access_page().partition("## Messenger")[2]
+        )
 
 
 def test_rows_read_as_an_operator_expects() -> None:
@@ -58,13 +63,15 @@ def test_rows_read_as_an_operator_expects() -> None:
         "401",
         "the partner's own",
     ]
-    assert "`PUT /api/v1/subscribers/{id}`. Fields that fewer callers may send" in access_page()
+    assert (
+        "`PUT /api/v1/subscribers/{id}`. Fields that fewer callers may send" in render_access_page()
+    )
 
 
 def test_it_is_written_only_when_it_changed(tmp_path: Path) -> None:
     file = tmp_path / "access.md"
-    assert write_access(file) == ["access.md"]
-    assert write_access(file) == []
+    assert write_access_page(file) == ["access.md"]
+    assert write_access_page(file) == []
     file.write_text("stale")
-    assert write_access(file) == ["access.md"]
-    assert file.read_text() == access_page()
+    assert write_access_page(file) == ["access.md"]
+    assert file.read_text() == render_access_page()

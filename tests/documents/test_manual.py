@@ -9,7 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from tapgate.cli.manual import INDEX, OPERATIONS, description, pages, write
+from tapgate.cli.manual import (
+    INDEX_FILE,
+    OPERATIONS_HEADING,
+    build_openapi_document,
+    render_pages,
+    write_pages,
+)
 from tapgate.edge.decoding import BodyDecoder
 from tapgate.edge.endpoint import Access, Endpoint, Endpoints, Reply
 from tapgate.edge.fields import Text
@@ -25,12 +31,12 @@ WITH_BODY = [one for one in ENDPOINTS if one.body_type not in (None, bytes)]
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
-    return description()
+    return build_openapi_document()
 
 
 @pytest.fixture(scope="module")
 def made(document: dict[str, Any]) -> dict[str, str]:
-    return pages(document, (FOLDER / INDEX).read_text())
+    return render_pages(document, (FOLDER / INDEX_FILE).read_text())
 
 
 def test_the_pages_are_those_that_the_endpoints_make(made: dict[str, str]) -> None:
@@ -40,14 +46,14 @@ def test_the_pages_are_those_that_the_endpoints_make(made: dict[str, str]) -> No
 
 
 def test_the_pages_are_the_same_every_time(made: dict[str, str]) -> None:
-    assert pages(description(), made[INDEX]) == made
+    assert render_pages(build_openapi_document(), made[INDEX_FILE]) == made
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: one.name)
 def test_every_operation_is_in_the_index_and_on_its_page(
     made: dict[str, str], endpoint: Endpoint
 ) -> None:
-    assert f"| `{endpoint.name}` | [{endpoint.summary}](" in made[INDEX]
+    assert f"| `{endpoint.name}` | [{endpoint.summary}](" in made[INDEX_FILE]
     page = made[endpoint.tag.lower().replace(" ", "-") + ".md"]
     assert f"`{endpoint.name}`" in page
     for code in endpoint.errors:
@@ -126,7 +132,7 @@ async def delete_parts(call: RequestContext) -> None:
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return pages(json.loads(render_openapi_document(list(stage), "SLE")), "")["stage.md"]
+    return render_pages(json.loads(render_openapi_document(list(stage), "SLE")), "")["stage.md"]
 
 
 def section(page: str, heading: str) -> str:
@@ -188,17 +194,17 @@ def test_what_is_no_json_is_named(page: str) -> None:
 
 
 def test_what_was_written_by_hand_stays(document: dict[str, Any], made: dict[str, str]) -> None:
-    again = pages(document, "# Mine\n\nWords.\n\n## Operations\n\nstale\n")[INDEX]
+    again = render_pages(document, "# Mine\n\nWords.\n\n## Operations\n\nstale\n")[INDEX_FILE]
     assert again.startswith("# Mine\n\nWords.\n\n## Operations\n")
     assert "stale" not in again
-    assert again.endswith(made[INDEX].split(OPERATIONS, 1)[1])
+    assert again.endswith(made[INDEX_FILE].split(OPERATIONS_HEADING, 1)[1])
 
 
 def test_writing_changes_what_is_stale_only(tmp_path: Path) -> None:
-    assert len(write(tmp_path)) > 5
-    assert write(tmp_path) == []
+    assert len(write_pages(tmp_path)) > 5
+    assert write_pages(tmp_path) == []
     (tmp_path / "gone.md").write_text("of an endpoint that is no more")
     (tmp_path / "audit.md").write_text("stale")
-    assert write(tmp_path) == ["audit.md", "gone.md"]
+    assert write_pages(tmp_path) == ["audit.md", "gone.md"]
     assert not (tmp_path / "gone.md").exists()
     assert Code.UNAUTHORIZED in (tmp_path / "audit.md").read_text()

@@ -17,7 +17,7 @@ from journeys.caller import done, refused
 from journeys.people import new_request_id
 from messenger.journeys.town import Town
 from tapgate import ids
-from tapgate.client import ApiKey, AsyncGateway, PosKey
+from tapgate.client import ApiKey, AsyncTapgateClient, PosKey
 from tapgate.clock import system_clock
 from tapgate.errors import unavailable
 from tapgate.gateway import create_app
@@ -147,8 +147,8 @@ async def test_the_sdks_own_retries_move_the_money_once(
     assert isinstance(key, Bearer)
     pos = PosKey(till.id, till.secret)
     async with (
-        AsyncGateway(unsteady.url, pos, retries=AT_ONCE) as shop,
-        AsyncGateway(unsteady.url, ApiKey(key._credential), retries=AT_ONCE) as counter,
+        AsyncTapgateClient(unsteady.url, pos, retries=AT_ONCE) as shop,
+        AsyncTapgateClient(unsteady.url, ApiKey(key._credential), retries=AT_ONCE) as counter,
     ):
         unsteady.plan = list(plan)
         paid = await shop.pos.pay(card_serial=aminata.card, amount="10")

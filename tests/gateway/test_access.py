@@ -10,11 +10,11 @@ import pytest
 from conftest import Copies
 from gateway.contract import contract, same
 from gateway.house import Caller, House, open_house, path_of, said
-from tapgate.cli.manual import endpoints
+from tapgate.cli.manual import list_endpoints
 from tapgate.edge.endpoint import Endpoint
 from world import World
 
-ENDPOINTS = endpoints()
+ENDPOINTS = list_endpoints()
 CLOSED = [endpoint for endpoint in ENDPOINTS if not endpoint.access.public]
 PUBLIC = [endpoint for endpoint in ENDPOINTS if endpoint.access.public]
 LOG_OUT = "POST /api/v1/admin/logout"

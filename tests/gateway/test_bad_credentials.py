@@ -8,10 +8,10 @@ import pytest
 from conftest import Copies
 from gateway.house import House, open_house, path_of, said
 from gateway.tampered import Bad, Tampered, bad_credentials, sent
-from tapgate.cli.manual import endpoints
+from tapgate.cli.manual import list_endpoints
 from tapgate.edge.endpoint import Endpoint
 
-CLOSED = [endpoint for endpoint in endpoints() if not endpoint.access.public]
+CLOSED = [endpoint for endpoint in list_endpoints() if not endpoint.access.public]
 
 
 class Scene:

@@ -20,7 +20,7 @@ from gateway.house import Caller, open_house
 from gateway.strangers import V1, Person, Town, missing, request_id
 from partners.stage import deliver, signed
 from tapgate import ids
-from tapgate.cli.manual import endpoints
+from tapgate.cli.manual import list_endpoints
 from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.schemas import build_example
 from world import PIN
@@ -40,7 +40,9 @@ NOT_CALLED = f"POST {V1}/admin/logout"
 #: For terminals, which the restriction does not affect.
 POS = (f"{V1}/pos/", f"{V1}/payment", "/payment")
 ENDPOINTS = {
-    one.name: one for one in endpoints() if one.name != NOT_CALLED and not one.path.startswith(POS)
+    one.name: one
+    for one in list_endpoints()
+    if one.name != NOT_CALLED and not one.path.startswith(POS)
 }
 _REASONS = {f"POST {V1}/cards/{{serial}}/block": {"reason": "customer_request"}}
 

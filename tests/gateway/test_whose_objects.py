@@ -14,12 +14,12 @@ from gateway.house import Caller, open_house, said
 from gateway.strangers import OTHER_PIN, V1, Ask, Person, Town, missing, request_id
 from partners.stage import deliver
 from tapgate import ids
-from tapgate.cli.manual import endpoints
-from tapgate.cli.manual.objects import OBJECTS, Whose
+from tapgate.cli.manual import list_endpoints
+from tapgate.cli.manual.object_access import OBJECT_ACCESS, ObjectAccess
 from tapgate.edge.endpoint import Access
 from world import PIN
 
-ACCESS = {endpoint.name: endpoint.access for endpoint in endpoints()}
+ACCESS = {endpoint.name: endpoint.access for endpoint in list_endpoints()}
 TRANSFER = f"POST {V1}/wallet/transfer"
 FLOAT = f"POST {V1}/agents/transfer"
 FUND = f"POST {V1}/wallet/fund-from-partner"
@@ -33,23 +33,23 @@ STATEMENT = f"GET {V1}/statements/{{token}}"
 TRIED = ("pins", "pin_failures")
 
 #: The operations that are tried here, by what is looked at. Who adds one to the table of
-#: `tapgate.cli.manual.objects` says here how it is asked for somebody else's thing.
-COVERED: dict[Whose, set[str]] = {
-    Whose.OPEN: {
+#: `tapgate.cli.manual.object_access` says here how it is asked for somebody else's thing.
+COVERED: dict[ObjectAccess, set[str]] = {
+    ObjectAccess.UNRESTRICTED: {
         *strangers.CLOSED,
         *strangers.LISTS,
         *strangers.MASKED,  # in test_masked_transactions.py
         *strangers.MASKED_LISTS,
     },
-    Whose.PIN: {*strangers.PINS},
-    Whose.CODE: {CONFIRM, VERIFY},
-    Whose.WALLETS: {TRANSFER},
-    Whose.SUB_AGENTS: {FLOAT},
-    Whose.PROCESSOR: {*strangers.PROCESSORS},
-    Whose.PARTNER: {FUND, WEBHOOK},
-    Whose.OWN: OWN,
-    Whose.LINK: {STATEMENT},
-    Whose.INSIDE: {*strangers.INSIDE},
+    ObjectAccess.PIN: {*strangers.PINS},
+    ObjectAccess.OTP: {CONFIRM, VERIFY},
+    ObjectAccess.SUBSCRIBER_WALLETS: {TRANSFER},
+    ObjectAccess.SUB_AGENTS: {FLOAT},
+    ObjectAccess.PROCESSOR: {*strangers.PROCESSORS},
+    ObjectAccess.PARTNER: {FUND, WEBHOOK},
+    ObjectAccess.OWN: OWN,
+    ObjectAccess.LINK: {STATEMENT},
+    ObjectAccess.PARENT_IN_PATH: {*strangers.INSIDE},
 }
 
 
@@ -63,16 +63,16 @@ async def town(
         yield town
 
 
-@pytest.mark.parametrize("whose", [one for one in Whose if one in COVERED])
-def test_every_operation_is_tried(whose: Whose) -> None:
-    assert {name for name, all_of in OBJECTS.items() if whose in all_of} == COVERED[whose]
+@pytest.mark.parametrize("whose", [one for one in ObjectAccess if one in COVERED])
+def test_every_operation_is_tried(whose: ObjectAccess) -> None:
+    assert {name for name, all_of in OBJECT_ACCESS.items() if whose in all_of} == COVERED[whose]
 
 
 def test_there_is_nothing_to_try_where_nobody_owns_anything() -> None:
-    assert set(Whose) - COVERED.keys() == {Whose.NOBODY, Whose.ANY}
+    assert set(ObjectAccess) - COVERED.keys() == {ObjectAccess.NO_OBJECT, ObjectAccess.ANY}
     # Who signs is a client with things of its own: what it may do with any is few and known.
     signed = {name for name, access in ACCESS.items() if access.hmac}
-    assert {name for name in signed if OBJECTS[name] == (Whose.ANY,)} == {
+    assert {name for name in signed if OBJECT_ACCESS[name] == (ObjectAccess.ANY,)} == {
         f"POST {prefix}"
         for prefix in (
             f"{V1}/pos/lookup-card",

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tapgate.cli.manual import description
+from tapgate.cli.manual import build_openapi_document
 from tapgate.messenger.openapi import build_document
 from tapgate.messenger.routes import ROUTES
 
@@ -22,7 +22,7 @@ PYTHON = GENERATORS / "python" / "bin"
 NODE_MODULES = GENERATORS / "node" / "node_modules"
 TIMEOUT_SECONDS = 300
 
-DOCUMENTS = {"gateway": description(), "messenger": json.loads(build_document(ROUTES))}
+DOCUMENTS = {"gateway": build_openapi_document(), "messenger": json.loads(build_document(ROUTES))}
 
 needs_node = pytest.mark.skipif(
     not (NODE_MODULES / ".bin" / "openapi-typescript").exists(),

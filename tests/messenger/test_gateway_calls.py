@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tapgate.client import NO_RETRIES, AsyncGateway, ServiceSecret
+from tapgate.client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 from tapgate.errors import Code
 from tapgate.gateway import create_app
 from tapgate.messenger.gateway_adapter import GatewayAdapter
@@ -17,7 +17,7 @@ from world import PIN, WRONG_PIN, World
 
 def reached(transport: httpx2.AsyncBaseTransport, secret: str) -> GatewayAdapter:
     credential = ServiceSecret("messenger", secret)
-    gateway = AsyncGateway("http://gateway", credential, retries=NO_RETRIES, http=transport)
+    gateway = AsyncTapgateClient("http://gateway", credential, retries=NO_RETRIES, http=transport)
     return GatewayAdapter(gateway)
 
 

@@ -84,7 +84,7 @@ def template(name: str, *parameters: str) -> dict[str, object]:
         {"type": "body", "parameters": words},
         {"type": "button", "sub_type": "url", "index": "0", "parameters": words[:1]},
     ]
-    return phone_templates.shown({"name": name, "components": components})
+    return phone_templates.render_template({"name": name, "components": components})
 
 
 def test_the_words_of_templates() -> None:
@@ -97,7 +97,10 @@ def test_the_words_of_templates() -> None:
         "Your card ••••0001 was blocked: lost."
     )
     assert template("of_tomorrow", "{} a", "b")["text"] == "_Template of_tomorrow_\n{} a\nb"
-    assert phone_templates.shown({"name": "one_time_code"})["text"] == "_Template one_time_code_"
+    assert (
+        phone_templates.render_template({"name": "one_time_code"})["text"]
+        == "_Template one_time_code_"
+    )
 
 
 @pytest.mark.parametrize(

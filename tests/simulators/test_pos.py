@@ -108,7 +108,7 @@ async def test_the_pin_of_the_demos_example_is_for_development_alone(
     visitors: Visitors, services: Services
 ) -> None:
     said = "  # Aminata Kamara: phone +23225000001, card DEMO-000001, PIN 4826"
-    examples.keep(services.settings.data_dir, [said])
+    examples.save_examples(services.settings.data_dir, [said])
     ada = await visitors.of("A")
     await with_a_terminal(ada)
     page = await ada.page("/simulator/pos")

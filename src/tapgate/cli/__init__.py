@@ -46,11 +46,13 @@ def main() -> None:
     try:
         app()
     except (SettingsError, StoreError, StartError, VaultError) as error:
-        _fail(str(error))
+        _exit_with_error(str(error))
     except ApiError as error:
-        _fail(error.message or error.error)
+        _exit_with_error(error.message or error.error)
     except UndefinedTableError:
-        _fail("the database has no tables yet: start Tapgate once, or run `tapgate migrate`")
+        _exit_with_error(
+            "the database has no tables yet: start Tapgate once, or run `tapgate migrate`"
+        )
 
 
 @app.command()
@@ -58,14 +60,14 @@ def up() -> None:
     """Run everything: the gateway, the messenger, and a PostgreSQL of its own unless one is given
     by URL."""
     settings = load_settings(os.environ)
-    known = _examples(settings)
+    known = _load_examples(settings)
     supervisor.run(
         settings,
         os.environ,
-        [_gateway(settings), _messenger(settings, settings.host)],
-        _prepare_everything,
-        lambda: _what_to_try(
-            settings, known, [*_about_the_gateway(settings), *_about_chatting(settings)]
+        [_build_gateway_service(settings), _build_messenger_service(settings, settings.host)],
+        _prepare_all_services,
+        lambda: _build_startup_hints(
+            settings, known, [*_list_gateway_hints(settings), *_list_chat_hints(settings)]
         ),
     )
 
@@ -76,15 +78,15 @@ def serve(host: Host = None, port: Port = None, workers: Workers = None) -> None
     # Here, so that the other commands need not wait while it is imported.
     from tapgate.gateway import prepare_installation  # noqa: PLC0415
 
-    environ = _with(TAPGATE_HOST=host, TAPGATE_PORT=port, TAPGATE_WORKERS=workers)
+    environ = _override_environ(TAPGATE_HOST=host, TAPGATE_PORT=port, TAPGATE_WORKERS=workers)
     settings = load_settings(environ)
-    known = _examples(settings)
+    known = _load_examples(settings)
     supervisor.run(
         settings,
         environ,
-        [_gateway(settings)],
+        [_build_gateway_service(settings)],
         prepare_installation,
-        lambda: _what_to_try(settings, known, _about_the_gateway(settings)),
+        lambda: _build_startup_hints(settings, known, _list_gateway_hints(settings)),
     )
 
 
@@ -95,11 +97,11 @@ def messenger(
     """Run the messenger only, for a gateway that runs elsewhere (TAPGATE_GATEWAY_URL)."""
     from tapgate.messenger.startup import prepare  # noqa: PLC0415
 
-    environ = _with(TAPGATE_MESSENGER_PORT=port, TAPGATE_MESSENGER_WORKERS=workers)
+    environ = _override_environ(TAPGATE_MESSENGER_PORT=port, TAPGATE_MESSENGER_WORKERS=workers)
     settings = load_settings(environ)
     # Not as TAPGATE_HOST: that is also where the gateway is looked for.
-    service = _messenger(settings, host or settings.host)
-    hints = [*_about_chatting(settings), "Ctrl-C stops it."]
+    service = _build_messenger_service(settings, host or settings.host)
+    hints = [*_list_chat_hints(settings), "Ctrl-C stops it."]
     try:
         supervisor.run(settings, environ, [service], prepare, lambda: hints)
     except FolderInUseError as error:
@@ -126,10 +128,10 @@ def migrate() -> None:
 @app.command()
 def verify() -> None:
     """Prove the books from the entries alone, and the audit log from its chain of hashes."""
-    from tapgate.cli.verify import prove  # noqa: PLC0415
+    from tapgate.cli.verify import verify_installation  # noqa: PLC0415
 
     with supervisor.provide_database_url(load_settings(os.environ)) as url:
-        holds = asyncio.run(prove(url))
+        holds = asyncio.run(verify_installation(url))
     if not holds:
         raise typer.Exit(1)
 
@@ -149,9 +151,9 @@ def backup(
     The file is encrypted with a key that is derived from TAPGATE_SECRET_KEY, which is not in it:
     keep that too, elsewhere.
     """
-    from tapgate.cli.backup import save  # noqa: PLC0415
+    from tapgate.cli.backup import save_backup  # noqa: PLC0415
 
-    save(load_settings(os.environ), file, replace=force)
+    save_backup(load_settings(os.environ), file, replace=force)
 
 
 @app.command()
@@ -171,9 +173,9 @@ def restore(
     All of it or nothing. Into a new data folder, or an empty database by URL; never over another.
     The settings must have the TAPGATE_SECRET_KEY of the installation that the backup was made by.
     """
-    from tapgate.cli.backup import restore  # noqa: PLC0415
+    from tapgate.cli.backup import restore_backup  # noqa: PLC0415
 
-    if not restore(load_settings(os.environ), file, unauthenticated=unauthenticated):
+    if not restore_backup(load_settings(os.environ), file, unauthenticated=unauthenticated):
         raise typer.Exit(1)
 
 
@@ -182,11 +184,11 @@ def messages(
     to: Annotated[str, typer.Option(help="A phone number in international form.")],
 ) -> None:
     """Show what was sent to a phone, one-time codes too, the newest first. Not in production."""
-    from tapgate.cli.messages import show  # noqa: PLC0415
+    from tapgate.cli.messages import print_messages  # noqa: PLC0415
 
     settings = load_settings(os.environ)
     with supervisor.provide_database_url(settings) as url:
-        asyncio.run(show(settings, url, to))
+        asyncio.run(print_messages(settings, url, to))
 
 
 @app.command()
@@ -219,9 +221,9 @@ def chat(
 
     Reads standard input if that is not a terminal, a message in each line.
     """
-    from tapgate.cli.chat import talk  # noqa: PLC0415
+    from tapgate.cli.chat import run_chat  # noqa: PLC0415
 
-    talk(load_settings(os.environ), url=url, phone=phone, token=token, once=once)
+    run_chat(load_settings(os.environ), url=url, phone=phone, token=token, once=once)
 
 
 @app.command(hidden=True)
@@ -230,16 +232,16 @@ def manual(
     access: Annotated[Path, typer.Argument(help="The page about who may call what.")],
 ) -> None:
     """Write the reference of the interface, and who may call what of it."""
-    from tapgate.cli.manual import write, write_access  # noqa: PLC0415
+    from tapgate.cli.manual import write_access_page, write_pages  # noqa: PLC0415
 
-    for name in write(folder):
+    for name in write_pages(folder):
         print(f"changed {folder / name}")
-    for name in write_access(access):
+    for name in write_access_page(access):
         print(f"changed {access.parent / name}")
 
 
 #: Without which the gateway's settings are complete too.
-_SECRETS_OF_THE_MESSENGER = frozenset(
+_MESSENGER_SECRETS = frozenset(
     {
         "TAPGATE_MESSENGER_ACCESS_TOKEN",
         "TAPGATE_MESSENGER_APP_SECRET",
@@ -249,28 +251,28 @@ _SECRETS_OF_THE_MESSENGER = frozenset(
 )
 
 
-def _with(**given: str | int | None) -> dict[str, str]:
+def _override_environ(**given: str | int | None) -> dict[str, str]:
     """The environment, with what is given on the command line in the place of what is in it."""
     return os.environ | {name: str(value) for name, value in given.items() if value is not None}
 
 
-def _gateway(settings: Settings) -> Service:
+def _build_gateway_service(settings: Settings) -> Service:
     return Service(
         "gateway",
         "tapgate.gateway",
         settings.host,
         settings.port,
         settings.workers,
-        withheld_variables=_SECRETS_OF_THE_MESSENGER,
+        withheld_variables=_MESSENGER_SECRETS,
     )
 
 
-def _messenger(settings: Settings, host: str) -> Service:
+def _build_messenger_service(settings: Settings, host: str) -> Service:
     port, workers = settings.messenger_port, settings.messenger_workers
     return Service("messenger", "tapgate.messenger", host, port, workers)
 
 
-async def _prepare_everything(settings: Settings, database_url: str) -> AsyncIterator[str]:
+async def _prepare_all_services(settings: Settings, database_url: str) -> AsyncIterator[str]:
     from tapgate import gateway  # noqa: PLC0415
     from tapgate.messenger import startup  # noqa: PLC0415
 
@@ -279,20 +281,22 @@ async def _prepare_everything(settings: Settings, database_url: str) -> AsyncIte
             yield line
 
 
-def _what_to_try(settings: Settings, known_examples: list[str], hints: list[str]) -> list[str]:
+def _build_startup_hints(
+    settings: Settings, known_examples: list[str], hints: list[str]
+) -> list[str]:
     """With the demo's calls in full if it was built by this start."""
-    examples = _examples(settings)
+    examples = _load_examples(settings)
     if examples and examples == known_examples:
         file = settings.data_dir / "demo.txt"
         examples = [f"  Calls to try on the demo:    cat {file}"]
     return [*hints, *examples, "Ctrl-C stops it."]
 
 
-def _about_the_gateway(settings: Settings) -> list[str]:
+def _list_gateway_hints(settings: Settings) -> list[str]:
     url = settings.public_url
     return [
-        f"  Look at it in the console:   {url}/console{_as_whom(settings)}",
-        *_about_simulators(settings),
+        f"  Look at it in the console:   {url}/console{_render_sign_in_hint(settings)}",
+        *_list_simulator_hints(settings),
         f"  Read and try the interface:  {url}/docs",
         f"  Is it well?                  curl {url}/health",
         f"  Make a key for the API:      {sys.argv[0]} keys create --help",
@@ -300,7 +304,7 @@ def _about_the_gateway(settings: Settings) -> list[str]:
     ]
 
 
-def _as_whom(settings: Settings) -> str:
+def _render_sign_in_hint(settings: Settings) -> str:
     """Who may sign in, where the first start has made up a password."""
     from tapgate.gateway import get_first_admin_path  # noqa: PLC0415
 
@@ -308,7 +312,7 @@ def _as_whom(settings: Settings) -> str:
     return f" (sign in with what is in {file})" if file.exists() else ""
 
 
-def _about_simulators(settings: Settings) -> list[str]:
+def _list_simulator_hints(settings: Settings) -> list[str]:
     if not settings.has_simulators:
         return []
     return [
@@ -317,20 +321,20 @@ def _about_simulators(settings: Settings) -> list[str]:
     ]
 
 
-def _about_chatting(settings: Settings) -> list[str]:
+def _list_chat_hints(settings: Settings) -> list[str]:
     """Found by itself only where everybody looks for it."""
     is_usual = settings.messenger_url == DEFAULT_MESSENGER_URL
     option = "" if is_usual else f" --url {settings.messenger_url}"
     return [f"  Chat with the messenger:     {sys.argv[0]} chat{option}"]
 
 
-def _examples(settings: Settings) -> list[str]:
-    from tapgate.demo.examples import kept  # noqa: PLC0415
+def _load_examples(settings: Settings) -> list[str]:
+    from tapgate.demo.examples import load_examples  # noqa: PLC0415
 
-    return kept(settings.data_dir)
+    return load_examples(settings.data_dir)
 
 
-def _fail(sentence: str) -> None:
+def _exit_with_error(sentence: str) -> None:
     print(f"tapgate: {sentence}", file=sys.stderr)
     sys.exit(1)
 

@@ -26,42 +26,47 @@ from tapgate.vault import Vault
 
 T = TypeVar("T")
 
-_STANDARD_OUTPUT = Path("-")
-_INTERRUPTED = 130  # as shells have it
-_EVERY_SECONDS = 10.0
+_STDOUT_PATH = Path("-")
+_INTERRUPTED_EXIT_CODE = 130  # as shells have it
+_PRINT_INTERVAL_SECONDS = 10.0
 
 
-def save(settings: Settings, path: Path | None, *, replace: bool) -> None:
+def save_backup(settings: Settings, path: Path | None, *, replace: bool) -> None:
     moment = system_clock()
     path = path or Path(f"tapgate-{moment:%Y%m%d-%H%M%S}.backup")
     # Not mixed into a backup that goes to standard output.
-    console = Console(stderr=path == _STANDARD_OUTPUT, highlight=False, soft_wrap=True)
+    console = Console(stderr=path == _STDOUT_PATH, highlight=False, soft_wrap=True)
     with (
-        _interruptible("nothing was saved"),
-        _file(path, replace=replace) as file,
+        _exit_on_interrupt("nothing was saved"),
+        _open_output(path, replace=replace) as file,
         supervisor.provide_database_url(settings) as url,
-        _progress("Saving") as tell,
+        _show_progress("Saving") as tell,
     ):
         vault = Vault(settings.secret_key)
-        manifest, size = _run(
+        manifest, size = _run_until_signal(
             backup.create_backup(
-                url, file, vault, lambda size, table: tell(f"{_size(size)}, {table}")
+                url, file, vault, lambda size, table: tell(f"{_format_size(size)}, {table}")
             )
         )
-    where = "the backup" if path == _STANDARD_OUTPUT else str(path)
-    console.print(f"Saved {where}: {_size(size)}, {_contents(manifest)}.", markup=False)
-    for line in _kept_elsewhere(settings, manifest):
+    where = "the backup" if path == _STDOUT_PATH else str(path)
+    console.print(
+        f"Saved {where}: {_format_size(size)}, {_describe_contents(manifest)}.", markup=False
+    )
+    for line in _list_secret_key_warnings(settings, manifest):
         console.print(line, markup=False)
 
 
-def restore(settings: Settings, path: Path, *, unauthenticated: bool) -> bool:
+def restore_backup(settings: Settings, path: Path, *, unauthenticated: bool) -> bool:
     """Whether everything that was restored is proved."""
     console = Console(highlight=False, soft_wrap=True)
     vault = Vault(settings.secret_key)
-    with _interruptible("nothing was restored, unless it says so above"), _opened(path) as file:
+    with (
+        _exit_on_interrupt("nothing was restored, unless it says so above"),
+        _open_input(path) as file,
+    ):
         try:
-            with _progress("Checking") as tell:
-                source = _read(file, vault, tell, unauthenticated=unauthenticated)
+            with _show_progress("Checking") as tell:
+                source = _open_backup(file, vault, tell, unauthenticated=unauthenticated)
         except StoreError as error:
             raise StoreError(f"{path} cannot be restored: {error}") from None
         manifest = source.manifest
@@ -69,19 +74,19 @@ def restore(settings: Settings, path: Path, *, unauthenticated: bool) -> bool:
             manifest, secret_fingerprint=vault.key_id, currency=settings.currency
         )
         with supervisor.provide_database_url(settings, alone=True) as url:
-            with _progress("Restoring") as tell:
-                left_out = _run(restoring.restore_backup(url, source, tell))
-            console.print(f"Restored {_contents(manifest)}.", markup=False)
+            with _show_progress("Restoring") as tell:
+                left_out = _run_until_signal(restoring.restore_backup(url, source, tell))
+            console.print(f"Restored {_describe_contents(manifest)}.", markup=False)
             console.print("Every table has the rows, the books have the sums, that were saved.")
             for name in left_out:
                 print(f"Not restored: the table {name!a}, which is not Tapgate's.")
-            holds = _run(_bring_to_life(settings, url, manifest))
-        for line in _not_as_it_was(manifest):
+            holds = _run_until_signal(_migrate_and_verify(settings, url, manifest))
+        for line in _list_restore_warnings(manifest):
             console.print(line, markup=False)
         return holds
 
 
-def _read(
+def _open_backup(
     file: BinaryIO, vault: Vault, tell: Callable[[str], None], *, unauthenticated: bool
 ) -> restoring.BackupSource:
     def report(percent: int) -> None:
@@ -104,17 +109,17 @@ def _read(
     return LegacyBackupReader(file, report)
 
 
-async def _bring_to_life(settings: Settings, url: str, manifest: Manifest) -> bool:
-    from tapgate.cli.verify import prove  # noqa: PLC0415
+async def _migrate_and_verify(settings: Settings, url: str, manifest: Manifest) -> bool:
+    from tapgate.cli.verify import verify_installation  # noqa: PLC0415
 
     await migrate(url)
     await restoring.analyze(url)
     if manifest.secret_fingerprint is not None:
-        await _record(settings, url, manifest)
-    return await prove(url)
+        await _record_restore(settings, url, manifest)
+    return await verify_installation(url)
 
 
-async def _record(settings: Settings, url: str, manifest: Manifest) -> None:
+async def _record_restore(settings: Settings, url: str, manifest: Manifest) -> None:
     """The audit log says itself where it lost some of its end."""
     from tapgate.audit.trail import record  # noqa: PLC0415
     from tapgate.gateway import open_services  # noqa: PLC0415
@@ -123,15 +128,15 @@ async def _record(settings: Settings, url: str, manifest: Manifest) -> None:
         await record(
             tx,
             services,
-            operator.origin(),
+            operator.build_origin(),
             event="installation.restored",
             resource_type="installation",
             resource_id=None,
-            reason=f"from a backup as of {_shown(manifest.moment)}",
+            reason=f"from a backup as of {_format_time(manifest.moment)}",
         )
 
 
-def _run(work: Coroutine[Any, Any, T]) -> T:
+def _run_until_signal(work: Coroutine[Any, Any, T]) -> T:
     async def until_told_to_stop() -> T:
         supervisor.cancel_on_signals()
         return await work
@@ -140,18 +145,18 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
 
 
 @contextlib.contextmanager
-def _interruptible(outcome: str) -> Iterator[None]:
+def _exit_on_interrupt(outcome: str) -> Iterator[None]:
     supervisor.interrupt_on_signals()
     try:
         yield
     except (KeyboardInterrupt, asyncio.CancelledError):
         print(f"Interrupted: {outcome}.", file=sys.stderr)
-        sys.exit(_INTERRUPTED)
+        sys.exit(_INTERRUPTED_EXIT_CODE)
 
 
 @contextlib.contextmanager
-def _file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
-    if path != _STANDARD_OUTPUT:
+def _open_output(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
+    if path != _STDOUT_PATH:
         with open_new_file(path, replace=replace) as file:
             yield file
     elif sys.stdout.isatty():
@@ -161,14 +166,14 @@ def _file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
         except BrokenPipeError:
-            _give_up_output()
+            _discard_stdout()
             raise StoreError("whoever was to read the backup has gone") from None
         except OSError as error:
-            _give_up_output()
+            _discard_stdout()
             raise StoreError(f"standard output cannot be written: {error.strerror}") from error
 
 
-def _give_up_output() -> None:
+def _discard_stdout() -> None:
     """What could not be written is still kept to be written at the end, and would fail again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
@@ -176,7 +181,7 @@ def _give_up_output() -> None:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _open_input(path: Path) -> Iterator[BinaryIO]:
     try:
         file = path.open("rb")
     except OSError as error:
@@ -187,36 +192,37 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-class _Lines:
+class _LineProgress:
     """A line now and then."""
 
     def __init__(self, what: str) -> None:
-        self._what = what
-        self._said = time.monotonic()
+        self._label = what
+        self._last_printed = time.monotonic()
 
-    def tell(self, how_far: str) -> None:
-        if time.monotonic() - self._said > _EVERY_SECONDS:
-            self._said = time.monotonic()
+    def report(self, how_far: str) -> None:
+        if time.monotonic() - self._last_printed > _PRINT_INTERVAL_SECONDS:
+            self._last_printed = time.monotonic()
             with contextlib.suppress(OSError):
-                print(f"{self._what}: {how_far}", file=sys.stderr, flush=True)
+                print(f"{self._label}: {how_far}", file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
-def _progress(what: str) -> Iterator[Any]:
+def _show_progress(what: str) -> Iterator[Any]:
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _Lines(what).tell
+        yield _LineProgress(what).report
         return
     with console.status(f"{what} ...") as status:
         yield lambda how_far: status.update(f"{what}: {how_far}")
 
 
-def _contents(manifest: Manifest) -> str:
+def _describe_contents(manifest: Manifest) -> str:
     transactions, entries = (manifest.tables.get(table, 0) for table in ("transactions", "entries"))
-    return f"{transactions:,} transactions and {entries:,} entries as of {_shown(manifest.moment)}"
+    moment = _format_time(manifest.moment)
+    return f"{transactions:,} transactions and {entries:,} entries as of {moment}"
 
 
-def _kept_elsewhere(settings: Settings, manifest: Manifest) -> Iterator[str]:
+def _list_secret_key_warnings(settings: Settings, manifest: Manifest) -> Iterator[str]:
     if manifest.secret_fingerprint is None:
         return
     if os.environ.get("TAPGATE_SECRET_KEY"):
@@ -228,17 +234,18 @@ def _kept_elsewhere(settings: Settings, manifest: Manifest) -> Iterator[str]:
     yield "elsewhere: nothing replaces it, and without it the backup cannot be opened."
 
 
-def _not_as_it_was(manifest: Manifest) -> Iterator[str]:
-    yield f"What happened after {_shown(manifest.moment)} is not in it. Before you start Tapgate,"
+def _list_restore_warnings(manifest: Manifest) -> Iterator[str]:
+    moment = _format_time(manifest.moment)
+    yield f"What happened after {moment} is not in it. Before you start Tapgate,"
     yield "remember what was taken away since, for it is back: API keys and signing keys that were"
     yield "deleted, administrators that were disabled, cards and accounts that were blocked, PINs"
     yield "that were changed. All logins of administrators and one-time codes were ended."
     yield "Messages and webhooks that were on their way then will be sent again."
 
 
-def _shown(moment: datetime) -> str:
+def _format_time(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _size(number: int) -> str:
+def _format_size(number: int) -> str:
     return f"{number / 1_000_000:,.1f} MB"

@@ -10,7 +10,7 @@ from tapgate.demo.build import DemoError
 from tapgate.gateway import build_demo, open_services, require_same_installation
 from tapgate.settings import Settings
 
-_INTERRUPTED = 130  # as shells have it
+_INTERRUPTED_EXIT_CODE = 130  # as shells have it
 
 
 def build(settings: Settings, size: str) -> None:
@@ -23,10 +23,10 @@ def build(settings: Settings, size: str) -> None:
         sys.exit(f"tapgate: {error}")
     except KeyboardInterrupt:
         print("Interrupted. What was built so far stays, and the books hold.", file=sys.stderr)
-        sys.exit(_INTERRUPTED)
+        sys.exit(_INTERRUPTED_EXIT_CODE)
     for line in shown:
         print(line)
-    print(f"Kept in {examples.file_in(settings.data_dir)}.")
+    print(f"Kept in {examples.get_file(settings.data_dir)}.")
 
 
 async def _build(settings: Settings, url: str, size: str) -> list[str]:

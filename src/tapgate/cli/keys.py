@@ -17,7 +17,7 @@ from tapgate.settings import load_settings
 
 app = typer.Typer(help="Make, list and delete API keys.", no_args_is_help=True)
 
-Work = Callable[[Any], Awaitable[None]]
+ServiceTask = Callable[[Any], Awaitable[None]]
 
 
 @app.command()
@@ -40,14 +40,16 @@ def create(
         admin_id = await queries.get_first_system_admin(services.database)
         if admin_id is None:
             raise ApiError(Code.NOT_FOUND, "there is no administrator yet: start Tapgate once")
-        _, key = await operations.create(services, operator.origin(), new, created_by=admin_id)
+        _, key = await operations.create(
+            services, operator.build_origin(), new, created_by=admin_id
+        )
         print(key)
 
-    _with_services(work)
+    _run_with_services(work)
 
 
 @app.command("list")
-def show_all() -> None:
+def list_keys() -> None:
     """List the keys, newest first. The keys themselves are not kept."""
 
     from rich.console import Console  # noqa: PLC0415
@@ -65,7 +67,7 @@ def show_all() -> None:
             before = page[-1].id
         Console().print(table)
 
-    _with_services(work)
+    _run_with_services(work)
 
 
 @app.command()
@@ -80,13 +82,13 @@ def delete(
         number = ids.decode(ids.KEY, key_id)
         if number is None:
             raise invalid_field("KEY_ID", "must be an id such as key_06vvxzyjr0m00")
-        await operations.delete(services, operator.origin(), number)
+        await operations.delete(services, operator.build_origin(), number)
         print("Deleted.")
 
-    _with_services(work)
+    _run_with_services(work)
 
 
-def _with_services(work: Work) -> None:
+def _run_with_services(work: ServiceTask) -> None:
     from tapgate.gateway import open_services, require_same_installation  # noqa: PLC0415
 
     settings = load_settings(os.environ)

@@ -10,12 +10,12 @@ from tapgate.store.database import Database
 from tapgate.vault import Vault
 
 
-async def show(settings: Settings, url: str, to: str) -> None:
+async def print_messages(settings: Settings, url: str, to: str) -> None:
     if settings.is_production:
         raise SettingsError("messages are not shown in production")
     database = await Database.connect(url)
     try:
-        lines = await _lines(database, Vault(settings.secret_key), to)
+        lines = await _load_lines(database, Vault(settings.secret_key), to)
     finally:
         await database.close()
     console = Console(highlight=False)
@@ -25,7 +25,7 @@ async def show(settings: Settings, url: str, to: str) -> None:
         console.print("There is nothing for this phone.")
 
 
-async def _lines(database: Database, vault: Vault, to: str) -> list[str]:
+async def _load_lines(database: Database, vault: Vault, to: str) -> list[str]:
     """The newest first: what has not reached the messenger yet, then what the messenger has."""
     waiting = [
         f"{format_rfc3339(one.created_at)} {one.template}: {' '.join(one.parameters)}"

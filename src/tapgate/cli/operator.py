@@ -8,14 +8,14 @@ if TYPE_CHECKING:
     from tapgate.edge.origin import Origin
 
 
-def origin() -> "Origin":
+def build_origin() -> "Origin":
     from tapgate.edge.origin import Origin  # noqa: PLC0415
 
-    who = f"command line:{_user()}"
+    who = f"command line:{_get_username()}"
     return Origin(actor={"type": "system", "id": who}, actor_id=who)
 
 
-def _user() -> str:
+def _get_username() -> str:
     """In a container a process may have a number that no user has."""
     try:
         return getpass.getuser()

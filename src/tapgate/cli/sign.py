@@ -19,7 +19,7 @@ app = typer.Typer(
 )
 
 Method = Annotated[str, typer.Argument(help="The HTTP method.")]
-PathAsCalled = Annotated[str, typer.Argument(help="The path as called, such as /api/v1/...")]
+RequestPath = Annotated[str, typer.Argument(help="The path as called, such as /api/v1/...")]
 Body = Annotated[
     str, typer.Option("--data", "-d", help="The body; @FILE reads a file, @- standard input.")
 ]
@@ -33,20 +33,22 @@ Timestamp = Annotated[str | None, typer.Option(help="Sign for another time than 
 @app.command()
 def pos(
     method: Method,
-    path: PathAsCalled,
+    path: RequestPath,
     key_id: KeyId,
     secret: Secret,
     data: Body = "",
     timestamp: Timestamp = None,
 ) -> None:
     """Sign as a terminal or a processor."""
-    _print_headers(_signed(method, path, data, key_id=key_id, secret=secret, timestamp=timestamp))
+    _print_headers(
+        _build_signed_headers(method, path, data, key_id=key_id, secret=secret, timestamp=timestamp)
+    )
 
 
 @app.command()
 def partner(
     method: Method,
-    path: PathAsCalled,
+    path: RequestPath,
     key_id: KeyId,
     secret: Secret,
     partner_id: Annotated[str, typer.Option(help="The partner's id, ptn_...")],
@@ -54,7 +56,9 @@ def partner(
     timestamp: Timestamp = None,
 ) -> None:
     """Sign as a partner."""
-    headers = _signed(method, path, data, key_id=key_id, secret=secret, timestamp=timestamp)
+    headers = _build_signed_headers(
+        method, path, data, key_id=key_id, secret=secret, timestamp=timestamp
+    )
     _print_headers({"X-Partner-ID": partner_id, **headers})
 
 
@@ -87,16 +91,16 @@ def service(
     )
 
 
-def _signed(
+def _build_signed_headers(
     method: str, path: str, data: str, *, key_id: str, secret: str, timestamp: str | None
 ) -> dict[str, str]:
     moment = timestamp or format_rfc3339(system_clock())
     bare = path.partition("?")[0]
-    signature = signing.sign(secret.encode(), method, bare, moment, _body(data))
+    signature = signing.sign(secret.encode(), method, bare, moment, _read_body(data))
     return {"X-API-Key-ID": key_id, "X-Timestamp": moment, "X-Signature": signature}
 
 
-def _body(data: str) -> bytes:
+def _read_body(data: str) -> bytes:
     if data == "@-":
         return sys.stdin.buffer.read()
     if not data.startswith("@"):

@@ -15,18 +15,18 @@ from tapgate.ledger.verify import Proof, verify
 from tapgate.store.database import Database
 
 
-async def prove(url: str) -> bool:
+async def verify_installation(url: str) -> bool:
     database = await Database.connect(url)
     try:
         async with database.connection() as connection:
-            proof, recorded = await _proven(connection)
+            proof, recorded = await _verify_and_record(connection)
         audit = await chain.verify(database)
     finally:
         await database.close()
     console = Console(highlight=False)
-    _show_books(console, proof)
+    _print_proof(console, proof)
     sealed = f"the audit log's {audit.entries} entries fit their chain ({audit.unsealed} unsealed)"
-    _show(console, sealed, holds=audit.valid)
+    _print_claim(console, sealed, holds=audit.valid)
     if audit.first_broken is not None:
         console.print(f"      {audit.first_broken}")
     if not recorded:
@@ -34,7 +34,7 @@ async def prove(url: str) -> bool:
     return proof.is_valid and audit.valid
 
 
-async def _proven(connection: asyncpg.Connection) -> tuple[Proof, bool]:
+async def _verify_and_record(connection: asyncpg.Connection) -> tuple[Proof, bool]:
     """And whether it could be recorded: a copy that only follows can be proven too."""
     began, started = system_clock(), perf_counter()
     proof = await verify(connection)
@@ -45,18 +45,18 @@ async def _proven(connection: asyncpg.Connection) -> tuple[Proof, bool]:
     return proof, True
 
 
-def _show_books(console: Console, proof: Proof) -> None:
+def _print_proof(console: Console, proof: Proof) -> None:
     console.print(
         f"{proof.transactions:,} transactions, {proof.entries:,} entries, "
         f"{proof.accounts:,} accounts"
     )
     for finding in proof.findings:
-        _show(console, finding.claim, holds=finding.broken == 0)
+        _print_claim(console, finding.claim, holds=finding.broken == 0)
         for example in finding.examples:
             console.print(f"      {example}", markup=False)
         if finding.broken > len(finding.examples):
             console.print(f"      and {finding.broken - len(finding.examples)} more")
 
 
-def _show(console: Console, claim: str, *, holds: bool) -> None:
+def _print_claim(console: Console, claim: str, *, holds: bool) -> None:
     console.print(f"{'[green]holds[/green] ' if holds else '[red]BROKEN[/red]'} {claim}")

@@ -1,5 +1,6 @@
 """The typed client of the gateway: what the messenger and every third party call it with."""
 
+from tapgate.client.client import AsyncTapgateClient, TapgateClient
 from tapgate.client.credentials import (
     AccessToken,
     ApiKey,
@@ -10,50 +11,49 @@ from tapgate.client.credentials import (
     ServiceSecret,
 )
 from tapgate.client.exceptions import (
-    Conflict,
-    ConnectionFailed,
-    Declined,
-    Forbidden,
-    Invalid,
-    NotFound,
-    OutcomeUnknown,
-    Refused,
-    ServerFailed,
+    ApiConnectionError,
+    ApiError,
+    BadRequestError,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    OutcomeUnknownError,
+    RetryableError,
+    ServerError,
     TapgateError,
-    TryLater,
-    Unauthorized,
-    UnexpectedAnswer,
+    TransactionDeclinedError,
+    UnauthorizedError,
+    UnexpectedResponseError,
 )
-from tapgate.client.gateway import AsyncGateway, Gateway
-from tapgate.client.pages import AsyncPages, Page, Pages
-from tapgate.client.retries import NO_RETRIES, Retries
+from tapgate.client.pagination import AsyncPaginator, Page, Paginator
+from tapgate.client.retries import NO_RETRIES, RetryPolicy
 
 __all__ = [
     "NO_RETRIES",
     "AccessToken",
+    "ApiConnectionError",
+    "ApiError",
     "ApiKey",
-    "AsyncGateway",
-    "AsyncPages",
-    "Conflict",
-    "ConnectionFailed",
+    "AsyncPaginator",
+    "AsyncTapgateClient",
+    "BadRequestError",
+    "ConflictError",
     "Credential",
-    "Declined",
-    "Forbidden",
-    "Gateway",
-    "Invalid",
+    "ForbiddenError",
     "Login",
-    "NotFound",
-    "OutcomeUnknown",
+    "NotFoundError",
+    "OutcomeUnknownError",
     "Page",
-    "Pages",
+    "Paginator",
     "PartnerKey",
     "PosKey",
-    "Refused",
-    "Retries",
-    "ServerFailed",
+    "RetryPolicy",
+    "RetryableError",
+    "ServerError",
     "ServiceSecret",
+    "TapgateClient",
     "TapgateError",
-    "TryLater",
-    "Unauthorized",
-    "UnexpectedAnswer",
+    "TransactionDeclinedError",
+    "UnauthorizedError",
+    "UnexpectedResponseError",
 ]

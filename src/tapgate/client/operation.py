@@ -32,49 +32,49 @@ M = TypeVar("M")
 Effect = Literal["reads", "sets", "moves", "acts"]
 
 #: What is awaited. Without `Any`, in whose place mypy would not know what `asyncio.gather` gives.
-Answering = Coroutine[object, None, T]
+ResponseCoroutine = Coroutine[object, None, T]
 
-_JSON = "application/json"
+_JSON_MEDIA_TYPE = "application/json"
 
 
 class Operation(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """One call. It is not shown: its body may hold a PIN, its path a token."""
 
     method: str
-    template: str
+    path_template: str
     target: str
     effect: Effect
-    answer: type[T]
+    response_type: type[T]
     request_id: str
     body: bytes = b""
     headers: Mapping[str, str] = {}
     #: Without any credential.
-    public: bool = False
+    is_public: bool = False
     #: Statuses beside 2xx that answer all the same.
-    also_answers: tuple[int, ...] = ()
+    extra_success_statuses: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         return f"Operation({self.name})"
 
     @property
     def name(self) -> str:
-        return f"{self.method} {self.template}"
+        return f"{self.method} {self.path_template}"
 
     @property
-    def repeatable(self) -> bool:
+    def is_repeatable(self) -> bool:
         return self.effect != "acts"
 
 
-class Listing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+class ListOperation(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """A list, described: where it is, and which of its items are asked for."""
 
-    template: str
-    path: Mapping[str, str]
+    path_template: str
+    path_parameters: Mapping[str, str]
     query: Mapping[str, Any]
-    answer: type[T]
+    item_type: type[T]
 
 
-def described(
+def build_operation(
     effect: Effect,
     method: str,
     template: str,
@@ -84,7 +84,7 @@ def described(
     query: Mapping[str, Any] | None = None,
     body: Mapping[str, Any] | None = None,
     content: bytes | None = None,
-    content_type: str = _JSON,
+    content_type: str = _JSON_MEDIA_TYPE,
     headers: Mapping[str, str] | None = None,
     request_id: str | None = None,
     public: bool = False,
@@ -96,30 +96,30 @@ def described(
     shown = {} if content is None else {"Content-Type": content_type}
     return Operation(
         method=method,
-        template=template,
-        target=_target(template, path or {}, query or {}),
+        path_template=template,
+        target=_build_target(template, path or {}, query or {}),
         effect=effect,
-        answer=answer,
-        request_id=new_request_id() if request_id is None else request_id,
+        response_type=answer,
+        request_id=generate_request_id() if request_id is None else request_id,
         body=content or b"",
         headers=shown | dict(headers or {}),
-        public=public,
-        also_answers=also_answers,
+        is_public=public,
+        extra_success_statuses=also_answers,
     )
 
 
-def read(
+def build_get(
     template: str, answer: type[T], *, query: Mapping[str, Any] | None = None, **path: str
 ) -> Operation[T]:
-    return described("reads", "GET", template, answer, path=path, query=query)
+    return build_operation("reads", "GET", template, answer, path=path, query=query)
 
 
-def ask(template: str, answer: type[T], body: Mapping[str, Any]) -> Operation[T]:
+def build_safe_post(template: str, answer: type[T], body: Mapping[str, Any]) -> Operation[T]:
     """A POST that changes nothing."""
-    return described("reads", "POST", template, answer, body=body)
+    return build_operation("reads", "POST", template, answer, body=body)
 
 
-def move(
+def build_idempotent_post(
     template: str,
     answer: type[T],
     request_id: str | None,
@@ -127,43 +127,45 @@ def move(
     **path: str,
 ) -> Operation[T]:
     """The request id is the caller's, or made here: once for all tries."""
-    name = new_request_id() if request_id is None else request_id
+    name = generate_request_id() if request_id is None else request_id
     named = {**body, "request_id": name}
-    return described("moves", "POST", template, answer, path=path, body=named, request_id=name)
+    return build_operation(
+        "moves", "POST", template, answer, path=path, body=named, request_id=name
+    )
 
 
-def act(
+def build_post(
     template: str,
     answer: type[T],
     body: Mapping[str, Any] | None = None,
     **path: str,
 ) -> Operation[T]:
-    return described("acts", "POST", template, answer, path=path, body=body)
+    return build_operation("acts", "POST", template, answer, path=path, body=body)
 
 
-def put(template: str, answer: type[T], body: Mapping[str, Any], **path: str) -> Operation[T]:
-    return described("sets", "PUT", template, answer, path=path, body=body)
+def build_put(template: str, answer: type[T], body: Mapping[str, Any], **path: str) -> Operation[T]:
+    return build_operation("sets", "PUT", template, answer, path=path, body=body)
 
 
-def delete(template: str, **path: str) -> Operation[None]:
-    return described("sets", "DELETE", template, type(None), path=path)
+def build_delete(template: str, **path: str) -> Operation[None]:
+    return build_operation("sets", "DELETE", template, type(None), path=path)
 
 
-def new_request_id() -> str:
+def generate_request_id() -> str:
     return str(uuid4())
 
 
-def _target(template: str, path: Mapping[str, str], query: Mapping[str, Any]) -> str:
+def _build_target(template: str, path: Mapping[str, str], query: Mapping[str, Any]) -> str:
     parts = [path[part[1:-1]] if part.startswith("{") else None for part in template.split("/")]
     written = (
-        part if value is None else _segment(value)
+        part if value is None else _encode_path_segment(value)
         for part, value in zip(template.split("/"), parts, strict=True)
     )
     asked = urlencode({name: str(value) for name, value in query.items()}, quote_via=quote)
     return "/".join(written) + (f"?{asked}" if asked else "")
 
 
-def _segment(value: str) -> str:
+def _encode_path_segment(value: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"an identifier is a str, not {type(value).__name__}")
     if value in ("", ".", ".."):
@@ -171,26 +173,26 @@ def _segment(value: str) -> str:
     return quote(value, safe="")
 
 
-class Sync:
+class SyncMode:
     """The mode of a gateway that answers at once."""
 
 
-class Async:
+class AsyncMode:
     """The mode of a gateway whose answers are awaited."""
 
 
-class Line(Protocol):
+class Transport(Protocol):
     """What carries operations to the gateway, in one mode or the other."""
 
-    def call(self, operation: Operation[Any], /) -> Any: ...
-    def walk(self, listing: Listing[Any], /) -> Any: ...
+    def send(self, operation: Operation[Any], /) -> Any: ...
+    def paginate(self, listing: ListOperation[Any], /) -> Any: ...
 
 
-class Group(Generic[M]):
+class OperationGroup(Generic[M]):
     """Operations that belong together, in one mode."""
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, line: Transport) -> None:
+        self._transport = line
 
 
 class operation(Generic[P, T]):  # noqa: N801 - a decorator
@@ -203,16 +205,18 @@ class operation(Generic[P, T]):  # noqa: N801 - a decorator
     @overload
     def __get__(self, group: None, owner: type) -> Self: ...
     @overload
-    def __get__(self, group: Group[Sync], owner: type) -> Callable[P, T]: ...
+    def __get__(self, group: OperationGroup[SyncMode], owner: type) -> Callable[P, T]: ...
     @overload
-    def __get__(self, group: Group[Async], owner: type) -> Callable[P, Answering[T]]: ...
-    def __get__(self, group: Group[Any] | None, owner: type) -> Any:
+    def __get__(
+        self, group: OperationGroup[AsyncMode], owner: type
+    ) -> Callable[P, ResponseCoroutine[T]]: ...
+    def __get__(self, group: OperationGroup[Any] | None, owner: type) -> Any:
         if group is None:
             return self
-        describe, line = self.describe, group._line
+        describe, line = self.describe, group._transport
 
         @functools.wraps(describe)
         def call(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return line.call(describe(group, *args, **kwargs))
+            return line.send(describe(group, *args, **kwargs))
 
         return call

@@ -9,10 +9,10 @@ from tapgate import signing
 from tapgate.clock import Clock, system_clock
 
 #: The header of a partner's webhook.
-PARTNER_HEADER = "X-Webhook-Signature"
+PARTNER_SIGNATURE_HEADER = "X-Webhook-Signature"
 
 
-class NotGenuine(Exception):  # noqa: N818 - a verdict on what came in
+class WebhookVerificationError(Exception):
     """Not sent by the gateway, too old, or altered. The message says which, never the body."""
 
 
@@ -25,7 +25,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     data: dict[str, Any]
 
 
-class _Body(msgspec.Struct):
+class _EventBody(msgspec.Struct):
     type: str
     timestamp: str
     data: dict[str, Any]
@@ -49,24 +49,24 @@ def verify(
         message_id, timestamp = named["webhook-id"], named["webhook-timestamp"]
         signatures = named["webhook-signature"]
     except KeyError as missing:
-        raise NotGenuine(f"the header {missing.args[0]} is missing") from None
+        raise WebhookVerificationError(f"the header {missing.args[0]} is missing") from None
     moment = signing.parse_unix_seconds(timestamp)
     if moment is None or not signing.is_timely(moment, clock()):
-        raise NotGenuine("the time is not within 5 minutes of now")
+        raise WebhookVerificationError("the time is not within 5 minutes of now")
     secrets = [secret] if isinstance(secret, str) else secret
     if str(int(timestamp)) != timestamp or not any(
         signing.verify_standard_webhook(one, signatures, message_id, int(timestamp), body)
         for one in secrets
     ):
-        raise NotGenuine("no signature is right")
+        raise WebhookVerificationError("no signature is right")
     try:
-        content = msgspec.json.decode(body, type=_Body)
+        content = msgspec.json.decode(body, type=_EventBody)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise NotGenuine("the body is not an event") from None
+        raise WebhookVerificationError("the body is not an event") from None
     return Event(id=message_id, type=content.type, timestamp=content.timestamp, data=content.data)
 
 
-def partner_signature(webhook_secret: str, body: bytes) -> str:
+def sign_partner_webhook(webhook_secret: str, body: bytes) -> str:
     """`X-Webhook-Signature` of a funding partner's webhook, for who sends it by other means than
     `partners.send_webhook`."""
     return signing.webhook_signature(webhook_secret.encode(), body)

@@ -30,8 +30,8 @@ TOWNS: Final = ("Freetown", "Bo", "Kenema", "Makeni", "Koidu", "Port Loko", "Wat
 class Merchant(NamedTuple):
     name: str
     #: What a purchase there costs, in major units.
-    cheapest: int
-    dearest: int
+    min_price: int
+    max_price: int
     #: Whether it also sells in an app.
     in_app: bool = False
 
@@ -51,7 +51,7 @@ MERCHANTS: Final = (
     Merchant("Peninsula Water Company", 40, 300, in_app=True),
 )
 
-PARTNER: Final = "Salone Remittance"
+PARTNER_NAME: Final = "Salone Remittance"
 
 MEMOS: Final = (
     "school fees",
@@ -75,15 +75,31 @@ class Size(NamedTuple):
     agents: int
     days: int
     #: How often a subscriber pays, sends or gets cash on an average day.
-    a_day: float
+    transactions_per_day: float
     #: At how many moments of a day something happens: what shares one is carried together.
-    moments: int
+    slots_per_day: int
 
 
 SIZES: Final[dict[str, Size]] = {
-    "small": Size(subscribers=40, merchants=6, agents=5, days=60, a_day=0.3, moments=5),
-    "medium": Size(subscribers=1_000, merchants=12, agents=20, days=90, a_day=0.4, moments=24),
-    "large": Size(subscribers=10_000, merchants=48, agents=120, days=120, a_day=0.25, moments=60),
+    "small": Size(
+        subscribers=40, merchants=6, agents=5, days=60, transactions_per_day=0.3, slots_per_day=5
+    ),
+    "medium": Size(
+        subscribers=1_000,
+        merchants=12,
+        agents=20,
+        days=90,
+        transactions_per_day=0.4,
+        slots_per_day=24,
+    ),
+    "large": Size(
+        subscribers=10_000,
+        merchants=48,
+        agents=120,
+        days=120,
+        transactions_per_day=0.25,
+        slots_per_day=60,
+    ),
 }
 
 
@@ -97,15 +113,15 @@ class Person(NamedTuple):
         return f"{self.first_name} {self.last_name}"
 
 
-def person(chance: Random) -> Person:
-    return Person(chance.choice(FIRST_NAMES), chance.choice(LAST_NAMES), address(chance))
+def draw_person(chance: Random) -> Person:
+    return Person(chance.choice(FIRST_NAMES), chance.choice(LAST_NAMES), draw_address(chance))
 
 
-def address(chance: Random) -> str:
+def draw_address(chance: Random) -> str:
     return f"{chance.randint(1, 180)} {chance.choice(STREETS)}, {chance.choice(TOWNS)}"
 
 
-def merchant(number: int) -> Merchant:
+def get_merchant(number: int) -> Merchant:
     """Shops open branches when the country is large."""
     branch, kind = divmod(number, len(MERCHANTS))
     original = MERCHANTS[kind]

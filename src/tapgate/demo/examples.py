@@ -11,16 +11,16 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tapgate import money, private_files
-from tapgate.demo import founding
-from tapgate.demo.residents import Country
+from tapgate.demo import seed
+from tapgate.demo.people import Country
 from tapgate.settings import Settings
 
-_FILE: Final = "demo.txt"
-_DEFAULT_FOLDER: Final = Path(".tapgate")
-_PERSON: Final = re.compile(r"# (.+): phone (\+[0-9]+), card (\S+), PIN ([0-9]{4})")
+_FILE_NAME: Final = "demo.txt"
+_DEFAULT_DATA_DIR: Final = Path(".tapgate")
+_PERSON_PATTERN: Final = re.compile(r"# (.+): phone (\+[0-9]+), card (\S+), PIN ([0-9]{4})")
 
 
-class Tools(NamedTuple):
+class ExampleContext(NamedTuple):
     """What the calls are made with; the commands are ready for a shell."""
 
     url: str
@@ -30,67 +30,67 @@ class Tools(NamedTuple):
     currency: str
 
 
-def tools(settings: Settings, api_key: str, command: str) -> Tools:
-    tapgate = _quoted(command)
-    verify = " ".join([*_where(settings), tapgate, "verify"])
-    return Tools(settings.local_url, api_key, f"{tapgate} sign", verify, settings.currency)
+def build_context(settings: Settings, api_key: str, command: str) -> ExampleContext:
+    tapgate = _quote(command)
+    verify = " ".join([*_list_environment(settings), tapgate, "verify"])
+    return ExampleContext(settings.local_url, api_key, f"{tapgate} sign", verify, settings.currency)
 
 
-def _where(settings: Settings) -> Iterator[str]:
+def _list_environment(settings: Settings) -> Iterator[str]:
     """So that a command finds the same database from another shell; no password is printed."""
-    if settings.data_dir != _DEFAULT_FOLDER:
-        yield f"TAPGATE_DATA_DIR={_quoted(str(settings.data_dir.absolute()))}"
+    if settings.data_dir != _DEFAULT_DATA_DIR:
+        yield f"TAPGATE_DATA_DIR={_quote(str(settings.data_dir.absolute()))}"
     url = settings.database_url
     if url is not None and urlsplit(url).password is None:
-        yield f"TAPGATE_DATABASE_URL={_quoted(url)}"
+        yield f"TAPGATE_DATABASE_URL={_quote(url)}"
 
 
-def lines(country: Country, with_: Tools, *, today: date) -> list[str]:
+def render_examples(country: Country, with_: ExampleContext, *, today: date) -> list[str]:
     """Each call is one line, complete in itself, and can be repeated."""
     counts = (
         f"{len(country.residents):,} subscribers, {len(country.shops)} merchants and "
         f"{len(country.agents)} agents"
     )
     head = f"The demo has {counts}. Calls to try, from another terminal in this folder:"
-    return [head, *(f"  {line}" for line in _calls(country, with_, today))]
+    return [head, *(f"  {line}" for line in _render_commands(country, with_, today))]
 
 
-def _calls(country: Country, with_: Tools, today: date) -> Iterator[str]:
-    hero, friend = (country.residents[who] for who in (founding.HERO, founding.FRIEND))
+def _render_commands(country: Country, with_: ExampleContext, today: date) -> Iterator[str]:
+    hero, friend = (country.residents[who] for who in (seed.HERO, seed.FRIEND))
     agent, shop = country.agents[0], country.shops[0]
     till = shop.terminals[0]
     name, other = hero.person.first_name, friend.person.first_name
-    phone = founding.phone_of(hero)
+    phone = seed.get_phone_number(hero)
     yield f"# {hero.person.name}: phone {phone}, card {hero.serial}, PIN {hero.pin}"
-    yield _get(with_, f"/api/v1/subscribers/{hero.public_id}")
-    yield _get(with_, f"/api/v1/balance/{hero.public_id}")
-    yield _get(with_, f"/api/v1/transactions?user_id={hero.public_id}&limit=5")
+    yield _render_get(with_, f"/api/v1/subscribers/{hero.public_id}")
+    yield _render_get(with_, f"/api/v1/balance/{hero.public_id}")
+    yield _render_get(with_, f"/api/v1/transactions?user_id={hero.public_id}&limit=5")
     statement = {
         "subscriber_id": hero.public_id,
         "from_date": (today - timedelta(days=30)).isoformat(),
         "to_date": today.isoformat(),
         "format": "pdf",
     }
-    yield _post(with_, "/api/v1/wallet/account-statement", statement)
+    yield _render_post(with_, "/api/v1/wallet/account-statement", statement)
     yield f"# {name} sends money to {other}"
     p2p = {
         "request_id": "try-p2p-1",
         "sender_id": hero.public_id,
         "recipient_card_serial": friend.serial,
-        "amount": _amount(with_, 50),
+        "amount": _format_amount(with_, 50),
         "pin": hero.pin,
         "memo": "thank you",
     }
-    yield _post(with_, "/api/v1/wallet/transfer-p2p", p2p)
+    yield _render_post(with_, "/api/v1/wallet/transfer-p2p", p2p)
     yield f"# {agent.business_name or agent.name} takes cash for her wallet"
     cash_in = {
         "request_id": "try-cash-in-1",
         "agent_id": agent.public_id,
         "card_serial": hero.serial,
-        "amount": _amount(with_, 200),
+        "amount": _format_amount(with_, 200),
         "agent_pin": agent.pin,
     }
-    yield _post(with_, "/api/v1/agents/cashin", cash_in)
+    yield _render_post(with_, "/api/v1/agents/cashin", cash_in)
     yield f"# A terminal of {shop.merchant.name} looks at the card, then takes a payment"
     for path, body in (
         ("/api/v1/pos/lookup-card", {"card_identifier": hero.serial}),
@@ -99,63 +99,67 @@ def _calls(country: Country, with_: Tools, today: date) -> Iterator[str]:
             {
                 "request_id": "try-pos-1",
                 "card_serial": hero.serial,
-                "amount": _amount(with_, 35),
+                "amount": _format_amount(with_, 35),
                 "pin": hero.pin,
             },
         ),
     ):
-        yield _signed(with_, path, body, key_id=till.key_id, secret=till.key.secret)
+        yield _render_signed_post(with_, path, body, key_id=till.key_id, secret=till.key.secret)
     yield "# The books"
     yield with_.verify
 
 
-def _amount(with_: Tools, major: int) -> str:
+def _format_amount(with_: ExampleContext, major: int) -> str:
     return money.format_decimal(major * 10 ** money.get_decimals(with_.currency), with_.currency)
 
 
-def _get(with_: Tools, path: str) -> str:
-    return f"curl -s {_quoted(with_.url + path)} {_key(with_)}"
+def _render_get(with_: ExampleContext, path: str) -> str:
+    return f"curl -s {_quote(with_.url + path)} {_render_authorization(with_)}"
 
 
-def _post(with_: Tools, path: str, body: Mapping[str, str]) -> str:
-    return f"curl -s {_quoted(with_.url + path)} {_key(with_)} -d {_json(body)}"
+def _render_post(with_: ExampleContext, path: str, body: Mapping[str, str]) -> str:
+    return (
+        f"curl -s {_quote(with_.url + path)} {_render_authorization(with_)} -d {_quote_json(body)}"
+    )
 
 
-def _signed(with_: Tools, path: str, body: Mapping[str, str], *, key_id: str, secret: str) -> str:
+def _render_signed_post(
+    with_: ExampleContext, path: str, body: Mapping[str, str], *, key_id: str, secret: str
+) -> str:
     # A secret may begin with a dash, which would look like an option.
     sign = (
-        f"{with_.sign} pos POST {path} -d {_json(body)} --key-id {key_id} "
-        f"--secret={_quoted(secret)}"
+        f"{with_.sign} pos POST {path} -d {_quote_json(body)} --key-id {key_id} "
+        f"--secret={_quote(secret)}"
     )
-    return f"curl -s {_quoted(with_.url + path)} -d {_json(body)} $({sign})"
+    return f"curl -s {_quote(with_.url + path)} -d {_quote_json(body)} $({sign})"
 
 
-def _key(with_: Tools) -> str:
+def _render_authorization(with_: ExampleContext) -> str:
     return f"-H 'Authorization: Bearer {with_.api_key}'"
 
 
-def _json(body: Mapping[str, str]) -> str:
-    return _quoted(msgspec.json.encode(body).decode())
+def _quote_json(body: Mapping[str, str]) -> str:
+    return _quote(msgspec.json.encode(body).decode())
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return shlex.quote(text)
 
 
-def file_in(data_dir: Path) -> Path:
-    return data_dir / _FILE
+def get_file(data_dir: Path) -> Path:
+    return data_dir / _FILE_NAME
 
 
-def keep(data_dir: Path, shown: list[str]) -> None:
-    private_files.write(file_in(data_dir), shown)
+def save_examples(data_dir: Path, shown: list[str]) -> None:
+    private_files.write(get_file(data_dir), shown)
 
 
-def kept(data_dir: Path) -> list[str]:
+def load_examples(data_dir: Path) -> list[str]:
     """Nothing where no demo was built."""
-    return private_files.read(file_in(data_dir))
+    return private_files.read(get_file(data_dir))
 
 
-class Example(msgspec.Struct, frozen=True):
+class ExamplePerson(msgspec.Struct, frozen=True):
     """Of whom the examples are told."""
 
     name: str
@@ -167,11 +171,11 @@ class Example(msgspec.Struct, frozen=True):
         return f"Example(card={self.card!r})"
 
 
-def kept_person(data_dir: Path) -> Example | None:
-    found = _PERSON.search("\n".join(kept(data_dir)))
-    return None if found is None else Example(*found.groups())
+def load_example_person(data_dir: Path) -> ExamplePerson | None:
+    found = _PERSON_PATTERN.search("\n".join(load_examples(data_dir)))
+    return None if found is None else ExamplePerson(*found.groups())
 
 
-def kept_phone(data_dir: Path) -> str | None:
-    person = kept_person(data_dir)
+def load_example_phone(data_dir: Path) -> str | None:
+    person = load_example_person(data_dir)
     return None if person is None else person.phone

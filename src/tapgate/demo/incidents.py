@@ -3,76 +3,82 @@
 from datetime import timedelta
 from typing import Final
 
-from tapgate.demo import founding
-from tapgate.demo.dealings import Dealings
-from tapgate.demo.founding import Founder
-from tapgate.demo.past import PastClock
-from tapgate.demo.residents import Country
+from tapgate.demo import seed
+from tapgate.demo.clock import SimulatedClock
+from tapgate.demo.people import Country
+from tapgate.demo.seed import Seeder
+from tapgate.demo.transactions import TransactionSimulator
 
-_PRICE_OF_THE_HOUSE: Final = 620_000
+_HOUSE_PRICE: Final = 620_000
 
 
 class Incidents:
     def __init__(
-        self, country: Country, founder: Founder, dealings: Dealings, clock: PastClock
+        self,
+        country: Country,
+        founder: Seeder,
+        dealings: TransactionSimulator,
+        clock: SimulatedClock,
     ) -> None:
         self._country = country
-        self._founder = founder
-        self._dealings = dealings
+        self._seeder = founder
+        self._transactions = dealings
         self._clock = clock
-        self._unit = dealings.unit
+        self._major_unit = dealings.major_unit
 
-    async def happen(self, days_left: int) -> None:
+    async def run(self, days_left: int) -> None:
         """What happens late on that day."""
         match days_left:
             case 40:
-                await self._a_loan_is_paid_out()
+                await self._pay_out_loan()
             case 25:
-                await self._somebody_is_restricted()
+                await self._restrict_subscriber()
             case 20:
-                await self._a_card_is_lost()
+                await self._lose_card()
             case 9:
-                await self._a_card_has_expired()
+                await self._use_expired_card()
             case 6:
-                await self._somebody_is_blocked()
+                await self._block_subscriber()
             case 1:
-                await self._a_house_is_sold()
+                await self._sell_house()
 
-    async def _somebody_is_restricted(self) -> None:
-        await self._founder.restrict(self._country.residents[founding.RESTRICTED])
+    async def _restrict_subscriber(self) -> None:
+        await self._seeder.restrict(self._country.residents[seed.RESTRICTED])
 
-    async def _a_card_is_lost(self) -> None:
-        resident = self._country.residents[founding.LOSER]
-        lost = await self._founder.lose_card(resident)
+    async def _lose_card(self) -> None:
+        resident = self._country.residents[seed.LOST_CARD]
+        lost = await self._seeder.replace_lost_card(resident)
         # Whoever found it tries it.
         for shop in self._country.shops[:2]:
-            self._pass_minutes(7)
-            await self._dealings.pay(resident, shop, 45 * self._unit, serial=lost)
+            self._advance_minutes(7)
+            await self._transactions.pay(resident, shop, 45 * self._major_unit, serial=lost)
 
-    async def _a_card_has_expired(self) -> None:
-        resident = self._country.residents[founding.EXPIRED]
-        await self._dealings.pay(resident, self._country.shops[0], 25 * self._unit)
-        await self._founder.give_card(resident, self._founder.next_serial())
+    async def _use_expired_card(self) -> None:
+        resident = self._country.residents[seed.EXPIRED_CARD]
+        await self._transactions.pay(resident, self._country.shops[0], 25 * self._major_unit)
+        await self._seeder.link_card(resident, self._seeder.next_serial())
 
-    async def _somebody_is_blocked(self) -> None:
-        resident = self._country.residents[founding.BLOCKED]
-        await self._founder.block(resident, "Reported for fraud")
-        self._pass_minutes(4)
-        await self._dealings.send(resident, resident.friends[0], 100 * self._unit, None)
+    async def _block_subscriber(self) -> None:
+        resident = self._country.residents[seed.BLOCKED]
+        await self._seeder.block(resident, "Reported for fraud")
+        self._advance_minutes(4)
+        await self._transactions.send(resident, resident.friends[0], 100 * self._major_unit, None)
 
-    async def _a_loan_is_paid_out(self) -> None:
+    async def _pay_out_loan(self) -> None:
         """Long before the house is bought: in the month that is looked at first, everything else
         would be too small to be seen beside it."""
-        loan = _PRICE_OF_THE_HOUSE * 21 // 20 * self._unit
-        await self._dealings.deposit(loan)
-        await self._dealings.receive(self._country.residents[founding.RICH], loan, "LOAN")
+        loan = _HOUSE_PRICE * 21 // 20 * self._major_unit
+        await self._transactions.deposit(loan)
+        await self._transactions.fund_from_partner(
+            self._country.residents[seed.HOUSE_BUYER], loan, "LOAN"
+        )
 
-    async def _a_house_is_sold(self) -> None:
+    async def _sell_house(self) -> None:
         """More than half a million at once is looked at before it moves."""
-        buyer = self._country.residents[founding.RICH]
-        seller = self._country.residents[founding.EMPLOYER]
-        price = _PRICE_OF_THE_HOUSE * self._unit
-        await self._dealings.send(buyer, seller, price, "house in Aberdeen")
+        buyer = self._country.residents[seed.HOUSE_BUYER]
+        seller = self._country.residents[seed.EMPLOYER]
+        price = _HOUSE_PRICE * self._major_unit
+        await self._transactions.send(buyer, seller, price, "house in Aberdeen")
 
-    def _pass_minutes(self, minutes: int) -> None:
-        self._clock.move_to(self._clock() + timedelta(minutes=minutes))
+    def _advance_minutes(self, minutes: int) -> None:
+        self._clock.advance_to(self._clock() + timedelta(minutes=minutes))

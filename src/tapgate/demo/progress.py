@@ -8,15 +8,15 @@ from typing import Final
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-_EVERY_SECONDS: Final = 10.0
+_PRINT_INTERVAL_SECONDS: Final = 10.0
 
 
 @contextlib.contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+def show_progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """Answers what is to be told how much was done since."""
     console = Console()
     if not console.is_terminal:
-        yield _Lines(what, total).advance
+        yield _LineProgress(what, total).advance
         return
     columns = (
         TextColumn("{task.description}"),
@@ -29,18 +29,18 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda done: bar.advance(task, done)
 
 
-class _Lines:
+class _LineProgress:
     def __init__(self, what: str, total: int) -> None:
-        self._what = what
+        self._label = what
         self._total = total
         self._done = 0
-        self._said = time.monotonic()
+        self._last_printed = time.monotonic()
 
     def advance(self, done: int) -> None:
         self._done += done
-        if time.monotonic() - self._said > _EVERY_SECONDS:
-            self._said = time.monotonic()
+        if time.monotonic() - self._last_printed > _PRINT_INTERVAL_SECONDS:
+            self._last_printed = time.monotonic()
             percent = min(99, 100 * self._done // self._total)
             # That nobody reads it any more is no reason to end.
             with contextlib.suppress(OSError):
-                print(f"{self._what}: {percent} %", flush=True)
+                print(f"{self._label}: {percent} %", flush=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from tapgate.client import AsyncGateway
+from tapgate.client import AsyncTapgateClient
 from tapgate.client import exceptions as client
 from tapgate.client.records.cards import Card as CardRecord
 from tapgate.client.records.cards import DisclosedCard
@@ -39,7 +39,7 @@ _log = structlog.get_logger()
 class GatewayAdapter:
     """One of these per process, for everybody."""
 
-    def __init__(self, gateway: AsyncGateway) -> None:
+    def __init__(self, gateway: AsyncTapgateClient) -> None:
         self._gateway = gateway
         self._handlers: dict[type, Callable[[Any], Awaitable[object]]] = {
             gateway_requests.FindSubscriber: self._find_subscriber,
@@ -67,9 +67,9 @@ class GatewayAdapter:
     ) -> RequestSucceeded | RequestRejected | GatewayUnreachable:
         try:
             return RequestSucceeded(result=await self._handlers[type(call)](call))
-        except client.Refused as error:
+        except client.ApiError as error:
             return _map_error(call, error)
-        except client.ConnectionFailed:
+        except client.ApiConnectionError:
             return GatewayUnreachable(uncertain=False)
         except client.TapgateError:
             return GatewayUnreachable(uncertain=True)
@@ -90,7 +90,7 @@ class GatewayAdapter:
         return _to_subscriber(registered.subscriber)
 
     async def _get_balance(self, call: gateway_requests.GetBalance) -> gateway_requests.Balance:
-        found = await self._gateway.balance.get(call.subscriber_id)
+        found = await self._gateway.balances.get(call.subscriber_id)
         return gateway_requests.Balance(
             balance=found.balance,
             available=found.available,
@@ -112,7 +112,7 @@ class GatewayAdapter:
     async def _find_payee_by_card(self, call: gateway_requests.FindPayeeByCard) -> Payee | None:
         try:
             card = await self._gateway.cards.get(call.card_serial)
-        except client.NotFound:
+        except client.NotFoundError:
             return None
         if card.subscriber_id is None:
             return None
@@ -127,7 +127,9 @@ class GatewayAdapter:
         found = await self._find_subscriber_by_phone(call.phone)
         if found is None:
             return None
-        cards = await self._gateway.cards.list(subscriber_id=found.id, status=_ACTIVE_STATUS).page()
+        cards = await self._gateway.cards.list(
+            subscriber_id=found.id, status=_ACTIVE_STATUS
+        ).get_page()
         # A child's card would do too, but the parent's is the one that was meant.
         best = min(cards.data, key=lambda card: card.type != _PARENT_CARD_TYPE, default=None)
         return _to_payee(_format_public_name(found), best, found.id)
@@ -168,12 +170,12 @@ class GatewayAdapter:
         self, call: gateway_requests.ListTransactions
     ) -> list[TransactionSummary]:
         listed = self._gateway.transactions.list(user_id=call.subscriber_id, limit=call.limit)
-        return [_to_transaction_summary(one) for one in (await listed.page()).data]
+        return [_to_transaction_summary(one) for one in (await listed.get_page()).data]
 
     async def _create_statement(
         self, call: gateway_requests.CreateStatement
     ) -> gateway_requests.Statement:
-        statement = await self._gateway.wallet.statement(
+        statement = await self._gateway.wallet.create_statement(
             subscriber_id=call.subscriber_id,
             from_date=call.from_date,
             to_date=call.to_date,
@@ -185,7 +187,7 @@ class GatewayAdapter:
 
     async def _list_cards(self, call: gateway_requests.ListCards) -> list[Card]:
         listed = self._gateway.cards.list(subscriber_id=call.subscriber_id)
-        return [_to_card(one) for one in (await listed.page()).data]
+        return [_to_card(one) for one in (await listed.get_page()).data]
 
     async def _link_card(self, call: gateway_requests.LinkCard) -> Card:
         linked = await self._gateway.cards.link(
@@ -231,7 +233,7 @@ class GatewayAdapter:
         return True
 
     async def _find_subscriber_by_phone(self, phone: str) -> SubscriberRecord | None:
-        page = await self._gateway.subscribers.list(phone_number=phone, limit=1).page()
+        page = await self._gateway.subscribers.list(phone_number=phone, limit=1).get_page()
         return page.data[0] if page.data else None
 
     async def _require_own_card(self, subscriber_id: str, card_serial: str) -> None:
@@ -244,13 +246,15 @@ class _CardNotOwnedError(Exception):
     """Of other people's cards nobody is told whether they exist."""
 
 
-def _map_error(call: GatewayRequest, error: client.Refused) -> RequestRejected | GatewayUnreachable:
-    over_limit = isinstance(error, client.RateLimited) and error.details
-    if isinstance(error, client.TryLater) and not over_limit:
+def _map_error(
+    call: GatewayRequest, error: client.ApiError
+) -> RequestRejected | GatewayUnreachable:
+    over_limit = isinstance(error, client.RateLimitedError) and error.details
+    if isinstance(error, client.RetryableError) and not over_limit:
         # Lost while the gateway was committing looks the same as lost before.
         may_have_moved = isinstance(call, gateway_requests.SendMoney) and error.status == 503
         return GatewayUnreachable(uncertain=may_have_moved)
-    if isinstance(error, client.ServerFailed):
+    if isinstance(error, client.ServerError):
         return GatewayUnreachable(uncertain=True)
     if error.code in (Code.UNAUTHORIZED, Code.FORBIDDEN):
         # Nothing that the person could do about it, much that an operator can.

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import httpx2
 
 from tapgate import ids
-from tapgate.client import AsyncGateway, Retries, ServiceSecret
+from tapgate.client import AsyncTapgateClient, RetryPolicy, ServiceSecret
 from tapgate.clock import Clock, system_clock
 from tapgate.messenger.channel.graph import GraphClient
 from tapgate.messenger.flows.cipher import FlowKey
@@ -29,7 +29,7 @@ SERVICE_NAME = "messenger"
 
 #: Somebody holds a phone and waits: better a kind word soon than the answer late.
 _GATEWAY_TIMEOUT_SECONDS = 6.0
-_RETRIES = Retries(tries=3, within=8.0)
+_RETRIES = RetryPolicy(max_attempts=3, max_elapsed=8.0)
 
 
 @contextlib.asynccontextmanager
@@ -42,7 +42,7 @@ async def open_services(
 ) -> AsyncIterator[Services]:
     """With everything that goes on in the background; `http` is another way to the gateway."""
     async with contextlib.AsyncExitStack() as stack:
-        gateway = AsyncGateway(
+        gateway = AsyncTapgateClient(
             settings.gateway_url,
             ServiceSecret(SERVICE_NAME, _get_service_secret(settings)),
             retries=_RETRIES,
@@ -75,7 +75,7 @@ async def _build_services(
     settings: Settings,
     database_url: str,
     clock: Clock,
-    gateway: AsyncGateway,
+    gateway: AsyncTapgateClient,
 ) -> Services:
     flow_key = settings.messenger_flow_private_key
     database = await Database.connect(database_url)

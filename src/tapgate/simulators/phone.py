@@ -8,36 +8,36 @@ import msgspec
 
 from tapgate.console.page_request import PageRequest
 from tapgate.console.site import Pages
-from tapgate.demo.examples import kept_phone
+from tapgate.demo.examples import load_example_phone
 from tapgate.edge.endpoint import Reply
 from tapgate.errors import ApiError, Code
 from tapgate.simulators import phone_templates
-from tapgate.simulators.phone_messenger import Messenger, MessengerError
-from tapgate.simulators.searching import find
+from tapgate.simulators.phone_messenger import MessengerClient, MessengerError
+from tapgate.simulators.search import search_records
 
 pages: Final = Pages()
 
-_ROLE: Final = "system_admin"
-_PHONE: Final = re.compile(r"\+[1-9]\d{5,14}", re.ASCII)
-_MOST_FOUND: Final = 8
-_SUBSCRIBERS: Final = "/api/v1/subscribers"
+_REQUIRED_ROLE: Final = "system_admin"
+_PHONE_PATTERN: Final = re.compile(r"\+[1-9]\d{5,14}", re.ASCII)
+_MAX_RESULTS: Final = 8
+_SUBSCRIBERS_PATH: Final = "/api/v1/subscribers"
 
-Answer = Callable[[PageRequest], Awaitable[Any]]
-Page = Callable[[PageRequest], Awaitable[Reply[bytes]]]
+JsonHandler = Callable[[PageRequest], Awaitable[Any]]
+PageHandler = Callable[[PageRequest], Awaitable[Reply[bytes]]]
 
 
-class Tapped(msgspec.Struct, frozen=True, kw_only=True):
+class TappedOption(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     title: str
     kind: str
 
 
-class Sent(msgspec.Struct, frozen=True, kw_only=True):
+class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
     """One of the last four."""
 
     sender: str = msgspec.field(name="from")
     text: str | None = None
-    tapped: Tapped | None = None
+    tapped: TappedOption | None = None
     picture: str | None = None
     #: The token of a form that was filled in.
     form: str | None = None
@@ -46,7 +46,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
         return "Sent(...)"  # what people write
 
 
-def _for_the_script(answer: Answer) -> Page:
+def _json_handler(answer: JsonHandler) -> PageHandler:
     """Answers JSON; what is wrong is a sentence in it, for the person to read on the page."""
 
     async def answered(visit: PageRequest) -> Reply[bytes]:
@@ -60,7 +60,7 @@ def _for_the_script(answer: Answer) -> Page:
 
 
 def _require_role(visit: PageRequest) -> None:
-    if visit.principal.role != _ROLE:
+    if visit.principal.role != _REQUIRED_ROLE:
         raise ApiError(
             Code.FORBIDDEN,
             "The phone speaks as any of your customers, so it is for system administrators only",
@@ -68,71 +68,75 @@ def _require_role(visit: PageRequest) -> None:
 
 
 @pages.get("/simulator/phone")
-async def phone(visit: PageRequest) -> Reply[bytes]:
+async def render_phone_page(visit: PageRequest) -> Reply[bytes]:
     _require_role(visit)
-    number = kept_phone(visit.context.services.settings.data_dir)
-    people = [] if number is None else await _people(visit, number)
+    number = load_example_phone(visit.context.services.settings.data_dir)
+    people = [] if number is None else await _search_people(visit, number)
     first = next((one for one in people if one["phone"] == number), None)
     return visit.render("phone.html", first=first, title="Phone")
 
 
 @pages.get("/simulator/phone/people")
-@_for_the_script
-async def people(visit: PageRequest) -> Any:
-    return {"people": await _people(visit, visit.query.get("search") or "")}
+@_json_handler
+async def search_people(visit: PageRequest) -> Any:
+    return {"people": await _search_people(visit, visit.query.get("search") or "")}
 
 
 @pages.get("/simulator/phone/messages")
-@_for_the_script
-async def messages(visit: PageRequest) -> Any:
-    sent = await _messenger(visit).outbox(_number(visit.query.get("to")))
-    return {"messages": [_shown(message) for message in reversed(sent)]}
+@_json_handler
+async def list_messages(visit: PageRequest) -> Any:
+    sent = await _create_messenger_client(visit).list_outbox(
+        _require_phone_number(visit.query.get("to"))
+    )
+    return {"messages": [_to_record(message) for message in reversed(sent)]}
 
 
 @pages.post("/simulator/phone/send")
-@_for_the_script
-async def send(visit: PageRequest) -> Any:
+@_json_handler
+async def send_message(visit: PageRequest) -> Any:
     try:
-        sent = msgspec.json.decode(visit.context.body, type=Sent)
+        sent = msgspec.json.decode(visit.context.body, type=SentMessage)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise MessengerError("The page sent something that is no message.") from None
-    await _messenger(visit).deliver(_number(sent.sender), _content(sent))
+    await _create_messenger_client(visit).deliver(
+        _require_phone_number(sent.sender), _build_provider_message(sent)
+    )
     return {}
 
 
 @pages.get("/simulator/phone/form-key")
-@_for_the_script
-async def form_key(visit: PageRequest) -> Any:
-    return {"key": await _messenger(visit).form_key()}
+@_json_handler
+async def get_form_key(visit: PageRequest) -> Any:
+    return {"key": await _create_messenger_client(visit).get_form_key()}
 
 
 @pages.post("/simulator/phone/form")
-@_for_the_script
-async def form(visit: PageRequest) -> Any:
+@_json_handler
+async def submit_form(visit: PageRequest) -> Any:
     """Passed on as it is: the page has encrypted it, and nobody can read it here."""
-    status, body = await _messenger(visit).exchange(visit.context.body)
+    status, body = await _create_messenger_client(visit).forward_form_request(visit.context.body)
     return {"status": status, "body": body}
 
 
-def _messenger(visit: PageRequest) -> Messenger:
-    return Messenger(visit.context.services.settings)
+def _create_messenger_client(visit: PageRequest) -> MessengerClient:
+    return MessengerClient(visit.context.services.settings)
 
 
-async def _people(visit: PageRequest, search: str) -> list[dict[str, str]]:
-    found = await find(visit, _SUBSCRIBERS, search, _MOST_FOUND)
+async def _search_people(visit: PageRequest, search: str) -> list[dict[str, str]]:
+    found = await search_records(visit, _SUBSCRIBERS_PATH, search, _MAX_RESULTS)
     return [
         {"name": f"{one['first_name']} {one['last_name']}", "phone": one["phone_number"]}
         for one in found
     ]
 
 
-def _number(given: str | None) -> str:
-    if given is None or not _PHONE.fullmatch(given):
+def _require_phone_number(given: str | None) -> str:
+    if given is None or not _PHONE_PATTERN.fullmatch(given):
         raise MessengerError("A phone number begins with + and its country, such as +23276000001.")
     return given
 
 
-def _content(sent: Sent) -> dict[str, Any]:
+def _build_provider_message(sent: SentMessage) -> dict[str, Any]:
     """As the provider writes it."""
     if sent.tapped is not None:
         kind = "list_reply" if sent.tapped.kind == "list" else "button_reply"
@@ -148,14 +152,14 @@ def _content(sent: Sent) -> dict[str, Any]:
     return {"type": "text", "text": {"body": sent.text or ""}}
 
 
-def _shown(message: dict[str, Any]) -> dict[str, Any]:
-    parts = [_part(payload) for payload in message.get("payloads") or []]
+def _to_record(message: dict[str, Any]) -> dict[str, Any]:
+    parts = [_render_part(payload) for payload in message.get("payloads") or []]
     return {"id": message["message_id"], "at": message["created_at"], "parts": parts}
 
 
-def _part(payload: dict[str, Any]) -> dict[str, Any]:
+def _render_part(payload: dict[str, Any]) -> dict[str, Any]:
     """What a phone shows of a payload, in the provider's own shape, with a template's words."""
     kind = payload["type"]
     if kind == "template":
-        return {"type": kind, kind: phone_templates.shown(payload[kind])}
+        return {"type": kind, kind: phone_templates.render_template(payload[kind])}
     return {"type": kind, kind: payload[kind]}

@@ -18,22 +18,22 @@ from tapgate.settings import Settings
 _TIMEOUT: Final = httpx2.Timeout(5, connect=2)
 #: What is entered in a form is acted on before it is answered.
 _FORM_TIMEOUT: Final = httpx2.Timeout(15, connect=2)
-_DELIVERIES: Final = "/api/v1/simulator/deliveries"
-_FLOWS: Final = "/api/v1/simulator/flows"
-_FORM_KEY: Final = "/api/v1/simulator/form-key"
-_OUTBOX: Final = "/api/v1/messages/outbox"
-_LONGEST_COMPLAINT: Final = 300
+_DELIVERIES_PATH: Final = "/api/v1/simulator/deliveries"
+_FLOWS_PATH: Final = "/api/v1/simulator/flows"
+_FORM_KEY_PATH: Final = "/api/v1/simulator/form-key"
+_OUTBOX_PATH: Final = "/api/v1/messages/outbox"
+_MAX_ERROR_LENGTH: Final = 300
 
 
 class MessengerError(Exception):
     """Why it did not work, in a sentence for whoever holds the simulated phone."""
 
 
-class _Complaint(msgspec.Struct, frozen=True):
+class _ErrorResponse(msgspec.Struct, frozen=True):
     error: str = ""
 
 
-class Messenger:
+class MessengerClient:
     def __init__(self, settings: Settings) -> None:
         self._url = settings.messenger_url
         self._secret = settings.service_secrets.get(SERVICE_NAME)
@@ -54,36 +54,36 @@ class Messenger:
         }
         change = {"field": "messages", "value": value}
         body = {"object": "whatsapp_business_account", "entry": [{"id": "0", "changes": [change]}]}
-        await self._asked("POST", _DELIVERIES, body=msgspec.json.encode(body))
+        await self._request("POST", _DELIVERIES_PATH, body=msgspec.json.encode(body))
 
-    async def outbox(self, phone: str) -> list[dict[str, Any]]:
+    async def list_outbox(self, phone: str) -> list[dict[str, Any]]:
         """What was sent to a phone, the newest first."""
-        answer = await self._asked("GET", _OUTBOX, query=urlencode({"to": phone}))
-        data: list[dict[str, Any]] = _read(answer, dict[str, list[dict[str, Any]]])["data"]
+        answer = await self._request("GET", _OUTBOX_PATH, query=urlencode({"to": phone}))
+        data: list[dict[str, Any]] = _decode(answer, dict[str, list[dict[str, Any]]])["data"]
         return data
 
-    async def form_key(self) -> str | None:
+    async def get_form_key(self) -> str | None:
         """None: there are no forms."""
-        answer = await self._asked("GET", _FORM_KEY)
-        key: str | None = _read(answer, dict[str, str | None])["public_pem"]
+        answer = await self._request("GET", _FORM_KEY_PATH)
+        key: str | None = _decode(answer, dict[str, str | None])["public_pem"]
         return key
 
-    async def exchange(self, envelope: bytes) -> tuple[int, str]:
+    async def forward_form_request(self, envelope: bytes) -> tuple[int, str]:
         """What a form's client and the messenger tell each other. It is encrypted both ways."""
-        answer = await self._ask("POST", _FLOWS, body=envelope, patience=_FORM_TIMEOUT)
+        answer = await self._send("POST", _FLOWS_PATH, body=envelope, patience=_FORM_TIMEOUT)
         if answer.status_code == 401:
-            raise MessengerError(_complaint(answer))
+            raise MessengerError(_describe_error(answer))
         return answer.status_code, answer.text
 
-    async def _asked(
+    async def _request(
         self, method: str, path: str, *, query: str = "", body: bytes = b""
     ) -> httpx2.Response:
-        answer = await self._ask(method, path, query=query, body=body)
+        answer = await self._send(method, path, query=query, body=body)
         if not answer.is_success:
-            raise MessengerError(_complaint(answer))
+            raise MessengerError(_describe_error(answer))
         return answer
 
-    async def _ask(
+    async def _send(
         self,
         method: str,
         path: str,
@@ -93,10 +93,12 @@ class Messenger:
         patience: httpx2.Timeout = _TIMEOUT,
     ) -> httpx2.Response:
         url = self._url + path
-        headers = self._headers(method, urlsplit(url).path, query.encode())
+        headers = self._build_headers(method, urlsplit(url).path, query.encode())
         try:
             # A connection is not kept: people think for longer than servers keep one.
-            async with httpx2.AsyncClient(timeout=patience, trust_env=False, verify=_tls()) as http:
+            async with httpx2.AsyncClient(
+                timeout=patience, trust_env=False, verify=_get_tls_context()
+            ) as http:
                 return await http.request(
                     method, f"{url}?{query}" if query else url, content=body, headers=headers
                 )
@@ -111,7 +113,7 @@ class Messenger:
                 " look at the history before you repeat it."
             ) from None
 
-    def _headers(self, method: str, path: str, query: bytes) -> dict[str, str]:
+    def _build_headers(self, method: str, path: str, query: bytes) -> dict[str, str]:
         if self._secret is None:
             raise MessengerError(
                 f"TAPGATE_SERVICE_SECRETS has no secret for {SERVICE_NAME}, so the messenger"
@@ -128,21 +130,21 @@ class Messenger:
 
 
 @cache
-def _tls() -> ssl.SSLContext:
+def _get_tls_context() -> ssl.SSLContext:
     """Made once: it takes longer than asking does."""
     return ssl.create_default_context()
 
 
-def _read(answer: httpx2.Response, kind: Any) -> Any:
+def _decode(answer: httpx2.Response, kind: Any) -> Any:
     try:
         return msgspec.json.decode(answer.content, type=kind)
     except msgspec.MsgspecError:
         raise MessengerError("What answers there is not the messenger.") from None
 
 
-def _complaint(answer: httpx2.Response) -> str:
+def _describe_error(answer: httpx2.Response) -> str:
     try:
-        said = msgspec.json.decode(answer.content, type=_Complaint).error[:_LONGEST_COMPLAINT]
+        said = msgspec.json.decode(answer.content, type=_ErrorResponse).error[:_MAX_ERROR_LENGTH]
     except msgspec.MsgspecError:
         said = ""
     if answer.status_code == 401:

@@ -4,32 +4,32 @@ there; the messenger only names a template and what goes into it."""
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-_WORDS: Final[Mapping[str, str]] = {
+_TEMPLATE_TEXTS: Final[Mapping[str, str]] = {
     "one_time_code": "*{}* is your code. Do not tell it to anybody.",
     "card_blocked": "Your card {} was blocked: {}.",
     "money_received": "You received *{}* from {}.\nTransaction {}",
     "payment_made": "You paid *{}* to {}.\nTransaction {}",
 }
 #: Has a button that copies its first parameter.
-_WITH_CODE: Final = "one_time_code"
+_OTP_TEMPLATE: Final = "one_time_code"
 
 
-def shown(template: Mapping[str, Any]) -> dict[str, Any]:
+def render_template(template: Mapping[str, Any]) -> dict[str, Any]:
     """A template's payload as a phone shows it: its words, and a code to copy if it has one."""
-    name, parameters = template["name"], _parameters(template)
-    text = _text(name, parameters)
-    code = parameters[0] if name == _WITH_CODE and parameters else None
+    name, parameters = template["name"], _list_parameters(template)
+    text = _render_text(name, parameters)
+    code = parameters[0] if name == _OTP_TEMPLATE and parameters else None
     return {"name": name, "text": text} | ({} if code is None else {"code": code})
 
 
-def _text(name: str, parameters: Sequence[str]) -> str:
-    words = _WORDS.get(name)
+def _render_text(name: str, parameters: Sequence[str]) -> str:
+    words = _TEMPLATE_TEXTS.get(name)
     if words is None or words.count("{}") != len(parameters):
         return "\n".join([f"_Template {name}_", *parameters])
     return words.format(*parameters)
 
 
-def _parameters(template: Mapping[str, Any]) -> list[str]:
+def _list_parameters(template: Mapping[str, Any]) -> list[str]:
     return [
         parameter["text"]
         for component in template.get("components", [])

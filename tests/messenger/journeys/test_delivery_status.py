@@ -9,7 +9,7 @@ import httpx2
 from messenger.journeys.phone import WEBHOOK
 from messenger.journeys.town import Messenger, Town
 from messenger.set_clock import SetClock
-from tapgate.client import NO_RETRIES, AsyncGateway, ServiceSecret
+from tapgate.client import NO_RETRIES, AsyncTapgateClient, ServiceSecret
 from tapgate.gateway import create_app
 from tapgate.messenger.outbox import claims
 from tapgate.messenger.outbox.status_reporter import LEASE_DURATION, StatusReporter
@@ -90,13 +90,13 @@ async def test_a_report_is_repeated_until_the_gateway_has_it(
     )
     clock.now += LEASE_DURATION * 100
     for transport, status in ((away, "queued"), (here, "queued")):
-        async with AsyncGateway(
+        async with AsyncTapgateClient(
             "http://gateway", secret, retries=NO_RETRIES, http=transport
         ) as gateway:
             await StatusReporter(database, gateway, clock).report_due()
         assert (await shown(town, record))["status"] == status
     clock.now += LEASE_DURATION
-    async with AsyncGateway("http://gateway", secret, http=here) as gateway:
+    async with AsyncTapgateClient("http://gateway", secret, http=here) as gateway:
         await StatusReporter(database, gateway, clock).report_due()
     assert (await shown(town, record))["status"] == "sent"
     assert await database.fetchval("SELECT report_at FROM messenger.outbox") is None
@@ -120,7 +120,7 @@ async def test_a_refused_report_does_not_hold_up_the_others(
     )
     await database.execute("UPDATE messenger.outbox SET report_at = $1", clock())
     here = httpx2.ASGITransport(create_app(town.world.services))
-    async with AsyncGateway("http://gateway", secret, http=here) as gateway:
+    async with AsyncTapgateClient("http://gateway", secret, http=here) as gateway:
         await StatusReporter(database, gateway, clock).report_due()
     assert (await shown(town, good))["status"] == "sent"
     assert (await shown(town, bad))["status"] == "queued"

@@ -30,7 +30,7 @@ from messenger.journeys.running import (
 )
 from messenger.journeys.town import flow_key
 from tapgate import signing
-from tapgate.client import AsyncGateway, Login
+from tapgate.client import AsyncTapgateClient, Login
 from tapgate.messenger.fake_graph.provider import Provider, UserMessage
 from tapgate.messenger.flows.flow_client import FlowClient
 from tapgate.settings import load_settings
@@ -119,7 +119,7 @@ def options(message: dict[str, Any]) -> list[dict[str, Any]]:
 @pytest.fixture
 async def stage(
     watch: Watch, folder: Path, database_url: str, database: Database
-) -> AsyncIterator[tuple[Running, Provider, AsyncGateway]]:
+) -> AsyncIterator[tuple[Running, Provider, AsyncTapgateClient]]:
     port = free_port()
     for secret in (TOKEN, SECRET, VERIFY_TOKEN, BRIDGE_TOKEN):
         watch.knows("a secret of the channel", secret)
@@ -127,7 +127,7 @@ async def stage(
     async with (
         provider(callback) as (made, graph_url),
         up(folder, database_url, messenger_port=port, graph_url=graph_url, workers=2) as running,
-        AsyncGateway(running.gateway, Login(ADMIN["email"], ADMIN["password"])) as gateway,
+        AsyncTapgateClient(running.gateway, Login(ADMIN["email"], ADMIN["password"])) as gateway,
     ):
         watch.knows_those_of(load_settings({"TAPGATE_DATA_DIR": str(folder / "data")}))
         yield running, made, gateway
@@ -141,7 +141,7 @@ async def stage(
 
 
 async def test_a_life_with_a_wallet_in_a_chat(
-    stage: tuple[Running, Provider, AsyncGateway],
+    stage: tuple[Running, Provider, AsyncTapgateClient],
     folder: Path,
     database_url: str,
     database: Database,

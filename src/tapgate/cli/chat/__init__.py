@@ -8,128 +8,128 @@ import sys
 from typing import Final
 
 from tapgate.cli.chat.errors import ChatError
-from tapgate.cli.chat.messenger import Messenger
-from tapgate.cli.chat.pictures import read_file
-from tapgate.cli.chat.pins import asks_for_pin
-from tapgate.cli.chat.screen import Plain, Screen, Terminal
-from tapgate.demo.examples import kept_phone
+from tapgate.cli.chat.images import read_image
+from tapgate.cli.chat.messenger_client import MessengerClient
+from tapgate.cli.chat.pin_detection import asks_for_pin
+from tapgate.cli.chat.screen import PlainScreen, Screen, TerminalScreen
+from tapgate.demo.examples import load_example_phone
 from tapgate.settings import Settings
 
-_MADE_UP_PHONE: Final = "+23276000001"
-_PHONE: Final = re.compile(r"\+[1-9][0-9]{6,14}")
-_INTERRUPTED: Final = 130  # as shells have it
-_HELP: Final = """\
+_DEFAULT_PHONE: Final = "+23276000001"
+_PHONE_PATTERN: Final = re.compile(r"\+[1-9][0-9]{6,14}")
+_INTERRUPTED_EXIT_CODE: Final = 130  # as shells have it
+_HELP_TEXT: Final = """\
 Write as you would on your phone: `menu` shows what there is, and its number chooses.
   /image FILE [WORDS]  send a JPEG or PNG picture, with words such as id_front
   /phone NUMBER        speak as somebody else, for example +23276000002
   /quit                end; so do Ctrl-D and Ctrl-C"""
 
 
-def talk(
+def run_chat(
     settings: Settings, *, url: str | None, phone: str | None, token: str | None, once: str | None
 ) -> None:
-    _allow_any_text()
+    _replace_invalid_characters()
     if once is not None and not once.strip():
         sys.exit("tapgate: --once has nothing to say")
     alive = once is None and sys.stdin.isatty() and sys.stdout.isatty()
     try:
-        speaker = _checked_phone(phone or kept_phone(settings.data_dir) or _MADE_UP_PHONE)
-        messenger = Messenger(
+        speaker = _parse_phone(phone or load_example_phone(settings.data_dir) or _DEFAULT_PHONE)
+        messenger = MessengerClient(
             url or settings.messenger_url, token or settings.messenger_bridge_token
         )
         with contextlib.closing(messenger):
             if alive:
-                _converse(messenger, speaker)
+                _run_interactive(messenger, speaker)
             else:
-                _read_to_the_end(messenger, speaker, once)
+                _run_script(messenger, speaker, once)
     except ChatError as error:
         sys.exit(f"tapgate: {error}")
 
 
-def _converse(messenger: Messenger, phone: str) -> None:
+def _run_interactive(messenger: MessengerClient, phone: str) -> None:
     """What goes wrong is told, and the conversation goes on."""
-    screen = Terminal()
+    screen = TerminalScreen()
     screen.show_note(f"You are {phone}, talking to {messenger.url}. Try menu or /help.")
-    chat = _Chat(messenger, screen, phone)
+    chat = _ChatSession(messenger, screen, phone)
     try:
         while True:
             try:
-                chat.take(chat.read())
+                chat.handle_line(chat.read_line())
             except ChatError as error:
-                screen.show_problem(str(error))
+                screen.show_error(str(error))
     except (EOFError, KeyboardInterrupt):
         print()
 
 
-def _read_to_the_end(messenger: Messenger, phone: str, once: str | None) -> None:
+def _run_script(messenger: MessengerClient, phone: str, once: str | None) -> None:
     """What goes wrong ends it: a script must not go on as if it had been said."""
-    chat = _Chat(messenger, Plain(), phone)
+    chat = _ChatSession(messenger, PlainScreen(), phone)
     try:
         if once is not None:
-            chat.take(once)
+            chat.handle_line(once)
         while once is None:
-            chat.take(chat.read())
+            chat.handle_line(chat.read_line())
     except EOFError:
         pass
     except KeyboardInterrupt:
-        sys.exit(_INTERRUPTED)
+        sys.exit(_INTERRUPTED_EXIT_CODE)
 
 
-class _Chat:
-    def __init__(self, messenger: Messenger, screen: Screen, phone: str) -> None:
+class _ChatSession:
+    def __init__(self, messenger: MessengerClient, screen: Screen, phone: str) -> None:
         self._messenger = messenger
         self._screen = screen
         self._phone = phone
-        self._pin_awaited = False
+        self._expects_pin = False
 
-    def read(self) -> str:
-        return self._screen.read(hidden=self._pin_awaited)
+    def read_line(self) -> str:
+        return self._screen.read_line(hidden=self._expects_pin)
 
-    def take(self, typed: str) -> None:
+    def handle_line(self, typed: str) -> None:
         """One line: something to say, or something to do here."""
         text = typed.encode("utf-8", "replace").decode().strip()
         if text.startswith("/"):
-            self._do(text)
+            self._run_command(text)
         elif text:
-            self._show(self._messenger.say(self._phone, text))
+            self._show_reply(self._messenger.send_text(self._phone, text))
 
-    def _do(self, text: str) -> None:
+    def _run_command(self, text: str) -> None:
         name, _, rest = text.partition(" ")
         match name:
             case "/quit":
                 raise EOFError
             case "/help":
-                self._screen.show_note(_HELP)
+                self._screen.show_note(_HELP_TEXT)
             case "/phone":
-                self._phone = _checked_phone(rest)
-                self._pin_awaited = False
+                self._phone = _parse_phone(rest)
+                self._expects_pin = False
                 self._screen.show_note(f"You are {self._phone}.")
             case "/image":
-                self._send_picture(rest)
+                self._send_image(rest)
             case _:
                 raise ChatError(f"there is no {name}: /help says what there is")
 
-    def _send_picture(self, rest: str) -> None:
+    def _send_image(self, rest: str) -> None:
         try:
             name, *words = shlex.split(rest)
         except ValueError:
             raise ChatError("write /image FILE, with quotes if there are blanks in it") from None
-        picture = read_file(name)
-        self._show(self._messenger.show(self._phone, picture, " ".join(words)))
+        picture = read_image(name)
+        self._show_reply(self._messenger.send_image(self._phone, picture, " ".join(words)))
 
-    def _show(self, answer: str) -> None:
-        self._pin_awaited = asks_for_pin(answer)
-        self._screen.show_answer(answer)
+    def _show_reply(self, answer: str) -> None:
+        self._expects_pin = asks_for_pin(answer)
+        self._screen.show_reply(answer)
 
 
-def _checked_phone(text: str) -> str:
+def _parse_phone(text: str) -> str:
     phone = re.sub(r"[\s().-]", "", text)
-    if not _PHONE.fullmatch(phone):
+    if not _PHONE_PATTERN.fullmatch(phone):
         raise ChatError("a phone number begins with + and its country, such as +23276000001")
     return phone
 
 
-def _allow_any_text() -> None:
+def _replace_invalid_characters() -> None:
     """So that neither a name in an answer nor a broken byte in a script ends the conversation."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -8,39 +8,41 @@ from pathlib import Path
 from typing import Any, cast
 
 from tapgate.cli.manual import access
-from tapgate.cli.manual.markdown import Anchors, code, link, table
-from tapgate.cli.manual.operations import Operation, given
-from tapgate.cli.manual.schemas import Schemas, linked
+from tapgate.cli.manual.markdown import AnchorRegistry, format_code, format_link, format_table
+from tapgate.cli.manual.operations import Operation, render_response_fields
+from tapgate.cli.manual.schemas import Schemas, link_to_anchor
 from tapgate.edge.endpoint import Endpoint
 from tapgate.edge.openapi import render_openapi_document
 from tapgate.edge.system import SystemSource, build_system_endpoints
 from tapgate.gateway import ENDPOINT_GROUPS, WEBHOOK_EVENTS
 from tapgate.messenger.routes import ROUTES
 
-INDEX = "README.md"
+INDEX_FILE = "README.md"
 
 #: The index page is written by hand up to here.
-OPERATIONS = "## Operations"
+OPERATIONS_HEADING = "## Operations"
 
-_MADE = "<!-- Made by `make docs` from the declarations of the endpoints. Change those. -->"
+_GENERATED_NOTICE = (
+    "<!-- Made by `make docs` from the declarations of the endpoints. Change those. -->"
+)
 _CURRENCY = "SLE"
 
 
-def endpoints() -> list[Endpoint]:
+def list_endpoints() -> list[Endpoint]:
     """All of them, with what is about the gateway itself at the end."""
     nobody = cast(SystemSource, None)  # the endpoints are described here, and not called
     return [*chain.from_iterable(ENDPOINT_GROUPS), *build_system_endpoints(nobody)]
 
 
-def description() -> dict[str, Any]:
+def build_openapi_document() -> dict[str, Any]:
     """The whole interface in OpenAPI."""
     document: dict[str, Any] = json.loads(
-        render_openapi_document(endpoints(), _CURRENCY, WEBHOOK_EVENTS)
+        render_openapi_document(list_endpoints(), _CURRENCY, WEBHOOK_EVENTS)
     )
     return document
 
 
-def _with_inline_enums(document: dict[str, Any]) -> dict[str, Any]:
+def _inline_enums(document: dict[str, Any]) -> dict[str, Any]:
     """Return the document with enums where they are used: a page shows their values there."""
     schemas = document["components"]["schemas"]
     enums = {f"#/components/schemas/{name}": one for name, one in schemas.items() if "enum" in one}
@@ -58,39 +60,42 @@ def _with_inline_enums(document: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def access_page() -> str:
+def render_access_page() -> str:
     """Who may call what, of both services."""
-    return access.page(endpoints(), ROUTES)
+    return access.render_page(list_endpoints(), ROUTES)
 
 
-def pages(document: dict[str, Any], index: str) -> dict[str, str]:
+def render_pages(document: dict[str, Any], index: str) -> dict[str, str]:
     """All pages by their file's name; `index` is the index page as it is now."""
-    document = _with_inline_enums(document)
+    document = _inline_enums(document)
     by_tag: dict[str, list[Operation]] = {one["name"]: [] for one in document["tags"]}
-    for operation in _operations(document):
-        by_tag[operation.described["tags"][0]].append(operation)
+    for operation in _list_operations(document):
+        by_tag[operation.spec["tags"][0]].append(operation)
     schemas = document["components"]["schemas"]
     made = {
-        _file(tag): _page(tag, operations, Schemas(schemas)) for tag, operations in by_tag.items()
+        _get_file_name(tag): _render_page(tag, operations, Schemas(schemas))
+        for tag, operations in by_tag.items()
     }
-    by_hand = index.partition(f"\n{OPERATIONS}\n")[0].rstrip()
-    return made | {INDEX: f"{by_hand}\n\n{_index(by_tag)}\n"}
+    by_hand = index.partition(f"\n{OPERATIONS_HEADING}\n")[0].rstrip()
+    return made | {INDEX_FILE: f"{by_hand}\n\n{_render_index(by_tag)}\n"}
 
 
-def write_access(file: Path) -> list[str]:
+def write_access_page(file: Path) -> list[str]:
     """Writes the page if it changed, and names it then."""
-    text = access_page()
+    text = render_access_page()
     if file.exists() and file.read_text() == text:
         return []
     file.write_text(text)
     return [file.name]
 
 
-def write(folder: Path) -> list[str]:
+def write_pages(folder: Path) -> list[str]:
     """Writes the pages that changed, removes those that are no more, and names both."""
     folder.mkdir(parents=True, exist_ok=True)
-    index = folder / INDEX
-    made = pages(description(), index.read_text() if index.exists() else "# The interface\n")
+    index = folder / INDEX_FILE
+    made = render_pages(
+        build_openapi_document(), index.read_text() if index.exists() else "# The interface\n"
+    )
     changed = []
     for name, text in made.items():
         file = folder / name
@@ -104,7 +109,7 @@ def write(folder: Path) -> list[str]:
     return changed
 
 
-def _operations(document: dict[str, Any]) -> Iterator[Operation]:
+def _list_operations(document: dict[str, Any]) -> Iterator[Operation]:
     alike: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {}
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
@@ -115,48 +120,53 @@ def _operations(document: dict[str, Any]) -> Iterator[Operation]:
         yield Operation(tuple(names), operation)
 
 
-def _page(tag: str, operations: list[Operation], schemas: Schemas) -> str:
-    anchors = Anchors()
-    anchors.of(tag)
-    sections = [(operation, anchors.of(operation.summary)) for operation in operations]
-    roots = [one for each in operations for one in (each.body, each.answer) if one is not None]
-    objects = schemas.shared(roots)
+def _render_page(tag: str, operations: list[Operation], schemas: Schemas) -> str:
+    anchors = AnchorRegistry()
+    anchors.add(tag)
+    sections = [(operation, anchors.add(operation.summary)) for operation in operations]
+    roots = [one for each in operations for one in (each.body, each.response) if one is not None]
+    objects = schemas.find_shared(roots)
     for name in objects:
-        title = schemas.title(name)
-        schemas.links[name] = linked(title, anchors.of(title))
-    blocks = [_MADE, f"# {tag}", _contents(sections)]
+        title = schemas.get_title(name)
+        schemas.links[name] = link_to_anchor(title, anchors.add(title))
+    blocks = [_GENERATED_NOTICE, f"# {tag}", _render_contents(sections)]
     for operation, _ in sections:
-        blocks += [f"## {operation.summary}", *operation.section(schemas)]
+        blocks += [f"## {operation.summary}", *operation.render_section(schemas)]
     for name in objects:
-        blocks += [f"## {schemas.title(name)}", schemas.description(name)]
-        blocks.append(given(schemas.fields(name)))
+        blocks += [f"## {schemas.get_title(name)}", schemas.get_description(name)]
+        blocks.append(render_response_fields(schemas.list_fields(name)))
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
-def _contents(sections: list[tuple[Operation, str]]) -> str:
-    return table(
+def _render_contents(sections: list[tuple[Operation, str]]) -> str:
+    return format_table(
         ("Operation", ""),
         [
-            (code(f"{method} {path}"), linked(operation.summary, anchor))
+            (format_code(f"{method} {path}"), link_to_anchor(operation.summary, anchor))
             for operation, anchor in sections
-            for method, path in operation.names
+            for method, path in operation.routes
         ],
     )
 
 
-def _index(by_tag: dict[str, list[Operation]]) -> str:
-    blocks = [OPERATIONS, _MADE]
+def _render_index(by_tag: dict[str, list[Operation]]) -> str:
+    blocks = [OPERATIONS_HEADING, _GENERATED_NOTICE]
     for tag, operations in by_tag.items():
-        anchors = Anchors()
-        anchors.of(tag)
+        anchors = AnchorRegistry()
+        anchors.add(tag)
         rows = []
         for operation in operations:
-            target = f"{_file(tag)}#{anchors.of(operation.summary)}"
-            for method, path in operation.names:
-                rows.append((code(f"{method} {path}"), link(operation.summary, target)))
-        blocks += [f"### {link(tag, _file(tag))}", table(("Operation", ""), rows)]
+            target = f"{_get_file_name(tag)}#{anchors.add(operation.summary)}"
+            for method, path in operation.routes:
+                rows.append(
+                    (format_code(f"{method} {path}"), format_link(operation.summary, target))
+                )
+        blocks += [
+            f"### {format_link(tag, _get_file_name(tag))}",
+            format_table(("Operation", ""), rows),
+        ]
     return "\n\n".join(blocks)
 
 
-def _file(tag: str) -> str:
+def _get_file_name(tag: str) -> str:
     return tag.lower().replace(" ", "-") + ".md"

@@ -4,8 +4,8 @@ of both services."""
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from tapgate.cli.manual.markdown import code, link, table
-from tapgate.cli.manual.objects import OBJECTS, Whose
+from tapgate.cli.manual.markdown import format_code, format_link, format_table
+from tapgate.cli.manual.object_access import OBJECT_ACCESS, ObjectAccess
 from tapgate.edge.endpoint import ROLES_BY_LETTER, Access, Endpoint
 from tapgate.errors import Code
 from tapgate.messenger.routes.route import Route
@@ -23,7 +23,7 @@ and compare the answers with the same declarations.
 
 **May call** names what is enough, each by itself:"""
 
-_AFTERWARDS: Final = """\
+_LEGEND: Final = """\
 **Others** is what a caller with another good credential is answered; without a credential, or with
 one that is not good, it is 401 `UNAUTHORIZED` everywhere but on public operations. *403* is
 `FORBIDDEN`, with what would do in `details.required`, and an entry in the audit log
@@ -40,14 +40,16 @@ comes twice is one header with both values, so a second credential of the same k
 
 **Whose** is what is looked at beside the credential:"""
 
-_FIELDS: Final = "Fields that fewer callers may send (others: 403 `FORBIDDEN`): {fields}."
+_RESTRICTED_FIELDS: Final = (
+    "Fields that fewer callers may send (others: 403 `FORBIDDEN`): {fields}."
+)
 _PUBLIC: Final = "public"
 
 _CREDENTIALS: Final = (
     (_PUBLIC, "anybody, without a credential; one that is sent is not looked at"),
     ("a scope: `payments:read`", "an API key that has this scope"),
     *(
-        (name, f"an admin with this role, {code(letter)} in short")
+        (name, f"an admin with this role, {format_code(letter)} in short")
         for letter, name in ROLES_BY_LETTER.items()
     ),
     ("every admin", "an admin, whatever the role"),
@@ -57,50 +59,51 @@ _CREDENTIALS: Final = (
 )
 
 
-def page(endpoints: Iterable[Endpoint], routes: Sequence[Route]) -> str:
+def render_page(endpoints: Iterable[Endpoint], routes: Sequence[Route]) -> str:
     by_tag: dict[str, list[Endpoint]] = {}
     for endpoint in endpoints:
         by_tag.setdefault(endpoint.tag, []).append(endpoint)
     blocks = [
         _INTRODUCTION,
-        table(("Name", "Who"), _CREDENTIALS),
-        _AFTERWARDS,
-        table(("Whose", ""), [(whose.title, whose.sentence) for whose in Whose]),
+        format_table(("Name", "Who"), _CREDENTIALS),
+        _LEGEND,
+        format_table(("Whose", ""), [(whose.title, whose.description) for whose in ObjectAccess]),
         "## Gateway",
     ]
     for tag, declared in by_tag.items():
-        blocks += [f"### {tag}", *_noun(declared)]
-    blocks += ["## Messenger", *_messenger(routes)]
+        blocks += [f"### {tag}", *_render_endpoints(declared)]
+    blocks += ["## Messenger", *_render_messenger(routes)]
     return "\n\n".join(blocks) + "\n"
 
 
-def _noun(endpoints: list[Endpoint]) -> Iterator[str]:
-    yield table(
+def _render_endpoints(endpoints: list[Endpoint]) -> Iterator[str]:
+    yield format_table(
         ("Operation", "May call", "Others", "Whose"),
         [
             (
-                code(endpoint.name),
-                ", ".join(_callers(endpoint.access)),
-                _others(endpoint),
-                ", ".join(whose.title for whose in OBJECTS[endpoint.name]),
+                format_code(endpoint.name),
+                ", ".join(_list_callers(endpoint.access)),
+                _describe_rejection(endpoint),
+                ", ".join(whose.title for whose in OBJECT_ACCESS[endpoint.name]),
             )
             for endpoint in endpoints
         ],
     )
     for endpoint in endpoints:
         fields = [
-            f"{code(name)} ({', '.join(_callers(access))})"
+            f"{format_code(name)} ({', '.join(_list_callers(access))})"
             for name, access in endpoint.field_access.items()
         ]
         if fields:
-            yield f"{code(endpoint.name)}. {_FIELDS.format(fields=', '.join(fields))}"
+            restricted = _RESTRICTED_FIELDS.format(fields=", ".join(fields))
+            yield f"{format_code(endpoint.name)}. {restricted}"
 
 
-def _callers(access: Access) -> Iterator[str]:
+def _list_callers(access: Access) -> Iterator[str]:
     if access.public:
         yield _PUBLIC
     if access.scope:
-        yield code(access.scope)
+        yield format_code(access.scope)
     if set(access.roles) == set(ROLES_BY_LETTER):
         yield "every admin"
     else:
@@ -111,7 +114,7 @@ def _callers(access: Access) -> Iterator[str]:
         yield f"{access.hmac} signature"
 
 
-def _others(endpoint: Endpoint) -> str:
+def _describe_rejection(endpoint: Endpoint) -> str:
     access = endpoint.access
     if access.public:
         return "401" if Code.UNAUTHORIZED in endpoint.errors else ""
@@ -119,17 +122,17 @@ def _others(endpoint: Endpoint) -> str:
     return "403 or 401" if only_signed else "403"
 
 
-def _messenger(routes: Sequence[Route]) -> Iterator[str]:
+def _render_messenger(routes: Sequence[Route]) -> Iterator[str]:
     yield (
         "It knows no clients and no scopes: each route has one credential of its own, and the"
         " gateway's API keys, tokens and signing keys are none. Refusals have the messenger's form:"
         " `error` and `status`."
     )
-    yield table(
+    yield format_table(
         ("Operation", "May call", "Others", "In production"),
         [
             (
-                code(f"{route.method} {route.path}"),
+                format_code(f"{route.method} {route.path}"),
                 route.access.description.removeprefix("Access: "),
                 " or ".join(str(status) for status in route.access.error_statuses),
                 "" if route.in_production else "404",
@@ -139,5 +142,5 @@ def _messenger(routes: Sequence[Route]) -> Iterator[str]:
     )
     yield (
         "`GET /openapi.json` describes them to anybody. What each setting means:"
-        f" {link('Settings', 'settings.md')}."
+        f" {format_link('Settings', 'settings.md')}."
     )

@@ -4,37 +4,37 @@ import re
 from collections.abc import Iterable, Sequence
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(_cell(cell) for cell in line)} |" for line in lines)
+    return "\n".join(f"| {' | '.join(_escape_cell(cell) for cell in line)} |" for line in lines)
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def code(value: object) -> str:
+def format_code(value: object) -> str:
     """A word or a value as one would send it."""
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
-def link(text: str, target: str) -> str:
+def format_link(text: str, target: str) -> str:
     return f"[{text}]({target})"
 
 
-def fenced(text: str, language: str) -> str:
+def format_code_block(text: str, language: str) -> str:
     return f"```{language}\n{text}\n```"
 
 
-class Anchors:
+class AnchorRegistry:
     """Where the headings of one page can be linked to, in the way of GitHub."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, int] = {}
+        self._slug_counts: dict[str, int] = {}
 
-    def of(self, heading: str) -> str:
+    def add(self, heading: str) -> str:
         """To be called once for each heading, in the order of the page."""
         slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-        times = self._taken.get(slug, 0)
-        self._taken[slug] = times + 1
+        times = self._slug_counts.get(slug, 0)
+        self._slug_counts[slug] = times + 1
         return f"{slug}-{times}" if times else slug

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from tapgate.cli.manual.markdown import code, fenced, link, table
-from tapgate.cli.manual.requests import curl
+from tapgate.cli.manual.curl import render_curl
+from tapgate.cli.manual.markdown import format_code, format_code_block, format_link, format_table
 from tapgate.cli.manual.schemas import Field, Schema, Schemas
 from tapgate.errors import Code
 
-_REPLAY = "#/components/parameters/IdempotencyKey"
-_ERRORS = "../errors.md"
-_REPEATABLE = (
+_IDEMPOTENCY_PARAMETER = "#/components/parameters/IdempotencyKey"
+_ERRORS_PAGE = "../errors.md"
+_IDEMPOTENCY_NOTE = (
     "Repeatable under `request_id` or the header `Idempotency-Key`: see"
     " [Idempotency](README.md#idempotency)."
 )
@@ -19,143 +19,150 @@ _REPEATABLE = (
 class Operation(NamedTuple):
     """What is described alike is one operation, also when it is served at several paths."""
 
-    names: tuple[tuple[str, str], ...]  # method and path
-    described: dict[str, Any]
+    routes: tuple[tuple[str, str], ...]  # method and path
+    spec: dict[str, Any]
 
     @property
     def summary(self) -> str:
-        return str(self.described["summary"])
+        return str(self.spec["summary"])
 
     @property
     def body(self) -> Schema | None:
         """The schema of what is sent, where it is described."""
-        content = self.described.get("requestBody", {}).get("content", {})
+        content = self.spec.get("requestBody", {}).get("content", {})
         return next((one["schema"] for one in content.values() if "schema" in one), None)
 
     @property
-    def answer(self) -> Schema | None:
+    def response(self) -> Schema | None:
         """The schema of what is answered in success, where it is described."""
-        content = self._success.get("content", {})
+        content = self._success_response.get("content", {})
         return next((one["schema"] for one in content.values()), None)
 
     @property
-    def _success(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.described["responses"][self._status]
+    def _success_response(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.spec["responses"][self._success_status]
         return found
 
     @property
-    def _status(self) -> str:
-        return str(next(iter(self.described["responses"])))
+    def _success_status(self) -> str:
+        return str(next(iter(self.spec["responses"])))
 
-    def section(self, schemas: Schemas) -> Iterator[str]:
+    def render_section(self, schemas: Schemas) -> Iterator[str]:
         """What stands under the heading, block by block."""
-        yield "\\\n".join(code(f"{method} {path}") for method, path in self.names)
-        yield self.described["description"]
-        if {"$ref": _REPLAY} in self.described["parameters"]:
-            yield _REPEATABLE
+        yield "\\\n".join(format_code(f"{method} {path}") for method, path in self.routes)
+        yield self.spec["description"]
+        if {"$ref": _IDEMPOTENCY_PARAMETER} in self.spec["parameters"]:
+            yield _IDEMPOTENCY_NOTE
         for place in ("path", "query"):
             fields = [
-                schemas.field(one["name"], one["schema"], required=one.get("required", False))
-                for one in self.described["parameters"]
+                schemas.build_field(one["name"], one["schema"], required=one.get("required", False))
+                for one in self.spec["parameters"]
                 if one.get("in") == place
             ]
             if fields:
                 yield f"**{place.capitalize()}**"
-                yield taken(fields)
-        yield from self._body(schemas)
+                yield render_request_fields(fields)
+        yield from self._render_body(schemas)
         yield "**Example**"
-        yield fenced(curl(*self.names[0], self.described), "sh")
-        yield from self._answer(schemas)
-        yield from self._errors()
+        yield format_code_block(render_curl(*self.routes[0], self.spec), "sh")
+        yield from self._render_response(schemas)
+        yield from self._render_errors()
 
-    def _body(self, schemas: Schemas) -> Iterator[str]:
-        if "requestBody" not in self.described:
+    def _render_body(self, schemas: Schemas) -> Iterator[str]:
+        if "requestBody" not in self.spec:
             return
-        media = self.described["requestBody"]["content"]
-        limit = str(self.described["requestBody"]["description"])
-        shown = "" if limit == _USUAL_LIMIT else f", {limit[0].lower()}{limit[1:]}"
-        names = [] if self.body is None else schemas.names_in(self.body)
-        kinds = "" if list(media) == ["application/json"] else f" ({' or '.join(map(code, media))})"
+        media = self.spec["requestBody"]["content"]
+        limit = str(self.spec["requestBody"]["description"])
+        shown = "" if limit == _DEFAULT_BODY_LIMIT else f", {limit[0].lower()}{limit[1:]}"
+        names = [] if self.body is None else schemas.list_names(self.body)
+        kinds = (
+            ""
+            if list(media) == ["application/json"]
+            else f" ({' or '.join(map(format_code, media))})"
+        )
         yield f"**Body**{kinds}{shown}"
         if not names:
             yield "The bytes of a file."
         for name in names:
-            yield taken(schemas.fields(name))
+            yield render_request_fields(schemas.list_fields(name))
 
-    def _answer(self, schemas: Schemas) -> Iterator[str]:
-        yield f"**Answer** {self._status}"
-        if self.answer is None:
+    def _render_response(self, schemas: Schemas) -> Iterator[str]:
+        yield f"**Answer** {self._success_status}"
+        if self.response is None:
             yield "No body."
             return
-        names = schemas.names_in(self.answer)
+        names = schemas.list_names(self.response)
         if not names:
-            yield f"{' or '.join(map(code, self._success['content']))}."
-        elif "$ref" not in self.answer or names[0] in schemas.links:
-            yield f"{schemas.type(self.answer)}."
+            yield f"{' or '.join(map(format_code, self._success_response['content']))}."
+        elif "$ref" not in self.response or names[0] in schemas.links:
+            yield f"{schemas.render_type(self.response)}."
         for name in names:
             if name not in schemas.links:
-                yield given(schemas.fields(name))
+                yield render_response_fields(schemas.list_fields(name))
 
-    def _errors(self) -> Iterator[str]:
+    def _render_errors(self) -> Iterator[str]:
         refusals = [
-            (status, _codes(response))
-            for status, response in self.described["responses"].items()
-            if status != self._status
+            (status, _render_codes(response))
+            for status, response in self.spec["responses"].items()
+            if status != self._success_status
         ]
-        own = [(status, codes) for status, codes in refusals if codes not in _ALWAYS]
-        always = [f"{status} {codes}" for status, codes in refusals if codes in _ALWAYS]
+        own = [(status, codes) for status, codes in refusals if codes not in _COMMON_ERRORS]
+        always = [f"{status} {codes}" for status, codes in refusals if codes in _COMMON_ERRORS]
         yield "**Errors**"
         if own:
-            yield table(("Status", "Codes"), own)
+            yield format_table(("Status", "Codes"), own)
         yield f"As everywhere: {', '.join(always)}."
 
 
-def _codes(response: dict[str, Any]) -> str:
+def _render_codes(response: dict[str, Any]) -> str:
     """Links to the codes; another status may also have the answer of success."""
     examples = next(iter(response["content"].values())).get("examples", {})
-    return ", ".join(map(_error, examples)) or "the answer above"
+    return ", ".join(map(_link_code, examples)) or "the answer above"
 
 
-def _error(name: str) -> str:
-    return link(code(name), f"{_ERRORS}#{name.lower()}")
+def _link_code(name: str) -> str:
+    return format_link(format_code(name), f"{_ERRORS_PAGE}#{name.lower()}")
 
 
 #: Not repeated on every page.
-_USUAL_LIMIT = "At most 16 KiB"
-_ALWAYS = {
-    _error(name) for name in (Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.SERVICE_UNAVAILABLE)
+_DEFAULT_BODY_LIMIT = "At most 16 KiB"
+_COMMON_ERRORS = {
+    _link_code(name) for name in (Code.RATE_LIMITED, Code.INTERNAL_ERROR, Code.SERVICE_UNAVAILABLE)
 }
 
 
-def taken(fields: Iterable[Field]) -> str:
-    return table(
+def render_request_fields(fields: Iterable[Field]) -> str:
+    return format_table(
         ("Field", "Type", "Required", "Rule", "Example"),
         [
             (
-                code(field.name),
+                format_code(field.name),
                 field.type.removesuffix(" or null"),  # null is as absent, everywhere
                 "yes" if field.required else "no",
                 field.rule,
-                "" if field.example is None else _example(field.example),
+                "" if field.example is None else _render_example(field.example),
             )
             for field in fields
         ],
     )
 
 
-def given(fields: Iterable[Field]) -> str:
-    return table(
+def render_response_fields(fields: Iterable[Field]) -> str:
+    return format_table(
         ("Field", "Type"),
         [
-            (code(field.name), f"{field.type}, {field.rule}" if field.is_choice else field.type)
+            (
+                format_code(field.name),
+                f"{field.type}, {field.rule}" if field.is_choice else field.type,
+            )
             for field in fields
         ],
     )
 
 
-def _example(value: Any) -> str:
+def _render_example(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(code(item) for item in value if not isinstance(item, dict))
+        return ", ".join(format_code(item) for item in value if not isinstance(item, dict))
     if isinstance(value, dict):
         return ""
-    return code(value)
+    return format_code(value)

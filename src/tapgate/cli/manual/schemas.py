@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from tapgate.cli.manual.markdown import code, link
+from tapgate.cli.manual.markdown import format_code, format_link
 
 Schema = dict[str, Any]
 
-_TYPES = {
+_TYPE_NAMES = {
     "string": "string",
     "integer": "whole number",
     "number": "number",
@@ -17,9 +17,9 @@ _TYPES = {
     "object": "object",
     "array": "list",
 }
-_ONE_OF = "one of "
+_ONE_OF_PREFIX = "one of "
 #: The bounds of the type itself say nothing.
-_UNBOUNDED = {-(2**63), 2**63 - 1}
+_INT64_BOUNDS = {-(2**63), 2**63 - 1}
 
 
 class Field(NamedTuple):
@@ -31,7 +31,7 @@ class Field(NamedTuple):
 
     @property
     def is_choice(self) -> bool:
-        return self.rule.startswith(_ONE_OF)
+        return self.rule.startswith(_ONE_OF_PREFIX)
 
 
 class Schemas:
@@ -45,13 +45,13 @@ class Schemas:
         self._components = components
         self.links: dict[str, str] = {}
 
-    def shared(self, roots: Iterable[Schema]) -> list[str]:
+    def find_shared(self, roots: Iterable[Schema]) -> list[str]:
         """The objects that are used more than once, and somewhere inside another."""
         used: Counter[str] = Counter()
         inside: dict[str, None] = {}
         for root in roots:
             known: set[str] = set()
-            waiting = [(name, False) for name in _named(root)]
+            waiting = [(name, False) for name in _list_ref_names(root)]
             while waiting:
                 name, is_inside = waiting.pop(0)
                 used[name] += 1
@@ -60,94 +60,96 @@ class Schemas:
                 if name not in known:
                     known.add(name)
                     members = self._components[name].get("properties", {}).values()
-                    waiting += [(below, True) for one in members for below in _named(one)]
+                    waiting += [(below, True) for one in members for below in _list_ref_names(one)]
         return [name for name in inside if used[name] > 1]
 
-    def title(self, name: str) -> str:
+    def get_title(self, name: str) -> str:
         return str(self._components[name].get("title", name))
 
-    def description(self, name: str) -> str:
+    def get_description(self, name: str) -> str:
         return str(self._components[name].get("description", ""))
 
-    def names_in(self, schema: Schema) -> list[str]:
+    def list_names(self, schema: Schema) -> list[str]:
         """The objects that a schema speaks of: usually the one that it is."""
-        return list(_named(schema))
+        return list(_list_ref_names(schema))
 
-    def fields(self, name: str, prefix: str = "") -> Iterator[Field]:
+    def list_fields(self, name: str, prefix: str = "") -> Iterator[Field]:
         component = self._components[name]
         required = component.get("required", [])
         for member, schema in component.get("properties", {}).items():
-            yield self.field(prefix + member, schema, required=member in required)
-            for below in _named(schema):
+            yield self.build_field(prefix + member, schema, required=member in required)
+            for below in _list_ref_names(schema):
                 if below not in self.links:
                     dots = (
-                        "[]." if "array" in (one.get("type") for one in _choices(schema)) else "."
+                        "[]."
+                        if "array" in (one.get("type") for one in _list_alternatives(schema))
+                        else "."
                     )
-                    yield from self.fields(below, prefix + member + dots)
+                    yield from self.list_fields(below, prefix + member + dots)
 
-    def field(self, name: str, schema: Schema, *, required: bool) -> Field:
+    def build_field(self, name: str, schema: Schema, *, required: bool) -> Field:
         (example,) = schema.get("examples", [None])
-        return Field(name, self.type(schema), required, _rule(schema), example)
+        return Field(name, self.render_type(schema), required, _render_rule(schema), example)
 
-    def type(self, schema: Schema) -> str:
+    def render_type(self, schema: Schema) -> str:
         """In words, with links to what is shown elsewhere."""
-        words = [self._plain_type(one) for one in _choices(schema)]
-        return " or ".join([*words, *(["null"] if _nullable(schema) else [])])
+        words = [self._render_plain_type(one) for one in _list_alternatives(schema)]
+        return " or ".join([*words, *(["null"] if _is_nullable(schema) else [])])
 
-    def _plain_type(self, schema: Schema) -> str:
+    def _render_plain_type(self, schema: Schema) -> str:
         if "$ref" in schema:
-            name = _name(schema)
+            name = _get_ref_name(schema)
             return self.links.get(name, "object")
         if schema.get("type") == "array":
-            return f"list of {self.type(schema.get('items', {}))}"
+            return f"list of {self.render_type(schema.get('items', {}))}"
         if "enum" in schema and "type" not in schema:
             return "string"
-        return _TYPES.get(schema.get("type", ""), "any")
+        return _TYPE_NAMES.get(schema.get("type", ""), "any")
 
 
-def linked(title: str, anchor: str) -> str:
-    return link(title, f"#{anchor}")
+def link_to_anchor(title: str, anchor: str) -> str:
+    return format_link(title, f"#{anchor}")
 
 
-def _choices(schema: Schema) -> list[Schema]:
+def _list_alternatives(schema: Schema) -> list[Schema]:
     """Return the alternatives of a schema without null."""
     if isinstance(schema.get("type"), list):
         return [{**schema, "type": one} for one in schema["type"] if one != "null"]
     return [one for one in schema.get("anyOf", [schema]) if one.get("type") != "null"]
 
 
-def _nullable(schema: Schema) -> bool:
+def _is_nullable(schema: Schema) -> bool:
     if isinstance(schema.get("type"), list):
         return "null" in schema["type"]
     return any(one.get("type") == "null" for one in schema.get("anyOf", []))
 
 
-def _name(schema: Schema) -> str:
+def _get_ref_name(schema: Schema) -> str:
     return str(schema["$ref"].rpartition("/")[2])
 
 
-def _named(schema: Schema) -> Iterator[str]:
+def _list_ref_names(schema: Schema) -> Iterator[str]:
     """The objects that a schema speaks of."""
-    for one in _choices(schema):
+    for one in _list_alternatives(schema):
         if "$ref" in one:
-            yield _name(one)
+            yield _get_ref_name(one)
         elif "items" in one:
-            yield from _named(one["items"])
+            yield from _list_ref_names(one["items"])
 
 
-def _rule(schema: Schema) -> str:
-    words = [word for one in _choices(schema) for word in _rules(one)]
+def _render_rule(schema: Schema) -> str:
+    words = [word for one in _list_alternatives(schema) for word in _list_rules(one)]
     default = schema.get("default")
     if default is not None:
-        words.append(f"default {code(default)}")
+        words.append(f"default {format_code(default)}")
     return "; ".join(dict.fromkeys(words))
 
 
-def _rules(schema: Schema) -> Iterator[str]:
+def _list_rules(schema: Schema) -> Iterator[str]:
     if "description" in schema and "$ref" not in schema:
         yield schema["description"]
     elif "pattern" in schema:
-        yield f"matches {code(schema['pattern'])}"
+        yield f"matches {format_code(schema['pattern'])}"
     elif schema.get("format") == "date":
         yield "`YYYY-MM-DD`"
     elif schema.get("format") == "date-time":
@@ -157,15 +159,15 @@ def _rules(schema: Schema) -> Iterator[str]:
     elif "maxLength" in schema:
         yield f"{schema.get('minLength', 0)} to {schema['maxLength']} characters"
     if "enum" in schema:
-        yield _ONE_OF + ", ".join(code(word) for word in schema["enum"])
-    yield from _bounds(schema)
+        yield _ONE_OF_PREFIX + ", ".join(format_code(word) for word in schema["enum"])
+    yield from _list_bounds(schema)
     if "items" in schema:
-        yield from (f"each {word}" for word in _rules(schema["items"]))
+        yield from (f"each {word}" for word in _list_rules(schema["items"]))
 
 
-def _bounds(schema: Schema) -> Iterator[str]:
+def _list_bounds(schema: Schema) -> Iterator[str]:
     least, most = schema.get("minimum"), schema.get("maximum")
-    if {least, most} - _UNBOUNDED - {None}:
+    if {least, most} - _INT64_BOUNDS - {None}:
         yield f"{least} to {most}"
     if "maxItems" in schema:
         yield f"{schema.get('minItems', 0)} to {schema['maxItems']} items"

@@ -19,14 +19,14 @@ class TapgateError(Exception):
         self.request_id = request_id
 
 
-class ConnectionFailed(TapgateError):
+class ApiConnectionError(TapgateError):
     """The gateway was not reached, or what was asked changes nothing: nothing happened."""
 
     def __str__(self) -> str:
         return f"the gateway cannot be reached [{self.request_id}]"
 
 
-class OutcomeUnknown(TapgateError):
+class OutcomeUnknownError(TapgateError):
     """Whether it took place is not known: the answer never came.
 
     Money: call again with this `request_id`, and it moves once at most. Anything else: look first.
@@ -36,7 +36,7 @@ class OutcomeUnknown(TapgateError):
         return f"the answer did not come, it may have taken place [{self.request_id}]"
 
 
-class UnexpectedAnswer(TapgateError):
+class UnexpectedResponseError(TapgateError):
     """Something answered that is not the gateway, or a gateway too different from this client."""
 
     def __init__(self, request_id: str, status: int) -> None:
@@ -48,7 +48,7 @@ class UnexpectedAnswer(TapgateError):
         return f"an answer with status {self.status} that is not the gateway's [{self.request_id}]"
 
 
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class ErrorResponse(msgspec.Struct, frozen=True, kw_only=True):
     """What the gateway said."""
 
     status: int
@@ -61,20 +61,20 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     retry_after: float | None = None
 
 
-class Refused(TapgateError):
+class ApiError(TapgateError):
     """The gateway said no. There is a class for every code, below the one of its family."""
 
     #: The codes that a class itself stands for.
     CODE: ClassVar[Code | None] = None
-    _by_code: ClassVar[dict[str, type["Refused"]]] = {}
+    _classes_by_code: ClassVar[dict[str, type["ApiError"]]] = {}
 
     def __init_subclass__(cls, code: Code | None = None) -> None:
         super().__init_subclass__()
         cls.CODE = code
         if code is not None:
-            Refused._by_code[code] = cls
+            ApiError._classes_by_code[code] = cls
 
-    def __init__(self, refusal: Refusal) -> None:
+    def __init__(self, refusal: ErrorResponse) -> None:
         super().__init__(refusal.request_id)
         self.args = (refusal,)
         self.status = refusal.status
@@ -94,18 +94,18 @@ class Refused(TapgateError):
     @property
     def party(self) -> str | None:
         """`sender` or `receiver`, where one of them is the cause."""
-        return self._text("party")
+        return self._get_text("party")
 
-    def _text(self, name: str) -> str | None:
+    def _get_text(self, name: str) -> str | None:
         value = self.details.get(name)
         return value if isinstance(value, str) else None
 
-    def _number(self, name: str) -> int | None:
+    def _get_integer(self, name: str) -> int | None:
         value = self.details.get(name)
         return value if isinstance(value, int) else None
 
 
-class Invalid(Refused):
+class BadRequestError(ApiError):
     """400, 405, 413, 422: asked for in the wrong way, or not possible."""
 
     @property
@@ -115,49 +115,51 @@ class Invalid(Refused):
         return fields if isinstance(fields, dict) else {}
 
 
-class Unauthorized(Refused, code=Code.UNAUTHORIZED):
+class UnauthorizedError(ApiError, code=Code.UNAUTHORIZED):
     """401: the credential is not good."""
 
 
-class Declined(Refused):
+class TransactionDeclinedError(ApiError):
     """402, 403: a payment that was decided and recorded as failed. Its request id is used up."""
 
 
-class Forbidden(Refused, code=Code.FORBIDDEN):
+class ForbiddenError(ApiError, code=Code.FORBIDDEN):
     """403: not with this credential, or not now."""
 
 
-class NotFound(Refused, code=Code.NOT_FOUND):
+class NotFoundError(ApiError, code=Code.NOT_FOUND):
     """404: there is no such thing."""
 
 
-class Conflict(Refused):
+class ConflictError(ApiError):
     """409: it is already so, or something else is in the way."""
 
 
-class TryLater(Refused):
+class RetryableError(ApiError):
     """429, 503: nothing took place; the client has already tried again for a while."""
 
 
-class ServerFailed(Refused):
+class ServerError(ApiError):
     """5xx: a mistake on the other side."""
 
 
-_BY_STATUS: dict[int, type[Refused]] = {
-    401: Unauthorized,
-    402: Declined,
-    403: Forbidden,
-    404: NotFound,
-    409: Conflict,
-    429: TryLater,
-    503: TryLater,
+_CLASS_BY_STATUS: dict[int, type[ApiError]] = {
+    401: UnauthorizedError,
+    402: TransactionDeclinedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+    429: RetryableError,
+    503: RetryableError,
 }
 
 
-def family(status: int) -> type[Refused]:
+def get_class_for_status(status: int) -> type[ApiError]:
     """What a code that this client does not know is at least."""
-    return _BY_STATUS.get(status, Invalid if status < 500 else ServerFailed)
+    return _CLASS_BY_STATUS.get(status, BadRequestError if status < 500 else ServerError)
 
 
-def refused(refusal: Refusal) -> Refused:
-    return Refused._by_code.get(refusal.code, family(refusal.status))(refusal)
+def build_api_error(refusal: ErrorResponse) -> ApiError:
+    return ApiError._classes_by_code.get(refusal.code, get_class_for_status(refusal.status))(
+        refusal
+    )

@@ -2,65 +2,65 @@
 
 from collections.abc import Sequence
 
-from tapgate.client.exchange import log_in, refresh
+from tapgate.client.encoding import DateTimeLike, encode_optional_datetime, omit_none
 from tapgate.client.operation import (
-    Group,
-    Listing,
+    ListOperation,
     M,
     Operation,
-    act,
-    delete,
+    OperationGroup,
+    build_delete,
+    build_get,
+    build_post,
+    build_put,
     operation,
-    put,
-    read,
 )
-from tapgate.client.pages import listed, listing
+from tapgate.client.pagination import build_list, list_operation
 from tapgate.client.records.admin import Admin as AdminRecord
-from tapgate.client.records.admin import ApiKeyCreated, ApiKeyRecord, Me, Tokens
-from tapgate.client.values import Moment, given, moment_or_none
+from tapgate.client.records.admin import ApiKeyRecord, ApiKeyWithSecret, CurrentUser, Tokens
+from tapgate.client.request_flow import build_login, build_token_refresh
 
-_ADMIN = "/api/v1/admin"
-_USERS = f"{_ADMIN}/users"
-_API_KEYS = f"{_ADMIN}/api-keys"
+_ADMIN_PATH = "/api/v1/admin"
+_USERS_PATH = f"{_ADMIN_PATH}/users"
+_API_KEYS_PATH = f"{_ADMIN_PATH}/api-keys"
 
 
-class Admin(Group[M]):
+class Admin(OperationGroup[M]):
     @operation
     def login(self, *, email: str, password: str) -> Operation[Tokens]:
         """For who keeps the tokens: a gateway with `Login` does this by itself."""
-        return log_in(email, password)
+        return build_login(email, password)
 
     @operation
     def refresh(self, *, refresh_token: str) -> Operation[Tokens]:
         """A refresh token is good for one use; a second ends the session."""
-        return refresh(refresh_token)
+        return build_token_refresh(refresh_token)
 
     @operation
     def logout(self) -> Operation[None]:
-        return act(f"{_ADMIN}/logout", type(None))
+        return build_post(f"{_ADMIN_PATH}/logout", type(None))
 
     @operation
-    def me(self) -> Operation[Me]:
-        return read(f"{_ADMIN}/me", Me)
+    def get_current_user(self) -> Operation[CurrentUser]:
+        return build_get(f"{_ADMIN_PATH}/me", CurrentUser)
 
     @operation
     def create_user(
         self, *, email: str, password: str, name: str, role: str
     ) -> Operation[AdminRecord]:
-        body = given(email=email, password=password, name=name, role=role)
-        return act(_USERS, AdminRecord, body)
+        body = omit_none(email=email, password=password, name=name, role=role)
+        return build_post(_USERS_PATH, AdminRecord, body)
 
-    @listing
-    def list_users(self, *, limit: int | None = None) -> Listing[AdminRecord]:
-        return listed(_USERS, AdminRecord, given(limit=limit))
+    @list_operation
+    def list_users(self, *, limit: int | None = None) -> ListOperation[AdminRecord]:
+        return build_list(_USERS_PATH, AdminRecord, omit_none(limit=limit))
 
     @operation
     def disable_user(self, id: str) -> Operation[AdminRecord]:
-        return act(f"{_USERS}/{{id}}/disable", AdminRecord, id=id)
+        return build_post(f"{_USERS_PATH}/{{id}}/disable", AdminRecord, id=id)
 
     @operation
     def enable_user(self, id: str) -> Operation[AdminRecord]:
-        return act(f"{_USERS}/{{id}}/enable", AdminRecord, id=id)
+        return build_post(f"{_USERS_PATH}/{{id}}/enable", AdminRecord, id=id)
 
     @operation
     def create_api_key(
@@ -71,22 +71,22 @@ class Admin(Group[M]):
         rate_limit: int | None = None,
         burst: int | None = None,
         allowed_ips: Sequence[str] | None = None,
-        expires_at: Moment | None = None,
-    ) -> Operation[ApiKeyCreated]:
+        expires_at: DateTimeLike | None = None,
+    ) -> Operation[ApiKeyWithSecret]:
         """Create an API key; the key itself is in this response only."""
-        body = given(
+        body = omit_none(
             name=name,
             scopes=scopes,
             rate_limit=rate_limit,
             burst=burst,
             allowed_ips=allowed_ips,
-            expires_at=moment_or_none(expires_at),
+            expires_at=encode_optional_datetime(expires_at),
         )
-        return act(_API_KEYS, ApiKeyCreated, body)
+        return build_post(_API_KEYS_PATH, ApiKeyWithSecret, body)
 
     @operation
     def get_api_key(self, id: str) -> Operation[ApiKeyRecord]:
-        return read(f"{_API_KEYS}/{{id}}", ApiKeyRecord, id=id)
+        return build_get(f"{_API_KEYS_PATH}/{{id}}", ApiKeyRecord, id=id)
 
     @operation
     def update_api_key(
@@ -98,31 +98,31 @@ class Admin(Group[M]):
         rate_limit: int | str | None = None,
         burst: int | str | None = None,
         allowed_ips: Sequence[str] | None = None,
-        expires_at: Moment | None = None,
+        expires_at: DateTimeLike | None = None,
     ) -> Operation[ApiKeyRecord]:
         """Change the given fields; an empty string or list resets one to its default."""
-        body = given(
+        body = omit_none(
             name=name,
             scopes=scopes,
             rate_limit=rate_limit,
             burst=burst,
             allowed_ips=allowed_ips,
-            expires_at=moment_or_none(expires_at),
+            expires_at=encode_optional_datetime(expires_at),
         )
-        return put(f"{_API_KEYS}/{{id}}", ApiKeyRecord, body, id=id)
+        return build_put(f"{_API_KEYS_PATH}/{{id}}", ApiKeyRecord, body, id=id)
 
     @operation
     def rotate_api_key(
         self, id: str, *, grace_seconds: int | None = None
-    ) -> Operation[ApiKeyCreated]:
+    ) -> Operation[ApiKeyWithSecret]:
         """Replace the key; the old one works until the grace period ends."""
-        body = given(grace_seconds=grace_seconds)
-        return act(f"{_API_KEYS}/{{id}}/rotate", ApiKeyCreated, body, id=id)
+        body = omit_none(grace_seconds=grace_seconds)
+        return build_post(f"{_API_KEYS_PATH}/{{id}}/rotate", ApiKeyWithSecret, body, id=id)
 
-    @listing
-    def list_api_keys(self, *, limit: int | None = None) -> Listing[ApiKeyRecord]:
-        return listed(_API_KEYS, ApiKeyRecord, given(limit=limit))
+    @list_operation
+    def list_api_keys(self, *, limit: int | None = None) -> ListOperation[ApiKeyRecord]:
+        return build_list(_API_KEYS_PATH, ApiKeyRecord, omit_none(limit=limit))
 
     @operation
     def delete_api_key(self, id: str) -> Operation[None]:
-        return delete(f"{_API_KEYS}/{{id}}", id=id)
+        return build_delete(f"{_API_KEYS_PATH}/{{id}}", id=id)

@@ -1,26 +1,35 @@
 """Agents: who turns cash into money and back."""
 
-from tapgate.client.operation import Group, Listing, M, Operation, act, move, operation, read
-from tapgate.client.pages import listed, listing
+from tapgate.client.encoding import Money, encode_amount, omit_none
+from tapgate.client.operation import (
+    ListOperation,
+    M,
+    Operation,
+    OperationGroup,
+    build_get,
+    build_idempotent_post,
+    build_post,
+    operation,
+)
+from tapgate.client.pagination import build_list, list_operation
 from tapgate.client.records.agents import (
     Agent,
     AgentBalance,
-    AgentMoved,
-    AgentRegistered,
+    AgentResponse,
     CashInReceipt,
     CashOutReceipt,
     FloatTransferReceipt,
     FundingReceipt,
     PayoutReceipt,
+    RegisterAgentResponse,
 )
 from tapgate.client.records.base import Confirmation
-from tapgate.client.values import Money, given, money
 
-_ALL = "/api/v1/agents"
-_ONE = f"{_ALL}/{{id}}"
+_COLLECTION_PATH = "/api/v1/agents"
+_RESOURCE_PATH = f"{_COLLECTION_PATH}/{{id}}"
 
 
-class Agents(Group[M]):
+class Agents(OperationGroup[M]):
     @operation
     def register(
         self,
@@ -34,8 +43,8 @@ class Agents(Group[M]):
         email: str | None = None,
         address: str | None = None,
         commission_tier: int | None = None,
-    ) -> Operation[AgentRegistered]:
-        body = given(
+    ) -> Operation[RegisterAgentResponse]:
+        body = omit_none(
             agent_type=agent_type,
             name=name,
             phone_number=phone_number,
@@ -46,9 +55,9 @@ class Agents(Group[M]):
             address=address,
             commission_tier=commission_tier,
         )
-        return act(_ALL, AgentRegistered, body)
+        return build_post(_COLLECTION_PATH, RegisterAgentResponse, body)
 
-    @listing
+    @list_operation
     def list(
         self,
         *,
@@ -57,41 +66,47 @@ class Agents(Group[M]):
         parent_agent_id: str | None = None,
         search: str | None = None,
         limit: int | None = None,
-    ) -> Listing[Agent]:
-        query = given(
+    ) -> ListOperation[Agent]:
+        query = omit_none(
             status=status,
             agent_type=agent_type,
             parent_agent_id=parent_agent_id,
             search=search,
             limit=limit,
         )
-        return listed(_ALL, Agent, query)
+        return build_list(_COLLECTION_PATH, Agent, query)
 
     @operation
     def get(self, id: str) -> Operation[Agent]:
-        return read(_ONE, Agent, id=id)
+        return build_get(_RESOURCE_PATH, Agent, id=id)
 
     @operation
     def get_balance(self, id: str) -> Operation[AgentBalance]:
-        return read(f"{_ONE}/balance", AgentBalance, id=id)
+        return build_get(f"{_RESOURCE_PATH}/balance", AgentBalance, id=id)
 
     @operation
-    def suspend(self, id: str, *, reason: str) -> Operation[AgentMoved]:
-        return act(f"{_ONE}/suspend", AgentMoved, given(reason=reason), id=id)
+    def suspend(self, id: str, *, reason: str) -> Operation[AgentResponse]:
+        return build_post(
+            f"{_RESOURCE_PATH}/suspend", AgentResponse, omit_none(reason=reason), id=id
+        )
 
     @operation
-    def activate(self, id: str, *, reason: str | None = None) -> Operation[AgentMoved]:
-        return act(f"{_ONE}/activate", AgentMoved, given(reason=reason), id=id)
+    def activate(self, id: str, *, reason: str | None = None) -> Operation[AgentResponse]:
+        return build_post(
+            f"{_RESOURCE_PATH}/activate", AgentResponse, omit_none(reason=reason), id=id
+        )
 
     @operation
-    def terminate(self, id: str, *, reason: str) -> Operation[AgentMoved]:
+    def terminate(self, id: str, *, reason: str) -> Operation[AgentResponse]:
         """For good."""
-        return act(f"{_ONE}/terminate", AgentMoved, given(reason=reason), id=id)
+        return build_post(
+            f"{_RESOURCE_PATH}/terminate", AgentResponse, omit_none(reason=reason), id=id
+        )
 
     @operation
     def change_pin(self, id: str, *, old_pin: str, new_pin: str) -> Operation[Confirmation]:
-        body = given(old_pin=old_pin, new_pin=new_pin)
-        return act(f"{_ONE}/change-pin", Confirmation, body, id=id)
+        body = omit_none(old_pin=old_pin, new_pin=new_pin)
+        return build_post(f"{_RESOURCE_PATH}/change-pin", Confirmation, body, id=id)
 
     @operation
     def fund(
@@ -104,8 +119,10 @@ class Agents(Group[M]):
         request_id: str | None = None,
     ) -> Operation[FundingReceipt]:
         """Float for cash that the agent paid in."""
-        body = given(amount=money(amount), description=description, currency=currency)
-        return move(f"{_ONE}/fund", FundingReceipt, request_id, body, id=id)
+        body = omit_none(amount=encode_amount(amount), description=description, currency=currency)
+        return build_idempotent_post(
+            f"{_RESOURCE_PATH}/fund", FundingReceipt, request_id, body, id=id
+        )
 
     @operation
     def cash_in(
@@ -120,15 +137,15 @@ class Agents(Group[M]):
         request_id: str | None = None,
     ) -> Operation[CashInReceipt]:
         """The agent takes cash: `subscriber_id` or `card_serial` gets money."""
-        body = given(
+        body = omit_none(
             agent_id=agent_id,
-            amount=money(amount),
+            amount=encode_amount(amount),
             agent_pin=agent_pin,
             subscriber_id=subscriber_id,
             card_serial=card_serial,
             currency=currency,
         )
-        return move(f"{_ALL}/cashin", CashInReceipt, request_id, body)
+        return build_idempotent_post(f"{_COLLECTION_PATH}/cashin", CashInReceipt, request_id, body)
 
     @operation
     def cash_out(
@@ -144,16 +161,18 @@ class Agents(Group[M]):
         request_id: str | None = None,
     ) -> Operation[CashOutReceipt]:
         """The agent hands out cash: `subscriber_id` or `card_serial` pays."""
-        body = given(
+        body = omit_none(
             agent_id=agent_id,
-            amount=money(amount),
+            amount=encode_amount(amount),
             agent_pin=agent_pin,
             pin=pin,
             subscriber_id=subscriber_id,
             card_serial=card_serial,
             currency=currency,
         )
-        return move(f"{_ALL}/cashout", CashOutReceipt, request_id, body)
+        return build_idempotent_post(
+            f"{_COLLECTION_PATH}/cashout", CashOutReceipt, request_id, body
+        )
 
     @operation
     def transfer(
@@ -168,20 +187,24 @@ class Agents(Group[M]):
         request_id: str | None = None,
     ) -> Operation[FloatTransferReceipt]:
         """Float from an agent to one of its sub-agents."""
-        body = given(
+        body = omit_none(
             from_agent_id=from_agent_id,
             to_agent_id=to_agent_id,
-            amount=money(amount),
+            amount=encode_amount(amount),
             pin=pin,
             description=description,
             currency=currency,
         )
-        return move(f"{_ALL}/transfer", FloatTransferReceipt, request_id, body)
+        return build_idempotent_post(
+            f"{_COLLECTION_PATH}/transfer", FloatTransferReceipt, request_id, body
+        )
 
     @operation
     def pay_out_commission(
         self, id: str, *, currency: str | None = None, request_id: str | None = None
     ) -> Operation[PayoutReceipt]:
         """All that was earned, into the float."""
-        body = given(currency=currency)
-        return move(f"{_ONE}/payout-commission", PayoutReceipt, request_id, body, id=id)
+        body = omit_none(currency=currency)
+        return build_idempotent_post(
+            f"{_RESOURCE_PATH}/payout-commission", PayoutReceipt, request_id, body, id=id
+        )

@@ -1,13 +1,20 @@
 """The audit log."""
 
-from tapgate.client.operation import Group, Listing, M, Operation, operation, read
-from tapgate.client.pages import listed, listing
-from tapgate.client.records.audit import AuditEntry, Verification
-from tapgate.client.values import Moment, given, moment_or_none
+from tapgate.client.encoding import DateTimeLike, encode_optional_datetime, omit_none
+from tapgate.client.operation import (
+    ListOperation,
+    M,
+    Operation,
+    OperationGroup,
+    build_get,
+    operation,
+)
+from tapgate.client.pagination import build_list, list_operation
+from tapgate.client.records.audit import AuditEntry, AuditVerification
 
 
-class Audit(Group[M]):
-    @listing
+class AuditLog(OperationGroup[M]):
+    @list_operation
     def list(
         self,
         *,
@@ -16,23 +23,23 @@ class Audit(Group[M]):
         resource_type: str | None = None,
         resource_id: str | None = None,
         result: str | None = None,
-        from_: Moment | None = None,
-        to: Moment | None = None,
+        from_: DateTimeLike | None = None,
+        to: DateTimeLike | None = None,
         limit: int | None = None,
-    ) -> Listing[AuditEntry]:
-        query = given(
+    ) -> ListOperation[AuditEntry]:
+        query = omit_none(
             actor_id=actor_id,
             event=event,
             resource_type=resource_type,
             resource_id=resource_id,
             result=result,
-            from_=moment_or_none(from_),
-            to=moment_or_none(to),
+            from_=encode_optional_datetime(from_),
+            to=encode_optional_datetime(to),
             limit=limit,
         )
-        return listed("/api/v1/audit/logs", AuditEntry, query)
+        return build_list("/api/v1/audit/logs", AuditEntry, query)
 
     @operation
-    def verify(self, *, full: bool | None = None) -> Operation[Verification]:
+    def verify(self, *, full: bool | None = None) -> Operation[AuditVerification]:
         """Verify the log since the last verification, or with `full` from the start."""
-        return read("/api/v1/audit/verify", Verification, query=given(full=full))
+        return build_get("/api/v1/audit/verify", AuditVerification, query=omit_none(full=full))

@@ -1,20 +1,29 @@
 """Cards."""
 
-from tapgate.client.operation import Group, Listing, M, Operation, act, described, operation, read
-from tapgate.client.pages import listed, listing
-from tapgate.client.records.cards import Card, CardBlocked, CardMoved, Uploaded
-from tapgate.client.values import Money, given, money
+from tapgate.client.encoding import Money, encode_amount, omit_none
+from tapgate.client.operation import (
+    ListOperation,
+    M,
+    Operation,
+    OperationGroup,
+    build_get,
+    build_operation,
+    build_post,
+    operation,
+)
+from tapgate.client.pagination import build_list, list_operation
+from tapgate.client.records.cards import BlockCardResponse, Card, CardResponse, UploadCardsResponse
 
-_ALL = "/api/v1/cards"
-_ONE = f"{_ALL}/{{serial}}"
+_COLLECTION_PATH = "/api/v1/cards"
+_RESOURCE_PATH = f"{_COLLECTION_PATH}/{{serial}}"
 
 
-class Cards(Group[M]):
+class Cards(OperationGroup[M]):
     @operation
-    def link(self, *, subscriber_id: str, card_serial: str, pin: str) -> Operation[CardMoved]:
+    def link(self, *, subscriber_id: str, card_serial: str, pin: str) -> Operation[CardResponse]:
         """The subscriber's PIN is the card's from then on."""
-        body = given(subscriber_id=subscriber_id, card_serial=card_serial, pin=pin)
-        return act(f"{_ALL}/link", CardMoved, body)
+        body = omit_none(subscriber_id=subscriber_id, card_serial=card_serial, pin=pin)
+        return build_post(f"{_COLLECTION_PATH}/link", CardResponse, body)
 
     @operation
     def link_child(
@@ -27,20 +36,20 @@ class Cards(Group[M]):
         daily_limit: Money,
         child_name: str,
         child_relationship: str | None = None,
-    ) -> Operation[CardMoved]:
+    ) -> Operation[CardResponse]:
         """A card that spends from its parent's wallet, up to a daily limit, with its own PIN."""
-        body = given(
+        body = omit_none(
             parent_subscriber_id=parent_subscriber_id,
             card_serial=card_serial,
             parent_pin=parent_pin,
             child_pin=child_pin,
-            daily_limit=money(daily_limit),
+            daily_limit=encode_amount(daily_limit),
             child_name=child_name,
             child_relationship=child_relationship,
         )
-        return act(f"{_ALL}/child", CardMoved, body)
+        return build_post(f"{_COLLECTION_PATH}/child", CardResponse, body)
 
-    @listing
+    @list_operation
     def list(
         self,
         *,
@@ -49,35 +58,39 @@ class Cards(Group[M]):
         type: str | None = None,
         search: str | None = None,
         limit: int | None = None,
-    ) -> Listing[Card]:
+    ) -> ListOperation[Card]:
         """Newest first; `limit` is how many on a page."""
-        query = given(
+        query = omit_none(
             subscriber_id=subscriber_id, status=status, type=type, search=search, limit=limit
         )
-        return listed(_ALL, Card, query)
+        return build_list(_COLLECTION_PATH, Card, query)
 
     @operation
     def get(self, serial: str) -> Operation[Card]:
-        return read(_ONE, Card, serial=serial)
+        return build_get(_RESOURCE_PATH, Card, serial=serial)
 
     @operation
-    def block(self, serial: str, *, reason: str) -> Operation[CardBlocked]:
+    def block(self, serial: str, *, reason: str) -> Operation[BlockCardResponse]:
         """`lost`, `stolen` and `damaged` are for good; `fraud`, `customer_request` and `compliance`
         are not."""
-        return act(f"{_ONE}/block", CardBlocked, given(reason=reason), serial=serial)
+        return build_post(
+            f"{_RESOURCE_PATH}/block", BlockCardResponse, omit_none(reason=reason), serial=serial
+        )
 
     @operation
-    def unblock(self, serial: str, *, reason: str | None = None) -> Operation[CardMoved]:
-        return act(f"{_ONE}/unblock", CardMoved, given(reason=reason), serial=serial)
+    def unblock(self, serial: str, *, reason: str | None = None) -> Operation[CardResponse]:
+        return build_post(
+            f"{_RESOURCE_PATH}/unblock", CardResponse, omit_none(reason=reason), serial=serial
+        )
 
     @operation
-    def upload(self, file: bytes) -> Operation[Uploaded]:
+    def upload(self, file: bytes) -> Operation[UploadCardsResponse]:
         """New cards as a CSV file; those that are there already are skipped."""
-        return described(
+        return build_operation(
             "sets",
             "POST",
-            f"{_ALL}/upload-csv",
-            Uploaded,
+            f"{_COLLECTION_PATH}/upload-csv",
+            UploadCardsResponse,
             content=file,
             content_type="text/csv",
         )

@@ -3,27 +3,33 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tapgate.client.encoding import Money, encode_amount, omit_none
 from tapgate.client.operation import (
-    Group,
-    Listing,
+    ListOperation,
     M,
     Operation,
-    act,
-    ask,
-    delete,
+    OperationGroup,
+    build_delete,
+    build_get,
+    build_post,
+    build_put,
+    build_safe_post,
     operation,
-    put,
-    read,
 )
-from tapgate.client.pages import listed, listing
-from tapgate.client.records.compliance import Alert, AlertCreated, AlertHandled, Rule, Verdict
-from tapgate.client.values import Money, given, money
+from tapgate.client.pagination import build_list, list_operation
+from tapgate.client.records.compliance import (
+    Alert,
+    AlertResponse,
+    ComplianceCheckResult,
+    ComplianceRule,
+    CreateAlertResponse,
+)
 
-_ALERTS = "/api/v1/compliance/alerts"
-_RULES = "/api/v1/compliance/rules"
+_ALERTS_PATH = "/api/v1/compliance/alerts"
+_RULES_PATH = "/api/v1/compliance/rules"
 
 
-class Compliance(Group[M]):
+class Compliance(OperationGroup[M]):
     @operation
     def check(
         self,
@@ -32,15 +38,15 @@ class Compliance(Group[M]):
         amount: Money,
         transaction_type: str,
         currency: str | None = None,
-    ) -> Operation[Verdict]:
+    ) -> Operation[ComplianceCheckResult]:
         """Whether a payment would pass; nothing is moved or counted."""
-        body = given(
+        body = omit_none(
             subscriber_id=subscriber_id,
-            amount=money(amount),
+            amount=encode_amount(amount),
             transaction_type=transaction_type,
             currency=currency,
         )
-        return ask("/api/v1/compliance/check", Verdict, body)
+        return build_safe_post("/api/v1/compliance/check", ComplianceCheckResult, body)
 
     @operation
     def create_alert(
@@ -52,9 +58,9 @@ class Compliance(Group[M]):
         transaction_id: str | None = None,
         severity: str | None = None,
         rule_id: str | None = None,
-    ) -> Operation[AlertCreated]:
+    ) -> Operation[CreateAlertResponse]:
         """An open one of the same kind about the same subscriber is counted up instead."""
-        body = given(
+        body = omit_none(
             alert_type=alert_type,
             details=details,
             subscriber_id=subscriber_id,
@@ -62,9 +68,9 @@ class Compliance(Group[M]):
             severity=severity,
             rule_id=rule_id,
         )
-        return act(_ALERTS, AlertCreated, body)
+        return build_post(_ALERTS_PATH, CreateAlertResponse, body)
 
-    @listing
+    @list_operation
     def list_alerts(
         self,
         *,
@@ -73,23 +79,25 @@ class Compliance(Group[M]):
         subscriber_id: str | None = None,
         transaction_id: str | None = None,
         limit: int | None = None,
-    ) -> Listing[Alert]:
-        query = given(
+    ) -> ListOperation[Alert]:
+        query = omit_none(
             status=status,
             severity=severity,
             subscriber_id=subscriber_id,
             transaction_id=transaction_id,
             limit=limit,
         )
-        return listed(_ALERTS, Alert, query)
+        return build_list(_ALERTS_PATH, Alert, query)
 
     @operation
     def get_alert(self, id: str) -> Operation[Alert]:
-        return read(f"{_ALERTS}/{{id}}", Alert, id=id)
+        return build_get(f"{_ALERTS_PATH}/{{id}}", Alert, id=id)
 
     @operation
-    def investigate_alert(self, id: str, *, note: str | None = None) -> Operation[AlertHandled]:
-        return act(f"{_ALERTS}/{{id}}/investigate", AlertHandled, given(note=note), id=id)
+    def investigate_alert(self, id: str, *, note: str | None = None) -> Operation[AlertResponse]:
+        return build_post(
+            f"{_ALERTS_PATH}/{{id}}/investigate", AlertResponse, omit_none(note=note), id=id
+        )
 
     @operation
     def resolve_alert(
@@ -99,22 +107,22 @@ class Compliance(Group[M]):
         status: str,
         resolution_notes: str,
         transaction_decision: str | None = None,
-    ) -> Operation[AlertHandled]:
+    ) -> Operation[AlertResponse]:
         """With a decision about the payment that is held, where there is one."""
-        body = given(
+        body = omit_none(
             status=status,
             resolution_notes=resolution_notes,
             transaction_decision=transaction_decision,
         )
-        return act(f"{_ALERTS}/{{id}}/resolve", AlertHandled, body, id=id)
+        return build_post(f"{_ALERTS_PATH}/{{id}}/resolve", AlertResponse, body, id=id)
 
-    @listing
-    def list_rules(self, *, limit: int | None = None) -> Listing[Rule]:
-        return listed(_RULES, Rule, given(limit=limit))
+    @list_operation
+    def list_rules(self, *, limit: int | None = None) -> ListOperation[ComplianceRule]:
+        return build_list(_RULES_PATH, ComplianceRule, omit_none(limit=limit))
 
     @operation
-    def get_rule(self, id: str) -> Operation[Rule]:
-        return read(f"{_RULES}/{{id}}", Rule, id=id)
+    def get_rule(self, id: str) -> Operation[ComplianceRule]:
+        return build_get(f"{_RULES_PATH}/{{id}}", ComplianceRule, id=id)
 
     @operation
     def create_rule(
@@ -130,26 +138,26 @@ class Compliance(Group[M]):
         window_seconds: int | None = None,
         severity: str | None = None,
         status: str | None = None,
-    ) -> Operation[Rule]:
+    ) -> Operation[ComplianceRule]:
         """Create a rule about the `payer`, the `payee` or the `agent` of transactions."""
-        body = given(
+        body = omit_none(
             name=name,
             type=type,
             subject=subject,
             transaction_types=transaction_types,
-            threshold=_threshold(threshold),
+            threshold=_encode_threshold(threshold),
             currency=currency,
             window_seconds=window_seconds,
             action=action,
             severity=severity,
             status=status,
         )
-        return act(_RULES, Rule, body)
+        return build_post(_RULES_PATH, ComplianceRule, body)
 
     @operation
     def delete_rule(self, id: str) -> Operation[None]:
         """Delete a rule; its alerts stay."""
-        return delete(f"{_RULES}/{{id}}", id=id)
+        return build_delete(f"{_RULES_PATH}/{{id}}", id=id)
 
     @operation
     def update_rule(
@@ -165,22 +173,22 @@ class Compliance(Group[M]):
         action: str | None = None,
         severity: str | None = None,
         status: str | None = None,
-    ) -> Operation[Rule]:
+    ) -> Operation[ComplianceRule]:
         """What is left out stays as it is. A threshold is an amount, or for some rules a number of
         times."""
-        body = given(
+        body = omit_none(
             name=name,
             subject=subject,
             transaction_types=transaction_types,
-            threshold=_threshold(threshold),
+            threshold=_encode_threshold(threshold),
             currency=currency,
             window_seconds=window_seconds,
             action=action,
             severity=severity,
             status=status,
         )
-        return put(f"{_RULES}/{{id}}", Rule, body, id=id)
+        return build_put(f"{_RULES_PATH}/{{id}}", ComplianceRule, body, id=id)
 
 
-def _threshold(value: Money | int | None) -> str | int | None:
-    return value if value is None or isinstance(value, int) else money(value)
+def _encode_threshold(value: Money | int | None) -> str | int | None:
+    return value if value is None or isinstance(value, int) else encode_amount(value)

@@ -3,15 +3,28 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tapgate.client.operation import Group, M, Operation, act, ask, move, operation
-from tapgate.client.records.pos import CardCheck, CardFound, PaymentReceipt, RefundReceipt
-from tapgate.client.values import Money, given, money, money_or_none
+from tapgate.client.encoding import Money, encode_amount, encode_optional_amount, omit_none
+from tapgate.client.operation import (
+    M,
+    Operation,
+    OperationGroup,
+    build_idempotent_post,
+    build_post,
+    build_safe_post,
+    operation,
+)
+from tapgate.client.records.pos import (
+    LookupCardResponse,
+    PaymentReceipt,
+    RefundReceipt,
+    VerifyCardResponse,
+)
 
-_POS = "/api/v1/pos"
-_IN_APP = "/api/v1/payment"
+_POS_PATH = "/api/v1/pos"
+_IN_APP_PATH = "/api/v1/payment"
 
 
-class Pos(Group[M]):
+class Pos(OperationGroup[M]):
     """At a terminal."""
 
     @operation
@@ -30,9 +43,9 @@ class Pos(Group[M]):
         request_id: str | None = None,
     ) -> Operation[PaymentReceipt]:
         """A small amount needs no PIN."""
-        body = given(
+        body = omit_none(
             card_serial=card_serial,
-            amount=money(amount),
+            amount=encode_amount(amount),
             pin=pin,
             merchant_id=merchant_id,
             merchant_name=merchant_name,
@@ -41,17 +54,25 @@ class Pos(Group[M]):
             metadata=metadata,
             currency=currency,
         )
-        return move(f"{_POS}/payment", PaymentReceipt, request_id, body)
+        return build_idempotent_post(f"{_POS_PATH}/payment", PaymentReceipt, request_id, body)
 
     @operation
-    def verify_card(self, *, card_serial: str, pin: str) -> Operation[CardCheck]:
+    def verify_card(self, *, card_serial: str, pin: str) -> Operation[VerifyCardResponse]:
         """A wrong PIN is counted."""
-        return act(f"{_POS}/verify-card", CardCheck, given(card_serial=card_serial, pin=pin))
+        return build_post(
+            f"{_POS_PATH}/verify-card",
+            VerifyCardResponse,
+            omit_none(card_serial=card_serial, pin=pin),
+        )
 
     @operation
-    def lookup_card(self, card_identifier: str) -> Operation[CardFound]:
+    def lookup_card(self, card_identifier: str) -> Operation[LookupCardResponse]:
         """By its serial or its NFC UID."""
-        return ask(f"{_POS}/lookup-card", CardFound, given(card_identifier=card_identifier))
+        return build_safe_post(
+            f"{_POS_PATH}/lookup-card",
+            LookupCardResponse,
+            omit_none(card_identifier=card_identifier),
+        )
 
     @operation
     def refund(
@@ -64,11 +85,11 @@ class Pos(Group[M]):
         request_id: str | None = None,
     ) -> Operation[RefundReceipt]:
         """All that remains, or a part of it."""
-        body = _refund(original_transaction_id, reason, amount, currency)
-        return move(f"{_POS}/refund", RefundReceipt, request_id, body)
+        body = _build_refund_body(original_transaction_id, reason, amount, currency)
+        return build_idempotent_post(f"{_POS_PATH}/refund", RefundReceipt, request_id, body)
 
 
-class InApp(Group[M]):
+class InApp(OperationGroup[M]):
     """In an app or a shop online, without a PIN."""
 
     @operation
@@ -84,25 +105,31 @@ class InApp(Group[M]):
         currency: str | None = None,
         request_id: str | None = None,
     ) -> Operation[PaymentReceipt]:
-        body = given(
+        body = omit_none(
             card_serial=card_serial,
-            amount=money(amount),
+            amount=encode_amount(amount),
             merchant_id=merchant_id,
             merchant_name=merchant_name,
             transaction_ref=transaction_ref,
             metadata=metadata,
             currency=currency,
         )
-        return move(_IN_APP, PaymentReceipt, request_id, body)
+        return build_idempotent_post(_IN_APP_PATH, PaymentReceipt, request_id, body)
 
     @operation
-    def verify_card(self, card_serial: str) -> Operation[CardCheck]:
-        return ask(f"{_IN_APP}/verify-card", CardCheck, given(card_serial=card_serial))
+    def verify_card(self, card_serial: str) -> Operation[VerifyCardResponse]:
+        return build_safe_post(
+            f"{_IN_APP_PATH}/verify-card", VerifyCardResponse, omit_none(card_serial=card_serial)
+        )
 
     @operation
-    def lookup_card(self, card_identifier: str) -> Operation[CardFound]:
+    def lookup_card(self, card_identifier: str) -> Operation[LookupCardResponse]:
         """By its serial or its NFC UID."""
-        return ask(f"{_IN_APP}/lookup-card", CardFound, given(card_identifier=card_identifier))
+        return build_safe_post(
+            f"{_IN_APP_PATH}/lookup-card",
+            LookupCardResponse,
+            omit_none(card_identifier=card_identifier),
+        )
 
     @operation
     def refund(
@@ -115,16 +142,16 @@ class InApp(Group[M]):
         request_id: str | None = None,
     ) -> Operation[RefundReceipt]:
         """All that remains, or a part of it."""
-        body = _refund(original_transaction_id, reason, amount, currency)
-        return move(f"{_IN_APP}/refund", RefundReceipt, request_id, body)
+        body = _build_refund_body(original_transaction_id, reason, amount, currency)
+        return build_idempotent_post(f"{_IN_APP_PATH}/refund", RefundReceipt, request_id, body)
 
 
-def _refund(
+def _build_refund_body(
     original_transaction_id: str, reason: str, amount: Money | None, currency: str | None
 ) -> dict[str, Any]:
-    return given(
+    return omit_none(
         original_transaction_id=original_transaction_id,
         reason=reason,
-        amount=money_or_none(amount),
+        amount=encode_optional_amount(amount),
         currency=currency,
     )

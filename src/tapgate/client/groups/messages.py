@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from tapgate.client.operation import Group, M, Operation, described, operation
-from tapgate.client.records.messages import ReportsTaken, StatusReport
+from tapgate.client.operation import M, Operation, OperationGroup, build_operation, operation
+from tapgate.client.records.messages import ReportStatusesResponse, StatusReport
 
 
-class Messages(Group[M]):
+class Messages(OperationGroup[M]):
     @operation
-    def report_statuses(self, data: Sequence[StatusReport]) -> Operation[ReportsTaken]:
+    def report_statuses(self, data: Sequence[StatusReport]) -> Operation[ReportStatusesResponse]:
         """Safe to repeat: a status only moves forward."""
-        return described(
-            "sets", "POST", "/api/v1/messages/statuses", ReportsTaken, body={"data": data}
+        return build_operation(
+            "sets", "POST", "/api/v1/messages/statuses", ReportStatusesResponse, body={"data": data}
         )

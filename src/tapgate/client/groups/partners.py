@@ -3,59 +3,61 @@
 import msgspec
 
 from tapgate.client import webhooks
+from tapgate.client.encoding import Money, encode_amount, encode_optional_amount, omit_none
 from tapgate.client.operation import (
-    Group,
-    Line,
-    Listing,
+    ListOperation,
     M,
     Operation,
-    act,
-    delete,
-    described,
-    move,
+    OperationGroup,
+    Transport,
+    build_delete,
+    build_get,
+    build_idempotent_post,
+    build_operation,
+    build_post,
     operation,
-    read,
 )
-from tapgate.client.pages import listed, listing
+from tapgate.client.pagination import build_list, list_operation
 from tapgate.client.records.partners import (
+    CreatePartnerResponse,
     Partner,
-    PartnerCreated,
     PartnerDepositReceipt,
-    PartnerKey,
-    PartnerMoved,
+    PartnerResponse,
+    PartnerSigningKey,
     PartnerWebhookSecret,
 )
-from tapgate.client.records.processors import SigningKeyCreated
+from tapgate.client.records.processors import SigningKeyWithSecret
 from tapgate.client.records.wallet import TopUpReceipt
-from tapgate.client.values import Money, given, money, money_or_none
 
-_ALL = "/api/v1/admin/partners"
-_ONE = f"{_ALL}/{{id}}"
-_KEYS = f"{_ONE}/keys"
+_COLLECTION_PATH = "/api/v1/admin/partners"
+_RESOURCE_PATH = f"{_COLLECTION_PATH}/{{id}}"
+_KEYS_PATH = f"{_RESOURCE_PATH}/keys"
 
 
-class Partners(Group[M]):
-    def __init__(self, line: Line) -> None:
+class Partners(OperationGroup[M]):
+    def __init__(self, line: Transport) -> None:
         super().__init__(line)
         self.keys: PartnerKeys[M] = PartnerKeys(line)
 
     @operation
     def create(
         self, *, name: str, overdraft_limit: Money | None = None
-    ) -> Operation[PartnerCreated]:
+    ) -> Operation[CreatePartnerResponse]:
         """The answer has the signing key and the webhook secret, both shown this once."""
-        body = given(name=name, overdraft_limit=money_or_none(overdraft_limit))
-        return act(_ALL, PartnerCreated, body)
+        body = omit_none(name=name, overdraft_limit=encode_optional_amount(overdraft_limit))
+        return build_post(_COLLECTION_PATH, CreatePartnerResponse, body)
 
-    @listing
+    @list_operation
     def list(
         self, *, status: str | None = None, search: str | None = None, limit: int | None = None
-    ) -> Listing[Partner]:
-        return listed(_ALL, Partner, given(status=status, search=search, limit=limit))
+    ) -> ListOperation[Partner]:
+        return build_list(
+            _COLLECTION_PATH, Partner, omit_none(status=status, search=search, limit=limit)
+        )
 
     @operation
     def get(self, id: str) -> Operation[Partner]:
-        return read(_ONE, Partner, id=id)
+        return build_get(_RESOURCE_PATH, Partner, id=id)
 
     @operation
     def fund(
@@ -67,24 +69,32 @@ class Partners(Group[M]):
         request_id: str | None = None,
     ) -> Operation[PartnerDepositReceipt]:
         """What the partner deposited."""
-        body = given(amount=money(amount), currency=currency)
-        return move(f"{_ONE}/fund", PartnerDepositReceipt, request_id, body, id=id)
+        body = omit_none(amount=encode_amount(amount), currency=currency)
+        return build_idempotent_post(
+            f"{_RESOURCE_PATH}/fund", PartnerDepositReceipt, request_id, body, id=id
+        )
 
     @operation
-    def suspend(self, id: str, *, reason: str | None = None) -> Operation[PartnerMoved]:
-        return act(f"{_ONE}/suspend", PartnerMoved, given(reason=reason), id=id)
+    def suspend(self, id: str, *, reason: str | None = None) -> Operation[PartnerResponse]:
+        return build_post(
+            f"{_RESOURCE_PATH}/suspend", PartnerResponse, omit_none(reason=reason), id=id
+        )
 
     @operation
-    def activate(self, id: str, *, reason: str | None = None) -> Operation[PartnerMoved]:
-        return act(f"{_ONE}/activate", PartnerMoved, given(reason=reason), id=id)
+    def activate(self, id: str, *, reason: str | None = None) -> Operation[PartnerResponse]:
+        return build_post(
+            f"{_RESOURCE_PATH}/activate", PartnerResponse, omit_none(reason=reason), id=id
+        )
 
     @operation
     def rotate_webhook_secret(
         self, id: str, *, grace_seconds: int | None = None
     ) -> Operation[PartnerWebhookSecret]:
         """Replace the webhook secret; the old one verifies until the grace period ends."""
-        body = given(grace_seconds=grace_seconds)
-        return act(f"{_ONE}/rotate-webhook-secret", PartnerWebhookSecret, body, id=id)
+        body = omit_none(grace_seconds=grace_seconds)
+        return build_post(
+            f"{_RESOURCE_PATH}/rotate-webhook-secret", PartnerWebhookSecret, body, id=id
+        )
 
     @operation
     def send_webhook(
@@ -99,37 +109,37 @@ class Partners(Group[M]):
         currency: str | None = None,
     ) -> Operation[TopUpReceipt]:
         """As the partner: tell of a top-up. The same `reference` again pays nothing more."""
-        body = given(
+        body = omit_none(
             reference=reference,
-            amount=money(amount),
+            amount=encode_amount(amount),
             card_serial=card_serial,
             phone_number=phone_number,
             currency=currency,
         )
         content = msgspec.json.encode(body)
-        signature = webhooks.partner_signature(webhook_secret, content)
-        return described(
+        signature = webhooks.sign_partner_webhook(webhook_secret, content)
+        return build_operation(
             "sets",
             "POST",
             "/api/v1/webhooks/partners/{partner_id}",
             TopUpReceipt,
             path={"partner_id": partner_id},
             content=content,
-            headers={webhooks.PARTNER_HEADER: signature},
+            headers={webhooks.PARTNER_SIGNATURE_HEADER: signature},
             public=True,
         )
 
 
-class PartnerKeys(Group[M]):
+class PartnerKeys(OperationGroup[M]):
     @operation
-    def create(self, id: str) -> Operation[SigningKeyCreated]:
+    def create(self, id: str) -> Operation[SigningKeyWithSecret]:
         """Create a further signing key; its secret is in this response only."""
-        return act(_KEYS, SigningKeyCreated, id=id)
+        return build_post(_KEYS_PATH, SigningKeyWithSecret, id=id)
 
-    @listing
-    def list(self, id: str, *, limit: int | None = None) -> Listing[PartnerKey]:
-        return listed(_KEYS, PartnerKey, given(limit=limit), id=id)
+    @list_operation
+    def list(self, id: str, *, limit: int | None = None) -> ListOperation[PartnerSigningKey]:
+        return build_list(_KEYS_PATH, PartnerSigningKey, omit_none(limit=limit), id=id)
 
     @operation
     def delete(self, id: str, api_key_id: str) -> Operation[None]:
-        return delete(f"{_KEYS}/{{api_key_id}}", id=id, api_key_id=api_key_id)
+        return build_delete(f"{_KEYS_PATH}/{{api_key_id}}", id=id, api_key_id=api_key_id)

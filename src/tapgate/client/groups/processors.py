@@ -1,69 +1,77 @@
 """Processors, their terminals and their signing keys."""
 
-from tapgate.client.groups.transactions import filters
+from tapgate.client.encoding import DateTimeLike, Money, encode_amount, omit_none
+from tapgate.client.groups.transactions import build_filters
 from tapgate.client.operation import (
-    Group,
-    Line,
-    Listing,
+    ListOperation,
     M,
     Operation,
-    act,
-    delete,
-    move,
+    OperationGroup,
+    Transport,
+    build_delete,
+    build_get,
+    build_idempotent_post,
+    build_post,
     operation,
-    read,
 )
-from tapgate.client.pages import listed, listing
+from tapgate.client.pagination import build_list, list_operation
 from tapgate.client.records.processors import (
+    CreateProcessorResponse,
+    CreateTerminalResponse,
     Processor,
-    ProcessorCreated,
-    ProcessorMoved,
+    ProcessorResponse,
     ProcessorTransferReceipt,
     SigningKey,
-    SigningKeyCreated,
+    SigningKeyWithSecret,
     Terminal,
-    TerminalAdded,
-    TerminalMoved,
+    TerminalResponse,
 )
 from tapgate.client.records.transactions import Transaction
-from tapgate.client.values import Moment, Money, given, money
 
-_ALL = "/api/v1/processors"
-_ONE = f"{_ALL}/{{id}}"
-_TERMINALS = f"{_ONE}/terminals"
-_TERMINAL = f"{_TERMINALS}/{{terminal_id}}"
-_KEYS = f"{_ONE}/keys"
+_COLLECTION_PATH = "/api/v1/processors"
+_RESOURCE_PATH = f"{_COLLECTION_PATH}/{{id}}"
+_TERMINALS_PATH = f"{_RESOURCE_PATH}/terminals"
+_TERMINAL_PATH = f"{_TERMINALS_PATH}/{{terminal_id}}"
+_KEYS_PATH = f"{_RESOURCE_PATH}/keys"
 
 
-class Processors(Group[M]):
-    def __init__(self, line: Line) -> None:
+class Processors(OperationGroup[M]):
+    def __init__(self, line: Transport) -> None:
         super().__init__(line)
         self.terminals: Terminals[M] = Terminals(line)
         self.keys: SigningKeys[M] = SigningKeys(line)
 
     @operation
-    def create(self, *, name: str, phone_number: str, email: str) -> Operation[ProcessorCreated]:
+    def create(
+        self, *, name: str, phone_number: str, email: str
+    ) -> Operation[CreateProcessorResponse]:
         """The answer has the first signing key, whose secret is shown this once."""
-        body = given(name=name, phone_number=phone_number, email=email)
-        return act(_ALL, ProcessorCreated, body)
+        body = omit_none(name=name, phone_number=phone_number, email=email)
+        return build_post(_COLLECTION_PATH, CreateProcessorResponse, body)
 
-    @listing
+    @list_operation
     def list(
         self, *, status: str | None = None, search: str | None = None, limit: int | None = None
-    ) -> Listing[Processor]:
-        return listed(_ALL, Processor, given(status=status, search=search, limit=limit))
+    ) -> ListOperation[Processor]:
+        return build_list(
+            _COLLECTION_PATH, Processor, omit_none(status=status, search=search, limit=limit)
+        )
 
     @operation
     def get(self, id: str) -> Operation[Processor]:
-        return read(_ONE, Processor, id=id)
+        return build_get(_RESOURCE_PATH, Processor, id=id)
 
     @operation
-    def suspend(self, id: str, *, reason: str) -> Operation[ProcessorMoved]:
-        return act(f"{_ONE}/suspend", ProcessorMoved, given(reason=reason), id=id)
+    def suspend(self, id: str, *, reason: str) -> Operation[ProcessorResponse]:
+        return build_post(
+            f"{_RESOURCE_PATH}/suspend", ProcessorResponse, omit_none(reason=reason), id=id
+        )
 
     @operation
-    def activate(self, id: str, *, reason: str | None = None) -> Operation[ProcessorMoved]:
-        return act(f"{_ONE}/activate", ProcessorMoved, given(reason=reason), id=id)
+    def activate(self, id: str, *, reason: str | None = None) -> Operation[ProcessorResponse]:
+        return build_post(
+            f"{_RESOURCE_PATH}/activate", ProcessorResponse, omit_none(reason=reason), id=id
+        )
 
     @operation
     def transfer(
@@ -77,15 +85,17 @@ class Processors(Group[M]):
         request_id: str | None = None,
     ) -> Operation[ProcessorTransferReceipt]:
         """What a merchant took, to a subscriber."""
-        body = given(
+        body = omit_none(
             subscriber_id=subscriber_id,
-            amount=money(amount),
+            amount=encode_amount(amount),
             description=description,
             currency=currency,
         )
-        return move(f"{_ONE}/transfer", ProcessorTransferReceipt, request_id, body, id=id)
+        return build_idempotent_post(
+            f"{_RESOURCE_PATH}/transfer", ProcessorTransferReceipt, request_id, body, id=id
+        )
 
-    @listing
+    @list_operation
     def list_transactions(
         self,
         id: str,
@@ -95,49 +105,55 @@ class Processors(Group[M]):
         type: str | None = None,
         status: str | None = None,
         failure_code: str | None = None,
-        from_: Moment | None = None,
-        to: Moment | None = None,
+        from_: DateTimeLike | None = None,
+        to: DateTimeLike | None = None,
         limit: int | None = None,
-    ) -> Listing[Transaction]:
-        query = filters(user_id, card_serial, type, status, failure_code, from_, to, limit)
-        return listed(f"{_ONE}/transactions", Transaction, query, id=id)
+    ) -> ListOperation[Transaction]:
+        query = build_filters(user_id, card_serial, type, status, failure_code, from_, to, limit)
+        return build_list(f"{_RESOURCE_PATH}/transactions", Transaction, query, id=id)
 
 
-class Terminals(Group[M]):
+class Terminals(OperationGroup[M]):
     @operation
-    def add(self, id: str, *, name: str) -> Operation[TerminalAdded]:
+    def create(self, id: str, *, name: str) -> Operation[CreateTerminalResponse]:
         """To a processor. The answer has the terminal's signing key, shown this once."""
-        return act(_TERMINALS, TerminalAdded, given(name=name), id=id)
+        return build_post(_TERMINALS_PATH, CreateTerminalResponse, omit_none(name=name), id=id)
 
-    @listing
-    def list(self, id: str, *, limit: int | None = None) -> Listing[Terminal]:
-        return listed(_TERMINALS, Terminal, given(limit=limit), id=id)
+    @list_operation
+    def list(self, id: str, *, limit: int | None = None) -> ListOperation[Terminal]:
+        return build_list(_TERMINALS_PATH, Terminal, omit_none(limit=limit), id=id)
 
     @operation
     def block(
         self, id: str, terminal_id: str, *, reason: str | None = None
-    ) -> Operation[TerminalMoved]:
-        body = given(reason=reason)
-        return act(f"{_TERMINAL}/block", TerminalMoved, body, id=id, terminal_id=terminal_id)
+    ) -> Operation[TerminalResponse]:
+        body = omit_none(reason=reason)
+        return build_post(
+            f"{_TERMINAL_PATH}/block", TerminalResponse, body, id=id, terminal_id=terminal_id
+        )
 
     @operation
     def unblock(
         self, id: str, terminal_id: str, *, reason: str | None = None
-    ) -> Operation[TerminalMoved]:
-        body = given(reason=reason)
-        return act(f"{_TERMINAL}/unblock", TerminalMoved, body, id=id, terminal_id=terminal_id)
+    ) -> Operation[TerminalResponse]:
+        body = omit_none(reason=reason)
+        return build_post(
+            f"{_TERMINAL_PATH}/unblock", TerminalResponse, body, id=id, terminal_id=terminal_id
+        )
 
 
-class SigningKeys(Group[M]):
+class SigningKeys(OperationGroup[M]):
     @operation
-    def create(self, id: str, *, terminal_id: str | None = None) -> Operation[SigningKeyCreated]:
+    def create(self, id: str, *, terminal_id: str | None = None) -> Operation[SigningKeyWithSecret]:
         """Of a processor, or of one of its terminals. The secret is shown this once."""
-        return act(_KEYS, SigningKeyCreated, given(terminal_id=terminal_id), id=id)
+        return build_post(
+            _KEYS_PATH, SigningKeyWithSecret, omit_none(terminal_id=terminal_id), id=id
+        )
 
-    @listing
-    def list(self, id: str, *, limit: int | None = None) -> Listing[SigningKey]:
-        return listed(_KEYS, SigningKey, given(limit=limit), id=id)
+    @list_operation
+    def list(self, id: str, *, limit: int | None = None) -> ListOperation[SigningKey]:
+        return build_list(_KEYS_PATH, SigningKey, omit_none(limit=limit), id=id)
 
     @operation
     def delete(self, id: str, api_key_id: str) -> Operation[None]:
-        return delete(f"{_KEYS}/{{api_key_id}}", id=id, api_key_id=api_key_id)
+        return build_delete(f"{_KEYS_PATH}/{{api_key_id}}", id=id, api_key_id=api_key_id)

@@ -2,25 +2,25 @@
 
 from collections.abc import Sequence
 
-from tapgate.client.operation import Group, M, Operation, operation, put, read
+from tapgate.client.encoding import Money, encode_optional_amount, omit_none
+from tapgate.client.operation import M, Operation, OperationGroup, build_get, build_put, operation
 from tapgate.client.records.rules import (
     AccountRule,
     CommissionRule,
     CommissionRules,
+    FeeRule,
     FeeRules,
-    FeeStep,
 )
-from tapgate.client.values import Money, given, money_or_none
 
-_LEVEL = "/api/v1/account-rules/{kyc_level}"
-_FEES = "/api/v1/fee-rules"
-_COMMISSIONS = "/api/v1/commission-rules"
+_ACCOUNT_RULE_PATH = "/api/v1/account-rules/{kyc_level}"
+_FEE_RULES_PATH = "/api/v1/fee-rules"
+_COMMISSION_RULES_PATH = "/api/v1/commission-rules"
 
 
-class AccountRules(Group[M]):
+class AccountRules(OperationGroup[M]):
     @operation
     def get(self, kyc_level: int) -> Operation[AccountRule]:
-        return read(_LEVEL, AccountRule, kyc_level=str(kyc_level))
+        return build_get(_ACCOUNT_RULE_PATH, AccountRule, kyc_level=str(kyc_level))
 
     @operation
     def update(
@@ -36,40 +36,40 @@ class AccountRules(Group[M]):
         currency: str | None = None,
     ) -> Operation[AccountRule]:
         """What is left out stays as it is."""
-        body = given(
-            max_balance=money_or_none(max_balance),
-            max_transaction=money_or_none(max_transaction),
-            daily_limit=money_or_none(daily_limit),
-            monthly_limit=money_or_none(monthly_limit),
-            no_pin_limit=money_or_none(no_pin_limit),
+        body = omit_none(
+            max_balance=encode_optional_amount(max_balance),
+            max_transaction=encode_optional_amount(max_transaction),
+            daily_limit=encode_optional_amount(daily_limit),
+            monthly_limit=encode_optional_amount(monthly_limit),
+            no_pin_limit=encode_optional_amount(no_pin_limit),
             requirements=requirements,
             currency=currency,
         )
-        return put(_LEVEL, AccountRule, body, kyc_level=str(kyc_level))
+        return build_put(_ACCOUNT_RULE_PATH, AccountRule, body, kyc_level=str(kyc_level))
 
 
-class Fees(Group[M]):
+class FeeRulesGroup(OperationGroup[M]):
     @operation
     def get(self) -> Operation[FeeRules]:
-        return read(_FEES, FeeRules)
+        return build_get(_FEE_RULES_PATH, FeeRules)
 
     @operation
-    def replace(self, data: Sequence[FeeStep]) -> Operation[FeeRules]:
+    def replace(self, data: Sequence[FeeRule]) -> Operation[FeeRules]:
         """All of them at once."""
-        return put(_FEES, FeeRules, given(data=data))
+        return build_put(_FEE_RULES_PATH, FeeRules, omit_none(data=data))
 
     @operation
-    def replace_type(self, type: str, data: Sequence[FeeStep]) -> Operation[FeeRules]:
+    def replace_type(self, type: str, data: Sequence[FeeRule]) -> Operation[FeeRules]:
         """Those of one type; the others stay as they are."""
-        return put(f"{_FEES}/{{type}}", FeeRules, given(data=data), type=type)
+        return build_put(f"{_FEE_RULES_PATH}/{{type}}", FeeRules, omit_none(data=data), type=type)
 
 
-class Commissions(Group[M]):
+class CommissionRulesGroup(OperationGroup[M]):
     @operation
     def get(self) -> Operation[CommissionRules]:
-        return read(_COMMISSIONS, CommissionRules)
+        return build_get(_COMMISSION_RULES_PATH, CommissionRules)
 
     @operation
     def replace(self, data: Sequence[CommissionRule]) -> Operation[CommissionRules]:
         """Replace all rules; a tier without one earns nothing."""
-        return put(_COMMISSIONS, CommissionRules, given(data=data))
+        return build_put(_COMMISSION_RULES_PATH, CommissionRules, omit_none(data=data))

@@ -1,29 +1,38 @@
 """Subscribers, their PINs and their KYC documents."""
 
-from tapgate.client.operation import Group, Listing, M, Operation, act, operation, put, read
-from tapgate.client.pages import listed, listing
+from tapgate.client.encoding import DateLike, encode_image, encode_optional_date, omit_none
+from tapgate.client.operation import (
+    ListOperation,
+    M,
+    Operation,
+    OperationGroup,
+    build_get,
+    build_post,
+    build_put,
+    operation,
+)
+from tapgate.client.pagination import build_list, list_operation
 from tapgate.client.records.base import Confirmation, File
 from tapgate.client.records.subscribers import (
-    AccessGranted,
+    AddKycDocumentResponse,
+    BlockSubscriberResponse,
     DisclosedSubscriber,
-    Document,
-    DocumentAdded,
-    Limits,
+    KycDocument,
     Message,
-    PinVerified,
-    Registered,
+    RegisterSubscriberResponse,
+    RestrictedAccessGrant,
     Subscriber,
-    SubscriberBlocked,
-    SubscriberMoved,
+    SubscriberLimits,
+    SubscriberResponse,
+    VerifyPinResponse,
 )
-from tapgate.client.values import Day, day_or_none, given, picture
 
-_ALL = "/api/v1/subscribers"
-_ONE = f"{_ALL}/{{id}}"
-_DOCUMENTS = f"{_ONE}/kyc-documents"
+_COLLECTION_PATH = "/api/v1/subscribers"
+_RESOURCE_PATH = f"{_COLLECTION_PATH}/{{id}}"
+_DOCUMENTS_PATH = f"{_RESOURCE_PATH}/kyc-documents"
 
 
-class Subscribers(Group[M]):
+class Subscribers(OperationGroup[M]):
     @operation
     def register(
         self,
@@ -33,28 +42,28 @@ class Subscribers(Group[M]):
         last_name: str,
         pin: str,
         email: str | None = None,
-        date_of_birth: Day | None = None,
+        date_of_birth: DateLike | None = None,
         address: str | None = None,
         id_type: str | None = None,
         id_number: str | None = None,
         category: str | None = None,
-    ) -> Operation[Registered]:
+    ) -> Operation[RegisterSubscriberResponse]:
         """A new subscriber, active and with an empty wallet."""
-        body = given(
+        body = omit_none(
             phone_number=phone_number,
             first_name=first_name,
             last_name=last_name,
             pin=pin,
             email=email,
-            date_of_birth=day_or_none(date_of_birth),
+            date_of_birth=encode_optional_date(date_of_birth),
             address=address,
             id_type=id_type,
             id_number=id_number,
             category=category,
         )
-        return act(_ALL, Registered, body)
+        return build_post(_COLLECTION_PATH, RegisterSubscriberResponse, body)
 
-    @listing
+    @list_operation
     def list(
         self,
         *,
@@ -63,25 +72,25 @@ class Subscribers(Group[M]):
         kyc_level: int | None = None,
         search: str | None = None,
         limit: int | None = None,
-    ) -> Listing[Subscriber]:
+    ) -> ListOperation[Subscriber]:
         """Newest first; `limit` is how many on a page."""
-        query = given(
+        query = omit_none(
             phone_number=phone_number,
             status=status,
             kyc_level=kyc_level,
             search=search,
             limit=limit,
         )
-        return listed(_ALL, Subscriber, query)
+        return build_list(_COLLECTION_PATH, Subscriber, query)
 
     @operation
     def get(self, id: str) -> Operation[Subscriber]:
-        return read(_ONE, Subscriber, id=id)
+        return build_get(_RESOURCE_PATH, Subscriber, id=id)
 
     @operation
-    def limits(self, id: str) -> Operation[Limits]:
+    def get_limits(self, id: str) -> Operation[SubscriberLimits]:
         """What the subscriber may send and hold, and how much of it is used."""
-        return read(f"{_ONE}/limits", Limits, id=id)
+        return build_get(f"{_RESOURCE_PATH}/limits", SubscriberLimits, id=id)
 
     @operation
     def update(
@@ -92,7 +101,7 @@ class Subscribers(Group[M]):
         first_name: str | None = None,
         last_name: str | None = None,
         email: str | None = None,
-        date_of_birth: Day | None = None,
+        date_of_birth: DateLike | None = None,
         address: str | None = None,
         id_type: str | None = None,
         id_number: str | None = None,
@@ -102,12 +111,12 @@ class Subscribers(Group[M]):
         restricted: bool | None = None,
     ) -> Operation[DisclosedSubscriber]:
         """Absent fields keep their value."""
-        body = given(
+        body = omit_none(
             phone_number=phone_number,
             first_name=first_name,
             last_name=last_name,
             email=email,
-            date_of_birth=day_or_none(date_of_birth),
+            date_of_birth=encode_optional_date(date_of_birth),
             address=address,
             id_type=id_type,
             id_number=id_number,
@@ -116,72 +125,89 @@ class Subscribers(Group[M]):
             kyc_status=kyc_status,
             restricted=restricted,
         )
-        return put(_ONE, DisclosedSubscriber, body, id=id)
+        return build_put(_RESOURCE_PATH, DisclosedSubscriber, body, id=id)
 
     @operation
-    def block(self, id: str, *, reason: str) -> Operation[SubscriberBlocked]:
+    def block(self, id: str, *, reason: str) -> Operation[BlockSubscriberResponse]:
         """Every payment from and to the wallet is refused at once."""
-        return act(f"{_ONE}/block", SubscriberBlocked, given(reason=reason), id=id)
+        return build_post(
+            f"{_RESOURCE_PATH}/block", BlockSubscriberResponse, omit_none(reason=reason), id=id
+        )
 
     @operation
-    def unblock(self, id: str, *, reason: str | None = None) -> Operation[SubscriberMoved]:
-        return act(f"{_ONE}/unblock", SubscriberMoved, given(reason=reason), id=id)
+    def unblock(self, id: str, *, reason: str | None = None) -> Operation[SubscriberResponse]:
+        return build_post(
+            f"{_RESOURCE_PATH}/unblock", SubscriberResponse, omit_none(reason=reason), id=id
+        )
 
     @operation
-    def close(self, id: str, *, reason: str) -> Operation[SubscriberMoved]:
+    def close(self, id: str, *, reason: str) -> Operation[SubscriberResponse]:
         """For good; the wallet must be empty."""
-        return act(f"{_ONE}/close", SubscriberMoved, given(reason=reason), id=id)
+        return build_post(
+            f"{_RESOURCE_PATH}/close", SubscriberResponse, omit_none(reason=reason), id=id
+        )
 
     @operation
-    def verify_pin(self, id: str, *, pin: str) -> Operation[PinVerified]:
+    def verify_pin(self, id: str, *, pin: str) -> Operation[VerifyPinResponse]:
         """The third wrong one in a row locks it."""
-        return act(f"{_ONE}/verify-pin", PinVerified, given(pin=pin), id=id)
+        return build_post(
+            f"{_RESOURCE_PATH}/verify-pin", VerifyPinResponse, omit_none(pin=pin), id=id
+        )
 
     @operation
     def change_pin(self, id: str, *, old_pin: str, new_pin: str) -> Operation[Confirmation]:
-        body = given(old_pin=old_pin, new_pin=new_pin)
-        return act(f"{_ONE}/change-pin", Confirmation, body, id=id)
+        body = omit_none(old_pin=old_pin, new_pin=new_pin)
+        return build_post(f"{_RESOURCE_PATH}/change-pin", Confirmation, body, id=id)
 
     @operation
     def request_pin_reset(self, id: str) -> Operation[Confirmation]:
         """Sends a one-time code to the subscriber's phone."""
-        return act(f"{_ONE}/reset-pin", Confirmation, id=id)
+        return build_post(f"{_RESOURCE_PATH}/reset-pin", Confirmation, id=id)
 
     @operation
     def reset_pin(self, id: str, *, otp: str, new_pin: str) -> Operation[Confirmation]:
-        body = given(otp=otp, new_pin=new_pin)
-        return act(f"{_ONE}/reset-pin/confirm", Confirmation, body, id=id)
+        body = omit_none(otp=otp, new_pin=new_pin)
+        return build_post(f"{_RESOURCE_PATH}/reset-pin/confirm", Confirmation, body, id=id)
 
     @operation
     def request_restricted_access(self, id: str) -> Operation[Confirmation]:
         """Sends a one-time code to the subscriber's phone, for this admin."""
-        return act(f"{_ONE}/restricted-access", Confirmation, id=id)
+        return build_post(f"{_RESOURCE_PATH}/restricted-access", Confirmation, id=id)
 
     @operation
-    def verify_restricted_access(self, id: str, *, otp: str) -> Operation[AccessGranted]:
-        return act(f"{_ONE}/restricted-access/verify", AccessGranted, given(otp=otp), id=id)
+    def verify_restricted_access(self, id: str, *, otp: str) -> Operation[RestrictedAccessGrant]:
+        return build_post(
+            f"{_RESOURCE_PATH}/restricted-access/verify",
+            RestrictedAccessGrant,
+            omit_none(otp=otp),
+            id=id,
+        )
 
     @operation
     def add_kyc_document(
         self, id: str, *, document_type: str, image: bytes
-    ) -> Operation[DocumentAdded]:
+    ) -> Operation[AddKycDocumentResponse]:
         """The image is the content of a JPEG or PNG file."""
-        body = given(document_type=document_type, image=picture(image))
-        return act(_DOCUMENTS, DocumentAdded, body, id=id)
+        body = omit_none(document_type=document_type, image=encode_image(image))
+        return build_post(_DOCUMENTS_PATH, AddKycDocumentResponse, body, id=id)
 
-    @listing
-    def list_kyc_documents(self, id: str, *, limit: int | None = None) -> Listing[Document]:
+    @list_operation
+    def list_kyc_documents(
+        self, id: str, *, limit: int | None = None
+    ) -> ListOperation[KycDocument]:
         """Without their pictures."""
-        return listed(_DOCUMENTS, Document, given(limit=limit), id=id)
+        return build_list(_DOCUMENTS_PATH, KycDocument, omit_none(limit=limit), id=id)
 
-    @listing
+    @list_operation
     def list_messages(
         self, id: str, *, template: str | None = None, limit: int | None = None
-    ) -> Listing[Message]:
+    ) -> ListOperation[Message]:
         """What was sent to the subscriber's phone and whether it arrived, newest first."""
-        return listed(f"{_ONE}/messages", Message, given(template=template, limit=limit), id=id)
+        return build_list(
+            f"{_RESOURCE_PATH}/messages", Message, omit_none(template=template, limit=limit), id=id
+        )
 
     @operation
     def get_kyc_document(self, id: str, document_id: str) -> Operation[File]:
         """Its picture."""
-        return read(f"{_DOCUMENTS}/{{document_id}}", File, id=id, document_id=document_id)
+        return build_get(f"{_DOCUMENTS_PATH}/{{document_id}}", File, id=id, document_id=document_id)

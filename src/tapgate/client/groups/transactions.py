@@ -2,18 +2,25 @@
 
 from typing import Any
 
-from tapgate.client.operation import Group, Listing, M, Operation, operation, read
-from tapgate.client.pages import listed, listing
+from tapgate.client.encoding import DateTimeLike, encode_optional_datetime, omit_none
+from tapgate.client.operation import (
+    ListOperation,
+    M,
+    Operation,
+    OperationGroup,
+    build_get,
+    operation,
+)
+from tapgate.client.pagination import build_list, list_operation
 from tapgate.client.records.base import File
-from tapgate.client.records.transactions import Chain, Entries, Transaction
-from tapgate.client.values import Moment, given, moment_or_none
+from tapgate.client.records.transactions import Transaction, TransactionChain, TransactionEntries
 
-_ALL = "/api/v1/transactions"
-_ONE = f"{_ALL}/{{id}}"
+_COLLECTION_PATH = "/api/v1/transactions"
+_RESOURCE_PATH = f"{_COLLECTION_PATH}/{{id}}"
 
 
-class Transactions(Group[M]):
-    @listing
+class Transactions(OperationGroup[M]):
+    @list_operation
     def list(
         self,
         *,
@@ -22,13 +29,13 @@ class Transactions(Group[M]):
         type: str | None = None,
         status: str | None = None,
         failure_code: str | None = None,
-        from_: Moment | None = None,
-        to: Moment | None = None,
+        from_: DateTimeLike | None = None,
+        to: DateTimeLike | None = None,
         limit: int | None = None,
-    ) -> Listing[Transaction]:
+    ) -> ListOperation[Transaction]:
         """Newest first; `limit` is how many on a page."""
-        query = filters(user_id, card_serial, type, status, failure_code, from_, to, limit)
-        return listed(_ALL, Transaction, query)
+        query = build_filters(user_id, card_serial, type, status, failure_code, from_, to, limit)
+        return build_list(_COLLECTION_PATH, Transaction, query)
 
     @operation
     def export(
@@ -39,8 +46,8 @@ class Transactions(Group[M]):
         type: str | None = None,
         status: str | None = None,
         failure_code: str | None = None,
-        from_: Moment | None = None,
-        to: Moment | None = None,
+        from_: DateTimeLike | None = None,
+        to: DateTimeLike | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Operation[File]:
@@ -48,42 +55,42 @@ class Transactions(Group[M]):
 
         When there are more, the file has the `next_cursor` to go on with.
         """
-        query = filters(user_id, card_serial, type, status, failure_code, from_, to, limit)
-        return read(f"{_ALL}/export", File, query=query | given(cursor=cursor))
+        query = build_filters(user_id, card_serial, type, status, failure_code, from_, to, limit)
+        return build_get(f"{_COLLECTION_PATH}/export", File, query=query | omit_none(cursor=cursor))
 
     @operation
     def get(self, id: str) -> Operation[Transaction]:
-        return read(_ONE, Transaction, id=id)
+        return build_get(_RESOURCE_PATH, Transaction, id=id)
 
     @operation
-    def entries(self, id: str) -> Operation[Entries]:
+    def get_entries(self, id: str) -> Operation[TransactionEntries]:
         """What it moved between which accounts of the books; for admins."""
-        return read(f"{_ONE}/entries", Entries, id=id)
+        return build_get(f"{_RESOURCE_PATH}/entries", TransactionEntries, id=id)
 
     @operation
-    def chain(self, id: str) -> Operation[Chain]:
+    def get_chain(self, id: str) -> Operation[TransactionChain]:
         """What it gives back, its refunds, and how often it was asked for again; for admins."""
-        return read(f"{_ONE}/chain", Chain, id=id)
+        return build_get(f"{_RESOURCE_PATH}/chain", TransactionChain, id=id)
 
 
-def filters(
+def build_filters(
     user_id: str | None,
     card_serial: str | None,
     type: str | None,
     status: str | None,
     failure_code: str | None,
-    from_: Moment | None,
-    to: Moment | None,
+    from_: DateTimeLike | None,
+    to: DateTimeLike | None,
     limit: int | None,
 ) -> dict[str, Any]:
     """Which transactions a list is to show."""
-    return given(
+    return omit_none(
         user_id=user_id,
         card_serial=card_serial,
         type=type,
         status=status,
         failure_code=failure_code,
-        from_=moment_or_none(from_),
-        to=moment_or_none(to),
+        from_=encode_optional_datetime(from_),
+        to=encode_optional_datetime(to),
         limit=limit,
     )

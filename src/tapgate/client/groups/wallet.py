@@ -1,15 +1,16 @@
 """Wallets: money between people, what it costs, what they have, what they did."""
 
+from tapgate.client.encoding import DateLike, Money, encode_amount, encode_date, omit_none
 from tapgate.client.operation import (
     Effect,
-    Group,
     M,
     Operation,
-    ask,
-    described,
-    move,
+    OperationGroup,
+    build_get,
+    build_idempotent_post,
+    build_operation,
+    build_safe_post,
     operation,
-    read,
 )
 from tapgate.client.records.base import File
 from tapgate.client.records.wallet import (
@@ -20,12 +21,11 @@ from tapgate.client.records.wallet import (
     TopUpReceipt,
     TransferReceipt,
 )
-from tapgate.client.values import Day, Money, day, given, money
 
-_WALLET = "/api/v1/wallet"
+_WALLET_PATH = "/api/v1/wallet"
 
 
-class Wallet(Group[M]):
+class Wallet(OperationGroup[M]):
     @operation
     def transfer_p2p(
         self,
@@ -39,15 +39,15 @@ class Wallet(Group[M]):
         request_id: str | None = None,
     ) -> Operation[P2pReceipt]:
         """From a subscriber to whoever has a card."""
-        body = given(
+        body = omit_none(
             sender_id=sender_id,
             recipient_card_serial=recipient_card_serial,
-            amount=money(amount),
+            amount=encode_amount(amount),
             pin=pin,
             memo=memo,
             currency=currency,
         )
-        return move(f"{_WALLET}/transfer-p2p", P2pReceipt, request_id, body)
+        return build_idempotent_post(f"{_WALLET_PATH}/transfer-p2p", P2pReceipt, request_id, body)
 
     @operation
     def transfer(
@@ -62,15 +62,15 @@ class Wallet(Group[M]):
         request_id: str | None = None,
     ) -> Operation[TransferReceipt]:
         """From one account to another."""
-        body = given(
+        body = omit_none(
             from_account_id=from_account_id,
             to_account_id=to_account_id,
-            amount=money(amount),
+            amount=encode_amount(amount),
             pin=pin,
             description=description,
             currency=currency,
         )
-        return move(f"{_WALLET}/transfer", TransferReceipt, request_id, body)
+        return build_idempotent_post(f"{_WALLET_PATH}/transfer", TransferReceipt, request_id, body)
 
     @operation
     def fund_from_partner(
@@ -85,15 +85,17 @@ class Wallet(Group[M]):
         request_id: str | None = None,
     ) -> Operation[TopUpReceipt]:
         """`subscriber_id` or `card_serial`; `partner_id` unless the partner itself signs."""
-        body = given(
+        body = omit_none(
             partner_reference=partner_reference,
-            amount=money(amount),
+            amount=encode_amount(amount),
             subscriber_id=subscriber_id,
             card_serial=card_serial,
             partner_id=partner_id,
             currency=currency,
         )
-        return move(f"{_WALLET}/fund-from-partner", TopUpReceipt, request_id, body)
+        return build_idempotent_post(
+            f"{_WALLET_PATH}/fund-from-partner", TopUpReceipt, request_id, body
+        )
 
     @operation
     def quote(
@@ -105,35 +107,39 @@ class Wallet(Group[M]):
         currency: str | None = None,
     ) -> Operation[Quote]:
         """What a payment would cost; with a sender also whether it would go through."""
-        body = given(type=type, amount=money(amount), sender_id=sender_id, currency=currency)
-        return ask(f"{_WALLET}/quote", Quote, body)
+        body = omit_none(
+            type=type, amount=encode_amount(amount), sender_id=sender_id, currency=currency
+        )
+        return build_safe_post(f"{_WALLET_PATH}/quote", Quote, body)
 
     @operation
-    def statement(
+    def create_statement(
         self,
         *,
         subscriber_id: str,
-        from_date: Day,
-        to_date: Day,
+        from_date: DateLike,
+        to_date: DateLike,
         format: str | None = None,
         pin: str | None = None,
     ) -> Operation[Statement]:
         """`format` is `json`, `csv` or `pdf`; the last two are fetched by their link."""
-        body = given(
+        body = omit_none(
             subscriber_id=subscriber_id,
-            from_date=day(from_date),
-            to_date=day(to_date),
+            from_date=encode_date(from_date),
+            to_date=encode_date(to_date),
             format=format,
             pin=pin,
         )
         # A PIN that is wrong is counted each time.
         effect: Effect = "reads" if pin is None else "acts"
-        return described(effect, "POST", f"{_WALLET}/account-statement", Statement, body=body)
+        return build_operation(
+            effect, "POST", f"{_WALLET_PATH}/account-statement", Statement, body=body
+        )
 
     @operation
-    def fetch_statement(self, token: str) -> Operation[File]:
+    def download_statement(self, token: str) -> Operation[File]:
         """The file behind a statement's link, whose last part is the token."""
-        return described(
+        return build_operation(
             "reads",
             "GET",
             "/api/v1/statements/{token}",
@@ -143,8 +149,8 @@ class Wallet(Group[M]):
         )
 
 
-class Balances(Group[M]):
+class Balances(OperationGroup[M]):
     @operation
     def get(self, user_id: str) -> Operation[Balance]:
         """Of a subscriber, an agent (the float), a processor or a partner."""
-        return read("/api/v1/balance/{user_id}", Balance, user_id=user_id)
+        return build_get("/api/v1/balance/{user_id}", Balance, user_id=user_id)

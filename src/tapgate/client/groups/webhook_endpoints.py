@@ -2,33 +2,45 @@
 
 from collections.abc import Sequence
 
-from tapgate.client.operation import Group, Listing, M, Operation, act, delete, operation, put, read
-from tapgate.client.pages import listed, listing
+from tapgate.client.encoding import omit_none
+from tapgate.client.operation import (
+    ListOperation,
+    M,
+    Operation,
+    OperationGroup,
+    build_delete,
+    build_get,
+    build_post,
+    build_put,
+    operation,
+)
+from tapgate.client.pagination import build_list, list_operation
 from tapgate.client.records.webhook_endpoints import (
     Delivery,
     WebhookEndpoint,
     WebhookEndpointWithSecret,
 )
-from tapgate.client.values import given
 
-_ALL = "/api/v1/admin/webhook-endpoints"
-_ONE = f"{_ALL}/{{id}}"
-_DELIVERIES = f"{_ONE}/deliveries"
+_COLLECTION_PATH = "/api/v1/admin/webhook-endpoints"
+_RESOURCE_PATH = f"{_COLLECTION_PATH}/{{id}}"
+_DELIVERIES_PATH = f"{_RESOURCE_PATH}/deliveries"
 
 
-class WebhookEndpoints(Group[M]):
+class WebhookEndpoints(OperationGroup[M]):
     @operation
     def create(self, *, url: str, events: Sequence[str]) -> Operation[WebhookEndpointWithSecret]:
         """Only this response contains the secret."""
-        return act(_ALL, WebhookEndpointWithSecret, given(url=url, events=events))
+        return build_post(
+            _COLLECTION_PATH, WebhookEndpointWithSecret, omit_none(url=url, events=events)
+        )
 
-    @listing
-    def list(self, *, limit: int | None = None) -> Listing[WebhookEndpoint]:
-        return listed(_ALL, WebhookEndpoint, given(limit=limit))
+    @list_operation
+    def list(self, *, limit: int | None = None) -> ListOperation[WebhookEndpoint]:
+        return build_list(_COLLECTION_PATH, WebhookEndpoint, omit_none(limit=limit))
 
     @operation
     def get(self, id: str) -> Operation[WebhookEndpoint]:
-        return read(_ONE, WebhookEndpoint, id=id)
+        return build_get(_RESOURCE_PATH, WebhookEndpoint, id=id)
 
     @operation
     def update(
@@ -40,31 +52,33 @@ class WebhookEndpoints(Group[M]):
         status: str | None = None,
     ) -> Operation[WebhookEndpoint]:
         """Change the given fields; `status` is `active` or `paused`."""
-        return put(_ONE, WebhookEndpoint, given(url=url, events=events, status=status), id=id)
+        return build_put(
+            _RESOURCE_PATH, WebhookEndpoint, omit_none(url=url, events=events, status=status), id=id
+        )
 
     @operation
     def rotate_secret(
         self, id: str, *, grace_seconds: int | None = None
     ) -> Operation[WebhookEndpointWithSecret]:
         """Only this response contains the new secret. The old one signs too during the grace."""
-        body = given(grace_seconds=grace_seconds)
-        return act(f"{_ONE}/rotate-secret", WebhookEndpointWithSecret, body, id=id)
+        body = omit_none(grace_seconds=grace_seconds)
+        return build_post(f"{_RESOURCE_PATH}/rotate-secret", WebhookEndpointWithSecret, body, id=id)
 
     @operation
     def test(self, id: str) -> Operation[Delivery]:
         """Send `webhook.test` to the endpoint, whatever it subscribes to."""
-        return act(f"{_ONE}/test", Delivery, id=id)
+        return build_post(f"{_RESOURCE_PATH}/test", Delivery, id=id)
 
     @operation
     def delete(self, id: str) -> Operation[None]:
-        return delete(_ONE, id=id)
+        return build_delete(_RESOURCE_PATH, id=id)
 
-    @listing
-    def list_deliveries(self, id: str, *, limit: int | None = None) -> Listing[Delivery]:
-        return listed(_DELIVERIES, Delivery, given(limit=limit), id=id)
+    @list_operation
+    def list_deliveries(self, id: str, *, limit: int | None = None) -> ListOperation[Delivery]:
+        return build_list(_DELIVERIES_PATH, Delivery, omit_none(limit=limit), id=id)
 
     @operation
     def redeliver(self, id: str, delivery_id: str) -> Operation[Delivery]:
         """Send the event again under the same id."""
-        template = f"{_DELIVERIES}/{{delivery_id}}/redeliver"
-        return act(template, Delivery, id=id, delivery_id=delivery_id)
+        template = f"{_DELIVERIES_PATH}/{{delivery_id}}/redeliver"
+        return build_post(template, Delivery, id=id, delivery_id=delivery_id)

@@ -9,7 +9,7 @@ class Tokens(SecretRecord, frozen=True, kw_only=True):
     expires_in: int
 
 
-class Me(Record, frozen=True, kw_only=True):
+class CurrentUser(Record, frozen=True, kw_only=True):
     """The admin who asks."""
 
     id: str
@@ -45,7 +45,7 @@ class ApiKeyRecord(Record, frozen=True, kw_only=True):
     created_at: str
 
 
-class ApiKeyCreated(SecretRecord, frozen=True, kw_only=True):
+class ApiKeyWithSecret(SecretRecord, frozen=True, kw_only=True):
     """A new or rotated key, with the key itself."""
 
     id: str

@@ -22,12 +22,12 @@ class Agent(Record, frozen=True, kw_only=True):
     updated_at: str
 
 
-class AgentRegistered(Confirmation, frozen=True, kw_only=True):
+class RegisterAgentResponse(Confirmation, frozen=True, kw_only=True):
     agent_id: str
     agent: Agent
 
 
-class AgentMoved(Confirmation, frozen=True, kw_only=True):
+class AgentResponse(Confirmation, frozen=True, kw_only=True):
     """Suspended, activated or terminated."""
 
     agent: Agent

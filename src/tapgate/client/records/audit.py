@@ -22,7 +22,7 @@ class AuditEntry(Record, frozen=True, kw_only=True):
     hash: str | None
 
 
-class Verification(Record, frozen=True, kw_only=True):
+class AuditVerification(Record, frozen=True, kw_only=True):
     valid: bool
     entries: int
     unsealed: int

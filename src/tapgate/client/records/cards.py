@@ -44,13 +44,13 @@ class DisclosedCard(Record, frozen=True, kw_only=True):
     updated_at: str | None = None
 
 
-class CardMoved(Confirmation, frozen=True, kw_only=True):
+class CardResponse(Confirmation, frozen=True, kw_only=True):
     """Linked or unblocked."""
 
     card: Card
 
 
-class CardBlocked(Confirmation, frozen=True, kw_only=True):
+class BlockCardResponse(Confirmation, frozen=True, kw_only=True):
     card: DisclosedCard
 
 
@@ -62,7 +62,7 @@ class RowError(Record, frozen=True, kw_only=True):
     error: str
 
 
-class Uploaded(Confirmation, frozen=True, kw_only=True):
+class UploadCardsResponse(Confirmation, frozen=True, kw_only=True):
     total: int
     created: int
     skipped: int

@@ -10,7 +10,7 @@ class Violation(Record, frozen=True, kw_only=True):
     message: str
 
 
-class Verdict(Record, frozen=True, kw_only=True):
+class ComplianceCheckResult(Record, frozen=True, kw_only=True):
     allowed: bool
     risk_level: str
     score: int
@@ -37,16 +37,16 @@ class Alert(Record, frozen=True, kw_only=True):
     masked: bool = False
 
 
-class AlertCreated(Confirmation, frozen=True, kw_only=True):
+class CreateAlertResponse(Confirmation, frozen=True, kw_only=True):
     alert_id: str
     alert: Alert
 
 
-class AlertHandled(Confirmation, frozen=True, kw_only=True):
+class AlertResponse(Confirmation, frozen=True, kw_only=True):
     alert: Alert
 
 
-class Rule(Record, frozen=True, kw_only=True):
+class ComplianceRule(Record, frozen=True, kw_only=True):
     id: str
     name: str
     type: str

@@ -11,5 +11,5 @@ class StatusReport(Record, frozen=True, kw_only=True):
     error_code: str | None = None
 
 
-class ReportsTaken(Record, frozen=True, kw_only=True):
+class ReportStatusesResponse(Record, frozen=True, kw_only=True):
     updated: int

@@ -5,7 +5,7 @@ import msgspec
 from tapgate.client.records.base import Record
 
 
-class Sums(Record, frozen=True, kw_only=True):
+class Rollup(Record, frozen=True, kw_only=True):
     """`amount` and `fees` are those of what was completed; a refunded payment was completed."""
 
     count: int
@@ -16,25 +16,25 @@ class Sums(Record, frozen=True, kw_only=True):
     fees: str
 
 
-class Totals(Sums, frozen=True, kw_only=True):
+class Totals(Rollup, frozen=True, kw_only=True):
     #: Of what was decided: without what is under review. Null when there is nothing.
     success_rate: float | None
 
 
-class Bucket(Sums, frozen=True, kw_only=True):
+class Bucket(Rollup, frozen=True, kw_only=True):
     start: str
 
 
-class OfType(Sums, frozen=True, kw_only=True):
+class TypeTotals(Rollup, frozen=True, kw_only=True):
     type: str
 
 
-class Decline(Record, frozen=True, kw_only=True):
+class DeclineCount(Record, frozen=True, kw_only=True):
     code: str
     count: int
 
 
-class Cards(Record, frozen=True, kw_only=True):
+class CardCounts(Record, frozen=True, kw_only=True):
     total: int
     active: int
     blocked: int
@@ -43,21 +43,21 @@ class Cards(Record, frozen=True, kw_only=True):
     expired: int
 
 
-class Subscribers(Record, frozen=True, kw_only=True):
+class SubscriberCounts(Record, frozen=True, kw_only=True):
     total: int
     active: int
     blocked: int
     closed: int
 
 
-class Agents(Record, frozen=True, kw_only=True):
+class AgentCounts(Record, frozen=True, kw_only=True):
     total: int
     active: int
     suspended: int
     terminated: int
 
 
-class Held(Record, frozen=True, kw_only=True):
+class PlatformBalances(Record, frozen=True, kw_only=True):
     """Whose money there is, all of it at one moment."""
 
     wallets: str
@@ -68,15 +68,15 @@ class Held(Record, frozen=True, kw_only=True):
     under_review: str  # kept from its payers, and part of what their accounts have
 
 
-class Standing(Record, frozen=True, kw_only=True):
+class PlatformSnapshot(Record, frozen=True, kw_only=True):
     as_of: str
-    cards: Cards
-    subscribers: Subscribers
-    agents: Agents
-    money: Held
+    cards: CardCounts
+    subscribers: SubscriberCounts
+    agents: AgentCounts
+    money: PlatformBalances
 
 
-class OpenAlerts(Record, frozen=True, kw_only=True):
+class OpenAlertCounts(Record, frozen=True, kw_only=True):
     total: int
     low: int
     medium: int
@@ -94,7 +94,7 @@ class ProofRecord(Record, frozen=True, kw_only=True):
     accounts: int
 
 
-class AuditChain(Record, frozen=True, kw_only=True):
+class AuditChainState(Record, frozen=True, kw_only=True):
     """Up to which entry the audit log is sealed; null before the first."""
 
     sealed_sequence: int
@@ -102,7 +102,7 @@ class AuditChain(Record, frozen=True, kw_only=True):
     unsealed: int
 
 
-class Speed(Record, frozen=True, kw_only=True):
+class LatencyStats(Record, frozen=True, kw_only=True):
     """Of this node in the last hour, the newest ones; null where there is none."""
 
     count: int
@@ -112,19 +112,19 @@ class Speed(Record, frozen=True, kw_only=True):
     p99_ms: float | None
 
 
-class BatchSpeed(Speed, frozen=True, kw_only=True):
+class BatchLatencyStats(LatencyStats, frozen=True, kw_only=True):
     average_size: float | None
     largest_size: int | None
 
 
-class Engine(Record, frozen=True, kw_only=True):
-    batches: BatchSpeed
-    requests: Speed
+class EngineStats(Record, frozen=True, kw_only=True):
+    batches: BatchLatencyStats
+    requests: LatencyStats
 
 
 class LedgerState(Record, frozen=True, kw_only=True):
     last_proof: ProofRecord | None
-    audit: AuditChain
+    audit: AuditChainState
 
 
 class Overview(Record, frozen=True, kw_only=True):
@@ -135,15 +135,15 @@ class Overview(Record, frozen=True, kw_only=True):
     to: str
     totals: Totals
     buckets: list[Bucket]
-    by_type: list[OfType]
-    declines: list[Decline]
-    standing: Standing
-    alerts: OpenAlerts | None
+    by_type: list[TypeTotals]
+    declines: list[DeclineCount]
+    standing: PlatformSnapshot
+    alerts: OpenAlertCounts | None
     ledger: LedgerState
-    engine: Engine
+    engine: EngineStats
 
 
-class Claim(Record, frozen=True, kw_only=True):
+class LedgerClaim(Record, frozen=True, kw_only=True):
     claim: str
     holds: bool
     broken: int
@@ -153,4 +153,4 @@ class Claim(Record, frozen=True, kw_only=True):
 class LedgerProof(ProofRecord, frozen=True, kw_only=True):
     success: bool
     message: str
-    claims: list[Claim]
+    claims: list[LedgerClaim]

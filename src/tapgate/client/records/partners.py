@@ -14,14 +14,14 @@ class Partner(Record, frozen=True, kw_only=True):
     created_at: str
 
 
-class PartnerCreated(SecretRecord, frozen=True, kw_only=True):
+class CreatePartnerResponse(SecretRecord, frozen=True, kw_only=True):
     partner: Partner
     api_key_id: str
     hmac_secret: str
     webhook_secret: str
 
 
-class PartnerKey(Record, frozen=True, kw_only=True):
+class PartnerSigningKey(Record, frozen=True, kw_only=True):
     api_key_id: str
     created_at: str
 
@@ -30,7 +30,7 @@ class PartnerWebhookSecret(SecretRecord, frozen=True, kw_only=True):
     webhook_secret: str
 
 
-class PartnerMoved(Confirmation, frozen=True, kw_only=True):
+class PartnerResponse(Confirmation, frozen=True, kw_only=True):
     """Suspended or activated."""
 
     partner: Partner

@@ -19,7 +19,7 @@ class RefundReceipt(Receipt, frozen=True, kw_only=True):
     refundable_amount: str
 
 
-class CardCheck(Confirmation, frozen=True, kw_only=True):
+class VerifyCardResponse(Confirmation, frozen=True, kw_only=True):
     """The balance only after a PIN."""
 
     is_active: bool
@@ -27,7 +27,7 @@ class CardCheck(Confirmation, frozen=True, kw_only=True):
     balance: str | None = None
 
 
-class CardFound(Confirmation, frozen=True, kw_only=True):
+class LookupCardResponse(Confirmation, frozen=True, kw_only=True):
     card_serial: str
     card_type: str | None
     status: str

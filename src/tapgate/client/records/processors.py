@@ -19,14 +19,14 @@ class Processor(Record, frozen=True, kw_only=True):
     updated_at: str
 
 
-class ProcessorCreated(Confirmation, SecretRecord, frozen=True, kw_only=True):
+class CreateProcessorResponse(Confirmation, SecretRecord, frozen=True, kw_only=True):
     processor_id: str
     processor: Processor
     api_key_id: str
     hmac_secret: str
 
 
-class ProcessorMoved(Confirmation, frozen=True, kw_only=True):
+class ProcessorResponse(Confirmation, frozen=True, kw_only=True):
     """Suspended or activated."""
 
     processor: Processor
@@ -47,19 +47,19 @@ class Terminal(Record, frozen=True, kw_only=True):
     created_at: str
 
 
-class TerminalAdded(SecretRecord, frozen=True, kw_only=True):
+class CreateTerminalResponse(SecretRecord, frozen=True, kw_only=True):
     terminal: Terminal
     api_key_id: str
     hmac_secret: str
 
 
-class TerminalMoved(Confirmation, frozen=True, kw_only=True):
+class TerminalResponse(Confirmation, frozen=True, kw_only=True):
     """Blocked or unblocked."""
 
     terminal: Terminal
 
 
-class SigningKeyCreated(SecretRecord, frozen=True, kw_only=True):
+class SigningKeyWithSecret(SecretRecord, frozen=True, kw_only=True):
     api_key_id: str
     hmac_secret: str
 

@@ -3,7 +3,7 @@
 from tapgate.client.records.base import Record
 
 
-class FeeStep(Record, frozen=True, kw_only=True):
+class FeeRule(Record, frozen=True, kw_only=True):
     """The rate up to an amount; `up_to` None is without end."""
 
     type: str
@@ -13,7 +13,7 @@ class FeeStep(Record, frozen=True, kw_only=True):
 
 
 class FeeRules(Record, frozen=True, kw_only=True):
-    data: list[FeeStep]
+    data: list[FeeRule]
 
 
 class CommissionRule(Record, frozen=True, kw_only=True):

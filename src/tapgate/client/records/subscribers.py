@@ -60,7 +60,7 @@ class DisclosedSubscriber(Record, frozen=True, kw_only=True):
     updated_at: str | None = None
 
 
-class Used(Record, frozen=True, kw_only=True):
+class LimitUsage(Record, frozen=True, kw_only=True):
     """Of the limit of a day or a month."""
 
     limit: str
@@ -69,42 +69,42 @@ class Used(Record, frozen=True, kw_only=True):
     resets_at: str
 
 
-class Limits(Record, frozen=True, kw_only=True):
+class SubscriberLimits(Record, frozen=True, kw_only=True):
     kyc_level: int
     currency: str
     per_transaction: str
-    daily: Used
-    monthly: Used
+    daily: LimitUsage
+    monthly: LimitUsage
     max_balance: str
 
 
-class Registered(Confirmation, frozen=True, kw_only=True):
+class RegisterSubscriberResponse(Confirmation, frozen=True, kw_only=True):
     subscriber_id: str
     subscriber: Subscriber
 
 
-class SubscriberMoved(Confirmation, frozen=True, kw_only=True):
+class SubscriberResponse(Confirmation, frozen=True, kw_only=True):
     """Unblocked or closed."""
 
     subscriber: Subscriber
 
 
-class SubscriberBlocked(Confirmation, frozen=True, kw_only=True):
+class BlockSubscriberResponse(Confirmation, frozen=True, kw_only=True):
     subscriber: DisclosedSubscriber
 
 
-class PinVerified(Confirmation, frozen=True, kw_only=True):
+class VerifyPinResponse(Confirmation, frozen=True, kw_only=True):
     verified: bool
 
 
-class AccessGranted(Record, frozen=True, kw_only=True):
+class RestrictedAccessGrant(Record, frozen=True, kw_only=True):
     """Until when a restricted subscriber is open to the admin who asked."""
 
     success: bool
     expires_at: str
 
 
-class DocumentAdded(Record, frozen=True, kw_only=True):
+class AddKycDocumentResponse(Record, frozen=True, kw_only=True):
     document_id: str
     document_type: str
     kyc_status: str
@@ -122,7 +122,7 @@ class Message(Record, frozen=True, kw_only=True):
     updated_at: str | None
 
 
-class Document(Record, frozen=True, kw_only=True):
+class KycDocument(Record, frozen=True, kw_only=True):
     """A KYC document without its picture."""
 
     document_id: str

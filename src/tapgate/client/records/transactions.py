@@ -63,21 +63,21 @@ class LedgerEntry(Record, frozen=True, kw_only=True):
     amount: str
 
 
-class Entries(Record, frozen=True, kw_only=True):
+class TransactionEntries(Record, frozen=True, kw_only=True):
     transaction_id: str
     currency: str
     entries: list[LedgerEntry]
     masked: bool = False
 
 
-class Replays(Record, frozen=True, kw_only=True):
+class ReplaySummary(Record, frozen=True, kw_only=True):
     """How often the same request came again."""
 
     count: int
     last_at: str | None
 
 
-class Chain(Record, frozen=True, kw_only=True):
+class TransactionChain(Record, frozen=True, kw_only=True):
     original: Transaction | None
     refunds: list[Transaction]
-    replays: Replays
+    replays: ReplaySummary

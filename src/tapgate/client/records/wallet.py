@@ -55,12 +55,12 @@ class Balance(Record, frozen=True, kw_only=True):
     as_of: str
 
 
-class Holder(Record, frozen=True, kw_only=True):
+class StatementHolder(Record, frozen=True, kw_only=True):
     id: str
     name: str
 
 
-class Period(Record, frozen=True, kw_only=True):
+class StatementPeriod(Record, frozen=True, kw_only=True):
     """Both days belong to it."""
 
     from_: str = msgspec.field(name="from")
@@ -81,9 +81,9 @@ class Statement(SecretRecord, frozen=True, kw_only=True):
     """`entries` of one as JSON; the others are fetched by their link, which needs no credential."""
 
     statement_id: str
-    subscriber: Holder
+    subscriber: StatementHolder
     currency: str
-    period: Period
+    period: StatementPeriod
     opening_balance: str
     closing_balance: str
     total_credits: str

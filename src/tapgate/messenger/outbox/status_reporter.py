@@ -10,7 +10,7 @@ from typing import Final, NoReturn
 import asyncpg
 import structlog
 
-from tapgate.client import AsyncGateway, Invalid, TapgateError
+from tapgate.client import AsyncTapgateClient, BadRequestError, TapgateError
 from tapgate.client.records import StatusReport
 from tapgate.clock import Clock
 from tapgate.messenger.outbox.statuses import ERROR_CODE_SQL, OVERALL_STATUS_SQL
@@ -27,7 +27,7 @@ _log = structlog.get_logger()
 
 
 class StatusReporter:
-    def __init__(self, database: Database, gateway: AsyncGateway, clock: Clock) -> None:
+    def __init__(self, database: Database, gateway: AsyncTapgateClient, clock: Clock) -> None:
         self._database = database
         self._gateway = gateway
         self._clock = clock
@@ -45,7 +45,7 @@ class StatusReporter:
             return 0
         try:
             await self._report(rows)
-        except Invalid:
+        except BadRequestError:
             done = await self._report_each(rows)
         except TapgateError as error:
             _log.info("outbox.report_failed", error=type(error).__name__)
@@ -68,7 +68,7 @@ class StatusReporter:
         for row in rows:
             try:
                 await self._report([row])
-            except Invalid as error:
+            except BadRequestError as error:
                 _log.warning("outbox.report_rejected", outbox_id=row["id"], code=error.code)
             except TapgateError as error:
                 _log.info("outbox.report_failed", error=type(error).__name__)

@@ -11,113 +11,113 @@ import asyncpg
 import msgspec
 
 from bench.payments import books, requests
+from bench.payments.dataset import Card, Dataset
 from bench.payments.installation import Installation
-from bench.payments.load import GO, READY, Plan, Tally
+from bench.payments.load_client import GO, READY, LoadPlan, LoadResult
 from bench.payments.results import Cpu, Overload, Phase
-from bench.payments.world import Card, World
 from tapgate.clock import system_clock
 
 #: As many as the compliance rules let a subscriber make in an hour without an alert.
 PAYMENTS_PER_CARD = 10
 _ROOT = Path(__file__).parents[2]
 #: Prepared for each second of a phase; never more are sent.
-_MOST_PER_SECOND = 8_000
+_MAX_REQUESTS_PER_SECOND = 8_000
 
 #: How long it takes until all of many connections have been answered or refused, and more.
-_LEAD_IN_SECONDS = 1.0
-_LATER = "503"
+_WARM_UP_SECONDS = 1.0
+_UNAVAILABLE_STATUS = "503"
 
 #: Makes the requests of a phase from the cards whose turn it is.
-Build = Callable[[list[Card]], list[bytes]]
+RequestBuilder = Callable[[list[Card]], list[bytes]]
 
 
-class Stage:
+class PhaseRunner:
     def __init__(
-        self, installation: Installation, world: World, connection: asyncpg.Connection
+        self, installation: Installation, world: Dataset, connection: asyncpg.Connection
     ) -> None:
         self._installation = installation
-        self._world = world
+        self._dataset = world
         self._connection = connection
-        self._turn = 0
+        self._next_turn = 0
         self.phases_left = 1
         self.answered = 0
         self.approved = 0
-        self.last_sent: list[bytes] = []
+        self.last_requests: list[bytes] = []
 
     async def run(
-        self, kind: str, build: Build, *, round_: int, connections: int, seconds: float
+        self, kind: str, build: RequestBuilder, *, round_: int, connections: int, seconds: float
     ) -> Phase:
         """One of which every request is a card's next turn to pay."""
-        built = self._built(build, seconds, share=self.phases_left)
-        plan = Plan(self._installation.port, connections, seconds, built)
-        phase, tally = await self._measured(kind, round_, plan)
-        self._carried(tally)
-        self.last_sent = plan.requests[: tally.sent]
+        built = self._build_requests(build, seconds, share=self.phases_left)
+        plan = LoadPlan(self._installation.port, connections, seconds, built)
+        phase, tally = await self._measure(kind, round_, plan)
+        self._count_results(tally)
+        self.last_requests = plan.requests[: tally.sent]
         return phase
 
-    async def overload(
-        self, build: Build, *, round_: int, connections: int, seconds: float, usual: Phase
+    async def run_overload(
+        self, build: RequestBuilder, *, round_: int, connections: int, seconds: float, usual: Phase
     ) -> Overload:
         """One with more connections than are taken on; `usual` is what it is compared with."""
-        built = self._built(build, _LEAD_IN_SECONDS + seconds, share=2)
-        plan = Plan(
+        built = self._build_requests(build, _WARM_UP_SECONDS + seconds, share=2)
+        plan = LoadPlan(
             self._installation.port,
             min(connections, len(built) // 2),
             seconds,
             built,
-            lead_in=_LEAD_IN_SECONDS,
+            lead_in=_WARM_UP_SECONDS,
             insists=True,
         )
-        phase, tally = await self._measured("overload", round_, plan)
-        self._carried(tally)
-        first = _percentiles(tally.first_refusals)
+        phase, tally = await self._measure("overload", round_, plan)
+        self._count_results(tally)
+        first = _compute_percentiles(tally.first_refusals)
         return Overload(
             phase=phase,
             ratio=round(phase.per_second / usual.per_second, 2),
             compared_at=usual.connections,
-            refused=tally.statuses.get(_LATER, 0),
+            refused=tally.statuses.get(_UNAVAILABLE_STATUS, 0),
             first_refused=len(array("d", tally.first_refusals)),
             first_p50_ms=first["p50_ms"],
             first_p99_ms=first["p99_ms"],
         )
 
-    async def repeat(
+    async def run_repeated(
         self, kind: str, some: list[bytes], *, round_: int, connections: int, seconds: float
     ) -> Phase:
         """One of requests that move nothing, the same ones again and again."""
-        count = int(seconds * 2 * _MOST_PER_SECOND)
+        count = int(seconds * 2 * _MAX_REQUESTS_PER_SECOND)
         built = (some * (count // len(some) + 1))[:count]
-        plan = Plan(self._installation.port, connections, seconds, built)
-        phase, _ = await self._measured(kind, round_, plan)
+        plan = LoadPlan(self._installation.port, connections, seconds, built)
+        phase, _ = await self._measure(kind, round_, plan)
         return phase
 
-    def _built(self, build: Build, seconds: float, *, share: int) -> list[bytes]:
-        cards = list(islice(self._turns(), self._count(seconds, share)))
+    def _build_requests(self, build: RequestBuilder, seconds: float, *, share: int) -> list[bytes]:
+        cards = list(islice(self._iter_turns(), self._get_request_count(seconds, share)))
         self.phases_left = max(1, self.phases_left - 1)
         return build(cards)
 
-    def _carried(self, tally: Tally) -> None:
-        self._turn += tally.sent
+    def _count_results(self, tally: LoadResult) -> None:
+        self._next_turn += tally.sent
         self.approved += tally.statuses.get("200", 0) - tally.replayed
 
-    def _turns(self) -> Iterator[Card]:
-        cards, number = self._world.cards, self._turn
+    def _iter_turns(self) -> Iterator[Card]:
+        cards, number = self._dataset.cards, self._next_turn
         while number < len(cards) * PAYMENTS_PER_CARD:
             yield cards[number % len(cards)]
             number += 1
 
-    def _count(self, seconds: float, share: int) -> int:
+    def _get_request_count(self, seconds: float, share: int) -> int:
         """A fast machine runs out of turns before it runs out of time: then each phase is shorter
         by as much."""
-        left = len(self._world.cards) * PAYMENTS_PER_CARD - self._turn
-        return min(int(seconds * _MOST_PER_SECOND), left // share)
+        left = len(self._dataset.cards) * PAYMENTS_PER_CARD - self._next_turn
+        return min(int(seconds * _MAX_REQUESTS_PER_SECOND), left // share)
 
-    async def _measured(self, kind: str, round_: int, plan: Plan) -> tuple[Phase, Tally]:
-        client = await _Client.start(plan)
+    async def _measure(self, kind: str, round_: int, plan: LoadPlan) -> tuple[Phase, LoadResult]:
+        client = await _LoadClient.start(plan)
         began = system_clock()
-        workers_before, postgres_before = self._cpu()
-        tally = await client.go()
-        workers_after, postgres_after = self._cpu()
+        workers_before, postgres_before = self._get_cpu_seconds()
+        tally = await client.run()
+        workers_after, postgres_after = self._get_cpu_seconds()
         workers = [after - was for after, was in zip(workers_after, workers_before, strict=True)]
         answered = sum(tally.statuses.values())
         self.answered += answered
@@ -127,33 +127,33 @@ class Stage:
             connections=plan.connections,
             seconds=round(tally.seconds, 3),
             per_second=round(tally.in_time / tally.seconds, 1),
-            **_percentiles(tally.latencies),
+            **_compute_percentiles(tally.latencies),
             answered=answered,
             replayed=tally.replayed,
             declined={status: n for status, n in tally.statuses.items() if status != "200"},
             cpu=Cpu(
-                workers=_each(sum(workers), answered),
-                postgres=_each(postgres_after - postgres_before, answered),
-                load_client=_each(tally.cpu_seconds, answered),
+                workers=_to_microseconds_each(sum(workers), answered),
+                postgres=_to_microseconds_each(postgres_after - postgres_before, answered),
+                load_client=_to_microseconds_each(tally.cpu_seconds, answered),
                 busiest_worker=round(max(workers) / (sum(workers) or 1.0), 2),
             ),
-            batches=await books.batches_since(self._connection, began),
+            batches=await books.get_batches_since(self._connection, began),
         ), tally
 
-    def _cpu(self) -> tuple[list[float], float]:
-        return self._installation.worker_seconds(), self._installation.postgres_seconds()
+    def _get_cpu_seconds(self) -> tuple[list[float], float]:
+        return self._installation.get_worker_seconds(), self._installation.get_postgres_seconds()
 
 
-class _Client:
+class _LoadClient:
     """The load client, connected and waiting for the word."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
 
     @classmethod
-    async def start(cls, plan: Plan) -> "_Client":
+    async def start(cls, plan: LoadPlan) -> "_LoadClient":
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bench.payments.load"),
+            *(sys.executable, "-m", "bench.payments.load_client"),
             cwd=_ROOT,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -168,21 +168,21 @@ class _Client:
             raise RuntimeError("the load client could not connect")
         return cls(process)
 
-    async def go(self) -> Tally:
+    async def run(self) -> LoadResult:
         said, _ = await self._process.communicate(GO)
         if self._process.returncode != 0:
             raise RuntimeError("the load client failed")
-        tally = msgspec.msgpack.decode(said, type=Tally)
+        tally = msgspec.msgpack.decode(said, type=LoadResult)
         for status, body in tally.refusals.items():
             print(f"  {status}: {body.decode(errors='replace')}", file=sys.stderr)
         return tally
 
 
-def _each(seconds: float, answered: int) -> float:
+def _to_microseconds_each(seconds: float, answered: int) -> float:
     return round(seconds / answered * 1e6, 1)
 
 
-def _percentiles(latencies: bytes) -> dict[str, float]:
+def _compute_percentiles(latencies: bytes) -> dict[str, float]:
     ordered = sorted(array("d", latencies)) or [0.0]
     last = len(ordered) - 1
     return {
@@ -191,25 +191,25 @@ def _percentiles(latencies: bytes) -> dict[str, float]:
     }
 
 
-def payments(world: World) -> Build:
+def create_payment_builder(world: Dataset) -> RequestBuilder:
     """Each card at the next processor's till."""
 
     def build(cards: list[Card]) -> list[bytes]:
-        timestamp, tills = requests.now(), world.terminals
+        timestamp, tills = requests.get_timestamp(), world.terminals
         return [
-            requests.payment(card, tills[number % len(tills)], timestamp)
+            requests.build_payment(card, tills[number % len(tills)], timestamp)
             for number, card in enumerate(cards)
         ]
 
     return build
 
 
-def transfers(world: World) -> Build:
+def create_transfer_builder(world: Dataset) -> RequestBuilder:
     """Each to the holder of a card that is not among those sending at the same time."""
     half = len(world.cards) // 2
     receivers = dict(zip(world.cards, [*world.cards[half:], *world.cards[:half]], strict=True))
 
     def build(cards: list[Card]) -> list[bytes]:
-        return [requests.transfer(card, receivers[card], world.api_key) for card in cards]
+        return [requests.build_transfer(card, receivers[card], world.api_key) for card in cards]
 
     return build

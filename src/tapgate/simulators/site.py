@@ -14,21 +14,21 @@ from tapgate.simulators import phone, pos
 
 _PACKAGE: Final = "tapgate.simulators"
 
-_index: Final = Pages()
+_index_pages: Final = Pages()
 
 PAGES: Final[tuple[Pages, ...]] = (
-    _index,
+    _index_pages,
     pos.pages,
     phone.pages,
 )
 
 
-@_index.get("/simulator")
-async def index(visit: PageRequest) -> Reply[bytes]:
+@_index_pages.get("/simulator")
+async def render_index(visit: PageRequest) -> Reply[bytes]:
     return visit.render("simulators.html")
 
 
-def simulators(settings: Settings) -> PageSite | None:
+def build_simulator_site(settings: Settings) -> PageSite | None:
     if not settings.has_simulators:
         return None
     return PageSite(

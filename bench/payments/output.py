@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 
-def filled_in(before: str, begin: str, end: str, figures: str) -> str:
+def replace_section(before: str, begin: str, end: str, figures: str) -> str:
     top, found_begin, rest = before.partition(begin)
     _, found_end, bottom = rest.partition(end)
     if not (found_begin and found_end):
@@ -14,11 +14,11 @@ def filled_in(before: str, begin: str, end: str, figures: str) -> str:
     return f"{top}{begin}{figures}{end}{bottom}"
 
 
-def encoded(results: msgspec.Struct) -> bytes:
+def encode_results(results: msgspec.Struct) -> bytes:
     return msgspec.json.format(msgspec.json.encode(results), indent=2) + b"\n"
 
 
-def put(root: Path, written: Mapping[Path, bytes]) -> list[Path]:
+def write_files(root: Path, written: Mapping[Path, bytes]) -> list[Path]:
     for path, content in written.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(content)

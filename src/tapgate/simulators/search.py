@@ -6,7 +6,9 @@ from tapgate.console.page_request import PageRequest
 from tapgate.errors import ApiError, Code
 
 
-async def find(visit: PageRequest, path: str, search: str, limit: int) -> list[dict[str, Any]]:
+async def search_records(
+    visit: PageRequest, path: str, search: str, limit: int
+) -> list[dict[str, Any]]:
     """Return the matches; none while the text is too short to search for."""
     try:
         found = await visit.get(path, {"search": search, "limit": limit})

@@ -5,19 +5,19 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from tapgate import ids
-from tapgate.demo.founding import caller
+from tapgate.demo.seed import build_request_context
 from tapgate.edge.services import Services
 from tapgate.notifications.webhooks import operations as webhooks
 from tapgate.notifications.webhooks.model import NewWebhookEndpoint
 
-_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_RESPONSE = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 @contextlib.asynccontextmanager
-async def listening(services: Services) -> AsyncIterator[None]:
-    server = await asyncio.start_server(_answer, "127.0.0.1", 0)
+async def receive_webhooks(services: Services) -> AsyncIterator[None]:
+    server = await asyncio.start_server(_respond, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    call = caller(services)
+    call = build_request_context(services)
     async with server:
         wanted = NewWebhookEndpoint(
             url=f"http://127.0.0.1:{port}/events", events=["transaction.completed"]
@@ -31,10 +31,10 @@ async def listening(services: Services) -> AsyncIterator[None]:
             await webhooks.delete(call, endpoint_id)
 
 
-async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(_ANSWER)
+        writer.write(_RESPONSE)
         await writer.drain()
         writer.close()
         await writer.wait_closed()

@@ -5,31 +5,31 @@ from typing import Final, NamedTuple
 
 from tapgate.cli.chat.errors import ChatError
 
-_LARGEST: Final = 5 * 1024 * 1024
+_MAX_BYTES: Final = 5 * 1024 * 1024
 #: How a file of each kind begins, whatever its name says.
-_BEGINNINGS: Final = {b"\xff\xd8\xff": "image/jpeg", b"\x89PNG\r\n\x1a\n": "image/png"}
+_MAGIC_BYTES: Final = {b"\xff\xd8\xff": "image/jpeg", b"\x89PNG\r\n\x1a\n": "image/png"}
 
 
-class PictureFile(NamedTuple):
+class ImageFile(NamedTuple):
     name: str
     media_type: str
     content: bytes
 
 
-def read_file(name: str) -> PictureFile:
+def read_image(name: str) -> ImageFile:
     try:
         path = Path(name).expanduser()
         if path.exists() and not path.is_file():
             raise ChatError(f"{name} is not a file")
         with path.open("rb") as file:
-            content = file.read(_LARGEST + 1)
+            content = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise ChatError(f"{name}: {error.strerror}") from None
     except (RuntimeError, ValueError):  # no such user behind ~, or a NUL in it
         raise ChatError(f"{name!r} cannot be the name of a file") from None
-    if len(content) > _LARGEST:
-        raise ChatError(f"{name} has more than {_LARGEST // 1024**2} MB: send a smaller picture")
-    for beginning, media_type in _BEGINNINGS.items():
+    if len(content) > _MAX_BYTES:
+        raise ChatError(f"{name} has more than {_MAX_BYTES // 1024**2} MB: send a smaller picture")
+    for beginning, media_type in _MAGIC_BYTES.items():
         if content.startswith(beginning):
-            return PictureFile(path.name, media_type, content)
+            return ImageFile(path.name, media_type, content)
     raise ChatError(f"{name} is not a JPEG or PNG picture")

@@ -6,10 +6,9 @@ from typing import Final, Self
 import httpx2
 
 from tapgate.client.credentials import Credential, Login
-from tapgate.client.exchange import Exchange
 from tapgate.client.groups.admin import Admin
 from tapgate.client.groups.agents import Agents
-from tapgate.client.groups.audit import Audit
+from tapgate.client.groups.audit import AuditLog
 from tapgate.client.groups.cards import Cards
 from tapgate.client.groups.compliance import Compliance
 from tapgate.client.groups.merchants import InApp, Pos
@@ -17,32 +16,42 @@ from tapgate.client.groups.messages import Messages
 from tapgate.client.groups.overview import OverviewGroup
 from tapgate.client.groups.partners import Partners
 from tapgate.client.groups.processors import Processors
-from tapgate.client.groups.rules import AccountRules, Commissions, Fees
+from tapgate.client.groups.rules import AccountRules, CommissionRulesGroup, FeeRulesGroup
 from tapgate.client.groups.subscribers import Subscribers
 from tapgate.client.groups.transactions import Transactions
 from tapgate.client.groups.wallet import Balances, Wallet
 from tapgate.client.groups.webhook_endpoints import WebhookEndpoints
-from tapgate.client.lines import AsyncLine, SyncLine
-from tapgate.client.operation import Async, Group, Line, M, Operation, Sync, described, operation
+from tapgate.client.operation import (
+    AsyncMode,
+    M,
+    Operation,
+    OperationGroup,
+    SyncMode,
+    Transport,
+    build_operation,
+    operation,
+)
 from tapgate.client.records.system import Health
-from tapgate.client.retries import Retries
+from tapgate.client.request_flow import RequestFlow
+from tapgate.client.retries import RetryPolicy
+from tapgate.client.transport import AsyncTransport, SyncTransport
 from tapgate.clock import Clock, system_clock
 
-_RETRIES: Final = Retries()
+_DEFAULT_RETRY_POLICY: Final = RetryPolicy()
 #: Longer than the gateway takes to decide, shorter than somebody at a till waits.
-_TIMEOUT: Final = 15.0
-_CONNECT_TIMEOUT: Final = 5.0
+_DEFAULT_TIMEOUT_SECONDS: Final = 15.0
+_MAX_CONNECT_TIMEOUT_SECONDS: Final = 5.0
 
 
-class Operations(Group[M]):
+class BaseClient(OperationGroup[M]):
     """Everything that can be asked, in one mode."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: Transport) -> None:
         super().__init__(line)
         self.subscribers: Subscribers[M] = Subscribers(line)
         self.cards: Cards[M] = Cards(line)
         self.wallet: Wallet[M] = Wallet(line)
-        self.balance: Balances[M] = Balances(line)
+        self.balances: Balances[M] = Balances(line)
         self.transactions: Transactions[M] = Transactions(line)
         self.agents: Agents[M] = Agents(line)
         self.pos: Pos[M] = Pos(line)
@@ -51,10 +60,10 @@ class Operations(Group[M]):
         self.partners: Partners[M] = Partners(line)
         self.compliance: Compliance[M] = Compliance(line)
         self.account_rules: AccountRules[M] = AccountRules(line)
-        self.fee_rules: Fees[M] = Fees(line)
-        self.commission_rules: Commissions[M] = Commissions(line)
+        self.fee_rules: FeeRulesGroup[M] = FeeRulesGroup(line)
+        self.commission_rules: CommissionRulesGroup[M] = CommissionRulesGroup(line)
         self.admin: Admin[M] = Admin(line)
-        self.audit: Audit[M] = Audit(line)
+        self.audit_log: AuditLog[M] = AuditLog(line)
         self.webhook_endpoints: WebhookEndpoints[M] = WebhookEndpoints(line)
         self.messages: Messages[M] = Messages(line)
         self.overview: OverviewGroup[M] = OverviewGroup(line)
@@ -62,10 +71,10 @@ class Operations(Group[M]):
     @operation
     def health(self) -> Operation[Health]:
         """Also answered while the gateway is not healthy."""
-        return described("reads", "GET", "/health", Health, public=True, also_answers=(503,))
+        return build_operation("reads", "GET", "/health", Health, public=True, also_answers=(503,))
 
 
-class Gateway(Operations[Sync]):
+class TapgateClient(BaseClient[SyncMode]):
     """`with Gateway("https://pay.example.com", ApiKey("svc_live_...")) as gateway: ...`
 
     May be shared by threads. `timeout` is for one try, in seconds; `http` replaces the transport.
@@ -76,16 +85,18 @@ class Gateway(Operations[Sync]):
         base_url: str,
         credential: Credential | Login | None = None,
         *,
-        retries: Retries = _RETRIES,
-        timeout: float = _TIMEOUT,
+        retries: RetryPolicy = _DEFAULT_RETRY_POLICY,
+        timeout: float = _DEFAULT_TIMEOUT_SECONDS,
         http: httpx2.BaseTransport | None = None,
         clock: Clock = system_clock,
     ) -> None:
-        self._carrier = SyncLine(_exchange(base_url, credential, retries, timeout, clock), http)
-        super().__init__(self._carrier)
+        self._own_transport = SyncTransport(
+            _build_request_flow(base_url, credential, retries, timeout, clock), http
+        )
+        super().__init__(self._own_transport)
 
     def close(self) -> None:
-        self._carrier.close()
+        self._own_transport.close()
 
     def __enter__(self) -> Self:
         return self
@@ -99,7 +110,7 @@ class Gateway(Operations[Sync]):
         self.close()
 
 
-class AsyncGateway(Operations[Async]):
+class AsyncTapgateClient(BaseClient[AsyncMode]):
     """`async with AsyncGateway(url, ServiceSecret("messenger", secret)) as gateway: ...`
 
     Belongs to one event loop, may be shared by its tasks.
@@ -110,16 +121,18 @@ class AsyncGateway(Operations[Async]):
         base_url: str,
         credential: Credential | Login | None = None,
         *,
-        retries: Retries = _RETRIES,
-        timeout: float = _TIMEOUT,
+        retries: RetryPolicy = _DEFAULT_RETRY_POLICY,
+        timeout: float = _DEFAULT_TIMEOUT_SECONDS,
         http: httpx2.AsyncBaseTransport | None = None,
         clock: Clock = system_clock,
     ) -> None:
-        self._carrier = AsyncLine(_exchange(base_url, credential, retries, timeout, clock), http)
-        super().__init__(self._carrier)
+        self._own_transport = AsyncTransport(
+            _build_request_flow(base_url, credential, retries, timeout, clock), http
+        )
+        super().__init__(self._own_transport)
 
     async def close(self) -> None:
-        await self._carrier.close()
+        await self._own_transport.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -133,12 +146,12 @@ class AsyncGateway(Operations[Async]):
         await self.close()
 
 
-def _exchange(
+def _build_request_flow(
     base_url: str,
     credential: Credential | Login | None,
-    retries: Retries,
+    retries: RetryPolicy,
     timeout: float,
     clock: Clock,
-) -> Exchange:
-    limits = httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_TIMEOUT))
-    return Exchange(base_url, credential, retries=retries, timeout=limits, clock=clock)
+) -> RequestFlow:
+    limits = httpx2.Timeout(timeout, connect=min(timeout, _MAX_CONNECT_TIMEOUT_SECONDS))
+    return RequestFlow(base_url, credential, retries=retries, timeout=limits, clock=clock)

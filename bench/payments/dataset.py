@@ -13,7 +13,7 @@ from tapgate.admin.api_keys import operations as api_keys
 from tapgate.admin.api_keys.model import NewApiKey
 from tapgate.admin.queries import get_first_system_admin
 from tapgate.credentials.hmac_keys import NewHmacKey
-from tapgate.demo.founding import caller
+from tapgate.demo.seed import build_request_context
 from tapgate.edge.origin import SYSTEM_ORIGIN
 from tapgate.edge.services import Services
 from tapgate.ledger import chart, commands
@@ -26,12 +26,12 @@ from tapgate.processors.terminals import operations as terminals
 from tapgate.processors.terminals.model import NewTerminal
 
 #: In minor units: enough for every payment that the compliance rules let a card make.
-_MONEY_OF_EACH = 20_000_00
-_ORDERS_AT_ONCE = 1_000
+_INITIAL_BALANCE = 20_000_00
+_COMMAND_BATCH_SIZE = 1_000
 #: A table of many cards takes longer to write than a statement of the gateway may.
-_PATIENCE_SECONDS = 120.0
+_COPY_TIMEOUT_SECONDS = 120.0
 #: A system that wants to know of what went wrong, as an operator's would. Nobody listens there.
-_WATCHFUL = NewWebhookEndpoint(
+_FAILURE_WEBHOOK = NewWebhookEndpoint(
     url="http://127.0.0.1:9/events",
     events=["transaction.failed", "transaction.refunded", "alert.created"],
 )
@@ -43,21 +43,21 @@ class Card(NamedTuple):
     subscriber_id: str
 
 
-class Key(NamedTuple):
+class SigningKey(NamedTuple):
     id: str
     secret: bytes
 
 
-class World(NamedTuple):
+class Dataset(NamedTuple):
     cards: list[Card]
-    terminals: list[Key]  # one of each processor
+    terminals: list[SigningKey]  # one of each processor
     api_key: str
 
 
-async def build(services: Services, *, cards: int, processors: int) -> World:
-    keys = [await _terminal(services, number) for number in range(processors)]
-    made = await _cards(services, cards)
-    await webhooks.create(caller(services), _WATCHFUL)
+async def build(services: Services, *, cards: int, processors: int) -> Dataset:
+    keys = [await _create_terminal(services, number) for number in range(processors)]
+    made = await _create_cards(services, cards)
+    await webhooks.create(build_request_context(services), _FAILURE_WEBHOOK)
     admin_id = await get_first_system_admin(services.database)
     assert admin_id is not None
     _, api_key = await api_keys.create(
@@ -67,13 +67,15 @@ async def build(services: Services, *, cards: int, processors: int) -> World:
         created_by=admin_id,
     )
     await services.database.execute("ANALYZE")
-    return World(
-        made, [Key(ids.encode(ids.KEY, key.id), key.secret.encode()) for key in keys], api_key
+    return Dataset(
+        made,
+        [SigningKey(ids.encode(ids.KEY, key.id), key.secret.encode()) for key in keys],
+        api_key,
     )
 
 
-async def _terminal(services: Services, number: int) -> NewHmacKey:
-    call = caller(services)
+async def _create_terminal(services: Services, number: int) -> NewHmacKey:
+    call = build_request_context(services)
     shop = NewProcessor(
         name=f"Shop {number}", phone_number=f"+2322595{number:04}", email="shop@example.com"
     )
@@ -82,7 +84,7 @@ async def _terminal(services: Services, number: int) -> NewHmacKey:
     return added.key
 
 
-async def _cards(services: Services, count: int) -> list[Card]:
+async def _create_cards(services: Services, count: int) -> list[Card]:
     chance, now, new_id = Random(23225), services.clock(), services.new_id
     rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _COLUMNS}
     cards, owners = [], []
@@ -105,9 +107,9 @@ async def _cards(services: Services, count: int) -> list[Card]:
     async with services.database.transaction() as tx:
         for table, columns in _COLUMNS.items():
             await tx.copy_records_to_table(
-                table, records=rows[table], columns=columns.split(), timeout=_PATIENCE_SECONDS
+                table, records=rows[table], columns=columns.split(), timeout=_COPY_TIMEOUT_SECONDS
             )
-    await _fund(services, owners)
+    await _fund_wallets(services, owners)
     chance.shuffle(cards)  # who pays after whom has nothing to do with who came after whom
     return cards
 
@@ -121,8 +123,8 @@ _COLUMNS = {
 }
 
 
-async def _fund(services: Services, owners: list[int]) -> None:
-    for start in range(0, len(owners), _ORDERS_AT_ONCE):
+async def _fund_wallets(services: Services, owners: list[int]) -> None:
+    for start in range(0, len(owners), _COMMAND_BATCH_SIZE):
         outcomes = await asyncio.gather(
             *(
                 services.ledger.submit(
@@ -131,10 +133,10 @@ async def _fund(services: Services, owners: list[int]) -> None:
                         channel="admin",
                         payer=commands.CASH_PARTY,
                         payee=commands.subscriber_party(owner),
-                        amount=_MONEY_OF_EACH,
+                        amount=_INITIAL_BALANCE,
                     )
                 )
-                for owner in owners[start : start + _ORDERS_AT_ONCE]
+                for owner in owners[start : start + _COMMAND_BATCH_SIZE]
             )
         )
         for outcome in outcomes:

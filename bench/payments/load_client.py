@@ -19,15 +19,15 @@ import msgspec
 from tapgate.service import open_files
 
 READY, GO = b"ready\n", b"go\n"
-_LONGEST_WAIT_SECONDS = 30.0
-_MOST_AT_ONCE = 65_536
+_RESPONSE_TIMEOUT_SECONDS = 30.0
+_MAX_RECEIVE_BYTES = 65_536
 _HEAD_END = b"\r\n\r\n"
-_LENGTH = b"content-length: "
-_REPLAYED = b"idempotent-replayed: true"
-_LATER = b"503"
+_CONTENT_LENGTH_HEADER = b"content-length: "
+_REPLAYED_HEADER = b"idempotent-replayed: true"
+_UNAVAILABLE_STATUS = b"503"
 
 
-class Plan(msgspec.Struct):
+class LoadPlan(msgspec.Struct):
     port: int
     connections: int
     seconds: float
@@ -38,7 +38,7 @@ class Plan(msgspec.Struct):
     insists: bool = False
 
 
-class Tally(msgspec.Struct, kw_only=True):
+class LoadResult(msgspec.Struct, kw_only=True):
     """`in_time` of the answers came within `seconds`; the rest were waited for, not counted. One
     is counted however late it came. Those that a client did not take for an answer are among the
     statuses, not among the latencies."""
@@ -58,20 +58,20 @@ class Connection:
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.sent = 0.0
+        self.sent_at = 0.0
         self.request = b""
-        self.refused = False
+        self.was_rejected = False
         self._received = b""
 
-    def answer(self) -> tuple[bytes, bytes] | None:
+    def receive_response(self) -> tuple[bytes, bytes] | None:
         """Head and body, once all of it is there."""
-        data = self.socket.recv(_MOST_AT_ONCE)
+        data = self.socket.recv(_MAX_RECEIVE_BYTES)
         if not data:
             raise ConnectionError("closed by the gateway")
         received = self._received + data if self._received else data
         head_end = received.find(_HEAD_END)
         if head_end >= 0:
-            length_at = received.find(_LENGTH) + len(_LENGTH)
+            length_at = received.find(_CONTENT_LENGTH_HEADER) + len(_CONTENT_LENGTH_HEADER)
             body_at = head_end + len(_HEAD_END)
             length = int(received[length_at : received.find(b"\r", length_at)])
             if len(received) >= body_at + length:
@@ -81,111 +81,111 @@ class Connection:
         return None
 
 
-class Run:
-    def __init__(self, plan: Plan) -> None:
+class LoadRun:
+    def __init__(self, plan: LoadPlan) -> None:
         self._requests = iter(plan.requests)
         self._seconds = plan.seconds
-        self._lead_in = plan.lead_in
-        self._insists = plan.insists
+        self._warm_up_seconds = plan.lead_in
+        self._retries_immediately = plan.insists
         self._connections = [Connection(plan.port) for _ in range(plan.connections)]
-        self._sent = self._in_time = self._early = self._replayed = self._under_way = 0
-        self._started = self._counts_from = self._deadline = self._ended = 0.0
+        self._sent = self._in_time = self._warm_up_count = self._replayed = self._in_flight = 0
+        self._started_at = self._counting_starts_at = self._deadline = self._ended_at = 0.0
         self._statuses: Counter[bytes] = Counter()
-        self._refusals: dict[bytes, bytes] = {}
+        self._error_bodies: dict[bytes, bytes] = {}
         self._latencies = array("d")
-        self._first_refusals = array("d")
+        self._first_rejection_latencies = array("d")
 
-    def go(self) -> Tally:
+    def run(self) -> LoadResult:
         before = process_time()
-        self._started = perf_counter()
-        self._counts_from = self._started + self._lead_in
-        self._deadline = self._counts_from + self._seconds
+        self._started_at = perf_counter()
+        self._counting_starts_at = self._started_at + self._warm_up_seconds
+        self._deadline = self._counting_starts_at + self._seconds
         by_number = {one.socket.fileno(): one for one in self._connections}
         with select.epoll() as poll:
             for number, connection in by_number.items():
                 poll.register(number, select.EPOLLIN)
-                self._send_next(connection, self._started)
-            while self._under_way:
-                ready = poll.poll(_LONGEST_WAIT_SECONDS)
+                self._send_next(connection, self._started_at)
+            while self._in_flight:
+                ready = poll.poll(_RESPONSE_TIMEOUT_SECONDS)
                 if not ready:
                     raise TimeoutError("the gateway does not answer")
                 for number, _ in ready:
-                    self._take(by_number[number])
-        if self._deadline <= self._counts_from:  # there were not enough requests for longer
-            self._counts_from, self._early = self._started, 0
-        return Tally(
-            seconds=min(self._ended, self._deadline) - self._counts_from,
-            in_time=self._in_time - self._early,
+                    self._handle_readable(by_number[number])
+        if self._deadline <= self._counting_starts_at:  # there were not enough requests for longer
+            self._counting_starts_at, self._warm_up_count = self._started_at, 0
+        return LoadResult(
+            seconds=min(self._ended_at, self._deadline) - self._counting_starts_at,
+            in_time=self._in_time - self._warm_up_count,
             sent=self._sent,
             replayed=self._replayed,
             statuses={status.decode(): count for status, count in self._statuses.items()},
-            refusals={status.decode(): body for status, body in self._refusals.items()},
+            refusals={status.decode(): body for status, body in self._error_bodies.items()},
             latencies=self._latencies.tobytes(),
-            first_refusals=self._first_refusals.tobytes(),
+            first_refusals=self._first_rejection_latencies.tobytes(),
             cpu_seconds=process_time() - before,
         )
 
-    def _take(self, connection: Connection) -> None:
-        answer = connection.answer()
+    def _handle_readable(self, connection: Connection) -> None:
+        answer = connection.receive_response()
         if answer is None:
             return
         head, body = answer
         now = perf_counter()
         status = head[9:12]
         self._statuses[status] += 1
-        if self._insists and status == _LATER:
-            self._insist(connection, now)
+        if self._retries_immediately and status == _UNAVAILABLE_STATUS:
+            self._resend(connection, now)
             return
-        self._ended = now
-        self._under_way -= 1
-        self._latencies.append(now - connection.sent)
-        if self._in_time == self._early:
+        self._ended_at = now
+        self._in_flight -= 1
+        self._latencies.append(now - connection.sent_at)
+        if self._in_time == self._warm_up_count:
             self._deadline = max(self._deadline, now)  # it goes on until there is one to count
         if now <= self._deadline:
             self._in_time += 1
-            self._early += now < self._counts_from
-        if _REPLAYED in head:
+            self._warm_up_count += now < self._counting_starts_at
+        if _REPLAYED_HEADER in head:
             self._replayed += 1
         if status != b"200":
-            self._refusals.setdefault(status, body)
+            self._error_bodies.setdefault(status, body)
         self._send_next(connection, now)
 
-    def _insist(self, connection: Connection, now: float) -> None:
-        if not connection.refused:
-            connection.refused = True
-            self._first_refusals.append(now - connection.sent)
+    def _resend(self, connection: Connection, now: float) -> None:
+        if not connection.was_rejected:
+            connection.was_rejected = True
+            self._first_rejection_latencies.append(now - connection.sent_at)
         if now < self._deadline:
-            connection.sent = now
+            connection.sent_at = now
             connection.socket.sendall(connection.request)
         else:
-            self._under_way -= 1
+            self._in_flight -= 1
 
     def _send_next(self, connection: Connection, now: float) -> None:
         request = next(self._requests, None) if now < self._deadline else None
         if request is not None:
             self._sent += 1
-            self._under_way += 1
+            self._in_flight += 1
             connection.request = request
-            connection.refused = False
-            connection.sent = now
+            connection.was_rejected = False
+            connection.sent_at = now
             connection.socket.sendall(request)
-        elif self._insists:
+        elif self._retries_immediately:
             # Not all connections are busy any more, so it is over, also if there was time left.
             self._deadline = min(self._deadline, now)
 
 
 def _main() -> None:
     read, write = sys.stdin.buffer, sys.stdout.buffer
-    plan = msgspec.msgpack.decode(read.read(int.from_bytes(read.read(8))), type=Plan)
+    plan = msgspec.msgpack.decode(read.read(int.from_bytes(read.read(8))), type=LoadPlan)
     open_files.raise_open_file_limit()
-    run = Run(plan)
+    run = LoadRun(plan)
     gc.collect()
     gc.disable()
     write.write(READY)
     write.flush()
     if read.readline() != GO:
         return  # whoever wanted to measure has gone
-    write.write(msgspec.msgpack.encode(run.go()))
+    write.write(msgspec.msgpack.encode(run.run()))
     write.flush()
 
 

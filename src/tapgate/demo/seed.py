@@ -13,9 +13,9 @@ from tapgate.cards import operations as cards
 from tapgate.cards import upload
 from tapgate.cards.model import CardLink, NewChildCard
 from tapgate.credentials.principals import Principal
-from tapgate.demo import country, residents
+from tapgate.demo import country, people
 from tapgate.demo.country import Person, Size
-from tapgate.demo.residents import Agent, ChildCard, Country, Resident, Shop, Terminal
+from tapgate.demo.people import Agent, ChildCard, Country, Resident, Shop, Terminal
 from tapgate.edge.request_context import RequestContext
 from tapgate.edge.services import Services
 from tapgate.partners import operations as partners
@@ -31,31 +31,31 @@ from tapgate.subscribers.model import Registration, SubscriberUpdate
 FIRST_SERIAL: Final = "DEMO-000001"
 
 # The residents that something happens to, by number. The examples are about the first two.
-HERO, FRIEND, EMPLOYER, RICH, RESTRICTED, BLOCKED, LOSER, EXPIRED = range(8)
-_FIXED: Final = {
+HERO, FRIEND, EMPLOYER, HOUSE_BUYER, RESTRICTED, BLOCKED, LOST_CARD, EXPIRED_CARD = range(8)
+_FIXED_PEOPLE: Final = {
     HERO: Person("Aminata", "Kamara", "12 Wilkinson Road, Freetown"),
     FRIEND: Person("Mohamed", "Sesay", "7 Hangha Road, Kenema"),
     EMPLOYER: Person("Lumley", "Traders Union", "1 Lumley Beach Road, Freetown"),
 }
 _FIXED_PINS: Final = {HERO: "4826", FRIEND: "7391"}
-_CATEGORIES: Final = {HERO: "vip", RICH: "vip", EMPLOYER: "corporate"}
-_LEVELS: Final = {HERO: 2, FRIEND: 2, EMPLOYER: 3, RICH: 3, RESTRICTED: 3}
+_CATEGORIES: Final = {HERO: "vip", HOUSE_BUYER: "vip", EMPLOYER: "corporate"}
+_KYC_LEVELS: Final = {HERO: 2, FRIEND: 2, EMPLOYER: 3, HOUSE_BUYER: 3, RESTRICTED: 3}
 
 #: Cards for each that is used: some are replaced, some wait in a drawer.
 _CARDS_PER_RESIDENT: Final = 1.5
 _ROWS_PER_FILE: Final = 10_000
 #: Fewer than the connections there are.
-_AT_ONCE: Final = 8
+_MAX_CONCURRENCY: Final = 8
 
 # Within a range of numbers that nobody else takes in tests: +232 25 ......
-_PHONE, _AGENT_PHONE, _SHOP_PHONE = 23225000000, 23225900000, 23225950000
+_RESIDENT_PHONE_BASE, _AGENT_PHONE_BASE, _SHOP_PHONE_BASE = 23225000000, 23225900000, 23225950000
 
 
-def phone_of(resident: Resident) -> str:
-    return f"+{_PHONE + resident.number + 1}"
+def get_phone_number(resident: Resident) -> str:
+    return f"+{_RESIDENT_PHONE_BASE + resident.number + 1}"
 
 
-def caller(services: Services) -> RequestContext:
+def build_request_context(services: Services) -> RequestContext:
     """The platform itself, in the name of the demo."""
     return RequestContext(
         services=services,
@@ -69,72 +69,74 @@ def caller(services: Services) -> RequestContext:
     )
 
 
-class Founder:
+class Seeder:
     def __init__(self, call: RequestContext, chance: Random, size: Size) -> None:
-        self._call = call
-        self._chance = chance
+        self._context = call
+        self._random = chance
         self._size = size
-        self._unit = 10 ** money.get_decimals(call.services.settings.currency)
-        self._serials = 0
+        self._major_unit = 10 ** money.get_decimals(call.services.settings.currency)
+        self._last_serial = 0
 
-    async def found(self, last_day: date) -> Country:
+    async def seed_country(self, last_day: date) -> Country:
         """Everything that is there before the first resident comes."""
         await self._upload_cards(last_day)
-        agents = [await self._agent(number, []) for number in range(self._super_agents)]
+        agents = [await self._create_agent(number, []) for number in range(self._super_agent_count)]
         agents += [
-            await self._agent(number, agents)
-            for number in range(self._super_agents, self._size.agents)
+            await self._create_agent(number, agents)
+            for number in range(self._super_agent_count, self._size.agents)
         ]
-        shops = [await self._shop(number) for number in range(self._size.merchants)]
+        shops = [await self._create_shop(number) for number in range(self._size.merchants)]
         overdraft = money.format_decimal(
-            250_000 * self._unit, self._call.services.settings.currency
+            250_000 * self._major_unit, self._context.services.settings.currency
         )
         made = await partners.create(
-            self._call, NewPartner(name=country.PARTNER, overdraft_limit=overdraft)
+            self._context, NewPartner(name=country.PARTNER_NAME, overdraft_limit=overdraft)
         )
-        everybody = [self._resident(number, agents) for number in range(self._size.subscribers)]
+        everybody = [
+            self._build_resident(number, agents) for number in range(self._size.subscribers)
+        ]
         return Country(residents=everybody, agents=agents, shops=shops, partner_id=made.partner.id)
 
     @property
-    def _super_agents(self) -> int:
+    def _super_agent_count(self) -> int:
         return max(2, self._size.agents // 5)
 
     async def _upload_cards(self, last_day: date) -> None:
         count = int(self._size.subscribers * _CARDS_PER_RESIDENT)
         uids: dict[str, None] = {}
         while len(uids) < count:
-            uids["04" + self._chance.randbytes(6).hex()] = None
+            uids["04" + self._random.randbytes(6).hex()] = None
         rows = [
-            f"{_serial(number)},{uid},{self._expiry(number, last_day)}"
+            f"{_format_serial(number)},{uid},{self._draw_expiry(number, last_day)}"
             for number, uid in enumerate(uids, 1)
         ]
         for start in range(0, count, _ROWS_PER_FILE):
             part = rows[start : start + _ROWS_PER_FILE]
             file = "\n".join(["Serial No.,MAC Address,Expiry Date", *part])
-            await upload.upload(self._call, "text/csv", file.encode())
+            await upload.upload(self._context, "text/csv", file.encode())
 
-    def _expiry(self, number: int, last_day: date) -> date:
-        if number == EXPIRED + 1:
+    def _draw_expiry(self, number: int, last_day: date) -> date:
+        if number == EXPIRED_CARD + 1:
             return last_day - timedelta(days=10)
-        return date(last_day.year + self._chance.randint(2, 4), self._chance.randint(1, 12), 28)
+        return date(last_day.year + self._random.randint(2, 4), self._random.randint(1, 12), 28)
 
-    async def _agent(self, number: int, super_agents: list[Agent]) -> Agent:
-        person = country.person(self._chance)
+    async def _create_agent(self, number: int, super_agents: list[Agent]) -> Agent:
+        person = country.draw_person(self._random)
         parent = super_agents[number % len(super_agents)] if super_agents else None
         agent = Agent(
             name=person.name,
             business_name=None if parent else f"{person.last_name} Money Point",
-            pin=residents.pin(self._chance),
-            tier=3 if parent is None else self._chance.choice((1, 1, 2)),
+            pin=people.draw_pin(self._random),
+            tier=3 if parent is None else self._random.choice((1, 1, 2)),
             parent=parent,
         )
         registered = await agents.register(
-            self._call,
+            self._context,
             AgentRegistration(
                 agent_type="sub_agent" if parent else "super_agent",
                 name=agent.name,
                 business_name=agent.business_name,
-                phone_number=f"+{_AGENT_PHONE + number + 1}",
+                phone_number=f"+{_AGENT_PHONE_BASE + number + 1}",
                 pin=agent.pin,
                 parent_agent_id=parent.public_id if parent else None,
                 address=person.address,
@@ -144,67 +146,69 @@ class Founder:
         agent.id = registered.id
         return agent
 
-    async def _shop(self, number: int) -> Shop:
-        merchant = country.merchant(number)
+    async def _create_shop(self, number: int) -> Shop:
+        merchant = country.get_merchant(number)
         email = f"{merchant.name.lower().replace(' ', '.')}@example.com"
         made = await processors.create(
-            self._call,
+            self._context,
             NewProcessor(
-                name=merchant.name, phone_number=f"+{_SHOP_PHONE + number + 1}", email=email
+                name=merchant.name, phone_number=f"+{_SHOP_PHONE_BASE + number + 1}", email=email
             ),
         )
         tills = []
-        for till in range(1, self._chance.randint(1, 3) + 1):
+        for till in range(1, self._random.randint(1, 3) + 1):
             added = await terminals.add(
-                self._call, made.processor.id, NewTerminal(name=f"Till {till}")
+                self._context, made.processor.id, NewTerminal(name=f"Till {till}")
             )
             tills.append(Terminal(id=added.terminal.id, key=added.key))
         return Shop(merchant=merchant, id=made.processor.id, key=made.key, terminals=tills)
 
-    def _resident(self, number: int, agents: list[Agent]) -> Resident:
-        chance = self._chance
-        level = _LEVELS.get(number) or chance.choices((1, 2, 3), (78, 18, 4))[0]
+    def _build_resident(self, number: int, agents: list[Agent]) -> Resident:
+        chance = self._random
+        level = _KYC_LEVELS.get(number) or chance.choices((1, 2, 3), (78, 18, 4))[0]
         category = _CATEGORIES.get(number) or chance.choices(("standard", "vip"), (95, 5))[0]
         paid = number == HERO or chance.random() < 0.4
         return Resident(
             number=number,
-            person=_FIXED.get(number) or country.person(chance),
-            pin=_FIXED_PINS.get(number) or residents.pin(chance),
+            person=_FIXED_PEOPLE.get(number) or country.draw_person(chance),
+            pin=_FIXED_PINS.get(number) or people.draw_pin(chance),
             serial=self.next_serial(),
             category=category,
             kyc_level=level,
             activity=0.2 + chance.expovariate(1.25),
-            salary=chance.randrange(900, 3_000, 50) * level * self._unit if paid else 0,
+            salary=chance.randrange(900, 3_000, 50) * level * self._major_unit if paid else 0,
             agent=chance.choice(agents),
         )
 
     def next_serial(self) -> str:
-        self._serials += 1
-        return _serial(self._serials)
+        self._last_serial += 1
+        return _format_serial(self._last_serial)
 
-    async def settle(self, newcomers: list[Resident], neighbours: list[Resident]) -> None:
+    async def register_residents(
+        self, newcomers: list[Resident], neighbours: list[Resident]
+    ) -> None:
         """Registered, known, and with a card in the pocket."""
-        families = [self._family(resident) for resident in newcomers]
-        registrations = [self._registration(resident) for resident in newcomers]
+        families = [self._build_child_cards(resident) for resident in newcomers]
+        registrations = [self._build_registration(resident) for resident in newcomers]
         for resident in newcomers:
             others = [*neighbours, *newcomers]
             resident.friends = [
-                friend for friend in self._chance.choices(others, k=5) if friend is not resident
+                friend for friend in self._random.choices(others, k=5) if friend is not resident
             ] or [others[0] if others[0] is not resident else others[1]]
-        await _a_few_at_once(
-            self._settle(resident, registration, family)
+        await _run_with_limit(
+            self._register_resident(resident, registration, family)
             for resident, registration, family in zip(
                 newcomers, registrations, families, strict=True
             )
         )
 
-    def _registration(self, resident: Resident) -> Registration:
-        chance, person = self._chance, resident.person
+    def _build_registration(self, resident: Resident) -> Registration:
+        chance, person = self._random, resident.person
         has_email, known = chance.random() < 0.4, resident.kyc_level > 1
         mailbox = f"{person.first_name}.{person.last_name}{resident.number}"
         born = date(chance.randint(1955, 2004), chance.randint(1, 12), chance.randint(1, 28))
         return Registration(
-            phone_number=phone_of(resident),
+            phone_number=get_phone_number(resident),
             first_name=person.first_name,
             last_name=person.last_name,
             pin=resident.pin,
@@ -216,33 +220,33 @@ class Founder:
             category=resident.category,
         )
 
-    def _family(self, resident: Resident) -> list[tuple[ChildCard, str]]:
+    def _build_child_cards(self, resident: Resident) -> list[tuple[ChildCard, str]]:
         if resident.category != "vip":
             return []
         return [
             (
                 ChildCard(
                     serial=self.next_serial(),
-                    pin=residents.pin(self._chance),
-                    daily_limit=self._chance.choice((50, 100, 200)) * self._unit,
+                    pin=people.draw_pin(self._random),
+                    daily_limit=self._random.choice((50, 100, 200)) * self._major_unit,
                 ),
-                self._chance.choice(country.FIRST_NAMES),
+                self._random.choice(country.FIRST_NAMES),
             )
-            for _ in range(self._chance.randint(1, 2))
+            for _ in range(self._random.randint(1, 2))
         ]
 
-    async def _settle(
+    async def _register_resident(
         self, resident: Resident, registration: Registration, family: list[tuple[ChildCard, str]]
     ) -> None:
-        registered = await subscribers.register(self._call, registration)
+        registered = await subscribers.register(self._context, registration)
         resident.id, resident.account_id = registered.id, registered.account_id
         if resident.kyc_level > 1:
             known = SubscriberUpdate(kyc_level=resident.kyc_level, kyc_status="VERIFIED")
-            await subscribers.update(self._call, resident.id, known)
-        await self.give_card(resident, resident.serial)
+            await subscribers.update(self._context, resident.id, known)
+        await self.link_card(resident, resident.serial)
         for child, first_name in family:
             await cards.link_to_child(
-                self._call,
+                self._context,
                 NewChildCard(
                     parent_subscriber_id=resident.public_id,
                     card_serial=child.serial,
@@ -253,34 +257,34 @@ class Founder:
                     child_relationship="child",
                 ),
             )
-            resident.children.append(child)
+            resident.child_cards.append(child)
 
-    async def give_card(self, resident: Resident, serial: str) -> None:
+    async def link_card(self, resident: Resident, serial: str) -> None:
         link = CardLink(subscriber_id=resident.public_id, card_serial=serial, pin=resident.pin)
-        await cards.link(self._call, link)
+        await cards.link(self._context, link)
         resident.serial = serial
 
-    async def lose_card(self, resident: Resident) -> str:
+    async def replace_lost_card(self, resident: Resident) -> str:
         """The serial of the card that is gone; another one is in the pocket."""
         lost = resident.serial
-        await cards.block(self._call, lost, "lost")
-        await self.give_card(resident, self.next_serial())
+        await cards.block(self._context, lost, "lost")
+        await self.link_card(resident, self.next_serial())
         return lost
 
     async def block(self, resident: Resident, reason: str) -> None:
-        await subscribers.block(self._call, resident.id, reason)
-        resident.active = False
+        await subscribers.block(self._context, resident.id, reason)
+        resident.is_active = False
 
     async def restrict(self, resident: Resident) -> None:
-        await subscribers.update(self._call, resident.id, SubscriberUpdate(restricted=True))
+        await subscribers.update(self._context, resident.id, SubscriberUpdate(restricted=True))
 
 
-def _serial(number: int) -> str:
+def _format_serial(number: int) -> str:
     return f"DEMO-{number:06}"
 
 
-async def _a_few_at_once(tasks: Iterable[Awaitable[None]]) -> None:
-    places = asyncio.Semaphore(_AT_ONCE)
+async def _run_with_limit(tasks: Iterable[Awaitable[None]]) -> None:
+    places = asyncio.Semaphore(_MAX_CONCURRENCY)
 
     async def when_there_is_room(task: Awaitable[None]) -> None:
         async with places:

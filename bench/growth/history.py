@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import asyncpg
 
-from bench.growth import answers
+from bench.growth import stored_responses
 from tapgate.ids import first_id_at
 from tapgate.ledger import chart
 from tapgate.ledger.commands import TransactionResult, decode_result, encode_result
@@ -39,87 +39,96 @@ class Span(NamedTuple):
         return first_id_at(self.begin + _MILLISECOND) - self.first_id
 
 
-def spans(now: datetime) -> tuple[Span, Span]:
+def compute_spans(now: datetime) -> tuple[Span, Span]:
     """When the money came in, and when it was paid with."""
     today = now.replace(microsecond=0)
     begin, day = today - timedelta(days=366), timedelta(days=1)
     return Span(begin, day), Span(begin + day, timedelta(days=363))
 
 
-class Past:
+class PaymentHistory:
     def __init__(
         self, connection: asyncpg.Connection, *, now: datetime, zone: ZoneInfo, payments: int
     ) -> None:
         self._connection = connection
-        self._came_in, self._paid = spans(now)
+        self._funding_span, self._payment_span = compute_spans(now)
         self._zone = zone
         self.payments = payments
-        self._turns = self._tills = self._funding = 0
-        self._fund = self._pay = ""
+        self._turn_count = self._till_count = self._funding_id = 0
+        self._fund_sql = self._pay_sql = ""
 
     @property
     def begin(self) -> datetime:
-        return self._came_in.begin
+        return self._funding_span.begin
 
     async def plan(self, *, veteran: int, of_veteran: int) -> None:
         """`veteran` is the subscriber with the longest history."""
-        await self._connection.execute(_TABLES)
-        await self._connection.execute(_VETERAN, veteran, of_veteran, self.payments)
-        await self._connection.execute(_SET_TURNS, self.payments)
-        self._turns = await self._connection.fetchval("SELECT count(*) FROM turns")
-        await self._look_at_fundings()
-        await self._look_at_payments()
+        await self._connection.execute(_CREATE_TABLES)
+        await self._connection.execute(_UPDATE_VETERAN_SLOTS, veteran, of_veteran, self.payments)
+        await self._connection.execute(_INSERT_TURNS, self.payments)
+        self._turn_count = await self._connection.fetchval("SELECT count(*) FROM turns")
+        await self._load_funding_templates()
+        await self._load_payment_templates()
         await self._connection.execute("ANALYZE turns")
 
-    async def _look_at_fundings(self) -> None:
+    async def _load_funding_templates(self) -> None:
         """What the ledger wrote is what more of it must look like."""
-        row = await self._connection.fetchrow(_A_FUNDING)
-        self._funding, answer = row["id"], decode_result(row["answer"])
+        row = await self._connection.fetchrow(_SELECT_FUNDING)
+        self._funding_id, answer = row["id"], decode_result(row["answer"])
         names = await self._connection.fetch("SELECT number, masked FROM names")
         values = {"transaction_id": "new.id", "amount": "given", "payee_available": "given"}
-        models = [answers.model(answer, *values, payee_name=name["masked"]) for name in names]
+        models = [
+            stored_responses.encode_template(answer, *values, payee_name=name["masked"])
+            for name in names
+        ]
         await self._connection.execute(
             "INSERT INTO fundings SELECT * FROM unnest($1::bigint[], $2::bytea[])",
             [name["number"] for name in names],
             models,
         )
-        self._fund = _FUND.format(answer=answers.filled_in("form.answer", models[0], values))
+        self._fund_sql = _INSERT_FUNDINGS.format(
+            answer=stored_responses.render_overlay_sql("form.answer", models[0], values)
+        )
 
-    async def _look_at_payments(self) -> None:
-        rows = await self._connection.fetch(_A_PAYMENT_EACH)
+    async def _load_payment_templates(self) -> None:
+        rows = await self._connection.fetch(_SELECT_PAYMENTS)
         values = {
             "transaction_id": "id",
             "amount": "price",
             "fee": "fee",
             "payer_available": "from_balance",
         }
-        models = [answers.model(decode_result(row["answer"]), *values) for row in rows]
-        await self._connection.execute(_SET_TILLS, [row["id"] for row in rows], models)
-        self._tills = len(rows)
-        self._pay = _PAY.format(answer=answers.filled_in("answer", models[0], values))
+        models = [
+            stored_responses.encode_template(decode_result(row["answer"]), *values) for row in rows
+        ]
+        await self._connection.execute(_INSERT_TILLS, [row["id"] for row in rows], models)
+        self._till_count = len(rows)
+        self._pay_sql = _INSERT_PAYMENTS.format(
+            answer=stored_responses.render_overlay_sql("answer", models[0], values)
+        )
 
     async def fund(self, first: int, last: int) -> None:
         """Give the payers with these numbers what they will pay with, and what they will keep."""
-        span = self._came_in
+        span = self._funding_span
         await self._connection.execute(
-            self._fund,
-            *(first, last, self._funding),
+            self._fund_sql,
+            *(first, last, self._funding_id),
             *(span.first_id, span.ids_per_millisecond, span.begin),
         )
 
     async def pay(self, first: int, last: int) -> None:
-        span = self._paid
+        span = self._payment_span
         await self._connection.execute(
-            self._pay,
-            *(first, last, self._turns, self._tills, self.payments),
+            self._pay_sql,
+            *(first, last, self._turn_count, self._till_count, self.payments),
             *(span.first_id, span.ids_per_millisecond, span.begin, span.milliseconds),
             str(self._zone),
         )
 
     async def pay_out(self) -> None:
         """One by one: there are few, and of large amounts."""
-        end = self._paid.begin + self._paid.length
-        platform = await self._connection.fetchrow(_PLATFORM, self._funding)
+        end = self._payment_span.begin + self._payment_span.length
+        platform = await self._connection.fetchrow(_SELECT_PLATFORM_ACCOUNT, self._funding_id)
         for till in await self._connection.fetch("SELECT * FROM tills WHERE sold > 0"):
             moment = end + till["till"] * _MILLISECOND
             answer = TransactionResult(
@@ -131,25 +140,25 @@ class Past:
                 payee_name=platform["name"],
             )
             await self._connection.execute(
-                _PAY_OUT,
-                *(answer.transaction_id, self._funding, till["sold"], till["to_account"]),
+                _INSERT_PAYOUT,
+                *(answer.transaction_id, self._funding_id, till["sold"], till["to_account"]),
                 *(platform["id"], encode_result(answer), moment),
             )
 
-    async def count_usage(self) -> None:
+    async def write_usage(self) -> None:
         """What was used of the limits, on the last day of each and in its month."""
-        await self._connection.execute(_USED, self._paid.first_id, self._funding)
+        await self._connection.execute(_INSERT_USAGE, self._payment_span.first_id, self._funding_id)
         await self._connection.execute("ANALYZE used")
-        await self._connection.execute(_USED_BY_THE_WORLD)
+        await self._connection.execute(_UPDATE_DATASET_USAGE)
 
-    async def count_figures(self) -> None:
+    async def write_rollups(self) -> None:
         """What the ledger would have added up on the way."""
         async with self._connection.transaction():
             await self._connection.execute("DELETE FROM figures")
-            await self._connection.execute(_FIGURES)
+            await self._connection.execute(_INSERT_ROLLUPS)
 
 
-_TABLES: Final = """
+_CREATE_TABLES: Final = """
     CREATE TEMP TABLE turns (position bigint PRIMARY KEY, payer bigint, nth bigint, paid bigint);
     CREATE TEMP TABLE fundings (named bigint PRIMARY KEY, answer bytea);
     CREATE TEMP TABLE tills (
@@ -159,12 +168,12 @@ _TABLES: Final = """
                             month_used bigint)"""
 
 #: So many slots that the turns of all payments give the veteran that many payments.
-_VETERAN: Final = """
+_UPDATE_VETERAN_SLOTS: Final = """
     UPDATE payers SET slots = greatest(1, $2 * others.slots / ($3 - $2))
     FROM (SELECT sum(slots)::bigint AS slots FROM payers WHERE owner_id <> $1) AS others
     WHERE owner_id = $1"""
 
-_SET_TURNS: Final = """
+_INSERT_TURNS: Final = """
     INSERT INTO turns
     WITH turns AS (
         SELECT row_number() OVER (ORDER BY hashint8extended(number, slot), number) - 1 AS position,
@@ -175,21 +184,21 @@ _SET_TURNS: Final = """
                + count(*) FILTER (WHERE position < $1 % size) OVER (PARTITION BY number)
     FROM turns ORDER BY position"""
 
-_A_FUNDING: Final = f"""
+_SELECT_FUNDING: Final = f"""
     SELECT t.id, t.answer FROM transactions t JOIN accounts payer ON payer.id = t.from_account
     WHERE t.type = '{chart.TRANSFER}' AND payer.kind = '{chart.CASH}' LIMIT 1"""
 
-_A_PAYMENT_EACH: Final = f"""
+_SELECT_PAYMENTS: Final = f"""
     SELECT DISTINCT ON (to_account) id, answer FROM transactions
     WHERE type = '{chart.POS_PAYMENT}' AND status = 'completed' ORDER BY to_account, id"""
 
-_SET_TILLS: Final = """
+_INSERT_TILLS: Final = """
     INSERT INTO tills
     SELECT nth - 1, to_account, channel, currency, scope, context, model.answer, 0
     FROM unnest($1::bigint[], $2::bytea[]) WITH ORDINALITY AS model (id, answer, nth)
     JOIN transactions USING (id)"""
 
-_FUND: Final = """
+_INSERT_FUNDINGS: Final = """
     WITH new AS (
         SELECT $4 + payers.number * $5 AS id,
                $6::timestamptz + payers.number * interval '1 millisecond' AS moment,
@@ -210,7 +219,7 @@ _FUND: Final = """
     INSERT INTO entries (transaction_id, position, debit_account, credit_account, amount)
     SELECT id, 0, from_account, to_account, amount FROM funded ORDER BY id"""
 
-_PAY: Final = f"""
+_INSERT_PAYMENTS: Final = f"""
     WITH due AS (
         SELECT number, number % $3 AS position, number / $3 AS round, number % $4 AS till,
                number * $9 / $5 AS elapsed
@@ -248,11 +257,11 @@ _PAY: Final = f"""
           GROUP BY to_account) AS taken
     WHERE tills.to_account = taken.to_account"""
 
-_PLATFORM: Final = """
+_SELECT_PLATFORM_ACCOUNT: Final = """
     SELECT payer.id, payer.public_name AS name
     FROM transactions t JOIN accounts payer ON payer.id = t.from_account WHERE t.id = $1"""
 
-_PAY_OUT: Final = """
+_INSERT_PAYOUT: Final = """
     WITH paid_out AS (
         INSERT INTO transactions (id, type, status, channel, amount, fee_amount, currency,
                                   from_account, to_account, from_balance, answer, created_at,
@@ -263,14 +272,14 @@ _PAY_OUT: Final = """
     INSERT INTO entries (transaction_id, position, debit_account, credit_account, amount)
     SELECT id, 0, from_account, to_account, amount FROM paid_out"""
 
-_FIGURES: Final = """
+_INSERT_ROLLUPS: Final = """
     INSERT INTO figures
     SELECT date_bin('15 minutes', created_at, '2000-01-01Z'), type,
            CASE WHEN status IN ('failed', 'under_review') THEN status ELSE 'completed' END,
            failure_code, -1, count(*), sum(amount), sum(fee_amount)
     FROM transactions GROUP BY 1, 2, 3, 4"""
 
-_USED: Final = f"""
+_INSERT_USAGE: Final = f"""
     INSERT INTO used
     WITH sent AS (
         SELECT from_account, usage_day, amount FROM transactions
@@ -281,7 +290,7 @@ _USED: Final = f"""
     WHERE usage_day >= date_trunc('month', day)
     GROUP BY from_account, day"""
 
-_USED_BY_THE_WORLD: Final = """
+_UPDATE_DATASET_USAGE: Final = """
     UPDATE accounts SET
         usage_day = coalesce(usage_day, day),
         day_used = CASE WHEN usage_day IS NULL THEN used.day_used ELSE accounts.day_used END,

@@ -6,13 +6,13 @@ from typing import Final
 _TICK: Final = timedelta(milliseconds=1)
 
 
-class PastClock:
+class SimulatedClock:
     def __init__(self, moment: datetime) -> None:
         self._now = moment.astimezone(UTC)
 
     def __call__(self) -> datetime:
         return self._now
 
-    def move_to(self, moment: datetime) -> None:
+    def advance_to(self, moment: datetime) -> None:
         """Forward; a moment that is over already becomes the next possible one."""
         self._now = max(moment.astimezone(UTC), self._now + _TICK)

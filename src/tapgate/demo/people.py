@@ -32,13 +32,13 @@ class Resident:
     salary: int  # a month, in minor units; 0: none
     agent: "Agent"
     friends: "list[Resident]" = field(default_factory=list)
-    children: list[ChildCard] = field(default_factory=list)
+    child_cards: list[ChildCard] = field(default_factory=list)
     card_expires_at: datetime | None = None
     id: int = 0
     account_id: int = 0
     balance: int = 0
-    done_today: int = 0
-    active: bool = True
+    transactions_today: int = 0
+    is_active: bool = True
 
     @property
     def public_id(self) -> str:
@@ -86,7 +86,7 @@ class Shop:
     id: int
     key: NewHmacKey
     terminals: list[Terminal]
-    taken: int = 0  # since the owner last took money out
+    unpaid_takings: int = 0  # since the owner last took money out
 
     @property
     def key_id(self) -> str:
@@ -111,7 +111,7 @@ class Country:
 _DIGITS: Final = "0123456789"
 
 
-def pin(chance: Random) -> str:
+def draw_pin(chance: Random) -> str:
     """One that is accepted also where weak ones are refused."""
     while True:
         drawn = "".join(chance.choices(_DIGITS, k=4))

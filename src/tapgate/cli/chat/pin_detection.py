@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
-_PIN: Final = re.compile(r"\bPIN\b|\bcode secret\b|\bsecret code\b", re.IGNORECASE)
-_ASKS: Final = re.compile(
+_PIN_PATTERN: Final = re.compile(r"\bPIN\b|\bcode secret\b|\bsecret code\b", re.IGNORECASE)
+_PROMPT_PATTERN: Final = re.compile(
     r"""\b(enter|type|give|send|reply|write|choose|pick|repeat|confirm|please|digits?|what\ is
         |entre[rz]|entre|tape[rz]?|saisi\w*|donne[rz]?|envo[iy]\w*|r[ée]pond\w*|[ée]cri\w*|choisi\w*
         |r[ée]p[èée]t\w*|confirme[rz]?|indique[rz]?|compose[rz]?|chiffres?|quel\ est|pla[îi]t|svp
@@ -12,26 +12,28 @@ _ASKS: Final = re.compile(
         |[:?]$""",
     re.IGNORECASE | re.VERBOSE,
 )
-_WARNS: Final = re.compile(
+_WARNING_PATTERN: Final = re.compile(
     r"""^\W*(nobody|no\ one|ne\b|n['’]|personne)|\b(do\ not|don['’]t)\b
         |\b(never|jamais|ne\ pas)\b.*\bPIN\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-_OPTION: Final = re.compile(r"^\W*\d{1,2}\W*([.):]|\s[-–—])\W*\s|^\*\d{1,2}\*\s")
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+")
-_FOUR_DIGITS: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
+_MENU_OPTION_PATTERN: Final = re.compile(r"^\W*\d{1,2}\W*([.):]|\s[-–—])\W*\s|^\*\d{1,2}\*\s")
+_SENTENCE_END_PATTERN: Final = re.compile(r"(?<=[.!?])\s+")
+_FOUR_DIGITS_PATTERN: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
 
 
 def asks_for_pin(answer: str) -> bool:
     """Whether what is typed next should be hidden. In doubt it is: `Change PIN` in a menu and a
     warning are no doubt."""
-    lines = (line for line in answer.splitlines() if not _OPTION.match(line))
-    sentences = (part.strip(" *_") for line in lines for part in _SENTENCE_END.split(line))
+    lines = (line for line in answer.splitlines() if not _MENU_OPTION_PATTERN.match(line))
+    sentences = (part.strip(" *_") for line in lines for part in _SENTENCE_END_PATTERN.split(line))
     return any(
-        _PIN.search(sentence) and _ASKS.search(sentence) and not _WARNS.search(sentence)
+        _PIN_PATTERN.search(sentence)
+        and _PROMPT_PATTERN.search(sentence)
+        and not _WARNING_PATTERN.search(sentence)
         for sentence in sentences
     )
 
 
-def may_hold_pin(typed: str) -> bool:
-    return _FOUR_DIGITS.search(typed) is not None
+def may_contain_pin(typed: str) -> bool:
+    return _FOUR_DIGITS_PATTERN.search(typed) is not None

@@ -10,12 +10,12 @@ from tapgate import clock
 #: An amount in major units. A float is none: 0.1 has no exact one.
 Money = str | Decimal
 #: A day of the platform's calendar.
-Day = str | date
+DateLike = str | date
 #: A moment with its time zone, or a day.
-Moment = str | date | datetime
+DateTimeLike = str | date | datetime
 
 
-def money(amount: Money) -> str:
+def encode_amount(amount: Money) -> str:
     """`Decimal("1E+3")` -> `"1000"`; whether there may be so much the gateway says."""
     if isinstance(amount, str):
         return amount
@@ -26,21 +26,21 @@ def money(amount: Money) -> str:
     return format(amount, "f")
 
 
-def money_or_none(amount: Money | None) -> str | None:
-    return None if amount is None else money(amount)
+def encode_optional_amount(amount: Money | None) -> str | None:
+    return None if amount is None else encode_amount(amount)
 
 
-def day(value: Day) -> str:
+def encode_date(value: DateLike) -> str:
     if isinstance(value, datetime):
         raise TypeError("a day is a date or a str, not a datetime")
     return value.isoformat() if isinstance(value, date) else value
 
 
-def day_or_none(value: Day | None) -> str | None:
-    return None if value is None else day(value)
+def encode_optional_date(value: DateLike | None) -> str | None:
+    return None if value is None else encode_date(value)
 
 
-def moment_or_none(value: Moment | None) -> str | None:
+def encode_optional_datetime(value: DateTimeLike | None) -> str | None:
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise ValueError("a moment needs its time zone")
@@ -48,15 +48,15 @@ def moment_or_none(value: Moment | None) -> str | None:
     return value.isoformat() if isinstance(value, date) else value
 
 
-_PNG = b"\x89PNG\r\n\x1a\n"
+_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
-def picture(content: bytes) -> str:
+def encode_image(content: bytes) -> str:
     """A JPEG or PNG as a data URI; whether it is a good one the gateway says."""
-    kind = "png" if content.startswith(_PNG) else "jpeg"
+    kind = "png" if content.startswith(_PNG_SIGNATURE) else "jpeg"
     return f"data:image/{kind};base64,{b64encode(content).decode()}"
 
 
-def given(**members: Any) -> dict[str, Any]:
+def omit_none(**members: Any) -> dict[str, Any]:
     """Those that are not None. A trailing `_` is for names that are words of Python."""
     return {name.removesuffix("_"): value for name, value in members.items() if value is not None}

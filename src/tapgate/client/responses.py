@@ -6,23 +6,23 @@ import httpx2
 import msgspec
 
 from tapgate.client.exceptions.base import (
-    ConnectionFailed,
-    Refusal,
+    ApiConnectionError,
+    ErrorResponse,
     TapgateError,
-    UnexpectedAnswer,
-    refused,
+    UnexpectedResponseError,
+    build_api_error,
 )
 from tapgate.client.operation import Operation
 from tapgate.client.records.base import File, Receipt
 
 T = TypeVar("T")
 
-_REPLAYED = "Idempotent-Replayed"
+_REPLAYED_HEADER = "Idempotent-Replayed"
 #: Unless the gateway itself says it, what stands before it says that it cannot be reached.
-_FROM_BEFORE_IT = (502, 503, 504)
+_PROXY_ERROR_STATUSES = (502, 503, 504)
 
 
-class _Said(msgspec.Struct):
+class _ErrorBody(msgspec.Struct):
     """The body of a refusal."""
 
     error: str
@@ -31,16 +31,16 @@ class _Said(msgspec.Struct):
     details: dict[str, Any] | None = None
 
 
-def is_answer(operation: Operation[Any], response: httpx2.Response) -> bool:
-    return response.is_success or response.status_code in operation.also_answers
+def is_success(operation: Operation[Any], response: httpx2.Response) -> bool:
+    return response.is_success or response.status_code in operation.extra_success_statuses
 
 
-def read(operation: Operation[T], response: httpx2.Response) -> T:
-    return cast(T, _read(operation, response))
+def decode(operation: Operation[T], response: httpx2.Response) -> T:
+    return cast(T, _decode(operation, response))
 
 
-def _read(operation: Operation[Any], response: httpx2.Response) -> Any:
-    kind = operation.answer
+def _decode(operation: Operation[Any], response: httpx2.Response) -> Any:
+    kind = operation.response_type
     if kind is type(None):
         return None
     if kind is File:
@@ -54,34 +54,34 @@ def _read(operation: Operation[Any], response: httpx2.Response) -> Any:
         answer = msgspec.json.decode(response.content, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         # Not chained: what a decoder says may quote what it read.
-        raise UnexpectedAnswer(operation.request_id, response.status_code) from None
+        raise UnexpectedResponseError(operation.request_id, response.status_code) from None
     if isinstance(answer, Receipt):
-        replayed = response.headers.get(_REPLAYED) == "true"
+        replayed = response.headers.get(_REPLAYED_HEADER) == "true"
         answer = msgspec.structs.replace(answer, request_id=operation.request_id, replayed=replayed)
     return answer
 
 
-def refusal(operation: Operation[Any], response: httpx2.Response) -> TapgateError:
+def decode_error(operation: Operation[Any], response: httpx2.Response) -> TapgateError:
     try:
-        said = msgspec.json.decode(response.content, type=_Said)
+        said = msgspec.json.decode(response.content, type=_ErrorBody)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        if response.status_code in _FROM_BEFORE_IT:
-            return ConnectionFailed(operation.request_id)
-        return UnexpectedAnswer(operation.request_id, response.status_code)
-    return refused(
-        Refusal(
+        if response.status_code in _PROXY_ERROR_STATUSES:
+            return ApiConnectionError(operation.request_id)
+        return UnexpectedResponseError(operation.request_id, response.status_code)
+    return build_api_error(
+        ErrorResponse(
             status=response.status_code,
             code=said.code,
             error=said.error,
             message=said.message,
             details=said.details or {},
             request_id=operation.request_id,
-            retry_after=retry_after(response),
+            retry_after=parse_retry_after(response),
         )
     )
 
 
-def retry_after(response: httpx2.Response) -> float | None:
+def parse_retry_after(response: httpx2.Response) -> float | None:
     """Only seconds: a date would need both clocks to agree."""
     text = response.headers.get("Retry-After", "")
     return float(text) if text.isascii() and text.isdigit() else None

@@ -1,0 +1,240 @@
+"""Whose things an operation works on: what a caller who may call it gets of other clients' things.
+
+Every operation is in this table. The tests go through it, so that none is added without an answer,
+and try each kind with somebody else's things.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+
+class ObjectAccess(Enum):
+    """What is looked at beside the credential. The value: what is said of it, and to others."""
+
+    NO_OBJECT = (
+        "no object",
+        "It names no object, or makes a new one.",
+    )
+    ANY = (
+        "any",
+        "These belong to the platform. Whoever may call may name every one of them.",
+    )
+    UNRESTRICTED = (
+        "open subscribers",
+        "Every subscriber who is not restricted. A restricted one is closed to API keys, and to an"
+        " admin until that admin has verified a code from the subscriber's phone: 403"
+        " `OTP_REQUIRED`, and left out of lists. Transactions are the exception: an admin gets them"
+        " with `masked: true` and without personal data. Services and terminals get everything;"
+        " partners may fund, and get no balance.",
+    )
+    PIN = (
+        "who knows the PIN",
+        "The subscriber's, card's or agent's PIN is asked for; another one: 400 `INVALID_PIN`, and"
+        " it counts.",
+    )
+    OTP = (
+        "who has the code",
+        "A one-time code that was sent to the subscriber's phone; another one: 400 `INVALID_OTP`.",
+    )
+    SUBSCRIBER_WALLETS = (
+        "subscribers' money",
+        "An API key moves money between subscribers only; another account: 403 `FORBIDDEN`.",
+    )
+    SUB_AGENTS = (
+        "one's own sub-agents",
+        "Another agent's: 403 `FORBIDDEN`.",
+    )
+    PROCESSOR = (
+        "the processor's own",
+        "The processor is that of the signing key. Another processor's terminal or payment is"
+        " answered like one that does not exist: 404.",
+    )
+    PARTNER = (
+        "the partner's own",
+        "The partner is the one who signs. Another partner is answered like one that does not"
+        " exist: 422 where `partner_id` names it, 401 on a webhook.",
+    )
+    OWN = (
+        "one's own",
+        "The admin, or the session, that the token belongs to: no other can be named.",
+    )
+    LINK = (
+        "who has the link",
+        "The link is the credential, for 24 hours; another one: 404.",
+    )
+    PARENT_IN_PATH = (
+        "of the one in the path",
+        "What belongs to another than the path names is answered like what does not exist: 404.",
+    )
+
+    def __init__(self, title: str, sentence: str) -> None:
+        self.title = title
+        self.description = sentence
+
+
+_V1: Final = "/api/v1"
+_SUBSCRIBER: Final = f"{_V1}/subscribers/{{id}}"
+_PROCESSOR: Final = f"{_V1}/processors/{{id}}"
+_AGENT: Final = f"{_V1}/agents/{{id}}"
+_PARTNER: Final = f"{_V1}/admin/partners/{{id}}"
+_ALERT: Final = f"{_V1}/compliance/alerts/{{id}}"
+_WEBHOOK_ENDPOINTS: Final = f"{_V1}/admin/webhook-endpoints"
+
+_IN_APP: Final[dict[str, tuple[ObjectAccess, ...]]] = {
+    f"POST {prefix}{path}": whose
+    for prefix in (f"{_V1}/payment", "/payment")
+    for path, whose in {
+        "": (ObjectAccess.ANY,),  # any card pays, within the limits without a PIN
+        "/verify-card": (ObjectAccess.ANY,),
+        "/lookup-card": (ObjectAccess.ANY,),
+        "/refund": (ObjectAccess.PROCESSOR,),
+    }.items()
+}
+
+OBJECT_ACCESS: Final[Mapping[str, tuple[ObjectAccess, ...]]] = {
+    f"POST {_V1}/subscribers": (ObjectAccess.NO_OBJECT,),
+    f"GET {_V1}/subscribers": (ObjectAccess.UNRESTRICTED,),
+    f"GET {_SUBSCRIBER}": (ObjectAccess.UNRESTRICTED,),
+    f"GET {_SUBSCRIBER}/limits": (ObjectAccess.UNRESTRICTED,),
+    f"PUT {_SUBSCRIBER}": (ObjectAccess.UNRESTRICTED,),
+    f"POST {_SUBSCRIBER}/block": (
+        ObjectAccess.ANY,
+    ),  # it protects, so it is open for restricted ones too
+    f"POST {_SUBSCRIBER}/unblock": (ObjectAccess.UNRESTRICTED,),
+    f"POST {_SUBSCRIBER}/close": (ObjectAccess.UNRESTRICTED,),
+    f"POST {_SUBSCRIBER}/verify-pin": (ObjectAccess.UNRESTRICTED, ObjectAccess.PIN),
+    f"POST {_SUBSCRIBER}/change-pin": (ObjectAccess.UNRESTRICTED, ObjectAccess.PIN),
+    f"POST {_SUBSCRIBER}/reset-pin": (ObjectAccess.UNRESTRICTED,),
+    f"POST {_SUBSCRIBER}/reset-pin/confirm": (ObjectAccess.UNRESTRICTED, ObjectAccess.OTP),
+    f"POST {_SUBSCRIBER}/restricted-access": (
+        ObjectAccess.ANY,
+    ),  # the way to open a restricted one
+    f"POST {_SUBSCRIBER}/restricted-access/verify": (ObjectAccess.OTP,),
+    f"POST {_SUBSCRIBER}/kyc-documents": (ObjectAccess.UNRESTRICTED,),
+    f"GET {_SUBSCRIBER}/kyc-documents": (ObjectAccess.UNRESTRICTED,),
+    f"GET {_SUBSCRIBER}/kyc-documents/{{document_id}}": (
+        ObjectAccess.UNRESTRICTED,
+        ObjectAccess.PARENT_IN_PATH,
+    ),
+    f"GET {_SUBSCRIBER}/messages": (ObjectAccess.ANY,),  # of a restricted subscriber only codes
+    f"POST {_V1}/cards/link": (ObjectAccess.UNRESTRICTED, ObjectAccess.PIN),
+    f"POST {_V1}/cards/child": (ObjectAccess.UNRESTRICTED, ObjectAccess.PIN),
+    f"GET {_V1}/cards": (ObjectAccess.UNRESTRICTED,),
+    f"GET {_V1}/cards/{{serial}}": (ObjectAccess.UNRESTRICTED,),
+    f"POST {_V1}/cards/{{serial}}/block": (ObjectAccess.ANY,),  # it protects
+    f"POST {_V1}/cards/{{serial}}/unblock": (ObjectAccess.UNRESTRICTED,),
+    f"POST {_V1}/cards/upload-csv": (ObjectAccess.NO_OBJECT,),
+    f"POST {_V1}/wallet/transfer-p2p": (ObjectAccess.PIN,),
+    f"POST {_V1}/wallet/transfer": (
+        ObjectAccess.UNRESTRICTED,
+        ObjectAccess.PIN,
+        ObjectAccess.SUBSCRIBER_WALLETS,
+    ),
+    f"POST {_V1}/pos/payment": (ObjectAccess.PROCESSOR, ObjectAccess.PIN),
+    f"POST {_V1}/pos/verify-card": (ObjectAccess.PIN,),
+    f"POST {_V1}/pos/lookup-card": (ObjectAccess.ANY,),
+    f"POST {_V1}/pos/refund": (ObjectAccess.PROCESSOR,),
+    **_IN_APP,
+    f"POST {_V1}/processors": (ObjectAccess.NO_OBJECT,),
+    f"GET {_V1}/processors": (ObjectAccess.ANY,),
+    f"GET {_PROCESSOR}": (ObjectAccess.ANY,),
+    f"POST {_PROCESSOR}/suspend": (ObjectAccess.ANY,),
+    f"POST {_PROCESSOR}/activate": (ObjectAccess.ANY,),
+    f"POST {_PROCESSOR}/transfer": (ObjectAccess.UNRESTRICTED,),
+    f"POST {_PROCESSOR}/terminals": (ObjectAccess.ANY,),
+    f"GET {_PROCESSOR}/terminals": (ObjectAccess.ANY,),
+    f"POST {_PROCESSOR}/terminals/{{terminal_id}}/block": (ObjectAccess.PARENT_IN_PATH,),
+    f"POST {_PROCESSOR}/terminals/{{terminal_id}}/unblock": (ObjectAccess.PARENT_IN_PATH,),
+    f"POST {_PROCESSOR}/keys": (ObjectAccess.PARENT_IN_PATH,),
+    f"GET {_PROCESSOR}/keys": (ObjectAccess.ANY,),
+    f"DELETE {_PROCESSOR}/keys/{{api_key_id}}": (ObjectAccess.PARENT_IN_PATH,),
+    f"GET {_PROCESSOR}/transactions": (ObjectAccess.UNRESTRICTED,),
+    f"POST {_V1}/admin/partners": (ObjectAccess.NO_OBJECT,),
+    f"GET {_V1}/admin/partners": (ObjectAccess.ANY,),
+    f"GET {_PARTNER}": (ObjectAccess.ANY,),
+    f"POST {_PARTNER}/fund": (ObjectAccess.ANY,),
+    f"POST {_PARTNER}/suspend": (ObjectAccess.ANY,),
+    f"POST {_PARTNER}/activate": (ObjectAccess.ANY,),
+    f"POST {_PARTNER}/rotate-webhook-secret": (ObjectAccess.ANY,),
+    f"POST {_PARTNER}/keys": (ObjectAccess.ANY,),
+    f"GET {_PARTNER}/keys": (ObjectAccess.ANY,),
+    f"DELETE {_PARTNER}/keys/{{api_key_id}}": (ObjectAccess.PARENT_IN_PATH,),
+    f"POST {_V1}/wallet/fund-from-partner": (ObjectAccess.PARTNER, ObjectAccess.UNRESTRICTED),
+    f"POST {_V1}/webhooks/partners/{{partner_id}}": (ObjectAccess.PARTNER,),
+    f"POST {_V1}/agents": (ObjectAccess.ANY,),
+    f"GET {_V1}/agents": (ObjectAccess.ANY,),
+    f"GET {_AGENT}": (ObjectAccess.ANY,),
+    f"GET {_AGENT}/balance": (ObjectAccess.ANY,),
+    f"POST {_AGENT}/suspend": (ObjectAccess.ANY,),
+    f"POST {_AGENT}/activate": (ObjectAccess.ANY,),
+    f"POST {_AGENT}/terminate": (ObjectAccess.ANY,),
+    f"POST {_AGENT}/change-pin": (ObjectAccess.PIN,),
+    f"POST {_AGENT}/fund": (ObjectAccess.ANY,),
+    f"POST {_AGENT}/payout-commission": (ObjectAccess.ANY,),
+    f"POST {_V1}/agents/cashin": (ObjectAccess.UNRESTRICTED, ObjectAccess.PIN),
+    f"POST {_V1}/agents/cashout": (ObjectAccess.PIN,),
+    f"POST {_V1}/agents/transfer": (ObjectAccess.SUB_AGENTS, ObjectAccess.PIN),
+    f"POST {_V1}/wallet/quote": (ObjectAccess.UNRESTRICTED,),
+    f"GET {_V1}/balance/{{user_id}}": (ObjectAccess.UNRESTRICTED,),
+    f"POST {_V1}/wallet/account-statement": (ObjectAccess.UNRESTRICTED, ObjectAccess.PIN),
+    f"GET {_V1}/statements/{{token}}": (ObjectAccess.LINK,),
+    f"GET {_V1}/transactions": (ObjectAccess.UNRESTRICTED,),
+    f"GET {_V1}/transactions/export": (ObjectAccess.UNRESTRICTED,),
+    f"GET {_V1}/transactions/{{id}}": (ObjectAccess.UNRESTRICTED,),
+    f"GET {_V1}/transactions/{{id}}/entries": (ObjectAccess.UNRESTRICTED,),
+    f"GET {_V1}/transactions/{{id}}/chain": (ObjectAccess.UNRESTRICTED,),
+    f"GET {_V1}/fee-rules": (ObjectAccess.ANY,),
+    f"PUT {_V1}/fee-rules": (ObjectAccess.ANY,),
+    f"PUT {_V1}/fee-rules/{{type}}": (ObjectAccess.ANY,),
+    f"GET {_V1}/commission-rules": (ObjectAccess.ANY,),
+    f"PUT {_V1}/commission-rules": (ObjectAccess.ANY,),
+    f"POST {_V1}/messages/statuses": (ObjectAccess.ANY,),
+    f"POST {_V1}/compliance/check": (ObjectAccess.UNRESTRICTED,),
+    f"POST {_V1}/compliance/alerts": (ObjectAccess.ANY,),  # an alert is not the subscriber's record
+    f"GET {_V1}/compliance/alerts": (ObjectAccess.ANY,),
+    f"GET {_ALERT}": (ObjectAccess.ANY,),
+    f"POST {_ALERT}/investigate": (ObjectAccess.ANY,),
+    f"POST {_ALERT}/resolve": (ObjectAccess.ANY,),
+    f"GET {_V1}/compliance/rules": (ObjectAccess.ANY,),
+    f"GET {_V1}/compliance/rules/{{id}}": (ObjectAccess.ANY,),
+    f"POST {_V1}/compliance/rules": (ObjectAccess.ANY,),
+    f"PUT {_V1}/compliance/rules/{{id}}": (ObjectAccess.ANY,),
+    f"DELETE {_V1}/compliance/rules/{{id}}": (ObjectAccess.ANY,),
+    f"GET {_V1}/account-rules/{{kyc_level}}": (ObjectAccess.ANY,),
+    f"PUT {_V1}/account-rules/{{kyc_level}}": (ObjectAccess.ANY,),
+    f"POST {_V1}/admin/login": (ObjectAccess.NO_OBJECT,),
+    f"POST {_V1}/admin/refresh": (ObjectAccess.OWN,),
+    f"POST {_V1}/admin/logout": (ObjectAccess.OWN,),
+    f"GET {_V1}/admin/me": (ObjectAccess.OWN,),
+    f"POST {_V1}/admin/users": (ObjectAccess.NO_OBJECT,),
+    f"GET {_V1}/admin/users": (ObjectAccess.ANY,),
+    f"POST {_V1}/admin/users/{{id}}/disable": (ObjectAccess.ANY,),
+    f"POST {_V1}/admin/users/{{id}}/enable": (ObjectAccess.ANY,),
+    f"POST {_V1}/admin/api-keys": (ObjectAccess.NO_OBJECT,),
+    f"GET {_V1}/admin/api-keys": (ObjectAccess.ANY,),
+    f"GET {_V1}/admin/api-keys/{{id}}": (ObjectAccess.ANY,),
+    f"PUT {_V1}/admin/api-keys/{{id}}": (ObjectAccess.ANY,),
+    f"POST {_V1}/admin/api-keys/{{id}}/rotate": (ObjectAccess.ANY,),
+    f"DELETE {_V1}/admin/api-keys/{{id}}": (ObjectAccess.ANY,),
+    f"GET {_V1}/audit/logs": (ObjectAccess.ANY,),
+    f"GET {_V1}/audit/verify": (ObjectAccess.ANY,),
+    f"GET {_V1}/overview": (ObjectAccess.NO_OBJECT,),
+    f"POST {_V1}/ledger/verify": (ObjectAccess.NO_OBJECT,),
+    f"POST {_WEBHOOK_ENDPOINTS}": (ObjectAccess.NO_OBJECT,),
+    f"GET {_WEBHOOK_ENDPOINTS}": (ObjectAccess.ANY,),
+    f"GET {_WEBHOOK_ENDPOINTS}/{{id}}": (ObjectAccess.ANY,),
+    f"PUT {_WEBHOOK_ENDPOINTS}/{{id}}": (ObjectAccess.ANY,),
+    f"POST {_WEBHOOK_ENDPOINTS}/{{id}}/rotate-secret": (ObjectAccess.ANY,),
+    f"POST {_WEBHOOK_ENDPOINTS}/{{id}}/test": (ObjectAccess.ANY,),
+    f"DELETE {_WEBHOOK_ENDPOINTS}/{{id}}": (ObjectAccess.ANY,),
+    f"GET {_WEBHOOK_ENDPOINTS}/{{id}}/deliveries": (ObjectAccess.ANY,),
+    f"POST {_WEBHOOK_ENDPOINTS}/{{id}}/deliveries/{{delivery_id}}/redeliver": (
+        ObjectAccess.PARENT_IN_PATH,
+    ),
+    "GET /health": (ObjectAccess.NO_OBJECT,),
+    "GET /openapi.json": (ObjectAccess.NO_OBJECT,),
+    "GET /docs": (ObjectAccess.NO_OBJECT,),
+    "GET /docs/{file}": (ObjectAccess.NO_OBJECT,),
+    "GET /metrics": (ObjectAccess.NO_OBJECT,),
+}

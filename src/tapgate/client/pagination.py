@@ -1,0 +1,127 @@
+"""Lists of the gateway, page by page, newest first."""
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+
+import msgspec
+
+from tapgate.client.operation import (
+    AsyncMode,
+    ListOperation,
+    Operation,
+    OperationGroup,
+    SyncMode,
+    build_operation,
+)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Page(msgspec.Struct, Generic[T], frozen=True):
+    """`next_cursor` asks for the page after this one; None on the last. `masked`: a transaction on
+    the page is masked."""
+
+    data: list[T]
+    has_more: bool
+    next_cursor: str | None
+    masked: bool = False
+
+
+class _SyncSender(Protocol):
+    def send(self, operation: Operation[T], /) -> T: ...
+
+
+class _AsyncSender(Protocol):
+    def send(self, operation: Operation[T], /) -> Coroutine[Any, Any, T]: ...
+
+
+class Paginator(Generic[T]):
+    """All items, fetched a page at a time while one walks over them."""
+
+    def __init__(self, line: _SyncSender, listing: ListOperation[T]) -> None:
+        self._transport = line
+        self._operation = listing
+
+    def get_page(self, cursor: str | None = None) -> Page[T]:
+        """The first page, or the one that a page before points to."""
+        return self._transport.send(_build_page_operation(self._operation, cursor))
+
+    def __iter__(self) -> Iterator[T]:
+        page = self.get_page()
+        yield from page.data
+        while page.next_cursor is not None:
+            page = self.get_page(page.next_cursor)
+            yield from page.data
+
+
+class AsyncPaginator(Generic[T]):
+    """All items, fetched a page at a time while one walks over them."""
+
+    def __init__(self, line: _AsyncSender, listing: ListOperation[T]) -> None:
+        self._transport = line
+        self._operation = listing
+
+    async def get_page(self, cursor: str | None = None) -> Page[T]:
+        """The first page, or the one that a page before points to."""
+        return await self._transport.send(_build_page_operation(self._operation, cursor))
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        page = await self.get_page()
+        for item in page.data:
+            yield item
+        while page.next_cursor is not None:
+            page = await self.get_page(page.next_cursor)
+            for item in page.data:
+                yield item
+
+
+def _build_page_operation(listing: ListOperation[T], cursor: str | None) -> Operation[Page[T]]:
+    after = {} if cursor is None else {"cursor": cursor}
+    item: Any = listing.item_type
+    return build_operation(
+        "reads",
+        "GET",
+        listing.path_template,
+        Page[item],
+        path=listing.path_parameters,
+        query={**listing.query, **after},
+    )
+
+
+class list_operation(Generic[P, T]):  # noqa: N801 - a decorator
+    """Makes a method that describes a list into one that walks over it."""
+
+    def __init__(self, describe: Callable[Concatenate[Any, P], ListOperation[T]]) -> None:
+        self.describe = describe
+        self.__doc__ = describe.__doc__
+
+    @overload
+    def __get__(self, group: None, owner: type) -> Self: ...
+    @overload
+    def __get__(
+        self, group: OperationGroup[SyncMode], owner: type
+    ) -> Callable[P, Paginator[T]]: ...
+    @overload
+    def __get__(
+        self, group: OperationGroup[AsyncMode], owner: type
+    ) -> Callable[P, AsyncPaginator[T]]: ...
+    def __get__(self, group: OperationGroup[Any] | None, owner: type) -> Any:
+        if group is None:
+            return self
+        describe, line = self.describe, group._transport
+
+        @wraps(describe)
+        def walk(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return line.paginate(describe(group, *args, **kwargs))
+
+        return walk
+
+
+def build_list(
+    template: str, answer: type[T], query: dict[str, Any], **path: str
+) -> ListOperation[T]:
+    return ListOperation(
+        path_template=template, path_parameters=path, query=query, item_type=answer
+    )

@@ -1,0 +1,239 @@
+"""One call from its first try to its end, without any input or output of its own.
+
+`steps` says what to do next and is told what came of it; a line does it, waiting or awaiting. So
+there is one set of rules for when to try again, for both modes.
+"""
+
+import re
+import time
+from collections.abc import Generator
+from typing import Any, Final, NamedTuple, TypeVar
+
+import httpx2
+
+from tapgate import VERSION
+from tapgate.client import responses
+from tapgate.client.credentials import AccessToken, Credential, Login, UnsignedRequest
+from tapgate.client.exceptions import (
+    ApiConnectionError,
+    ApiError,
+    OutcomeUnknownError,
+    TapgateError,
+    UnauthorizedError,
+    UnexpectedResponseError,
+)
+from tapgate.client.operation import Operation, build_operation
+from tapgate.client.records.admin import Tokens
+from tapgate.client.retries import RetryBudget, RetryPolicy
+from tapgate.clock import Clock
+from tapgate.errors import Code
+
+T = TypeVar("T")
+
+
+class Sleep(NamedTuple):
+    seconds: float
+
+
+class RenewTokens(NamedTuple):
+    """Get other tokens than these; one call at a time."""
+
+    tokens: Tokens | None
+
+
+FlowStep = httpx2.Request | Sleep | RenewTokens
+StepResult = httpx2.Response | httpx2.RequestError | None
+Flow = Generator[FlowStep, StepResult, T]
+
+#: Nothing of the request was sent.
+_CONNECT_ERRORS: Final = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.ProxyError,
+)
+_NOT_EXECUTED_STATUSES: Final = (429, 503)
+_OUTCOME_UNKNOWN_STATUSES: Final = (500, 502, 504)
+
+#: Said before the gateway looks whether it has seen the request: of an earlier try they tell
+#: nothing.
+_CODES_BEFORE_REPLAY_CHECK: Final = frozenset(
+    {
+        Code.UNAUTHORIZED,
+        Code.FORBIDDEN,
+        Code.OTP_REQUIRED,
+        Code.PROCESSOR_SUSPENDED,
+        Code.PARTNER_SUSPENDED,
+        Code.TERMINAL_BLOCKED,
+    }
+)
+
+_DEFAULT_HEADERS: Final = {"Accept": "*/*", "User-Agent": f"tapgate-client/{VERSION}"}
+_TRACING_ID_PATTERN = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+#: How long before its end a token is renewed.
+_TOKEN_RENEWAL_MARGIN_SECONDS: Final = 30.0
+
+
+class FailedAttempt(NamedTuple):
+    """A try that brought no answer."""
+
+    error: TapgateError
+    #: Another try may do better.
+    is_retryable: bool
+    #: It may have taken place all the same.
+    may_have_executed: bool
+    retry_after: float | None = None
+
+    @property
+    def is_conclusive(self) -> bool:
+        """Whether it also says what became of earlier tries."""
+        error = self.error
+        return (
+            isinstance(error, ApiError)
+            and not self.is_retryable
+            and not self.may_have_executed
+            and error.code not in _CODES_BEFORE_REPLAY_CHECK
+        )
+
+
+class RequestFlow:
+    def __init__(
+        self,
+        base_url: str,
+        credential: Credential | Login | None,
+        *,
+        retries: RetryPolicy,
+        timeout: httpx2.Timeout,
+        clock: Clock,
+    ) -> None:
+        self._base_url = _validate_base_url(base_url)
+        self._login = credential if isinstance(credential, Login) else None
+        self._credential = None if isinstance(credential, Login) else credential
+        self._tokens: Tokens | None = None
+        self._token_expires_at = 0.0
+        self._retry_policy = retries
+        self._timeout = timeout.as_dict()
+        self._clock = clock
+
+    def run(self, operation: Operation[T]) -> Flow[T]:
+        patience = RetryBudget(self._retry_policy)
+        maybe_done = renewed = False
+        while True:
+            if self._needs_token(operation):
+                yield RenewTokens(self._tokens)
+            used = None if operation.is_public else self._tokens
+            outcome = yield self._build_request(operation, used)
+            if used is not None and not renewed and _has_status(outcome, 401):
+                renewed = True
+                yield RenewTokens(used)
+                continue
+            try:
+                if isinstance(outcome, httpx2.Response) and responses.is_success(
+                    operation, outcome
+                ):
+                    return responses.decode(operation, outcome)
+                failure = _classify_failure(operation, outcome)
+            except UnexpectedResponseError as unread:
+                failure = FailedAttempt(unread, is_retryable=False, may_have_executed=True)
+            if maybe_done and operation.method == "DELETE" and _has_status(outcome, 404):
+                return operation.response_type()  # an earlier try took it away
+            maybe_done = maybe_done or failure.may_have_executed
+            again = failure.is_retryable and (
+                operation.is_repeatable or not failure.may_have_executed
+            )
+            pause = patience.next_delay(failure.retry_after) if again else None
+            if pause is None:
+                raise _build_final_error(operation, failure, maybe_done=maybe_done)
+            yield Sleep(pause)
+
+    def renew_tokens(self, used: Tokens | None) -> Flow[None]:
+        """Other tokens than those that were used, unless another call has got them by now."""
+        if self._login is None or self._tokens is not used:
+            return
+        tokens = None
+        if self._tokens is not None:
+            # Good for one use: whatever goes wrong with it, it is not tried again.
+            try:
+                tokens = yield from self.run(build_token_refresh(self._tokens.refresh_token))
+            except (UnauthorizedError, OutcomeUnknownError):
+                self._tokens = None
+        if tokens is None:
+            tokens = yield from self.run(build_login(self._login.email, self._login.password))
+        self._tokens = tokens
+        self._token_expires_at = time.monotonic() + tokens.expires_in
+
+    def _needs_token(self, operation: Operation[Any]) -> bool:
+        if self._login is None or operation.is_public:
+            return False
+        return (
+            self._tokens is None
+            or time.monotonic() > self._token_expires_at - _TOKEN_RENEWAL_MARGIN_SECONDS
+        )
+
+    def _build_request(self, operation: Operation[Any], tokens: Tokens | None) -> httpx2.Request:
+        """Signed as it is sent: with the path and the query that its address has in the end."""
+        request = httpx2.Request(
+            operation.method,
+            self._base_url + operation.target,
+            content=operation.body,
+            headers=_DEFAULT_HEADERS | dict(operation.headers),
+            extensions={"timeout": self._timeout},
+        )
+        if _TRACING_ID_PATTERN.fullmatch(operation.request_id):
+            request.headers["X-Request-ID"] = operation.request_id
+        credential = self._credential if tokens is None else AccessToken(tokens.token)
+        if credential is not None and not operation.is_public:
+            path, _, query = request.url.raw_path.partition(b"?")
+            unsigned = UnsignedRequest(
+                operation.method, path.decode("ascii"), query, operation.body
+            )
+            request.headers.update(credential.build_headers(unsigned, self._clock))
+        return request
+
+
+def _validate_base_url(base_url: str) -> str:
+    url = httpx2.URL(base_url)
+    if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
+        raise ValueError("base_url must be like https://pay.example.com")
+    return base_url.rstrip("/")
+
+
+def _classify_failure(operation: Operation[Any], outcome: StepResult) -> FailedAttempt:
+    if not isinstance(outcome, httpx2.Response):
+        sent = not isinstance(outcome, _CONNECT_ERRORS)
+        error: TapgateError = ApiConnectionError(operation.request_id)
+        error.__cause__ = outcome
+        return FailedAttempt(error, is_retryable=True, may_have_executed=sent)
+    error, status = responses.decode_error(operation, outcome), outcome.status_code
+    # Whoever stands before the gateway may have lost it in the middle of its answer.
+    maybe_done = status in _OUTCOME_UNKNOWN_STATUSES or isinstance(error, ApiConnectionError)
+    return FailedAttempt(
+        error,
+        is_retryable=status in _NOT_EXECUTED_STATUSES or maybe_done,
+        may_have_executed=maybe_done,
+        retry_after=responses.parse_retry_after(outcome),
+    )
+
+
+def _has_status(outcome: StepResult, status: int) -> bool:
+    return isinstance(outcome, httpx2.Response) and outcome.status_code == status
+
+
+def _build_final_error(
+    operation: Operation[Any], failure: FailedAttempt, *, maybe_done: bool
+) -> TapgateError:
+    if operation.effect == "reads" or not maybe_done or failure.is_conclusive:
+        return failure.error
+    unknown = OutcomeUnknownError(operation.request_id)
+    unknown.__cause__ = failure.error
+    return unknown
+
+
+def build_login(email: str, password: str) -> Operation[Tokens]:
+    body = {"email": email, "password": password}
+    return build_operation("acts", "POST", "/api/v1/admin/login", Tokens, body=body, public=True)
+
+
+def build_token_refresh(refresh_token: str) -> Operation[Tokens]:
+    body = {"refresh_token": refresh_token}
+    return build_operation("acts", "POST", "/api/v1/admin/refresh", Tokens, body=body, public=True)

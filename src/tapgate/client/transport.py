@@ -1,0 +1,110 @@
+"""How operations reach the gateway: by a call that waits, or by one that is awaited.
+
+Requests go to the transport itself. httpx2's own client would log their addresses, which may hold a
+phone number or a token, and follow cookies and environment variables that nobody asked for.
+"""
+
+import asyncio
+import threading
+import time
+from typing import TypeVar
+
+import httpx2
+
+from tapgate.client.operation import ListOperation, Operation
+from tapgate.client.pagination import AsyncPaginator, Paginator
+from tapgate.client.request_flow import Flow, FlowStep, RenewTokens, RequestFlow, Sleep, StepResult
+
+T = TypeVar("T")
+
+
+class SyncTransport:
+    """May be used by several threads at once."""
+
+    def __init__(self, exchange: RequestFlow, http: httpx2.BaseTransport | None) -> None:
+        self._request_flow = exchange
+        self._http_transport = http or httpx2.HTTPTransport()
+        self._token_lock = threading.Lock()
+
+    def send(self, operation: Operation[T], /) -> T:
+        return self._run_flow(self._request_flow.run(operation))
+
+    def paginate(self, listing: ListOperation[T], /) -> Paginator[T]:
+        return Paginator(self, listing)
+
+    def close(self) -> None:
+        self._http_transport.close()
+
+    def _run_flow(self, steps: Flow[T]) -> T:
+        outcome: StepResult = None
+        while True:
+            try:
+                step = steps.send(outcome)
+            except StopIteration as end:
+                answer: T = end.value
+                return answer
+            outcome = self._perform(step)
+
+    def _perform(self, step: FlowStep) -> StepResult:
+        if isinstance(step, Sleep):
+            time.sleep(step.seconds)
+            return None
+        if isinstance(step, RenewTokens):
+            with self._token_lock:
+                self._run_flow(self._request_flow.renew_tokens(step.tokens))
+            return None
+        try:
+            response = self._http_transport.handle_request(step)
+            try:
+                response.read()
+            finally:
+                response.close()
+        except httpx2.RequestError as error:
+            return error
+        return response
+
+
+class AsyncTransport:
+    """Belongs to one event loop; may be used by several tasks at once."""
+
+    def __init__(self, exchange: RequestFlow, http: httpx2.AsyncBaseTransport | None) -> None:
+        self._request_flow = exchange
+        self._http_transport = http or httpx2.AsyncHTTPTransport()
+        self._token_lock = asyncio.Lock()
+
+    async def send(self, operation: Operation[T], /) -> T:
+        return await self._run_flow(self._request_flow.run(operation))
+
+    def paginate(self, listing: ListOperation[T], /) -> AsyncPaginator[T]:
+        return AsyncPaginator(self, listing)
+
+    async def close(self) -> None:
+        await self._http_transport.aclose()
+
+    async def _run_flow(self, steps: Flow[T]) -> T:
+        outcome: StepResult = None
+        while True:
+            try:
+                step = steps.send(outcome)
+            except StopIteration as end:
+                answer: T = end.value
+                return answer
+            outcome = await self._perform(step)
+
+    async def _perform(self, step: FlowStep) -> StepResult:
+        if isinstance(step, Sleep):
+            await asyncio.sleep(step.seconds)
+            return None
+        if isinstance(step, RenewTokens):
+            async with self._token_lock:
+                await self._run_flow(self._request_flow.renew_tokens(step.tokens))
+            return None
+        try:
+            response = await self._http_transport.handle_async_request(step)
+            try:
+                await response.aread()
+            finally:
+                await response.aclose()
+        except httpx2.RequestError as error:
+            return error
+        return response

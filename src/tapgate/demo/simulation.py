@@ -1,0 +1,309 @@
+"""The days of the demo country: who comes, who is paid, who buys, sends and gets cash, and when."""
+
+import asyncio
+import math
+from collections.abc import Callable, Coroutine
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import accumulate
+from random import Random
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from tapgate.demo import country as places
+from tapgate.demo import seed
+from tapgate.demo.clock import SimulatedClock
+from tapgate.demo.country import Size
+from tapgate.demo.incidents import Incidents
+from tapgate.demo.people import Agent, Country, Resident, Shop
+from tapgate.demo.seed import Seeder
+from tapgate.demo.transactions import TransactionSimulator
+
+#: How busy the hours are, from seven in the morning until eleven at night.
+_FIRST_HOUR: Final = 7
+_HOUR_WEIGHTS: Final = (3, 6, 7, 7, 6, 7, 6, 5, 5, 6, 8, 10, 8, 5, 3, 1)
+#: Monday first. Wednesday and Saturday are market days; on Sunday most shops are closed.
+_WEEKDAY_FACTORS: Final = (0.9, 0.9, 1.2, 0.9, 1.1, 1.4, 0.6)
+_MONDAY, _FRIDAY, _SATURDAY = 0, 4, 5
+
+#: As many payments as a careful person makes in a day; the platform stops at twenty.
+_MAX_TRANSACTIONS_PER_DAY: Final = 6
+#: This many come on the first day, the rest until the country is half as old as it will be.
+_FIRST_DAY_SHARE: Final = 0.6
+
+PendingTransaction = Coroutine[Any, Any, None]
+
+
+class Simulation:
+    def __init__(
+        self,
+        country: Country,
+        founder: Seeder,
+        dealings: TransactionSimulator,
+        chance: Random,
+        size: Size,
+        clock: SimulatedClock,
+        advance: Callable[[int], None],
+    ) -> None:
+        self._country = country
+        self._seeder = founder
+        self._transactions = dealings
+        self._random = chance
+        self._size = size
+        self._clock = clock
+        self._advance_progress = advance
+        self._major_unit = dealings.major_unit
+        self._incidents = Incidents(country, founder, dealings, clock)
+        self._registered: list[Resident] = []
+        self._activity_weights: list[float] = []
+
+    async def run(self, today: date, end: datetime, zone: ZoneInfo) -> None:
+        """All days up to the end, which is today."""
+        for number in range(self._size.days):
+            day = today - timedelta(days=self._size.days - 1 - number)
+
+            def at(clock_time: time, day: date = day) -> datetime:
+                return datetime.combine(day, clock_time, zone).astimezone(UTC)
+
+            if at(time(6)) >= end:
+                return
+            self._clock.advance_to(at(time(5, 12)))
+            await self._register_newcomers(number)
+            for minute, dealings in enumerate(self._plan_morning(number, day)):
+                self._clock.advance_to(at(time(5, 30 + 3 * minute, 7)))
+                await self._run_concurrently(dealings)
+            for moment, visitors in self._plan_day(day):
+                if at(moment) >= end:
+                    return
+                self._clock.advance_to(at(moment))
+                await self._run_concurrently(
+                    [self._choose_transaction(resident) for resident in visitors]
+                )
+                await self._run_concurrently(self._plan_refunds())
+            self._clock.advance_to(at(time(23, 20)))
+            await self._incidents.run(self._size.days - 1 - number)
+
+    async def prepare_examples(self) -> None:
+        """Whoever the examples are about can afford them."""
+        hero, agent = self._country.residents[seed.HERO], self._country.agents[0]
+        if hero.balance < 1_000 * self._major_unit:
+            await self._transactions.fund_from_partner(hero, 2_500 * self._major_unit, "ADVANCE")
+        if agent.balance < 2_000 * self._major_unit:
+            await self._transactions.fund_agent(agent, 10_000 * self._major_unit)
+
+    # Who comes
+
+    async def _register_newcomers(self, number: int) -> None:
+        everybody = self._country.residents
+        first = max(int(len(everybody) * _FIRST_DAY_SHARE), 12)
+        share = min(1.0, number / (self._size.days / 2))
+        newcomers = everybody[len(self._registered) : first + int((len(everybody) - first) * share)]
+        if newcomers:
+            await self._seeder.register_residents(newcomers, self._registered)
+            self._registered += newcomers
+            self._activity_weights = list(
+                accumulate(resident.activity for resident in self._registered)
+            )
+            self._advance_progress(len(newcomers))
+        for resident in self._registered:
+            resident.transactions_today = 0
+
+    # What is arranged
+
+    def _plan_morning(self, number: int, day: date) -> list[list[PendingTransaction]]:
+        """One list after the other: what the later ones need is there by then."""
+        first = number == 0
+        salaries = [
+            self._transactions.fund_from_partner(resident, resident.salary, f"SALARY-{day:%Y-%m}")
+            for resident in self._registered
+            if resident.salary and resident.is_active and (first or resident.payday == day.day)
+        ]
+        deposits = []
+        if first or day.weekday() == _MONDAY:
+            month = sum(resident.salary for resident in self._country.residents)
+            # Every week a quarter of it, and what relatives abroad send.
+            thousands = (month if first else month // 3) // (1_000 * self._major_unit)
+            deposits.append(self._transactions.deposit(thousands * 1_000 * self._major_unit))
+        if first or day.day == 1:
+            employer = self._country.residents[seed.EMPLOYER]
+            salaries.append(
+                self._transactions.fund_from_partner(employer, 9_000 * self._major_unit, "DUES")
+            )
+        return [
+            deposits,
+            self._plan_float_funding(),
+            self._plan_float_transfers(),
+            salaries,
+            *self._plan_weekly(day),
+        ]
+
+    def _plan_float_funding(self) -> list[PendingTransaction]:
+        full = 30_000 * self._major_unit
+        return [
+            self._transactions.fund_agent(agent, full)
+            for agent in self._country.super_agents
+            if agent.balance < full // 3
+        ]
+
+    def _plan_float_transfers(self) -> list[PendingTransaction]:
+        enough = 5_000 * self._major_unit
+        return [
+            self._transactions.transfer_float(agent.parent, agent, enough)
+            for agent in self._country.agents
+            if agent.parent is not None
+            and agent.balance < enough // 2
+            and agent.parent.balance > enough
+        ]
+
+    def _plan_weekly(self, day: date) -> list[list[PendingTransaction]]:
+        weekday = day.weekday()
+        if weekday == _MONDAY:
+            return [self._plan_merchant_payouts()]
+        if weekday == _FRIDAY:
+            return [
+                [
+                    self._transactions.pay_out_commission(agent)
+                    for agent in self._country.agents
+                    if agent.commission > 0
+                ]
+            ]
+        if weekday == _SATURDAY:
+            employer = self._country.residents[seed.EMPLOYER]
+            workers = self._country.residents[8:12]
+            wage = 350 * self._major_unit
+            if employer.balance > wage * len(workers):
+                return [[self._transactions.pay_wage(employer, worker, wage) for worker in workers]]
+        return []
+
+    def _plan_merchant_payouts(self) -> list[PendingTransaction]:
+        owners = [resident for resident in self._registered if resident.kyc_level > 1]
+        return [
+            self._transactions.pay_out_merchant(
+                shop,
+                owners[number % len(owners)],
+                shop.unpaid_takings * 6 // 10 // self._major_unit * self._major_unit,
+            )
+            for number, shop in enumerate(self._country.shops)
+            if shop.unpaid_takings > 400 * self._major_unit
+        ]
+
+    # What people decide
+
+    def _plan_day(self, day: date) -> list[tuple[time, list[Resident]]]:
+        """At each moment of the day those who do something then."""
+        expected = (
+            len(self._registered)
+            * self._size.transactions_per_day
+            * _WEEKDAY_FACTORS[day.weekday()]
+        )
+        expected *= 1.25 if day.day <= 5 else 1.0
+        count = max(0, round(self._random.gauss(expected, expected**0.5)))
+        visitors = self._random.choices(
+            self._registered, cum_weights=self._activity_weights, k=count
+        )
+        length = len(_HOUR_WEIGHTS) * 3600 / self._size.slots_per_day
+        moments: dict[int, tuple[int, list[Resident]]] = {}
+        for resident in visitors:
+            if not resident.is_active or resident.transactions_today >= _MAX_TRANSACTIONS_PER_DAY:
+                continue
+            resident.transactions_today += 1
+            hour = self._random.choices(range(len(_HOUR_WEIGHTS)), _HOUR_WEIGHTS)[0]
+            second = hour * 3600 + self._random.randrange(3600)
+            latest, others = moments.get(int(second / length), (0, []))
+            moments[int(second / length)] = max(latest, second), [*others, resident]
+        self._advance_progress(count)
+        return [
+            (_to_time_of_day(second), others) for _, (second, others) in sorted(moments.items())
+        ]
+
+    def _choose_transaction(self, resident: Resident) -> PendingTransaction:
+        chance = self._random
+        poor = resident.balance < 60 * self._major_unit
+        if poor and chance.random() < 0.95:
+            return self._cash_in(resident)
+        return chance.choices(
+            (self._buy, self._send, self._buy_in_app, self._cash_out, self._cash_in, self._receive),
+            (56, 18, 9, 7, 6, 4),
+        )[0](resident)
+
+    def _buy(self, resident: Resident) -> PendingTransaction:
+        chance = self._random
+        shop = chance.choice(self._country.shops)
+        child = chance.choice(resident.child_cards) if resident.child_cards else None
+        if child is not None and chance.random() < 0.3:
+            allowance = self._draw_price(5, 60 if chance.random() < 0.95 else 400)
+            if allowance < resident.balance:
+                return self._transactions.pay(resident, shop, allowance, child=child)
+        wanted = self._draw_price(shop.merchant.min_price, shop.merchant.max_price)
+        amount = self._fit_to_balance(resident, wanted)
+        if amount is None:
+            return self._cash_in(resident)
+        return self._transactions.pay(resident, shop, amount)
+
+    def _buy_in_app(self, resident: Resident) -> PendingTransaction:
+        shops: list[Shop] = [shop for shop in self._country.shops if shop.merchant.in_app]
+        shop = self._random.choice(shops)
+        # There is no PIN, so there is a limit.
+        wanted = self._draw_price(shop.merchant.min_price, min(shop.merchant.max_price, 400))
+        amount = self._fit_to_balance(resident, wanted)
+        if amount is None:
+            return self._cash_in(resident)
+        return self._transactions.pay_in_app(resident, shop, amount)
+
+    def _send(self, resident: Resident) -> PendingTransaction:
+        chance = self._random
+        recipient = chance.choice(resident.friends)
+        memo = chance.choice(places.MEMOS) if chance.random() < 0.7 else None
+        amount = self._fit_to_balance(resident, self._draw_price(20, 600))
+        if amount is None:
+            return self._cash_in(resident)
+        return self._transactions.send(resident, recipient, amount, memo)
+
+    def _cash_in(self, resident: Resident) -> PendingTransaction:
+        amount = (
+            self._random.choice((100, 150, 200, 300, 500)) * resident.kyc_level * self._major_unit
+        )
+        agent: Agent = resident.agent
+        if agent.balance < amount and agent.parent is not None:
+            agent = agent.parent
+        return self._transactions.cash_in(resident, agent, amount)
+
+    def _cash_out(self, resident: Resident) -> PendingTransaction:
+        amount = self._random.choice((50, 100, 200)) * self._major_unit
+        if amount > resident.balance // 2:
+            return self._buy(resident)
+        return self._transactions.cash_out(resident, resident.agent, amount)
+
+    def _receive(self, resident: Resident) -> PendingTransaction:
+        """Money from relatives abroad."""
+        amount = self._random.randrange(100, 900, 25) * self._major_unit
+        return self._transactions.fund_from_partner(resident, amount, "REMIT")
+
+    def _plan_refunds(self) -> list[PendingTransaction]:
+        waiting, self._transactions.pending_refunds = self._transactions.pending_refunds, []
+        return [self._transactions.refund(*payment) for payment in waiting]
+
+    def _draw_price(self, cheapest: int, dearest: int) -> int:
+        """Between the two, mostly near the cheaper one, and rounded as prices are."""
+        price = cheapest * math.pow(dearest / cheapest, math.pow(self._random.random(), 1.4))
+        step: int = max(1, self._major_unit // 2)
+        if price >= 50:
+            step = self._major_unit * (5 if price < 500 else 25)
+        return max(1, round(price * self._major_unit / step)) * step
+
+    def _fit_to_balance(self, resident: Resident, wanted: int) -> int | None:
+        """Most people know what they have and take less, or get cash first; some try."""
+        most = resident.balance * 9 // 10
+        if wanted <= most or self._random.random() < 0.2:
+            return wanted
+        less = most // 2 // self._major_unit * self._major_unit
+        return less if less >= 10 * self._major_unit else None
+
+    @staticmethod
+    async def _run_concurrently(dealings: list[PendingTransaction]) -> None:
+        await asyncio.gather(*dealings)
+
+
+def _to_time_of_day(second: int) -> time:
+    minute, second = divmod(second, 60)
+    hour, minute = divmod(minute, 60)
+    return time(_FIRST_HOUR + hour, minute, second)
