@@ -27,7 +27,7 @@ _PROGRAM = """
 import asyncio, os, sys
 from tapgate import supervisor
 from tapgate.child_process import StartError
-from tapgate.settings import load
+from tapgate.settings import load_settings
 from tapgate.store import StoreError
 
 async def prepare(settings, url):
@@ -36,7 +36,7 @@ async def prepare(settings, url):
     yield "first line"
     yield "second line"
 
-settings = load(os.environ)
+settings = load_settings(os.environ)
 service = supervisor.Service(
     "gateway", "stand_in_service", settings.host, settings.port, settings.workers
 )
@@ -106,7 +106,7 @@ class Running:
         """The processes there are now, remembered for `left_behind`."""
         found: list[psutil.Process] = []
         with contextlib.suppress(psutil.NoSuchProcess):
-            found = psutil.Process(self._process.pid).child_cards(recursive=True)
+            found = psutil.Process(self._process.pid).children(recursive=True)
         self._seen.update(found)
         return found
 

@@ -29,7 +29,7 @@ class Installation:
     @property
     def _children(self) -> list[psutil.Process]:
         assert self._supervisor is not None
-        children: list[psutil.Process] = self._supervisor.child_cards()
+        children: list[psutil.Process] = self._supervisor.children()
         return children
 
     @property
@@ -50,9 +50,7 @@ class Installation:
         times = postmaster.cpu_times()
         ended = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
         return float(
-            _get_cpu_seconds(postmaster)
-            + ended
-            + sum(map(_get_cpu_seconds, postmaster.child_cards()))
+            _get_cpu_seconds(postmaster) + ended + sum(map(_get_cpu_seconds, postmaster.children()))
         )
 
     def get_workers_mb(self) -> list[float]:
@@ -60,7 +58,7 @@ class Installation:
 
     def get_postgres_mb(self) -> float:
         postmaster = self._postmaster
-        return _to_megabytes(_sum_proportional_memory([postmaster, *postmaster.child_cards()]))
+        return _to_megabytes(_sum_proportional_memory([postmaster, *postmaster.children()]))
 
 
 def _get_cpu_seconds(process: psutil.Process) -> float:

@@ -88,7 +88,7 @@ async def test_receipts_show_the_commission_by_type_tier_and_minimum(world: Worl
     async def earned(order: Any) -> str:
         answer = await order
         assert answer.status_code == 200, answer.text
-        return str(answer.render_json()["commission_earned"])
+        return str(answer.json()["commission_earned"])
 
     assert await earned(cash_in(world, agent, customer, "1000")) == "30.00 SLE"
     assert await earned(cash_in(world, agent, customer, "4.99")) == "0.00 SLE"

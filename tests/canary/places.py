@@ -123,7 +123,7 @@ def _text(value: bytes) -> bytes | None:
 
 def processes() -> Iterator[Place]:
     """What everybody on the machine sees of those started from here, and what each was given."""
-    for process in psutil.Process().child_cards(recursive=True):
+    for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):
             words, environ = process.cmdline(), process.environ()
             if not words:

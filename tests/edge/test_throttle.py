@@ -26,11 +26,11 @@ SLOW = RateLimit(1 / 3600, 50)
 TAKE_ALL = """
 import sys
 from pathlib import Path
-from tapgate.service.token_buckets import NodeBuckets, Rate
-buckets = NodeBuckets(Path(sys.argv[1]), Rate(1 / 3600, 40_000))
+from tapgate.service.token_buckets import NodeBuckets, RateLimit
+buckets = NodeBuckets(Path(sys.argv[1]), RateLimit(1 / 3600, 40_000))
 print("ready", flush=True)
 sys.stdin.readline()
-print(sum(buckets.take("shared").allowed for _ in range(40_000)), flush=True)
+print(sum(buckets.take("shared").is_allowed for _ in range(40_000)), flush=True)
 """
 
 

@@ -231,11 +231,11 @@ async def test_no_line_is_smuggled_into_a_head(port: int) -> None:
 @pytest.mark.parametrize(
     ("module", "limit", "sent"),
     [
-        (connection, "IDLE_SECONDS", b""),
-        (http_protocol, "_HEAD_SECONDS", b"GET /hea"),
-        (http_protocol, "_RECEIVE_SECONDS", UNFINISHED),
-        (http_protocol, "_STALL_SECONDS", UNFINISHED),
-        (http_protocol, "_GRACE_SECONDS", UNFINISHED),
+        (connection, "IDLE_TIMEOUT_SECONDS", b""),
+        (http_protocol, "_HEAD_TIMEOUT_SECONDS", b"GET /hea"),
+        (http_protocol, "_RECEIVE_TIMEOUT_SECONDS", UNFINISHED),
+        (http_protocol, "_STALL_TIMEOUT_SECONDS", UNFINISHED),
+        (http_protocol, "_MIN_RATE_GRACE_SECONDS", UNFINISHED),
     ],
 )
 async def test_a_client_that_sends_too_slowly_is_cut_off(

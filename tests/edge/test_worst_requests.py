@@ -107,7 +107,7 @@ def messenger_target(route: Any) -> Target:
         body_limit=route.body_limit,
         is_public=True,
         example=getattr(route.body, "EXAMPLE", None),
-        parameters=tuple(one.name for one in route.parameters if one.place == "query"),
+        parameters=tuple(one.name for one in route.parameters if one.location == "query"),
     )
 
 

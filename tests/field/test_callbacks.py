@@ -96,7 +96,7 @@ class Told:
 
 @pytest.fixture
 async def told(market: Market, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Told]:
-    for patience in ("PATIENCE_SECONDS", "_CONNECT_SECONDS"):
+    for patience in ("RESPONSE_TIMEOUT_SECONDS", "_CONNECT_TIMEOUT_SECONDS"):
         monkeypatch.setattr(sender, patience, 60.0)  # each try is counted, on a busy machine too
     receiver = Receiver()
     async with receiver.listening():

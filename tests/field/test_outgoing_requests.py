@@ -66,7 +66,7 @@ async def test_a_name_that_changes_between_check_and_use_reaches_nobody() -> Non
     # Each sending asks once, and goes to what that said: there is nothing in between to change.
     names.asked = 1
     sender = WebhookSender(public_only=True, resolve=names)
-    with pytest.raises(NoResponseError, match="RefusedError"):
+    with pytest.raises(NoResponseError, match="TargetRejectedError"):
         await sender.send(url, {}, b"{}")
     assert names.asked == 2
 

@@ -48,7 +48,7 @@ def workers_of(address: httpx2.URL | str) -> list[psutil.Process]:
     """The processes that answer requests there, not their supervisor; nor those of another gateway
     that was started from here too."""
     port = str(httpx2.URL(address).port)
-    return [one for one in psutil.Process().child_cards(recursive=True) if _answers_at(port, one)]
+    return [one for one in psutil.Process().children(recursive=True) if _answers_at(port, one)]
 
 
 def _answers_at(port: str, process: psutil.Process) -> bool:

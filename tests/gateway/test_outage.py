@@ -35,7 +35,7 @@ def freeze(server: EmbeddedPostgres) -> Callable[[], object]:
     pid = int((server.data_dir / "pgdata" / "postmaster.pid").read_text().split()[0])
     postmaster = psutil.Process(pid)
     postmaster.suspend()  # first, so that it starts no more of them
-    frozen = [postmaster, *postmaster.child_cards()]
+    frozen = [postmaster, *postmaster.children()]
     for process in frozen:
         with contextlib.suppress(psutil.NoSuchProcess):  # a session that has just ended
             process.suspend()

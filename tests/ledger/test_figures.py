@@ -80,7 +80,7 @@ class Town:
         pick, some = self.chance.choice, self.chance.randrange(1, 500_00)
         more: dict[str, Any] = {}
         if self.chance.random() < 0.5:  # few names, so that some are replays and some conflicts
-            more["request"] = request(f"request-{self.chance.randrange(60)}")
+            more["idempotency_key"] = request(f"request-{self.chance.randrange(60)}")
         kinds: list[Any] = [
             lambda: pay(pick(self.wallets), self.merchant, some, **more),
             lambda: p2p(pick(self.wallets), pick(self.wallets), some, **more),

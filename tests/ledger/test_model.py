@@ -396,7 +396,7 @@ class InDatabase:
                 **{field: getattr(order, field) for field in order.__struct_fields__},
                 "payer": own(order.payer),
                 "payee": own(order.payee),
-                "request": request,
+                "idempotency_key": request,
             }
         )
 

@@ -190,7 +190,7 @@ async def test_in_production_a_name_that_leads_to_this_machine_is_not_sent_to(
     await happen(timed)
     with capture_logs() as lines:
         await deliver(timed)
-    assert [line["problem"] for line in lines] == ["RefusedError"] * 3
+    assert [line["problem"] for line in lines] == ["TargetRejectedError"] * 3
     assert receiver.received == []
     assert {row["status"] for row in await deliveries(timed)} == {"pending"}
 
@@ -464,9 +464,9 @@ async def test_a_record_that_cannot_be_looked_up_is_tried_again_later(
             await deliver(timed, records)
             set_clock.forward(hours=1)
     assert [line["problem"] for line in lines] == [
-        "NoRecordError",
+        "RecordUnavailableError",
         "ZeroDivisionError",
-        "NoRecordError",
+        "RecordUnavailableError",
     ]
     assert receiver.received == []
     assert (await only_delivery(timed))["status"] == "pending"

@@ -80,7 +80,7 @@ async def test_it_keeps_what_was_written_and_leaves_no_process(server: EmbeddedP
     assert server.start() == url
     assert await value(url, "SELECT current_database() || current_user") == "tapgatepostgres"
     await value(url, "CREATE TABLE kept AS SELECT 7 AS n")
-    processes = psutil.Process(postmaster_pid(server)).child_cards(recursive=True)
+    processes = psutil.Process(postmaster_pid(server)).children(recursive=True)
     assert processes
     server.stop()
     assert not server.is_alive

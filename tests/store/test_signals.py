@@ -25,9 +25,9 @@ from tapgate.store.signals import Signals
 
 async def main():
     signals = Signals(sys.argv[1])
-    signals.on("keys", lambda payload: print(payload, flush=True))
+    signals.subscribe("keys", lambda payload: print(payload, flush=True))
     await signals.start()
-    while not signals.listening:  # it goes on trying by itself
+    while not signals.is_listening:  # it goes on trying by itself
         await asyncio.sleep(0.01)
     print("listening", flush=True)
     await asyncio.sleep(60)

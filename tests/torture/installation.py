@@ -82,7 +82,7 @@ class Installation:
     def processes(self) -> list[psutil.Process]:
         """All of them, the supervisor first."""
         with contextlib.suppress(psutil.NoSuchProcess):
-            found = [self.supervisor, *self.supervisor.child_cards(recursive=True)]
+            found = [self.supervisor, *self.supervisor.children(recursive=True)]
             self._seen |= {one.pid: one for one in found}
             return found
         return []
@@ -100,12 +100,12 @@ class Installation:
         if postmaster is None:
             return []
         with contextlib.suppress(psutil.NoSuchProcess):
-            return [one for one in postmaster.child_cards() if "[local]" in " ".join(_command(one))]
+            return [one for one in postmaster.children() if "[local]" in " ".join(_command(one))]
         return []
 
     def _children(self) -> list[psutil.Process]:
         with contextlib.suppress(psutil.NoSuchProcess):
-            found: list[psutil.Process] = self.supervisor.child_cards()
+            found: list[psutil.Process] = self.supervisor.children()
             return found
         return []
 

@@ -99,7 +99,7 @@ async def test_a_file_is_fetched_by_its_link_for_a_day(
     assert (await fetched(world, answer)).content == file.content
     world.forward(minutes=2)
     gone = await fetched(world, answer)
-    assert (gone.status_code, gone.render_json()["code"]) == (404, "NOT_FOUND")
+    assert (gone.status_code, gone.json()["code"]) == (404, "NOT_FOUND")
     await queries.remove_expired(world.services.database, world.services.clock())
     assert await world.services.database.fetchval("SELECT count(*) FROM statements") == 0
 
@@ -125,7 +125,7 @@ async def test_links_end_when_the_subscriber_becomes_restricted(
     await restrict(world, holder)
     gone = await fetched(world, answer)
     never = await world.client.get("/api/v1/statements/unknown")
-    assert (gone.status_code, gone.render_json()) == (404, never.json())
+    assert (gone.status_code, gone.json()) == (404, never.json())
     assert (await fetched(world, others)).status_code == 200
     # The subscriber asks for a statement in the chat: that link works.
     later = await statement(world, world.service(), holder, format=format)

@@ -59,7 +59,7 @@ def list_keys() -> None:
         whole = partial(Column, no_wrap=True)  # so that it can be copied
         table = Table(whole("id"), whole("prefix"), "name", "scopes", "expires", box=None)
         before = None
-        while page := await services.authenticator.api_keys.page(before=before, limit=100):
+        while page := await services.authenticator.api_keys.list_page(before=before, limit=100):
             for key in page:
                 expires = "never" if key.expires_at is None else format_rfc3339(key.expires_at)
                 shown = ids.encode(ids.KEY, key.id)

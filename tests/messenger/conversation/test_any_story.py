@@ -59,7 +59,7 @@ MEANINGS = st.one_of(
     st.builds(
         Intent,
         command=st.sampled_from(COMMANDS),
-        maybe=st.lists(st.sampled_from(COMMANDS), max_size=4).map(tuple),
+        candidates=st.lists(st.sampled_from(COMMANDS), max_size=4).map(tuple),
         language=st.sampled_from([None, "en", "fr"]),
     ),
 )

@@ -31,7 +31,7 @@ class Running:
 
     def processes(self, service: str) -> list[psutil.Process]:
         found = []
-        for child in self._supervisor.child_cards():
+        for child in self._supervisor.children():
             with contextlib.suppress(psutil.Error):  # it may just have ended
                 if f"tapgate.{service}" in child.cmdline():
                     found.append(child)
